@@ -22,11 +22,12 @@ export interface ConsumerStore {
   find(account: string): Promise<Consumer | null>;
   /** Whether `list` has the account. */
   isKnown(account: string): Promise<boolean>;
-  /** All accounts, or those in one state, oldest first. */
+  /** All accounts, or those in one state or with one label (in any case of letters), oldest first. */
   list(page: {
     readonly offset: number;
     readonly limit: number;
     readonly state?: AccountState | undefined;
+    readonly label?: string | undefined;
   }): Promise<readonly Consumer[]>;
   /**
    * Changes the label. null, and nothing changes, if another account has this label or name, in any case of letters.
@@ -74,8 +75,8 @@ export function createConsumerStore(
       if (!consumer) throw new Error(`account ${account} could neither be created nor found`);
       return { created: false, consumer };
     },
-    async list({ offset, limit, state }) {
-      return (await database.query(LIST, [limit, offset, state ?? ''])).map(consumerOf);
+    async list({ offset, limit, state, label }) {
+      return (await database.query(LIST, [limit, offset, state ?? '', label ?? ''])).map(consumerOf);
     },
     async rename(account, label) {
       // The statement below is exact for two changes at once, but the embedded database folds only ASCII letters.

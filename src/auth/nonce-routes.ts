@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
-import type { SignIn } from './siwx/sign-in.ts';
+import { NO_WALLETS, type SignIn } from './siwx/sign-in.ts';
 import type { Nonces } from './siwx/nonces.ts';
 
 interface NonceDeps {
@@ -65,8 +65,7 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
         // Only configured domains are used. A domain of the client's choice could make wallets sign in for another
         // site.
         const domain = signIn.domains.find((known) => known === request.host.toLowerCase()) ?? signIn.domains[0];
-        if (domain === undefined)
-          throw new GatewayError('not_found', 'Sign-in with a wallet is not enabled on this gateway: use an API key');
+        if (domain === undefined) throw new GatewayError('not_found', NO_WALLETS);
         const { nonce, expiresAt } = nonces.issue();
         const at = now();
         const message = {

@@ -8,6 +8,22 @@ export interface AccountTotals {
   readonly credits: MicroUsd;
   /** Charged for calls. */
   readonly usage: MicroUsd;
+  readonly movements: AccountMovements;
+}
+
+/** The sums of a consumer's movements besides calls, each of its own. Only `other` can be negative. */
+export interface AccountMovements {
+  /** Added and taken by the operator. */
+  readonly credited: MicroUsd;
+  readonly debited: MicroUsd;
+  /** Over a chain. Withdrawals that were given back are not counted. */
+  readonly deposited: MicroUsd;
+  readonly withdrawn: MicroUsd;
+  /** Left when the account was closed: paid to the owner outside of the gateway, or kept by the operator. */
+  readonly paidOut: MicroUsd;
+  readonly writtenOff: MicroUsd;
+  /** Any other movement, such as play money of a development gateway. */
+  readonly other: MicroUsd;
 }
 
 export interface TransferRecord {
@@ -21,6 +37,7 @@ export interface TransferRecord {
 }
 
 const TOTALS = loadStatement(import.meta.url, './sql/account-totals.sql');
+const MOVEMENT_SUMS = loadStatement(import.meta.url, './sql/account-movements.sql');
 const HELD_LOCKS = loadStatement(import.meta.url, './sql/count-held-locks.sql');
 const MOVEMENTS = loadStatement(import.meta.url, './sql/list-movements.sql');
 const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
@@ -30,10 +47,25 @@ const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
  * error.
  */
 export async function accountTotals(database: Database, account: string): Promise<AccountTotals> {
-  const [row] = await database.query(TOTALS, [escrowOf(account)]);
+  const own = [escrowOf(account)];
+  const [[row], sums] = await Promise.all([database.query(TOTALS, own), database.query(MOVEMENT_SUMS, own)]);
   const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
   const credits = figure('paid_in') - figure('paid_out');
-  return { credits, usage: credits - figure('remaining') };
+  return { credits, usage: credits - figure('remaining'), movements: movementsOf(sums) };
+}
+
+function movementsOf(rows: readonly Row[]): AccountMovements {
+  const sums = new Map(rows.map((row) => [row['kind'], row['amount'] as bigint]));
+  const sum = (kind: string) => sums.get(kind) ?? 0n;
+  return {
+    credited: sum('credited'),
+    debited: sum('debited'),
+    deposited: sum('deposited'),
+    withdrawn: sum('withdrawn') - sum('returned'),
+    paidOut: sum('paid_out'),
+    writtenOff: sum('written_off'),
+    other: sum('other_in') - sum('other_out'),
+  };
 }
 
 /** All-time figures of one provider. */

@@ -1,5 +1,14 @@
 import { Command, Option } from 'commander';
-import { accountPath, administer, isUsd, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import {
+  accountPath,
+  administer,
+  isUsd,
+  listAll,
+  RefusedRequest,
+  withAdminOptions,
+  type AdminClient,
+  type AdminFlags,
+} from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
 import { referenceOr } from './reference.ts';
@@ -18,7 +27,10 @@ interface Account {
   readonly state_since: string | null;
   readonly total_credits_micro_usdc?: number;
   readonly total_usage_micro_usdc?: number;
+  readonly movements_micro_usdc?: Readonly<Record<Movement, number>>;
 }
+type Movement = 'credited' | 'debited' | 'deposited' | 'withdrawn' | 'paid_out' | 'written_off' | 'other';
+
 interface Credit {
   readonly account: Account;
   readonly amount_micro_usdc: number;
@@ -133,11 +145,11 @@ function showCommand(paint: Paint): Command {
   return withAdminOptions(
     new Command('show')
       .summary('one account')
-      .description('One account: balance and all-time figures.')
-      .argument('<account>', 'its name or id'),
+      .description('One account: its balance, and what came in and went out since it was made.')
+      .argument('<account>', 'its name, id or label'),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
-      run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account,
+      run: (admin) => findAccount(admin, name),
       show: (account) => describe(account, paint),
     }),
   );
@@ -261,11 +273,59 @@ function closeCommand(paint: Paint): Command {
                 reference: referenceOr(flags.reference),
               };
         const body = { reason: flags.reason, ...remainder };
-        return (await admin.request('POST', `${accountPath(name)}/close`, body)).data as Account;
+        try {
+          await admin.request('POST', `${accountPath(name)}/close`, body);
+          // The answer of a close has no sums.
+          return (await admin.request('GET', accountPath(name))).data as Account;
+        } catch (error) {
+          throw error instanceof RefusedRequest ? await refusedClose(error, admin, name) : error;
+        }
       },
       show: (account) => describe(account, paint),
     });
   });
+}
+
+/** The refusal of a close in the words of this command. */
+async function refusedClose(refusal: RefusedRequest, admin: AdminClient, name: string): Promise<CliError> {
+  const { status, param, message } = refusal;
+  if (status === 409 && param === 'reference') return new CliError(`${message}. Give another --reference.`);
+  if (status !== 422) return refusal;
+  const account = (await admin.request('GET', accountPath(name))).data as Account;
+  if (account.state === 'open')
+    return new CliError(
+      `An open account cannot be closed. Freeze it first, so that no new call begins: ${OWN_NAME} account freeze ${name} --reason "…"`,
+    );
+  if (param === null) return refusal;
+  const left = account.balance_usd;
+  return new CliError(
+    `${account.caip_account_id} has ${left} USD. Say what becomes of exactly this amount: --paid-out ${left} if you pay it to the customer outside of the gateway, or --write-off ${left} if you keep it.`,
+  );
+}
+
+/** An account by its name, its id or its label. Rejects with CliError if there is none, or if several have the label. */
+async function findAccount(admin: AdminClient, name: string): Promise<Account> {
+  const show = async (path: string) => (await admin.request('GET', path)).data as Account;
+  const missing = await show(pathOrNone(name)).catch((error: unknown) => {
+    if (error instanceof RefusedRequest && error.status === 404) return error;
+    throw error;
+  });
+  if (!(missing instanceof RefusedRequest)) return missing;
+  const found = await listAll<Account>(admin, '/accounts', { label: name });
+  if (found.length === 0) throw missing;
+  if (found.length === 1) return show(`/accounts/${encodeURIComponent(found[0]!.id)}`);
+  throw new CliError(
+    `${found.length} accounts have the label ${name}. Name one by its id:\n${found.map(({ id }) => `  ${id}`).join('\n')}`,
+  );
+}
+
+/** The path of an account. A label such as "Acme Ltd" can be no name, so it has the path of no account. */
+function pathOrNone(name: string): string {
+  try {
+    return accountPath(name);
+  } catch {
+    return `/accounts/${encodeURIComponent(name)}`;
+  }
 }
 
 function refuseBadAmount(amount: string): void {
@@ -283,15 +343,32 @@ function describe(account: Account, paint: Paint): string {
       ['balance', `${account.balance_usd} USD`],
       ['locked', `${usd(account.locked_micro_usdc)} USD`],
       ['state', account.state_reason === '' ? account.state : `${account.state}: ${account.state_reason}`],
-      ...(account.total_credits_micro_usdc === undefined
-        ? []
-        : [['credited', `${usd(account.total_credits_micro_usdc)} USD`] as const]),
+      ...movementsOf(account),
       ...(account.total_usage_micro_usdc === undefined
         ? []
         : [['used', `${usd(account.total_usage_micro_usdc)} USD`] as const]),
       ['created', account.created_at ?? 'by itself, as wallets and subjects of an issuer are'],
     ],
     paint,
+  );
+}
+
+const WORDS: readonly (readonly [Movement, string])[] = [
+  ['credited', 'credited'],
+  ['debited', 'debited'],
+  ['deposited', 'deposited'],
+  ['withdrawn', 'withdrawn'],
+  ['paid_out', 'paid out'],
+  ['written_off', 'written off'],
+  ['other', 'other'],
+];
+
+/** Credits and debits always, other movements if there were any. An older gateway tells only their sum. */
+function movementsOf(account: Account): readonly (readonly [string, string])[] {
+  const { movements_micro_usdc: sums, total_credits_micro_usdc: net } = account;
+  if (sums === undefined) return net === undefined ? [] : [['paid in', `${usd(net)} USD, less what was taken again`]];
+  return WORDS.flatMap(([kind, word], index) =>
+    index < 2 || sums[kind] !== 0 ? [[word, `${usd(sums[kind])} USD`] as const] : [],
   );
 }
 

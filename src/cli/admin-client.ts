@@ -22,6 +22,17 @@ export interface Answer {
   readonly warnings?: readonly string[];
 }
 
+/** A request that the admin API refused. `param` is the field of the request that is wrong, or null. */
+export class RefusedRequest extends CliError {
+  readonly status: number;
+  readonly param: string | null;
+  constructor(message: string, { status, param }: { readonly status: number; readonly param: string | null }) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
+}
+
 export interface AdminFlags extends TargetFlags {
   readonly json?: boolean;
 }
@@ -106,7 +117,7 @@ export function remote({ base, key }: { readonly base: string; readonly key: str
 }
 
 function readAnswer(status: number, text: string, where: string, path: string): Answer {
-  let body: Partial<Answer> & { error?: { message?: string } };
+  let body: Partial<Answer> & { error?: { message?: string; param?: unknown } };
   try {
     body = (JSON.parse(text) ?? {}) as typeof body;
   } catch {
@@ -114,18 +125,20 @@ function readAnswer(status: number, text: string, where: string, path: string): 
   }
   if (status < 400 && 'data' in body) return { ...body, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
+  const refusal = { status, param: typeof body.error?.param === 'string' ? body.error.param : null };
   if (status === 404) {
     const list = !path.startsWith('/providers')
       ? 'account list'
       : path.includes('/payouts')
         ? 'provider payouts <provider>'
         : 'provider list';
-    throw new CliError(`${message}.\nSee what there is: ${OWN_NAME} ${list}`);
+    throw new RefusedRequest(`${message}.\nSee what there is: ${OWN_NAME} ${list}`, refusal);
   }
-  throw new CliError(
+  throw new RefusedRequest(
     status === 401
       ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.`
       : message,
+    refusal,
   );
 }
 

@@ -4,10 +4,11 @@ import { loadConfig, type Config } from '#config';
 import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { realPath } from './discovery.ts';
+import { checkStart, freshDirectory } from './fresh-directory.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
 import { listeningFacts } from './listening-line.ts';
-import { NO_PROVIDERS } from './no-providers.ts';
+import { admitsProviders, NO_PROVIDERS, NO_SIGN_IN } from './no-providers.ts';
 import { onDatabase, say } from './target-words.ts';
 
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
@@ -30,26 +31,40 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   }
 
   const loaded = load();
+  const child = workers === null ? null : await import('./workers-child.ts');
+  const slot = child?.workerSlot() ?? null;
+  if (slot === null) await checkStart(loaded, count);
+  const fresh = slot === null ? freshDirectory(loaded) : null;
   const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
   const loadAgain = (text?: string) => {
     const next = load(text);
     return { ...next, adminKey: next.adminKey ?? config.adminKey };
   };
-  if (workers !== null) {
-    const { runWorker, workerSlot } = await import('./workers-child.ts');
-    const slot = workerSlot();
-    if (slot !== null) return runWorker(config, slot, loadAgain);
-  }
+  if (child !== null && slot !== null) return child.runWorker(config, slot, loadAgain);
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   if (config.tunnel.providers === null) say(`Providers: ${NO_PROVIDERS}`);
+  else if (admitsProviders(config) && config.signIn.domains.length === 0) say(`Providers: ${NO_SIGN_IN}`);
   tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');
-  if (workers !== null) return workers.superviseWorkers(config, { count, configFile: file });
-  await runGateway(config, {
-    configFile: file,
-    load: loadAgain,
-    ready: (app, baseUrl) => app.logger.info(listeningFacts(config, baseUrl), 'listening'),
-    stopping: (app) => app.logger.info('stopping: running calls may finish'),
-  });
+  let listens = false;
+  try {
+    if (workers !== null) {
+      listens = await workers.superviseWorkers(config, { count, configFile: file });
+      if (!listens) fresh?.clear(null);
+      return;
+    }
+    await runGateway(config, {
+      configFile: file,
+      load: loadAgain,
+      ready: (app, baseUrl) => {
+        listens = true;
+        app.logger.info(listeningFacts(config, baseUrl), 'listening');
+      },
+      stopping: (app) => app.logger.info('stopping: running calls may finish'),
+    });
+  } catch (error) {
+    if (!listens) fresh?.clear(error);
+    throw error;
+  }
 }
 
 /**

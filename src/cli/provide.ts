@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 export interface ProvideFlags {
   readonly config?: string;
   readonly validate?: boolean;
+  readonly reload?: boolean;
   readonly probe: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
@@ -34,15 +35,20 @@ Also [[tools]] (MCP servers, by endpoint or by command), [[agents]], [[images]] 
 It dials again whenever the connection is lost. SIGTERM and Ctrl-C stop it: no new calls, those that run may finish
 within 30 s; a second signal stops it at once.
 
+SIGHUP, and --reload in another terminal, have a running proxy read its file again: new prices and services are
+registered over the connection that is there, and running calls go on. A file with problems changes nothing. The
+router and the wallet need a restart.
+
 Exit codes:
-  0   stopped as asked; or, with --validate, all is well
-  1   the file is wrong, a probe failed, or the router refused the services
+  0   stopped as asked; with --validate: all is well; with --reload: the file is in force
+  1   the file is wrong, a probe failed, the router refused the services, or there is no proxy to reload
   2   the command line is wrong, or the router does not let this provider in: it is not on its list, or the API key
       is wrong (refused three times, and never accepted)
   3   another proxy of the same provider took over
 
 Examples:
   ${program} provide --config provider.toml --validate
+  ${program} provide --config provider.toml --reload
   CONFIG_FILE_PATH=provider.toml ${program} provide`;
 
 /** `tollgate provide`: runs a provider's proxy. `program` is the name that its help shows. */
@@ -53,6 +59,7 @@ export function provideCommand(program: string): Command {
     .description("Run a provider's proxy.")
     .option('-c, --config <file>', 'TOML file of this provider (CONFIG_FILE_PATH, or TOLLGATE_CONFIG)')
     .option('--validate', 'check the file, say everything that is wrong with it, try out what it names, and exit')
+    .option('--reload', 'have the proxy that runs with this file read it again, print what changed, and exit')
     .option('--no-probe', 'with --validate: the file alone, without asking the router, the upstreams and the tools')
     .addOption(
       new Option('--log-level <level>', 'how much is logged')
@@ -61,7 +68,11 @@ export function provideCommand(program: string): Command {
     )
     .addHelpText('after', help(program))
     .action(async (flags: ProvideFlags) => {
-      // Loaded here, because other commands do not need it.
+      // Loaded here, because other commands do not need them.
+      if (flags.reload) {
+        const { reloadProvider } = await import('./provider-reload.ts');
+        return reloadProvider(flags);
+      }
       const { runProvider } = await import('./provider-process.ts');
       await runProvider(flags);
     });

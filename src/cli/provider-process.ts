@@ -1,14 +1,22 @@
 import { createScrubber, writeLogLine } from '#wire';
 import { ConfigError } from '#config';
-import { createLog, type Log, loadChecks, loadProvider, type ProviderConfig, secretsOf, createProxy } from '#provide';
+import {
+  createLog,
+  createProxy,
+  createReload,
+  loadChecks,
+  loadProvider,
+  type Log,
+  type ProviderConfig,
+  secretsOf,
+} from '#provide';
 import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
-import { CliError, USAGE_EXIT } from './cli-error.ts';
-import { configPath } from './config-path.ts';
 import type { ProvideFlags } from './provide.ts';
 import { OWN_NAME } from './own-name.ts';
 import { describeService } from './offer-line.ts';
-import { catchSignals } from './signals.ts';
+import { listenForReload, providerFile } from './provider-reload.ts';
+import { catchReload, catchSignals, isTerminalGone } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
 
 /**
@@ -17,34 +25,34 @@ import { painter, wantsColor } from './terminal.ts';
  */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
-  const file = configPath(flags.config, 'provide', env);
-  if (file === null)
-    throw new CliError(
-      `No file is named.\nGive it: ${OWN_NAME} provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml`,
-      {
-        exitCode: USAGE_EXIT,
-      },
-    );
+  const file = providerFile(flags);
   if (flags.validate) return validate(file, flags.probe);
 
-  const { config, wallet } = await loadProvider({ file, env, program: OWN_NAME });
+  const load = () => loadProvider({ file, env, program: OWN_NAME });
+  const started = await load();
+  const { config, wallet } = started;
+  const log = createLog({
+    level: flags.logLevel,
+    style: process.stdout.isTTY ? 'text' : 'json',
+    color: wantsColor(process.stdout),
+    secrets: secretsOf(config),
+    write: writeLogLine,
+    now: Date.now,
+  });
   const proxy = createProxy({
     config,
     wallet,
-    log: createLog({
-      level: flags.logLevel,
-      style: process.stdout.isTTY ? 'text' : 'json',
-      color: wantsColor(process.stdout),
-      secrets: secretsOf(config),
-      write: writeLogLine,
-      now: Date.now,
-    }),
+    log,
     now: Date.now,
     random: Math.random,
     env,
     version: VERSION,
   });
+  const reload = createReload({ proxy, started, load, log });
   const stop = catchSignals();
+  // A proxy in a terminal still ends with it.
+  const onHangUp = catchReload(async () => (isTerminalGone() ? process.kill(process.pid, 'SIGTERM') : reload()));
+  const requests = await listenForReload(file, reload, log);
   // Programs that this process started end with it, whatever the reason for its end.
   process.on('exit', proxy.kill);
   try {
@@ -53,6 +61,8 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
     process.exitCode = await proxy.closed;
   } finally {
     process.off('exit', proxy.kill);
+    requests?.close();
+    onHangUp.forget();
     stop.forget();
   }
 }

@@ -1,3 +1,5 @@
+import { closeSync, openSync } from 'node:fs';
+
 /** A terminal, npm and the launcher each pass a Ctrl-C on. Signals within this time count as one. */
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
@@ -74,4 +76,15 @@ export function catchReload(reload: () => Promise<unknown>): { forget(): void } 
   const onHangUp = () => void reload().catch(() => {});
   process.on('SIGHUP', onHangUp);
   return { forget: () => void process.off('SIGHUP', onHangUp) };
+}
+
+/** Whether this process was started in a terminal that was closed since. A terminal sends SIGHUP when it closes. */
+export function isTerminalGone(): boolean {
+  if (!process.stdin.isTTY && !process.stdout.isTTY) return false;
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -1,9 +1,9 @@
 import { ConfigError, type Config } from '#config';
-import { loadWallet, WalletError } from '#provide/wallet';
+import { WalletError } from '#provide/wallet';
+import { checkTreasuries } from './fresh-directory.ts';
 import { listenFaults } from './listen-faults.ts';
-import { NO_PROVIDERS } from './no-providers.ts';
+import { admitsProviders, NO_PROVIDERS, NO_SIGN_IN } from './no-providers.ts';
 import { describeService } from './offer-line.ts';
-import { OWN_NAME } from './own-name.ts';
 import { painter, type Paint } from './terminal.ts';
 
 /**
@@ -47,19 +47,14 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
   ];
   const warn = paint('yellow', '!');
-  if (config.signIn.domains.length === 0)
-    lines.push(
-      `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
-    );
+  if (config.signIn.domains.length === 0) lines.push(`${warn} ${NO_SIGN_IN}`);
   lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
     lines.push(
-      `${warn} no [[models]]: there is nothing to call${admitsNobody(config) ? '' : ' until a provider dials in'}`,
+      `${warn} no [[models]]: there is nothing to call${admitsProviders(config) ? ' until a provider dials in' : ''}`,
     );
   return lines;
 }
-
-const admitsNobody = ({ tunnel: { providers } }: Config) => providers === null || providers === 'nobody';
 
 /** Lines about the providers that may connect, and the names that they may use. */
 function sellerLines(
@@ -86,19 +81,13 @@ function sellerLines(
  */
 async function chainLines({ chains }: Config, paint: Paint): Promise<readonly string[]> {
   const tick = paint('green', '✓');
-  return Promise.all(
-    chains.map(async ({ network, payments }) => {
-      if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
-      const { address } = await loadWallet({ chainId: network, ...payments.treasury }, OWN_NAME).catch(
-        (error: unknown) => {
-          throw error instanceof WalletError
-            ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
-            : error;
-        },
-      );
-      return `${tick} chain     ${network}: money, with the treasury ${address}`;
-    }),
-  );
+  const treasuries = await checkTreasuries({ chains });
+  return chains.map(({ network }) => {
+    const address = treasuries.get(network);
+    return address === undefined
+      ? `${tick} chain     ${network}: asked about contract wallets`
+      : `${tick} chain     ${network}: money, with the treasury ${address}`;
+  });
 }
 
 /** Lines about the ports that the gateway could not listen on now. */

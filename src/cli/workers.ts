@@ -37,12 +37,13 @@ export function workerCount(text: string): number {
 /**
  * Runs this command again in `count` processes that share the port, until a signal ends them. The first signal stops
  * them gracefully. A second one ends the delay for load balancers, or without a delay all processes at once. A worker
- * that dies is replaced. If workers cannot start, they have logged why, and this process gets their exit code.
+ * that dies is replaced. Resolves with false if workers cannot start: they have logged why, and this process gets their
+ * exit code.
  */
 export async function superviseWorkers(
   config: Config & { readonly adminKey: string },
   { count, configFile }: { readonly count: number; readonly configFile: string | null },
-): Promise<void> {
+): Promise<boolean> {
   check(config, count);
   const receivers = createLogReceivers(config, VERSION, () => logger);
   const log = createLogger(config, { also: receivers.take });
@@ -80,6 +81,7 @@ export async function superviseWorkers(
       await stop.requested;
       logger.info({ workers: count }, 'stopping: running calls may finish');
     }
+    return started;
   } finally {
     const { shutdownDelayMs, drainOnShutdownMs } = config.limits;
     const ended = crew.end(shutdownDelayMs + drainOnShutdownMs + CLOSE_MS, stop.hurried());

@@ -28,7 +28,7 @@ export { ANTHROPIC_VERSION, keyHeaders, MESSAGES_PATH, RESPONSES_PATH } from './
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
 export { IMAGE_PATHS, VIDEOS_PATH } from './media-paths.ts';
-export { IMAGE_TOKENS_MAX, type ModelFacts, type NativeWireName } from './model-facts.ts';
+export { contextDeclared, IMAGE_TOKENS_MAX, type ModelFacts, type NativeWireName } from './model-facts.ts';
 export { ALIAS_PREFIX, foldName, serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';
 export { otlpHeaderPairs } from './otlp-headers.ts';

@@ -7,10 +7,17 @@ export type NativeWireName = (typeof NATIVE_WIRES)[number];
 /** The most tokens of an image for a model that does not say. Most models have fewer. */
 export const IMAGE_TOKENS_MAX = 2048;
 
+/** The context that a provider declared. null if it declared none. */
+export const contextDeclared = ({ contextLength, contextAssumed }: ModelFacts): number | null =>
+  contextAssumed ? null : contextLength;
+
 export interface ModelFacts {
   /** The model's name at the upstream API. */
   readonly upstreamModel: string;
+  /** Tokens of prompt and answer together. Locks are computed from it. */
   readonly contextLength: number;
+  /** The provider declared no context: the number is ours, and is not shown. */
+  readonly contextAssumed?: true;
   /** The most tokens of an image in a prompt. Absent: IMAGE_TOKENS_MAX. */
   readonly imageTokensMax?: number;
   /** The provider's limit of completion tokens. null if it declares none. */

@@ -18,7 +18,9 @@ const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 /** The native side of a call for images: one request to each offer that is tried. */
 export function createImageExchange({ ask, requestId, replyBytesMax }: ImageExchangeOptions): Exchange {
   const common = { n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax };
-  const accept = ask.stream === null ? 'application/json' : 'text/event-stream, application/json';
+  const { stream } = ask;
+  const streams = stream !== null && stream.partialImages !== null;
+  const accept = streams ? 'text/event-stream, application/json' : 'application/json';
   /** Offers that refused the field. */
   const plain = new Set<Offer>();
   return {
@@ -30,7 +32,7 @@ export function createImageExchange({ ask, requestId, replyBytesMax }: ImageExch
     reader(offer) {
       const context: ReaderContext = { ...common, worth: (images) => worthOf(ask, offer, images) };
       const whole = createImageReader(context);
-      return ask.stream === null ? whole : createImageStreamReader(context, ask.stream, whole);
+      return streams ? createImageStreamReader(context, stream, whole) : whole;
     },
     reform(offer, status, body) {
       if (plain.has(offer) || !REFUSED.has(status) || !Buffer.from(body).includes(BASE64_FIELD)) return false;

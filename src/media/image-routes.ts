@@ -107,7 +107,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           const sink = paidSink(to, payment);
           return stream === null
             ? writeImages(opened, ask, answer, sink, onError)
-            : writeStream(opened, { stream, errorBody, onError }, sink);
+            : writeStream(opened, { stream, seed: ask.seed, errorBody, onError }, sink);
         },
         {
           bytesMax: kept.bytesMax,

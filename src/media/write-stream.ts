@@ -7,6 +7,8 @@ import type { ImageStream } from './request/image-ask.ts';
 
 interface StreamOptions {
   readonly stream: ImageStream;
+  /** The seed that was sent. null for none. */
+  readonly seed: number | null;
   /** The body of an error, in the form of the door. */
   readonly errorBody: (error: GatewayError) => object;
   readonly onError: (error: unknown) => void;
@@ -15,12 +17,12 @@ interface StreamOptions {
 const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 
 /**
- * Writes a call as a stream: partial images as they come, and the final image after the settlement. Resolves with
- * whether anything was charged; false if the client is gone. Throws the errors of the call before the first event.
+ * Writes a call as a stream: partial images as they come, and the final images, one after the other, after the
+ * settlement. The event of the last one has the cost of all. Resolves with whether anything was charged; false if the client is gone. Throws the errors of the call before the first event.
  */
 export async function writeStream(
   { id, call, frames }: OpenedCall,
-  { stream, errorBody, onError }: StreamOptions,
+  { stream, seed, errorBody, onError }: StreamOptions,
   sink: ReplySink,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
@@ -47,20 +49,30 @@ export async function writeStream(
       const { images, raw } = value.tail as ImageTail;
       const { created: _theirs, usage: counts, output_format: _named, ...rest } = raw;
       const { charged, fee } = value.settlement;
-      const [before, base64, after] = completedEvent(stream.eventPrefix, images[0]!, {
-        created_at: Math.floor(call.startedAt / 1000),
-        ...rest,
+      const cost = {
         usage: {
           ...(counts as object | undefined),
-          images: 1,
+          images: images.length,
           cost: toUsdNumber(charged),
           cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
         },
         ...(value.receipt === null ? {} : { receipt: value.receipt }),
-      });
-      await writeSlices(before!, sink);
-      await writeSlices(base64!, sink);
-      if (!sink.closed) sink.end(after!);
+      };
+      for (const [index, image] of images.entries()) {
+        const used = image.seed ?? seed;
+        const isLast = index === images.length - 1;
+        const [before, base64, after] = completedEvent(stream.eventPrefix, image, {
+          created_at: Math.floor(call.startedAt / 1000),
+          ...rest,
+          ...(stream.partialImages === null ? { index } : {}),
+          ...(used === null ? {} : { seed: used }),
+          ...(isLast ? cost : {}),
+        });
+        await writeSlices(before!, sink);
+        await writeSlices(base64!, sink);
+        if (!isLast) await writeSlices(after!, sink);
+        else if (!sink.closed) sink.end(after!);
+      }
       return wasCharged(value);
     }
   } catch (error) {

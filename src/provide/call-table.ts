@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, type ServiceConfig, VIDEOS_PATH } from '#config';
+import { IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, VIDEOS_PATH } from '#config';
 import { parseServicePath, readEmptyRequest } from '#network/tunnel';
 import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
@@ -29,18 +29,16 @@ const BELOW_VIDEOS = /^(?:\/[\w-]{1,128}(?:\/content)?)?$/;
 const isOffered = ({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean =>
   OFFERED[primitive](rest.split('?', 1)[0]!);
 
-/**
- * Creates the handler for the calls of a tunnel. It finds the service by the call's path. `forwardOf` is called once
- * for each service.
- */
+/** The key of a service among the services of a proxy. */
+export const keyOfCall = (primitive: Primitive, service: string): string => `${primitive}/${service}`;
+
+/** Creates the handler for the calls of a tunnel. `find` returns the service with a key of `keyOfCall`, or null. */
 export function createCallTable(
-  services: readonly ServiceConfig[],
-  forwardOf: (service: ServiceConfig) => Forward,
+  find: (key: string) => Forward | null,
 ): (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void {
-  const table = new Map(services.map((each) => [`${each.service.primitive}/${each.service.name}`, forwardOf(each)]));
   return (stream, headers) => {
     const found = parseServicePath(headers[':path'] ?? '');
-    const forward = found && table.get(`${found.primitive}/${found.service}`);
+    const forward = found && find(keyOfCall(found.primitive, found.service));
     if (!forward || !isOffered(found)) return refuse(stream, 'unknown_service');
     readEmptyRequest(stream);
     forward(stream, headers, found.rest);

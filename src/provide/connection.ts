@@ -8,16 +8,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { Timers } from '#wire';
-import {
-  CONTROL_PATH,
-  createSocketStream,
-  keepAlive,
-  SOCKET_OPTIONS,
-  TUNNEL_PROTOCOL,
-  type RegistrationProblem,
-} from '#network/tunnel';
+import { CONTROL_PATH, createSocketStream, keepAlive, SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
 import { describeFault } from './connect-fault.ts';
-import { answerControl, type Welcome } from './control.ts';
+import { answerControl, type RegistrationAnswer, type Welcome } from './control.ts';
 import { readRejection, type DialRejection } from './dial-rejection.ts';
 import type { Log } from './log.ts';
 import type { Wallet } from './wallet/wallet.ts';
@@ -27,7 +20,8 @@ interface ConnectionOptions {
   readonly url: string;
   /** Request headers of the dial. They include the provider's credential. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly document: string;
+  /** Returns the text of the document to register first. */
+  readonly document: () => string;
   readonly wallet: Wallet | null;
   /** The router's name in the signed registration. */
   readonly router: string;
@@ -47,15 +41,23 @@ interface ConnectionOptions {
 export type Ending =
   | { readonly kind: 'lost'; readonly why: string }
   | DialRejection
-  | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
+  | Extract<RegistrationAnswer, { kind: 'refused' }>
   | { readonly kind: 'replaced' }
-  /** The router stops. Running calls continue on this connection, but a new connection is needed. */
-  | { readonly kind: 'draining' };
+  /**
+   * The router stops, or has banned this provider. Running calls continue on this connection, but a new connection is
+   * needed.
+   */
+  | { readonly kind: 'draining'; readonly banned: string | null };
 
 export interface Connection {
   readonly ending: Promise<Ending>;
   /** Settles when the socket is closed. */
   readonly closed: Promise<void>;
+  /**
+   * Registers another document in place of the first one, while calls run. Resolves with null if the connection ends
+   * before the router answers, or cannot be used any more.
+   */
+  register(document: string): Promise<RegistrationAnswer | null>;
   /** Tells the gateway to send no more calls. Closes when the running calls have ended, at the latest after `ms`. */
   drain(ms: number): void;
   /** Closes immediately. */
@@ -63,7 +65,7 @@ export interface Connection {
 }
 
 const HANDSHAKE_MS = 10_000;
-/** Timeout from the open socket to the registered services. */
+/** Timeout for the router's answer to a registration. The first one counts from the open socket. */
 const READY_MS = 30_000;
 /** Time for the peer to close a finished connection. */
 const CLOSE_MS = 2_000;
@@ -103,6 +105,7 @@ export function connect(options: ConnectionOptions): Connection {
     }
   };
   const lost = (why: string) => end({ kind: 'lost', why });
+  const unanswered = () => lost('the router did not register the services in time');
 
   function onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // Each stream reports its own errors. An unhandled error event would end the process.
@@ -117,20 +120,19 @@ export function connect(options: ConnectionOptions): Connection {
   }
 
   function openControl(stream: ServerHttp2Stream): void {
-    const ready = timers.later(READY_MS, () => lost('the router did not register the services in time'));
+    const ready = timers.later(READY_MS, unanswered);
     const answered = answerControl({
       stream,
       document: options.document,
       wallet: options.wallet,
       router: options.router,
       welcomed: (welcome) => tellWelcome(log, welcome),
-      registered(services) {
+      answered(answer) {
         clearTimeout(ready);
-        options.ready(services);
+        return answer.kind === 'refused' ? end(answer) : options.ready(answer.services);
       },
-      refused: (message, problems) => end({ kind: 'refused', message, problems }),
       replaced: () => end({ kind: 'replaced' }),
-      draining: () => end({ kind: 'draining' }),
+      draining: (banned) => end({ kind: 'draining', banned }),
       broken: (why) => {
         if (!leaving) lost(why);
       },
@@ -151,20 +153,15 @@ export function connect(options: ConnectionOptions): Connection {
     session = openSession(duplex, streamsMax);
     session.on('error', (error: Error) => lost(`the tunnel broke: ${error.message}`));
     session.on('goaway', () => {
-      end({ kind: 'draining' });
+      end({ kind: 'draining', banned: null });
       leaving = true;
       if (running === 0) finish();
     });
     session.on('close', () => timers.later(CLOSE_MS, destroy));
     session.on('stream', onStream);
-    timers.later(HANDSHAKE_MS, () => {
-      if (control === null) lost('the router did not open the control stream');
-    });
+    timers.later(HANDSHAKE_MS, () => control ?? lost('the router did not open the control stream'));
   });
-  socket.on('upgrade', ({ socket: wire }: IncomingMessage) => {
-    const silent = () => lost(`the router was silent for ${silenceMs / 1000} s`);
-    timers.add(keepAlive({ wire, silenceMs, ping: pingOf(socket), silent }));
-  });
+  watchSilence(socket, silenceMs, timers, lost);
   socket.on('unexpected-response', (_request, response: IncomingMessage) => {
     timers.later(HANDSHAKE_MS, destroy);
     void readRejection(response, Object.values(options.headers), options.now()).then(end);
@@ -182,6 +179,12 @@ export function connect(options: ConnectionOptions): Connection {
   return {
     ending: ending.promise,
     closed: closed.promise,
+    async register(document) {
+      if (control === null || leaving || drained) return null;
+      const late = timers.later(READY_MS, unanswered);
+      const answer = Promise.race([control.end.register(document), ending.promise.then(() => null)]);
+      return answer.finally(() => clearTimeout(late));
+    },
     drain(ms) {
       if (session === null) return destroy();
       timers.later(ms, destroy);
@@ -206,6 +209,13 @@ function dial({ url, headers }: ConnectionOptions): WebSocket {
     headers,
     handshakeTimeout: HANDSHAKE_MS,
     followRedirects: false,
+  });
+}
+
+function watchSilence(socket: WebSocket, silenceMs: number, timers: Timers, lost: (why: string) => void): void {
+  socket.on('upgrade', ({ socket: wire }: IncomingMessage) => {
+    const silent = () => lost(`the router was silent for ${silenceMs / 1000} s`);
+    timers.add(keepAlive({ wire, silenceMs, ping: pingOf(socket), silent }));
   });
 }
 

@@ -12,34 +12,51 @@ import type { Wallet } from './wallet/wallet.ts';
 
 interface ControlOptions {
   readonly stream: ServerHttp2Stream;
-  /** Text of the registration document. */
-  readonly document: string;
+  /** Returns the text of the first registration document. */
+  readonly document: () => string;
   /** Signs the document. null if the provider uses an API key. */
   readonly wallet: Wallet | null;
   /** The router's name in the signed text. */
   readonly router: string;
   readonly welcomed: (welcome: Welcome) => void;
-  readonly registered: (services: readonly string[]) => void;
-  readonly refused: (message: string, problems: readonly RegistrationProblem[]) => void;
+  /** Called with the answer to the first registration. */
+  readonly answered: (answer: RegistrationAnswer) => void;
   readonly replaced: () => void;
-  readonly draining: () => void;
+  /** `banned`: the operator's reason, if the router drains the connection because the provider is banned. */
+  readonly draining: (banned: string | null) => void;
   /** The control stream failed, so the whole connection is useless. */
   readonly broken: (why: string) => void;
 }
 
 export type Welcome = Extract<GatewayMessage, { type: 'welcome' }>;
 
+/** The router's answer to one registration. A refused one leaves the earlier registration in force. */
+export type RegistrationAnswer =
+  | { readonly kind: 'registered'; readonly services: readonly string[] }
+  | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] };
+
+interface Control {
+  send(message: ProxyMessage): void;
+  /** Registers another document, after the first one was accepted. Resolves with the router's answer, if it comes. */
+  register(document: string): Promise<RegistrationAnswer>;
+}
+
 /**
  * The proxy's end of the control stream. Answers the welcome with the signed registration, and calls the callbacks for
  * the gateway's messages.
  */
-export function answerControl(options: ControlOptions): { send(message: ProxyMessage): void } {
-  const { stream, wallet, document } = options;
+export function answerControl(options: ControlOptions): Control {
+  const { stream, wallet } = options;
   const send = (message: ProxyMessage) => {
     if (stream.writable) stream.write(`${JSON.stringify(message)}\n`);
   };
 
-  async function register({ provider, challenge }: Welcome): Promise<void> {
+  let welcome: Welcome | null = null;
+  /** The router answers registrations in their order. */
+  const asked: ((answer: RegistrationAnswer) => void)[] = [];
+  const answer = (given: RegistrationAnswer) => asked.shift()?.(given);
+
+  async function sign({ provider, challenge }: Welcome, document: string): Promise<void> {
     const digest = createHash('sha256').update(document).digest('hex');
     const text = registrationText({ router: options.router, provider, challenge, digest });
     send({
@@ -50,39 +67,45 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
     });
   }
 
+  function register(document: string, answered: (answer: RegistrationAnswer) => void): void {
+    if (welcome === null) return;
+    asked.push(answered);
+    sign(welcome, document).catch((error: unknown) =>
+      options.broken(`the registration could not be signed: ${String(error)}`),
+    );
+  }
+
   let greeted = false;
-  let registered = false;
 
   function take(message: JsonObject): void {
     switch (message['type']) {
       case 'welcome': {
-        // One connection gets only one signature.
+        // A router cannot make the wallet sign again: only the first welcome of a connection counts.
         if (greeted) return;
         greeted = true;
-        const welcome = readWelcome(message);
+        welcome = readWelcome(message);
         if (welcome === null) return options.broken('the welcome of the router is not complete');
         // The provider id is part of the text that the wallet signs, so it must be the wallet's own.
         if (wallet !== null && welcome.provider !== wallet.providerId)
           return options.broken('the router identified this wallet as another provider');
         options.welcomed(welcome);
-        register(welcome).catch((error: unknown) =>
-          options.broken(`the registration could not be signed: ${String(error)}`),
-        );
-        return;
+        return register(options.document(), options.answered);
       }
       case 'registered':
-        if (registered) return;
-        registered = true;
-        return options.registered(listOf(message['services']).filter((name) => typeof name === 'string'));
+        return answer({
+          kind: 'registered',
+          services: listOf(message['services']).filter((name) => typeof name === 'string'),
+        });
       case 'refused':
-        return options.refused(
-          textOf(message['message']),
-          listOf(message['problems']).filter(isObject).map(readProblem),
-        );
+        return answer({
+          kind: 'refused',
+          message: textOf(message['message']),
+          problems: listOf(message['problems']).filter(isObject).map(readProblem),
+        });
       case 'replaced':
         return options.replaced();
       case 'draining':
-        return options.draining();
+        return options.draining(typeof message['banned'] === 'string' ? message['banned'].slice(0, WORDS_MAX) : null);
       // Unknown messages are ignored: a newer gateway may send them.
       default:
     }
@@ -106,7 +129,7 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
   // The stream can already be closed when it is opened, if it was reset or the session broke at that moment.
   if (stream.destroyed || stream.closed) options.broken('the router closed the control stream');
   else stream.respond({ ':status': 200, 'content-type': 'application/jsonl' });
-  return { send };
+  return { send, register: (next) => new Promise((resolve) => register(next, resolve)) };
 }
 
 /** Each entry becomes a line of the log. A file has at most this many blocks. */
@@ -114,8 +137,8 @@ const LISTED_MAX = 10_000;
 /** The signed text has one fact per line, so a challenge must not contain a line break. */
 const CHALLENGE = /^[!-~]{1,128}$/;
 
-/** The most of the router's words about payouts that is logged. */
-const PAYOUTS_MAX = 1_000;
+/** The most of the router's words about payouts, or about a ban, that is logged. */
+const WORDS_MAX = 1_000;
 
 function readWelcome({ provider, account, challenge, version, payouts }: JsonObject): Welcome | null {
   if (typeof provider !== 'string' || typeof challenge !== 'string' || !CHALLENGE.test(challenge)) return null;
@@ -125,7 +148,7 @@ function readWelcome({ provider, account, challenge, version, payouts }: JsonObj
     account: textOf(account),
     challenge,
     version: textOf(version),
-    ...(typeof payouts === 'string' ? { payouts: payouts.slice(0, PAYOUTS_MAX) } : {}),
+    ...(typeof payouts === 'string' ? { payouts: payouts.slice(0, WORDS_MAX) } : {}),
   };
 }
 

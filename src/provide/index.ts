@@ -2,6 +2,7 @@ export { createLog, type Log } from './log.ts';
 export { loadProvider, type ProviderConfig } from './provider-file.ts';
 export { secretsOf } from './provider-secrets.ts';
 export { createProxy } from './proxy.ts';
+export { createReload, type ReloadReport } from './reload.ts';
 
 /** Loads the checks for `--validate`. They are loaded only then, so a running proxy doesn't load them. */
 export const loadChecks = () => import('./probe/checks.ts');

@@ -8,6 +8,11 @@ type Write = (facts: Readonly<Record<string, unknown>>, text: string) => void;
 /** The proxy's log. Facts are plain values. An Error is logged as its message. */
 export type Log = Readonly<Record<Exclude<LogLevel, 'silent'>, Write>>;
 
+interface ScrubbedLog extends Log {
+  /** Masks these values too in every later line. */
+  hide(secrets: readonly (string | null)[]): void;
+}
+
 interface LogOptions {
   readonly level: LogLevel;
   /** `text` for people, `json` for machines. */
@@ -21,8 +26,9 @@ interface LogOptions {
 }
 
 /** Creates a log of structured lines without secrets, in the same format as the gateway's log. */
-export function createLog({ level, style, color = false, secrets, write, now }: LogOptions): Log {
-  const scrub = createScrubber(secrets);
+export function createLog({ level, style, color = false, secrets, write, now }: LogOptions): ScrubbedLog {
+  let hidden = secrets;
+  let scrub = createScrubber(hidden);
   const least = LEVELS.indexOf(level);
   const at =
     (name: Exclude<LogLevel, 'silent'>): Write =>
@@ -36,7 +42,16 @@ export function createLog({ level, style, color = false, secrets, write, now }: 
       );
       write(style === 'json' ? `${line}\n` : formatLine(line, color));
     };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    hide(more) {
+      hidden = [...new Set([...hidden, ...more])];
+      scrub = createScrubber(hidden);
+    },
+  };
 }
 
 function messageOfError(_name: string, value: unknown): unknown {

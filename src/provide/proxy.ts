@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { toRegistrationDocument } from '#network/tunnel';
+import type { ServiceConfig } from '#config';
 import { connect, type Connection } from './connection.ts';
 import { credentialHeaders } from './credential.ts';
 import type { Log } from './log.ts';
 import { refuse } from './own-reply.ts';
 import type { ProviderConfig } from './provider-file.ts';
+import { createOffering, type Offering, type OfferingOutcome } from './offering.ts';
 import { createRedial, EXIT, type ExitCode, type Next } from './redial.ts';
 import { startUpstreams, type Upstreams } from './upstreams.ts';
 import type { StopTimes } from './stdio/child-process.ts';
@@ -37,6 +38,10 @@ export interface ProxyLimits {
   readonly unauthorizedMs: number;
   /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
+  /** How long a service that was taken out of the file still takes calls that were admitted before. */
+  readonly lateMs: number;
+  /** The longest wait of `reload` for the router. */
+  readonly reloadMs: number;
 }
 
 const LIMITS: ProxyLimits = {
@@ -47,11 +52,20 @@ const LIMITS: ProxyLimits = {
   unauthorizedMs: 30_000,
   // Before both, the process's stdin is closed, so that the server can exit without a signal.
   toolStop: { termMs: 1_000, killMs: 5_000 },
+  lateMs: 30_000,
+  reloadMs: 20_000,
 };
 
 export interface Proxy {
   /** Dials the router, and dials again whenever the connection is lost. */
   start(): void;
+  /**
+   * Offers these services in place of those so far. They are registered over the connection that is there, and running
+   * calls go on. Reloads run one after the other.
+   */
+  reload(services: readonly ServiceConfig[]): Promise<OfferingOutcome>;
+  /** The services that are in force. */
+  services(): readonly ServiceConfig[];
   /** Settles with the exit code when all connections and processes are closed. */
   readonly closed: Promise<ExitCode>;
   /** Takes no more calls, lets running calls finish within `drainMs`, and ends the tools. Settles like `closed`. */
@@ -76,9 +90,14 @@ export function createProxy(options: ProxyOptions): Proxy {
   /** The current connection, and older connections to draining routers on which calls still run. */
   const connections = new Set<Connection>();
   const url = tunnelUrl(config.router.url);
-  const document = JSON.stringify(toRegistrationDocument(config.services));
   /** null until `start`. */
   let upstreams: Upstreams | null = null;
+  const offering: Offering = createOffering({
+    services: config.services,
+    prepare: (services) => upstreams?.prepare(services) ?? null,
+    log,
+    waitMs: limits.reloadMs,
+  });
 
   /** Keeps one connection until it ends or a new one is needed. */
   async function connectOnce(): Promise<Next> {
@@ -87,7 +106,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     const connection = connect({
       url,
       headers: await credentialHeaders(config.router, wallet, now()),
-      document,
+      document: offering.document,
       wallet,
       router: config.router.domain,
       streamsMax: limits.streamsMax,
@@ -99,10 +118,8 @@ export function createProxy(options: ProxyOptions): Proxy {
       ready(names) {
         readyAt = now();
         redial.accepted();
-        for (const { service } of config.services)
-          if (names.includes(service.name))
-            log.info({ service: service.name, primitive: service.primitive }, 'registered');
-        log.info({ router: config.router.url, services: config.services.length }, 'ready: calls can come');
+        tellReady(log, config.router.url, offering.services(), names);
+        offering.connected(connection);
       },
       log,
       now,
@@ -111,6 +128,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     void connection.closed.then(() => connections.delete(connection));
     if (stopping.signal.aborted) connection.drain(0);
     const ending = await connection.ending;
+    offering.disconnected(connection);
     if (stopping.signal.aborted) return { exit: EXIT.closed };
     return redial.after(ending, readyAt === null ? null : now() - readyAt);
   }
@@ -143,9 +161,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     closed: closed.promise,
     start() {
       if (upstreams !== null) return;
-      const { headTimeoutMs, toolStop } = limits;
+      const { headTimeoutMs, toolStop, lateMs } = limits;
       upstreams = startUpstreams({
-        services: config.services,
+        services: offering.services(),
         env,
         version,
         log,
@@ -153,6 +171,7 @@ export function createProxy(options: ProxyOptions): Proxy {
         now,
         headTimeoutMs,
         toolStop,
+        lateMs,
       });
       run().then(
         async (code) => {
@@ -171,6 +190,15 @@ export function createProxy(options: ProxyOptions): Proxy {
       await end();
       return closed.promise;
     },
+    reload: offering.replace,
+    services: offering.services,
     kill,
   };
+}
+
+function tellReady(log: Log, router: string, services: readonly ServiceConfig[], registered: readonly string[]): void {
+  for (const { service } of services)
+    if (registered.includes(service.name))
+      log.info({ service: service.name, primitive: service.primitive }, 'registered');
+  log.info({ router, services: services.length }, 'ready: calls can come');
 }

@@ -104,6 +104,12 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
         case 'lost':
           return again({ why: ending.why }, 'no connection to the router');
         case 'draining':
+          if (ending.banned !== null)
+            return exit(
+              EXIT.forbidden,
+              { router, reason: ending.banned },
+              'the operator of this router has banned this provider; running calls may finish',
+            );
           return again({}, 'the router is shutting down; running calls continue, and the proxy reconnects');
         case 'replaced':
           return exit(EXIT.replaced, { router }, 'another proxy with the same credential took over; this proxy stops');

@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { isDeepStrictEqual } from 'node:util';
 import type { Agent } from 'undici';
 import type { ServiceConfig } from '#config';
 import { skipInterimReplies } from '#wire';
-import { createCallTable } from './call-table.ts';
+import { createCallTable, keyOfCall } from './call-table.ts';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
@@ -17,12 +19,16 @@ interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | '
   readonly headTimeoutMs: number;
   /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
+  /** How long a service that is no longer offered still takes calls that were admitted before. */
+  readonly lateMs: number;
 }
 
 /** The upstreams behind a proxy: HTTP services, and tools whose processes the proxy runs. */
 export interface Upstreams {
   /** Passes one call to its service. */
-  readonly serve: ReturnType<typeof createCallTable>;
+  readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+  /** Starts the upstreams of other services. Those that are new get calls at once, the others at `commit`. */
+  prepare(services: readonly ServiceConfig[]): PreparedUpstreams;
   /** Ends the subscription streams, which have no end of their own. */
   drain(): void;
   /** Ends every process gracefully. */
@@ -31,12 +37,34 @@ export interface Upstreams {
   kill(): void;
 }
 
+/** Services that are started beside those that are served. One of the two is called, once. */
+export interface PreparedUpstreams {
+  /** They take the place of the services so far. Running calls of these end as they began. */
+  commit(): void;
+  /** Ends what was started for them. */
+  discard(): void;
+}
+
+/** One service with the means to call it, and the number of its running calls. */
+interface Upstream {
+  readonly config: ServiceConfig;
+  readonly forward: Forward;
+  readonly tool: StdioTool | null;
+  running: number;
+  /** Called when the last running call has ended. */
+  idle: (() => void) | null;
+}
+type Table = ReadonlyMap<string, Upstream>;
+
 const CONNECT_MS = 10_000;
+
+const keyOf = ({ service: { primitive, name } }: ServiceConfig): string => keyOfCall(primitive, name);
 
 /** Starts the processes of all tools. */
 export function startUpstreams(options: UpstreamsOptions): Upstreams {
-  const { services, log, toolStop, headTimeoutMs } = options;
-  const tools: StdioTool[] = [];
+  const { log, toolStop, headTimeoutMs, lateMs } = options;
+  const tools = new Set<StdioTool>();
+  const timers = new Set<NodeJS.Timeout>();
   // There is no timeout inside a reply, because the gateway judges that: it cancels the call.
   const dispatcher = skipInterimReplies(
     new HttpAgent({
@@ -47,28 +75,102 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     }),
   );
 
-  function forwardOf({ service: { name: service, primitive }, target }: ServiceConfig): Forward {
-    if (target.kind === 'command') {
-      const tool = createStdioTool({ ...options, service, target, stopTimes: toolStop });
-      tools.push(tool);
-      return tool.forward;
-    }
-    return createForward({
-      target,
-      dispatcher,
-      failed: (failure, error) => log.warn({ service, primitive, failure, error }, 'the upstream failed'),
-    });
+  function open(config: ServiceConfig): Upstream {
+    const { service, target } = config;
+    const tool =
+      target.kind === 'command'
+        ? createStdioTool({ ...options, service: service.name, target, stopTimes: toolStop })
+        : null;
+    if (tool) tools.add(tool);
+    const forward =
+      target.kind === 'http'
+        ? createForward({
+            target,
+            dispatcher,
+            failed: (failure, error) =>
+              log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed'),
+          })
+        : tool!.forward;
+    const upstream: Upstream = {
+      config,
+      tool,
+      running: 0,
+      idle: null,
+      forward(stream, headers, rest) {
+        upstream.running += 1;
+        stream.once('close', () => {
+          upstream.running -= 1;
+          if (upstream.running === 0) upstream.idle?.();
+        });
+        forward(stream, headers, rest);
+      },
+    };
+    return upstream;
+  }
+
+  /** An upstream that has not changed is kept: its process goes on, and so do its sessions. */
+  const tableOf = (services: readonly ServiceConfig[], before: Table): Table =>
+    new Map(
+      services.map((config) => {
+        const kept = before.get(keyOf(config));
+        return [keyOf(config), kept && isDeepStrictEqual(kept.config.target, config.target) ? kept : open(config)];
+      }),
+    );
+
+  let current = tableOf(options.services, new Map());
+  let coming: Table = new Map();
+  /** Services that are not offered any more. */
+  const late = new Map<string, Upstream>();
+
+  function endTool(upstream: Upstream): void {
+    const { tool } = upstream;
+    if (tool === null || !tools.has(tool)) return;
+    // Streams of subscriptions have no end of their own, and would keep the process for ever.
+    tool.drain();
+    const end = () => void tool.stop().finally(() => tools.delete(tool));
+    if (upstream.running === 0) end();
+    else upstream.idle = end;
+  }
+
+  function retire(key: string, upstream: Upstream): void {
+    if (!current.has(key)) late.set(key, upstream);
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      if (late.get(key) === upstream) late.delete(key);
+      endTool(upstream);
+    }, lateMs);
+    timer.unref();
+    timers.add(timer);
   }
 
   return {
-    serve: createCallTable(services, forwardOf),
+    serve: createCallTable((key) => (current.get(key) ?? coming.get(key) ?? late.get(key))?.forward ?? null),
+    prepare(services) {
+      const before = current;
+      const table = tableOf(services, before);
+      coming = table;
+      return {
+        commit() {
+          current = table;
+          coming = new Map();
+          for (const key of table.keys()) late.delete(key);
+          for (const [key, upstream] of before) if (table.get(key) !== upstream) retire(key, upstream);
+        },
+        discard() {
+          coming = new Map();
+          for (const [key, upstream] of table) if (before.get(key) !== upstream) endTool(upstream);
+        },
+      };
+    },
     drain() {
       for (const tool of tools) tool.drain();
     },
     async stop() {
-      await Promise.all([...tools.map((tool) => tool.stop()), dispatcher.destroy()]);
+      for (const timer of timers) clearTimeout(timer);
+      await Promise.all([...[...tools].map((tool) => tool.stop()), dispatcher.destroy()]);
     },
     kill() {
+      for (const timer of timers) clearTimeout(timer);
       for (const tool of tools) tool.kill();
       void dispatcher.destroy();
     },

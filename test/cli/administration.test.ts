@@ -72,6 +72,50 @@ describe('the commands of the administration, beside a gateway', () => {
     });
   });
 
+  it('show each kind of movement of its own, also after a close, whose refusals name its options', async () => {
+    const run = (...args: string[]) => place.run(['account', ...args]);
+    await run('create', 'gone', '--label', 'Gone Ltd');
+    await run('credit', 'gone', '25');
+    await run('debit', 'gone', '22', '--reason', 'typed wrong');
+    const close = (...args: string[]) => run('close', 'gone', '--reason', 'contract ended', ...args);
+    expect((await close()).output).toMatch(/An open account cannot be closed\. Freeze it first.*account freeze gone/);
+    await run('freeze', 'gone', '--reason', 'contract ended');
+    for (const args of [[], ['--paid-out', '2'], ['--write-off', '4']]) {
+      const refused = await close(...args);
+      expect(refused.output).toContain('has 3 USD. Say what becomes of exactly this amount: --paid-out 3 if');
+      expect(refused.output).toContain('--write-off 3 if');
+      expect([refused.code, /remainder|amount_usd|paid_out|written_off/.test(refused.output)]).toEqual([1, false]);
+    }
+    const closed = await close('--write-off', '3', '--reference', 'off-1');
+    expect(closed.code, closed.output).toBe(0);
+    for (const { output } of [closed, await run('show', 'gone')]) {
+      expect(output).toMatch(/credited +25 USD\n *debited +22 USD\n *written off +3 USD\n *used +0 USD/);
+      expect(output).toContain('closed: contract ended');
+    }
+    await run('create', 'more');
+    await run('credit', 'more', '1');
+    await run('freeze', 'more', '--reason', 'x');
+    const used = await run('close', 'more', '--reason', 'x', '--paid-out', '1', '--reference', 'off-1');
+    expect(used.output).toContain('already used for another account. Give another --reference.');
+    await run('close', 'more', '--reason', 'x', '--paid-out', '1');
+    expect((await run('show', 'more')).output).toMatch(/credited +1 USD\n *debited +0 USD\n *paid out +1 USD/);
+    expect((await place.run(['audit'])).code).toBe(0);
+  });
+
+  it('show an account by its label, and say which ids there are where several have it', async () => {
+    const run = (...args: string[]) => place.run(['account', ...args]);
+    await run('create', 'first', '--label', 'Twin Ltd');
+    expect((await run('show', 'twin ltd')).output).toMatch(/account +tollgate:local:first/);
+    await run('create', 'second', '--label', 'Twin Ltd');
+    const both = await run('show', 'Twin Ltd');
+    expect([both.code, both.output]).toEqual([
+      1,
+      expect.stringMatching(/2 accounts have the label Twin Ltd[\s\S]*tollgate:local:first\n +tollgate:local:second/),
+    ]);
+    const none = await run('show', 'Nobody Ltd');
+    expect([none.code, none.output]).toEqual([1, expect.stringContaining('Account not found')]);
+  });
+
   it('talk to the gateway that is named', async () => {
     const { base_url } = await place.read('gateway.json');
     const elsewhere = { TOLLGATE_DATA: join(place.dir, 'elsewhere'), TOLLGATE_URL: base_url };

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { connectClient } from '../../src/cli/connect/run.ts';
@@ -106,6 +106,52 @@ test.each([
   const again = await connect(client, '--undo');
   expect([again.code, again.output]).toEqual([1, expect.stringContaining('nothing to undo')]);
   expect(existsSync(join(home, '.local/state/tollgate/connected.json'))).toBe(false);
+});
+
+/** Every file and folder below `folder`. */
+const tree = async (folder: string) => (await readdir(folder, { recursive: true })).toSorted();
+
+test.each<[string, readonly string[], string | null]>([
+  ['claude-code', [], null],
+  ['claude-code', [], '.claude/settings.json'],
+  ['codex', ['--mcp'], null],
+  ['claude-code', ['--project'], null],
+])(
+  '%s %j: the tree is as it was, without copies that hold keys and without empty folders',
+  async (client, more, name) => {
+    if (name !== null) await put(join(home, name), CLAUDE);
+    const own = await put(join(home, '.claude/settings.json.before-tollgate-mine'), 'mine');
+    const before = { home: await tree(home), project: await tree(join(project)) };
+    await wrote(client, ...more);
+    await wrote(client, ...more, ...(more.includes('--mcp') ? [] : ['--model', 'demo/echo']));
+    await undid(client, ...more);
+    expect(await tree(home)).toEqual(before.home);
+    expect((await tree(project)).filter((one) => !one.startsWith('home-') && !one.startsWith('data'))).toEqual(
+      before.project.filter((one) => !one.startsWith('home-') && !one.startsWith('data')),
+    );
+    expect(await readFile(own, 'utf8')).toBe('mine');
+  },
+);
+
+test('folders and copies stay as long as something is in them that it did not make, or that it needs', async () => {
+  await wrote('codex');
+  await wrote('claude-code');
+  await put(join(home, '.codex/notes'), 'mine');
+  await undid('codex');
+  expect(await tree(home)).toContain('.codex/notes');
+  expect(existsSync(join(home, '.local/state/tollgate/connected.json'))).toBe(true);
+  await undid('claude-code');
+  expect(await tree(home)).toEqual(['.codex', '.codex/notes']);
+
+  const path = await put(join(home, '.claude/settings.json'), CLAUDE);
+  await wrote('claude-code');
+  await wrote('claude-code', '--model', 'demo/echo');
+  await writeFile(path, (await readFile(path, 'utf8')).replaceAll('demo/echo', 'other'));
+  const output = await undid('claude-code');
+  const copies = (await tree(join(home, '.claude'))).filter((one) => one.includes('before-tollgate'));
+  expect(copies).toHaveLength(1);
+  expect(output).toContain(`as it was before: ${join(home, '.claude', copies[0]!)}`);
+  expect(await readFile(join(home, '.claude', copies[0]!), 'utf8')).toBe(CLAUDE);
 });
 
 test('what was changed since stays: other values, comments, and values of ours that got another one', async () => {

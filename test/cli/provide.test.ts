@@ -157,6 +157,83 @@ describe('tollgate provide', () => {
   });
 });
 
+describe('a reload of tollgate provide', () => {
+  const started = async () => {
+    const child = provide(['--config', await file()]);
+    const end = await router.next();
+    await end.accept(providerId);
+    await child.wrote('ready: calls can come');
+    const answered = async () => {
+      await end.heard();
+      end.say({ type: 'registered', revision: 2, services: ['mine/one'] });
+    };
+    return { child, end, answered };
+  };
+  const reload = () => place.run(['provide', '--config', 'provider.toml', '--reload']);
+  const more = `[[models]]\nname = "mine/two"\n[models.pricing]\nprompt = 3\ncompletion = 4\n[models.params]\nmodel = "m"\napi_base = "http://127.0.0.1:9"\n`;
+
+  it('at --reload prints what changed, and at SIGHUP logs it, over the connection that is there', async () => {
+    const { child, answered } = await started();
+    await file({ price: '1.5', more });
+    const [first] = await Promise.all([reload(), answered()]);
+    expect(first).toMatchObject({
+      code: 0,
+      output: '~ model mine/one prompt 1 -> 1.5\n+ model mine/two prompt 3, completion 4\n',
+    });
+    expect(await reload()).toMatchObject({ code: 0, output: 'No service has changed.\n' });
+
+    await file({ price: '1.2' });
+    child.signal('SIGHUP');
+    await answered();
+    await child.wrote('~ model mine/one prompt 1.5 -> 1.2');
+    const line = lines(child).find(
+      ({ msg, changes }) => msg === 'the file was reloaded' && String(changes).includes('1.2'),
+    );
+    expect(line!['changes']).toEqual(['~ model mine/one prompt 1.5 -> 1.2', '- model mine/two']);
+    expect(router.dials).toHaveLength(1);
+    child.signal('SIGTERM');
+    await child.exited;
+    expect(child.exitCode).toBe(0);
+    expect(child.output()).not.toContain('canary');
+  });
+
+  it('refuses a file with problems, with its lines, and names what needs a restart', async () => {
+    const { child, end } = await started();
+    await file({ price: '-1' });
+    expect(await reload()).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/old file stays in use[\s\S]*provider\.toml:\d+ +models\[0\]\.pricing\.prompt/),
+    });
+    child.signal('SIGHUP');
+    await child.wrote('the file was not reloaded: the old one stays in use');
+    const call = { ':path': '/model/mine%2Fone/chat/completions' };
+    const body = JSON.stringify({ model: 'test/model', messages: [{ role: 'user', content: 'hello' }] });
+    expect((await end.call(call, body)).status).toBe(200);
+
+    const { fileText } = await createWallet('solana');
+    await writeKeypairFile(join(place.dir, 'other.json'), fileText);
+    const text = await readFile(join(place.dir, await file()), 'utf8');
+    await writeFile(
+      join(place.dir, 'provider.toml'),
+      text.replace(router.url, 'http://127.0.0.1:9').replace('provider.json', 'other.json'),
+    );
+    expect(await reload()).toMatchObject({
+      code: 0,
+      output: 'No service has changed.\n! after a restart: router.url, router.siwx\n',
+    });
+  });
+
+  it('says so where no proxy runs with the file', async () => {
+    await file();
+    const { code, output } = await reload();
+    expect([code, output]).toEqual([1, expect.stringContaining('there is nothing to reload')]);
+    const { child } = await started();
+    child.signal('SIGKILL');
+    await child.exited;
+    expect((await reload()).output).toContain('there is nothing to reload');
+  });
+});
+
 describe('tollgate provide --validate', () => {
   it('says everything that is wrong, with file and line, and asks nobody', async () => {
     await file({ price: '-1', more: '[[tools]]\nname = "t"\n' });

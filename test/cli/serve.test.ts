@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -46,6 +47,19 @@ describe('tollgate serve', () => {
     expect(gateway.output()).toContain('OTEL_LOGS_EXPORTER is "console": only otlp sends them');
   });
 
+  it('says at its start that providers are let in, but no wallet can sign in', async () => {
+    const admitting = { ...env, TOLLGATE_PROVIDERS: 'anyone' };
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], admitting);
+    expect(gateway.output()).toMatch(/^Providers: no wallet can sign in, nor a provider's: set \[sign_in\] domains/m);
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    const named = await place.gateway(['serve', '--config', 'tollgate.toml'], {
+      ...admitting,
+      TOLLGATE_SIGN_IN_DOMAINS: 'gate.example',
+    });
+    expect(named.output()).not.toContain('no wallet can sign in');
+  });
+
   it('says which port for other gateways is taken', async () => {
     const database = await freshDatabase(inject('postgresUrl'));
     onTestFinished(() => database.drop());
@@ -64,6 +78,31 @@ describe('tollgate serve', () => {
       `The listener for the other gateways of the database cannot be opened: port ${port} on 127.0.0.1 is taken by another program.\n`,
     );
     expect(output).not.toMatch(/unexpected error|^ +at /m);
+  });
+
+  it.each<[string, NodeJS.ProcessEnv, string]>([
+    ['a port that is taken', { PORT: '{taken}' }, 'is taken by another program'],
+    ['a treasury without a key', {}, 'The treasury of eip155:8453'],
+    ['a PostgreSQL that does not answer', { DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'PostgreSQL'],
+  ])('leaves nothing behind where nothing was, when it fails at %s', async (what, more, says) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const chain = '[[chains]]\nnetwork = "eip155:8453"\nrpc_url = "http://127.0.0.1:9"\nkeypair_file = "none.json"\n';
+    await writeFile(join(place.dir, 'tollgate.toml'), toml('1') + (what === 'a treasury without a key' ? chain : ''));
+    const folder = join(place.dir, 'new', 'data');
+    const asked = Object.entries(more).map(([name, value]) => [name, value?.replace('{taken}', String(port))]);
+    const serve = () =>
+      place.run(['serve', '--config', 'tollgate.toml', '--data', folder], { ...env, ...Object.fromEntries(asked) });
+    const { code, output } = await serve();
+    expect([code, output]).toEqual([1, expect.stringContaining(says)]);
+    expect(existsSync(join(place.dir, 'new'))).toBe(false);
+    // What was there stays.
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'mine'), 'mine');
+    expect((await serve()).code).toBe(1);
+    expect(await readFile(join(folder, 'mine'), 'utf8')).toBe('mine');
   });
 
   it('ends although nobody reads its log any more', () => endUnread(place));

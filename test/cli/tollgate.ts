@@ -33,11 +33,11 @@ export interface Place {
   clear(): Promise<void>;
 }
 
+const SHORT = ['--validate', '--reload', '--help'];
 const LONG_RUNNING: ReadonlySet<string | undefined> = new Set(['serve', 'start', 'provide']);
 
 const needsProcess = (args: readonly string[], env: NodeJS.ProcessEnv): boolean =>
-  env['NODE_OPTIONS'] !== undefined ||
-  (LONG_RUNNING.has(args[0]) && !args.includes('--validate') && !args.includes('--help'));
+  env['NODE_OPTIONS'] !== undefined || (LONG_RUNNING.has(args[0]) && !SHORT.some((option) => args.includes(option)));
 
 export async function makePlace(): Promise<Place> {
   const dir = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));

@@ -25,12 +25,11 @@ function expectSoon(what: string, ms: number): void {
   expect(ms, what).toBeLessThan(atThisLoad(WITHIN_MS));
 }
 
+const offer = (round: number, prompt: number) =>
+  offeredModel({ url: cluster.provider.url, name: `model/${round}`, provider: `Provider${round}`, prompt });
+
 const dial = (round: number, at: number, wallet: TestWallet, prompt: number) =>
-  dialIn({
-    router: origins[at % origins.length]!,
-    wallet,
-    services: offeredModel({ url: cluster.provider.url, name: `model/${round}`, provider: `Provider${round}`, prompt }),
-  });
+  dialIn({ router: origins[at % origins.length]!, wallet, services: offer(round, prompt) });
 
 /** A call at each gateway by the provider's key; what each cost. */
 async function callEverywhere(id: string, round: number): Promise<readonly number[]> {
@@ -73,6 +72,15 @@ test.each(Array.from({ length: ROUNDS }, (_, round) => round))('round %i', async
     await until(() => everywhere(async (origin) => String(await prices(origin)) === '7'), 'all have the new price'),
   );
   expect(await callEverywhere(second.id, round)).toEqual(Array(3).fill(7 * tokens + 6));
+  expect(await second.reload(offer(round, 9))).toEqual({ kind: 'registered' });
+  expectSoon(
+    'reloaded price',
+    await until(
+      () => everywhere(async (origin) => String(await prices(origin)) === '9'),
+      'all have the reloaded price',
+    ),
+  );
+  expect(await callEverywhere(second.id, round)).toEqual(Array(3).fill(9 * tokens + 6));
   expect(await first.closed).toBe(3);
   // What ended is not taken for the end of what took its place.
   expect(await everywhere(async (origin) => String(await statuses(origin)) === 'healthy')).toBe(true);

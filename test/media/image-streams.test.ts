@@ -59,6 +59,8 @@ interface ImageEvent {
   readonly type: string;
   readonly b64_json: string;
   readonly partial_image_index?: number;
+  readonly index?: number;
+  readonly seed?: number;
   readonly usage?: { readonly cost: number };
   readonly error?: { readonly code: string; readonly message: string };
 }
@@ -165,6 +167,42 @@ test('before the first event an error is an error', async () => {
   expect((await spine.post('/image/generate', ask())).status).toBe(500);
 });
 
+test.each(['test/paint', 'test/never'])(
+  'several images of %s come one after the other, each with its index, and the last with the cost of all',
+  async (model) => {
+    const images = [png(64, 64), png(64, 65), png(64, 66)].map((one) => one.toString('base64'));
+    const data = [{ b64_json: images[0], seed: 7 }, { b64_json: images[1] }, { b64_json: images[2] }];
+    provider.answer((_request, response) => json(response, 200, { data, usage: { total_tokens: 3 } }));
+    // The first model lists what it takes, and a seed is not in its list.
+    const sent = model === 'test/paint' ? undefined : 5;
+    const more = { n: 3, seed: sent, model, partial_images: 2 };
+    const charged = await spent(async () => {
+      const events = await eventsOf(await spine.post('/image/generate', ask(more)));
+      expect(events.map(({ type, index, seed, b64_json: b64 }) => [type, index, seed, b64])).toEqual([
+        ['image_generation.completed', 0, 7, images[0]],
+        ['image_generation.completed', 1, sent, images[1]],
+        ['image_generation.completed', 2, sent, images[2]],
+      ]);
+      expect(events.map(({ usage }) => usage?.cost)).toEqual([undefined, undefined, 0.12]);
+    });
+    expect(charged).toBe(120_000n);
+    const { body } = provider.requests.at(-1)!;
+    expect(body).toMatchObject({ n: 3 });
+    expect(body).not.toHaveProperty('stream');
+
+    // What did not come is not charged.
+    provider.answer((_request, response) => json(response, 200, { data: data.slice(0, 2) }));
+    const fewer = await spent(async () => {
+      const events = await eventsOf(await spine.post('/image/generate', ask({ ...more, prompt: 'fewer' })));
+      expect(events.map(({ index, usage }) => [index, usage?.cost])).toEqual([
+        [0, undefined],
+        [1, 0.08],
+      ]);
+    });
+    expect(fewer).toBe(80_000n);
+  },
+);
+
 test('whoever leaves pays for the image that still came', async () => {
   const left = Promise.withResolvers<void>();
   provider.answer(async (_request, response) => {
@@ -184,7 +222,6 @@ test('whoever leaves pays for the image that still came', async () => {
 });
 
 test.each([
-  [{ n: 2 }, 400, 'n'],
   [{ output_type: 'file' }, 400, 'output_type'],
   [{ stream: false, partial_images: 1 }, 400, 'partial_images'],
   [{ partial_images: 4 }, 400, 'partial_images'],

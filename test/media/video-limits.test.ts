@@ -98,7 +98,7 @@ test('when its time is over a task ends with the videos that are here, and the o
   const { id, first, second, paid } = await startHalf(world);
   await passFirstMinute(world);
   world.pass(2 * HOUR_MS);
-  expect((await world.retrieve(id)).headers.get('content-type')).toBe('video/mp4');
+  expect((await world.retrieve(id)).headers.get('content-type')).toBe('application/zip');
   expect(await paid()).toBe(450_000n);
   await expect.poll(() => second.cancelled, { timeout: 60_000 }).toBe(true);
   expect(first.cancelled).toBe(false);
@@ -111,7 +111,7 @@ test('it does so, too, if the provider of the others does not answer', async () 
   second.hangs = true;
   await passFirstMinute(world);
   world.pass(2 * HOUR_MS);
-  expect((await world.retrieve(id)).headers.get('content-type')).toBe('video/mp4');
+  expect((await world.retrieve(id)).headers.get('content-type')).toBe('application/zip');
   expect(await paid()).toBe(450_000n);
   expect(await world.spine.faults()).toEqual([]);
 });

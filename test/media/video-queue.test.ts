@@ -173,7 +173,11 @@ test('a variant that fails is not charged', async () => {
   let made = 0;
   provider.begin(() => ({ status: ++made === 1 ? 'failed' : 'completed' }));
   const { id } = await queued(ask({ n: 2 }));
-  expect((await final(id)).headers.get('content-type')).toBe('video/mp4');
+  const response = await final(id);
+  expect(response.headers.get('content-type')).toBe('application/zip');
+  const zip = new Uint8Array(await response.arrayBuffer());
+  const entries = await new ZipReader(new Uint8ArrayReader(zip), { checkSignature: true }).getEntries();
+  expect(entries.map(({ filename }) => filename)).toEqual(['variant_0.mp4']);
   expect(before.available - (await spine.balance()).available).toBe(450_000n);
 });
 
@@ -366,7 +370,8 @@ test.each([
   ['a resolution of no kind', { resolution: '2K' }, 400, 'resolution'],
   ['a field that is not taken', { camera_fixed: true }, 422, 'camera_fixed'],
   ['sound where there is none', { generate_audio: true }, 422, 'generate_audio'],
-  ['too many variants', { n: 5 }, 400, 'n'],
+  ['too many variants', { n: 5 }, 422, 'n'],
+  ['no variant', { n: 0 }, 400, 'n'],
   ['another name of the number', { num_videos: 2 }, 400, 'num_videos'],
   ['neither a prompt nor a picture', { prompt: '' }, 400, 'prompt'],
   ['no length', { duration: undefined }, 400, 'duration'],

@@ -1,15 +1,20 @@
 import { expect, test } from 'vitest';
-import { createCallTable } from '../../src/provide/call-table.ts';
+import type { ServiceConfig } from '#config';
+import { createCallTable, keyOfCall } from '../../src/provide/call-table.ts';
 import { modelAt, toolAt } from '../support/provider-proxy.ts';
 
 type Table = ReturnType<typeof createCallTable>;
 
 /** What came through to the service, and what was answered in its place. */
-function ask(service: Parameters<typeof createCallTable>[0][number], path: string): string | null {
+function ask({ service: { primitive, name } }: ServiceConfig, path: string): string | null {
   let asked: string | null = null;
-  const table: Table = createCallTable([service], () => (_stream, _headers, rest) => {
-    asked = rest;
-  });
+  const table: Table = createCallTable((key) =>
+    key === keyOfCall(primitive, name)
+      ? (_stream, _headers, rest) => {
+          asked = rest;
+        }
+      : null,
+  );
   const stream = {
     respond() {},
     end() {},

@@ -75,7 +75,7 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
         services: [service],
         options: {
           env: { PATH: process.env['PATH'], HOME: dir, SECRET_OF_THE_PROXY: 'env-canary' },
-          limits: { toolStop },
+          limits: { toolStop, lateMs: 50 },
         },
       });
       end = await router.next();

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { loadConfig } from '#config';
+import { freshDirectory } from '../../src/cli/fresh-directory.ts';
 import { createApp, type AppOptions } from '#app';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-failed-start-'));
@@ -37,3 +38,16 @@ test.each([
     await app.close();
   },
 );
+
+test('a start that fails late leaves no database, keys or folders behind where nothing was', async () => {
+  const folder = join(dataDir, 'new', 'data');
+  const config = { ...configOf(''), dataDir: folder };
+  const fresh = freshDirectory(config)!;
+  const error = await createApp(config, failsLast).catch((failure: unknown) => failure);
+  expect(existsSync(join(folder, 'tollgate.db'))).toBe(true);
+  fresh.clear({ code: 'in_use' });
+  expect(existsSync(join(folder, 'tollgate.db'))).toBe(true);
+  fresh.clear(error);
+  expect(existsSync(join(dataDir, 'new'))).toBe(false);
+  expect(freshDirectory(configOf(''))).toBeNull();
+});

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { modelBlock, startSpine, type Spine } from '../support/spine.ts';
+import { dialIn, offeredModel } from '../support/dial-in.ts';
+import { startProvider } from '../support/provider.ts';
+import { ask, modelBlock, startSpine, type Spine } from '../support/spine.ts';
 
 // `GET /models`: everything that can be called, in one answer that serves both shapes of the contract.
 
@@ -187,3 +189,32 @@ test('a free model costs nothing and still has its record', async () => {
     cost_micro_usdc: 0,
   });
 });
+
+test('a context that nobody declared is null, and locks use a default', async () => {
+  const { upstream, proxy } = await dialled('far/undeclared');
+  const listing = await list();
+  const name = 'far/undeclared';
+  expect(listing.data.find(({ id }) => id === name)).toMatchObject({
+    context_length: null,
+    top_provider: { context_length: null },
+  });
+  const service = await (await get(`/services/model/${name}`)).json();
+  expect(service).toMatchObject({ data: { context_length: null } });
+  const { data } = (await (await get(`/models/${name}/endpoints`)).json()) as {
+    data: { endpoints: { context_length: number }[] };
+  };
+  // Some clients refuse a null here.
+  expect(data.endpoints[0]!.context_length).toBe(131_072);
+  const answer = await spine.post('/chat/completions', { ...ask('hello'), model: name, max_tokens: undefined });
+  expect(answer.status).toBe(200);
+  proxy.kill();
+  await upstream.stop();
+});
+
+async function dialled(name: string) {
+  const upstream = await startProvider();
+  const services = offeredModel({ url: upstream.url, name, provider: 'Far' })
+    .replace(/^context_length.*\n/m, '')
+    .replace(/^max_output_tokens.*\n/m, '');
+  return { upstream, proxy: await dialIn({ router: spine.origin, services }) };
+}

@@ -42,7 +42,11 @@ test('never funded: 424 on a call, and a balance of 0 is no error', async () => 
   const response = await spine.post('/chat/completions', ask('hello'), bearer(key));
   expect(response.status).toBe(424);
   const { error } = (await response.json()) as { error: { message: string } };
-  expect(error).toMatchObject({ type: 'escrow_not_setup', code: 424 });
+  expect(error).toMatchObject({
+    type: 'escrow_not_setup',
+    code: 424,
+    message: expect.stringContaining('Ask the operator for credit') as string,
+  });
   expect(error.message).toMatch(/^Escrow account not set up: .*never funded\. Ask the operator for credit/);
   const balance = await spine.get('/session/balance', bearer(key));
   expect(balance.status).toBe(200);

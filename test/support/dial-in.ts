@@ -1,4 +1,5 @@
 import { createLog } from '../../src/provide/log.ts';
+import type { OfferingOutcome } from '../../src/provide/offering.ts';
 import { loadProviderFile } from '../../src/provide/provider-file.ts';
 import { createProxy, type ProxyLimits } from '../../src/provide/proxy.ts';
 import type { ExitCode } from '../../src/provide/redial.ts';
@@ -14,6 +15,8 @@ export interface DialledIn {
   /** Resolves when `count` log lines with this text exist, also if they were logged before. */
   logged(text: string, count?: number): Promise<Record<string, unknown>>;
   readonly closed: Promise<ExitCode>;
+  /** Offers the services of these blocks in place of those so far, as a reload of its file does. */
+  reload(services: string): Promise<OfferingOutcome>;
   /** Drains the proxy, like SIGTERM. */
   close(): Promise<ExitCode>;
   /** Ends the proxy at once, like SIGKILL. */
@@ -74,11 +77,13 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
     apiKey === undefined
       ? `[router.siwx]\nchain_id = "${wallet.chainId}"\nkeypair_file = "not-read.json"\ndomain = "${domain}"\n`
       : `api_key = "${apiKey}"\n`;
-  const config = loadProviderFile({
-    file: 'provider.toml',
-    text: `[router]\nurl = "${router}"\n${auth}${services}`,
-    env: { TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
-  });
+  const load = (blocks: string) =>
+    loadProviderFile({
+      file: 'provider.toml',
+      text: `[router]\nurl = "${router}"\n${auth}${blocks}`,
+      env: { TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
+    });
+  const config = load(services);
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
   const log = createLog({
@@ -136,6 +141,7 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
     lines,
     logged,
     closed: proxy.closed,
+    reload: (blocks) => proxy.reload(load(blocks).services),
     close: () => proxy.close(),
     kill: () => proxy.kill(),
   };

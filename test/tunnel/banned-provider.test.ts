@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { offeredModel } from '../support/dial-in.ts';
 import { askTunnel, readStream, startTunnelSpine, until } from '../support/tunnel-spine.ts';
 
 // The operator bans a wallet: its services are gone at once, what runs ends and is paid, and it stays out.
@@ -34,8 +35,18 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   expect(await spine.generation(running.response.headers.get('x-generation-id'))).toMatchObject({ state: 'settled' });
 
   expect(await bad.proxy.closed).toBe(2);
+  expect(
+    await bad.proxy.logged('the operator of this router has banned this provider; running calls may finish'),
+  ).toMatchObject({ reason: 'sells another model' });
+  expect(bad.proxy.lines.some(({ msg }) => String(msg).includes('shutting down'))).toBe(false);
+  const again = await world.dialIn({
+    wallet: bad.proxy.wallet,
+    services: offeredModel({ url: bad.upstream.url, provider: 'Bad' }),
+    ready: false,
+  });
+  expect(await again.closed).toBe(2);
   const why = `The operator of this gateway has banned provider ${bad.proxy.id}: sells another model. What it earned stays on its account`;
-  expect(await bad.proxy.logged('this provider may not connect here')).toMatchObject({ status: 403, message: why });
+  expect(await again.logged('this provider may not connect here')).toMatchObject({ status: 403, message: why });
 
   const [entry] = (await admin('GET', '')).data;
   expect(entry).toMatchObject({

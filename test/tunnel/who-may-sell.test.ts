@@ -22,6 +22,18 @@ test.each([
   expect(proxy.lines.filter(({ msg }) => msg === 'dialling the router')).toHaveLength(1);
 });
 
+test('a wallet that dials a gateway without an address of its own is told so, and the log of the gateway too', async () => {
+  const world = await startTunnelSpine('', { env: { TOLLGATE_SIGN_IN_DOMAINS: undefined } });
+  const proxy = await world.dialIn({ services: offeredModel({ url: 'http://127.0.0.1:9' }), ready: false });
+  const cause = /operator has not told it its own address\. The operator sets server\.public_url/;
+  expect(await proxy.logged('the router does not accept the credential')).toMatchObject({
+    status: 401,
+    message: expect.stringMatching(cause) as string,
+  });
+  const line = world.spine.logs.find((one) => one.includes('a dial was refused'));
+  expect(JSON.parse(line!)).toMatchObject({ reason: expect.stringMatching(cause) as string });
+});
+
 test('names of the operator, and names that look like them or like those of others, are refused', async () => {
   const world = await startTunnelSpine(
     '[tunnel]\nshared_names = ["test/model"]\n[[models]]\nname = "own/large"\nprovider_name = "Own"\npricing = { prompt = 1, completion = 2 }\nparams = { model = "m", api_base = "{provider}" }',
@@ -48,7 +60,10 @@ test('names of the operator, and names that look like them or like those of othe
       wrong: `"${name}" looks like "own/large", a service of this gateway's operator`,
     });
   for (const provider of ['Tollgate', 'T0llgate', 'Operator', 'own'])
-    expect(await refused('free/model', provider)).toMatchObject({ key: 'provider_name' });
+    expect(await refused('free/model', provider)).toMatchObject({
+      key: 'provider_name',
+      wrong: `"${provider}" is reserved: it is, or looks like, a name of this gateway or of its operator`,
+    });
   for (const name of ['tollgate', 'T0llgate', 'operator/large'])
     expect(await refused(name)).toMatchObject({
       key: 'name',

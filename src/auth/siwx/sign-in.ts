@@ -38,6 +38,11 @@ export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeM
   readonly chainTimeoutMs?: number;
 }
 
+/** Says that no wallet can sign in because the gateway does not know its own name, and what can be done. */
+export const NO_WALLETS =
+  'No wallet can sign in at this gateway, because its operator has not told it its own address. ' +
+  'The operator sets server.public_url, or [sign_in] domains. Until then use an API key';
+
 const VERIFIED_MAX = 50_000;
 const VERIFIED_BYTES_MAX = 32 * 1024 * 1024;
 
@@ -72,7 +77,7 @@ export async function createSignIn({
   const running = new Map<string, Promise<Caller>>();
 
   const check = async (header: string, address: string): Promise<Caller> => {
-    if (domains.length === 0) throw signInError('Sign-in with a wallet is not enabled on this gateway: use an API key');
+    if (domains.length === 0) throw signInError(NO_WALLETS);
     const signed = decodeSignIn(header);
     const message = parseMessage(signed.text);
     const validity = checkValidity(message, rules, now());

@@ -1,4 +1,5 @@
 -- An account that nobody has named exists since its first key or deposit. $3: only accounts in this state, or '' for all.
+-- $4: only accounts with this label, or '' for all.
 SELECT * FROM (
   SELECT account, label, created_at, state, state_reason, state_at FROM consumers
   UNION ALL
@@ -10,5 +11,5 @@ SELECT * FROM (
   WHERE NOT EXISTS (SELECT 1 FROM consumers WHERE consumers.account = began.account)
   GROUP BY account
 ) AS known
-WHERE $3 = '' OR state = $3
+WHERE ($3 = '' OR state = $3) AND ($4 = '' OR LOWER(label) = LOWER($4))
 ORDER BY created_at, account LIMIT $1 OFFSET $2

@@ -17,9 +17,12 @@ export const mcpServer = (list: string, { base, key }: Connection, type?: string
 const KEY_VARIABLE = 'TOLLGATE_API_KEY';
 const KEY_NOTE = `The file may be shared, so it has no key. Set ${KEY_VARIABLE} where the client starts.`;
 
-/** The context of a model in tokens; undefined for agents and tools, and if the name has more than a model's name. */
+/** The context of a model in tokens; undefined if no provider declares it, and for agents and tools. */
 const contextOf = (model: string, models: Connection['models']): number | undefined =>
-  models.find(({ name }) => name === model)?.contextLength;
+  models.find(({ name }) => name === model)?.contextLength ?? undefined;
+
+/** The context to write where no provider declares one, since the settings need a number. */
+const UNKNOWN_CONTEXT = 32_768;
 
 /** The tokens that Claude Code needs for its own prompt and keeps free for an answer. */
 const LEAST_CONTEXT = 65_536;
@@ -184,12 +187,15 @@ function opencodeModels(
   { base, key, model, models }: Connection,
 ): Setup {
   const known = models.some(({ name }) => name === model);
-  const all = known ? models : [...models, { name: model, contextLength: 32_768, maxOutput: null }];
-  const listed = all.map(({ name, contextLength, maxOutput }) => ({
-    at: ['provider', 'tollgate', 'models', name],
-    value: { name, limit: { context: contextLength, output: maxOutput ?? Math.min(ANSWER_TOKENS, contextLength) } },
-    keep: true as const,
-  }));
+  const all = known ? models : [...models, { name: model, contextLength: null, maxOutput: null }];
+  const listed = all.map(({ name, contextLength, maxOutput }) => {
+    const context = contextLength ?? UNKNOWN_CONTEXT;
+    return {
+      at: ['provider', 'tollgate', 'models', name],
+      value: { name, limit: { context, output: maxOutput ?? Math.min(ANSWER_TOKENS, context) } },
+      keep: true as const,
+    };
+  });
   return {
     files: [
       {

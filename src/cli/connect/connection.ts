@@ -17,7 +17,8 @@ export interface ConnectionFlags {
 /** A model that answers in text. */
 interface TextModel {
   readonly name: string;
-  readonly contextLength: number;
+  /** null if no provider declares it. */
+  readonly contextLength: number | null;
   /** The most tokens of one answer; null if only the context limits it. */
   readonly maxOutput: number | null;
 }
@@ -158,7 +159,7 @@ const badKey = (base: string) =>
 
 interface ListedModel {
   readonly id: string;
-  readonly context_length: number;
+  readonly context_length: number | null;
   readonly architecture?: { readonly output_modalities?: readonly string[] };
   readonly top_provider?: { readonly max_completion_tokens?: number | null };
 }
@@ -192,7 +193,7 @@ async function chosenModel(
 ): Promise<string> {
   if (wanted === undefined) {
     const largest = models.reduce<TextModel | undefined>(
-      (best, one) => (best && best.contextLength > one.contextLength ? best : one),
+      (best, one) => (best && (best.contextLength ?? 0) > (one.contextLength ?? 0) ? best : one),
       undefined,
     );
     if (!largest)

@@ -206,7 +206,7 @@ function undoClient(
         (client.inProject && !ofProject ? '\nIn the folder of a project: --project --undo' : ''),
     );
   const paint = painter();
-  for (const { path, outcome, kept } of undone) {
+  for (const { path, outcome, kept, backup } of undone) {
     const words = {
       'as before': `${paint('green', 'Undone')} in ${path}`,
       removed: `${paint('green', 'Removed')} ${path}, which connect had made`,
@@ -214,5 +214,6 @@ function undoClient(
     };
     process.stdout.write(`${words[outcome]}\n`);
     for (const name of kept) process.stdout.write(`  ${paint('yellow', 'kept')} ${name}: it was changed since\n`);
+    if (backup !== null) process.stdout.write(`  as it was before: ${backup}\n`);
   }
 }

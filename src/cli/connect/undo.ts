@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { CliError } from '../cli-error.ts';
@@ -32,7 +41,17 @@ interface WrittenFile {
   readonly original?: string | null;
   /** SHA-256 of the file as it was written last. */
   readonly hash: string;
+  /** The copies that were made of it, the oldest first. Absent in records of earlier versions. */
+  readonly backups?: readonly Backup[];
+  /** The folders that were made for it or for this record, the innermost first. */
+  readonly folders?: readonly string[];
   readonly values: readonly WrittenValue[];
+}
+
+interface Backup {
+  readonly path: string;
+  /** SHA-256. Nobody's file is deleted that has another one. */
+  readonly hash: string;
 }
 
 type Written = Readonly<Record<string, WrittenFile>>;
@@ -100,13 +119,24 @@ export function recordChange(
     earlier.set(keyOf(at), { at, ...origin, ...(value === undefined ? {} : { wrote: value }), ...by });
   }
   const original = known === undefined ? backup : unchanged ? known.original : undefined;
+  const copies = new Map((known?.backups ?? []).map((one) => [one.path, one]));
+  if (backup !== null && !copies.has(backup)) copies.set(backup, { path: backup, hash: hashOf(change.before!) });
+  const folders = [...(known?.folders ?? []), ...foldersToMake(change.path), ...foldersToMake(path)];
   const file: WrittenFile = {
     format: change.format,
     hash: hashOf(change.after!),
     values: [...earlier.values()],
+    backups: [...copies.values()],
+    folders: [...new Set(folders)].sort((a, b) => b.length - a.length),
     ...(original === undefined ? {} : { original }),
   };
   saveWritten(path, { ...all, [change.path]: file });
+}
+
+/** The folders that have to be made before a file can be written. */
+function foldersToMake(file: string): readonly string[] {
+  const folder = dirname(file);
+  return existsSync(folder) ? [] : [folder, ...foldersToMake(folder)];
 }
 
 /** How many steps of a path lead through values that are there. */
@@ -116,11 +146,13 @@ function depthOf(values: unknown, at: Setting['at']): number {
   return depth;
 }
 
-/** The outcome for one file. `kept` are the values that somebody has changed since, which stay. */
+/** The outcome for one file. `kept`: the values that somebody has changed since, which stay. */
 export interface Undone {
   readonly path: string;
   readonly outcome: 'as before' | 'removed' | 'gone';
   readonly kept: readonly string[];
+  /** A copy of the file as it was before, which stays because the file did not become it again. */
+  readonly backup: string | null;
 }
 
 /**
@@ -136,17 +168,51 @@ export function undo(path: string, scope: UndoScope): readonly Undone[] {
   for (const [file, written] of Object.entries(readWritten(path))) {
     const meant = written.values.filter(isMeant);
     if (meant.length === 0) continue;
-    done.push(undoIn(file, written, meant));
+    const undone = undoIn(file, written, meant);
     const left = written.values.filter((one) => !isMeant(one));
     const { [file]: _, ...others } = readWritten(path);
     const { original: __, ...rest } = written;
     // A part was undone, so the copy is no longer right for the rest.
     saveWritten(path, left.length === 0 ? others : { ...others, [file]: { ...rest, values: left } });
+    const backup = left.length === 0 ? removeBackups(written, undone) : null;
+    done.push({ ...undone, backup });
+    if (left.length === 0) removeFolders(path, written.folders ?? []);
   }
   return done;
 }
 
-function undoIn(path: string, written: WrittenFile, meant: readonly WrittenValue[]): Undone {
+/**
+ * Deletes the copies, because they may contain keys. The oldest one stays if something else is left of the file: it is
+ * the only copy then. Returns the path of the one that stays.
+ */
+function removeBackups({ backups, original }: WrittenFile, { outcome, kept }: Omit<Undone, 'backup'>): string | null {
+  const all = backups ?? (typeof original === 'string' ? [{ path: original, hash: null }] : []);
+  const isWhole = outcome !== 'gone' && kept.length === 0;
+  let stays: string | null = null;
+  for (const [index, { path, hash }] of all.entries()) {
+    if (!existsSync(path)) continue;
+    if (index === 0 && !isWhole) stays = path;
+    else if (hash === null || hash === hashOf(readFileSync(path, 'utf8'))) rmSync(path);
+  }
+  return stays;
+}
+
+/** Removes empty folders that were made. Those that are still in use are noted with another file of the record. */
+function removeFolders(path: string, folders: readonly string[]): void {
+  const inUse = folders.filter((folder) => {
+    if (!existsSync(folder)) return false;
+    if (readdirSync(folder).length > 0) return true;
+    rmdirSync(folder);
+    return false;
+  });
+  const [next, ...others] = Object.entries(readWritten(path));
+  if (inUse.length === 0 || next === undefined) return;
+  const [file, written] = next;
+  const noted = [...new Set([...(written.folders ?? []), ...inUse])].sort((a, b) => b.length - a.length);
+  saveWritten(path, { [file]: { ...written, folders: noted }, ...Object.fromEntries(others) });
+}
+
+function undoIn(path: string, written: WrittenFile, meant: readonly WrittenValue[]): Omit<Undone, 'backup'> {
   if (!existsSync(path)) return { path, outcome: 'gone', kept: [] };
   const text = readFileSync(path, 'utf8');
   // Nobody changed the file since: it becomes what it was, with its comments.

@@ -19,15 +19,17 @@ import { IMAGE_TOKENS_MAX, NATIVE_WIRES, type NativeWireName } from '../model-fa
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;
+/** The context of a model that does not declare one, for its locks. The listings do not show it. */
+const CONTEXT_ASSUMED = 131_072;
 const FIELDS_MAX = 64;
 const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;
 
 const offer = {
   ...COMMON_OPTIONS,
-  context_length: whole({
+  context_length: optionalWhole({
     min: 1,
     max: TOKENS_MAX,
-    default: 131_072,
+    absent: `${CONTEXT_ASSUMED} for locks; the listings say null`,
     meaning:
       'Largest number of tokens of one call, prompt and answer together. If neither the call has `max_tokens` nor the model `params.max_output_tokens`, the call locks the price of an answer that fills the rest of it. So set `params.max_output_tokens`.',
   }),
@@ -144,18 +146,19 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
   target,
   toService(values, complain) {
     const {
-      context_length: contextLength,
+      context_length: declared,
       max_output_tokens: besides,
       'params.max_output_tokens': bound,
       'params.cap': cap,
     } = values;
+    const contextLength = declared ?? CONTEXT_ASSUMED;
     const maxOutputTokens = bound ?? besides;
     if (besides !== null && bound !== null && besides !== bound)
       complain('max_output_tokens', `is ${besides}, but params.max_output_tokens is ${bound}`, 'one of the two');
     if (maxOutputTokens !== null && maxOutputTokens > contextLength)
       complain(
         bound === null ? 'max_output_tokens' : 'params.max_output_tokens',
-        `is more than context_length, ${contextLength}`,
+        `is more than context_length, ${contextLength}${declared === null ? ' if it is not given' : ''}`,
         'at most context_length',
       );
     const {
@@ -183,6 +186,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
       model: {
         upstreamModel: values['params.model'],
         contextLength,
+        ...(declared === null ? { contextAssumed: true as const } : {}),
         maxOutputTokens,
         inputModalities: values.input_modalities,
         outputModalities: values.output_modalities,
@@ -196,7 +200,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
   },
   toTarget: apiTarget,
   toBlock: ({ rates: { prompt, completion, image, input_cache_read: read, input_cache_write: written }, model }) => ({
-    context_length: model.contextLength,
+    ...(model.contextAssumed ? {} : { context_length: model.contextLength }),
     input_modalities: model.inputModalities,
     output_modalities: model.outputModalities,
     pricing: {

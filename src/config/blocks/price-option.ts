@@ -153,7 +153,7 @@ export function checkCap(
     complain(
       'pricing.per_call_max',
       'is missing',
-      'the largest cost of one call in USD, which is locked before the use is known',
+      'a price by use needs per_call_max, the largest cost of one call in USD: it is locked before the use is known',
     );
   if (!used && cap !== null)
     complain(

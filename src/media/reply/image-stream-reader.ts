@@ -59,7 +59,7 @@ class ImageStreamReader implements ReplyReader {
       for (const data of this.#splitter.push(chunk)) given.push(...this.#take(data));
     }
     // Partial images come in addition to the final image.
-    if (this.#bytes > this.#context.replyBytesMax * (this.#stream.partialImages + 1))
+    if (this.#bytes > this.#context.replyBytesMax * ((this.#stream.partialImages ?? 0) + 1))
       throw malformed('its stream is too large');
     return given.length === 0 ? null : Buffer.concat(given);
   }
@@ -94,7 +94,7 @@ class ImageStreamReader implements ReplyReader {
     const head = base64 === null ? null : headOf(base64);
     const image = base64 === null || head === null || !inOneTurn(checkBase64(base64)) ? null : { ...head, base64 };
     if (isPartial) {
-      if (image === null || this.#partials >= partialImages) return [];
+      if (image === null || this.#partials >= (partialImages ?? 0)) return [];
       return partialEvent(eventPrefix, image, this.#partials++);
     }
     if (image === null) throw malformed('its stream ended without an image in the format PNG, JPEG or WebP');

@@ -20,8 +20,8 @@ export interface ImageBody {
 
 /** A requested stream. */
 export interface ImageStream {
-  /** Partial images, 0 to 3. */
-  readonly partialImages: number;
+  /** Partial images, 0 to 3. null for several images, which no provider is asked to stream. */
+  readonly partialImages: number | null;
   readonly eventPrefix: EventPrefix;
 }
 
@@ -281,10 +281,12 @@ function streamOf({ stream, partial_images: said, n, output_type: type }: ImageB
     if (typeof said === 'number' && said > 0) throw fault('partial_images', 'partial_images needs stream: true');
     return null;
   }
-  if (typeof n === 'number' && n > 1) throw fault('n', `a stream has only one image: n must be 1, not ${n}`);
   if (type === 'file')
     throw fault('output_type', 'output_type file cannot be streamed: send only one of output_type file and stream');
-  return { partialImages: typeof said === 'number' ? said : events.partialImages, eventPrefix: events.prefix };
+  // No API says to which of several images a partial one belongs. So several are asked for in one piece.
+  const isOne = typeof n !== 'number' || n === 1;
+  const partialImages = isOne ? (typeof said === 'number' ? said : events.partialImages) : null;
+  return { partialImages, eventPrefix: events.prefix };
 }
 
 function refuseLongMetadata(metadata: ImageBody['metadata'] | null): void {

@@ -117,8 +117,8 @@ const COMMON = {
 } as const;
 
 const STREAM = {
-  stream: flagField('Answer events with partial images, and then the image. It is for one image.'),
-  partial_images: integerField(0, 3, 'Partial images of a stream at most.'),
+  stream: flagField('Answer events: partial images and then the image, or several images one after the other.'),
+  partial_images: integerField(0, 3, 'Partial images of a stream at most. A stream of several images has none.'),
 } as const;
 
 const QUALITIES = ['low', 'medium', 'high', 'auto'];

@@ -39,6 +39,9 @@ export const resultOf = ({ snapshot }: Pick<Task, 'snapshot'>): VideoResult | nu
 
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'video', service, taskId });
 
+/** Whether several variants were asked for. */
+export const wantsSeveral = (task: Pick<Task, 'notes'>): boolean => notesOf(task).jobs.length > 1;
+
 /** The source of the file of one job. */
 export const fileOf = ({ service, taskId }: Pick<Task, 'service' | 'taskId'>, place: number): string =>
   sourceOf('video', service, taskId, place);

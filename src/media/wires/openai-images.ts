@@ -51,7 +51,7 @@ export function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean
     body['quality'] = ask.quality;
   }
   if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
-  if (ask.stream !== null) {
+  if (typeof ask.stream?.partialImages === 'number') {
     if (!takes.lists('stream'))
       throw unprocessable('stream', `${offer.service} of ${offer.provider.name} streams no images`);
     Object.assign(body, { stream: true, partial_images: ask.stream.partialImages });

@@ -35,7 +35,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
   return {
     async checkName(provider, name) {
-      if (reservedNames.isProvider(name)) throw takenName(name);
+      if (reservedNames.isProvider(name)) throw reservedName(name);
       const [owner] = await database.query(FIND_OWNER, [keyOfName(name)]);
       if (owner && owner['provider'] !== provider) throw takenName(name);
     },
@@ -43,7 +43,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     async register(connection, services) {
       const { provider, account, id } = connection;
       const name = services[0]?.providerName ?? null;
-      if (name !== null && reservedNames.isProvider(name)) throw takenName(name);
+      if (name !== null && reservedNames.isProvider(name)) throw reservedName(name);
       refuseReserved(services, reservedNames);
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const [found] = await database.query(FIND, [provider, name === null ? null : keyOfName(name)]);
@@ -127,6 +127,15 @@ function refuseReserved(services: readonly Service[], reservedNames: ReservedNam
 }
 
 const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');
+
+const reservedName = (name: string) =>
+  new RegistrationError([
+    {
+      key: 'provider_name',
+      wrong: `"${name}" is reserved: it is, or looks like, a name of this gateway or of its operator`,
+      right: "another name. Without provider_name, the part of the service's name before the first / is used",
+    },
+  ]);
 
 const takenName = (name: string) =>
   new RegistrationError([

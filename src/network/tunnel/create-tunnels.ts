@@ -148,7 +148,9 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   explainPlainRequests(server);
   const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
   const stopBanning = registry.onBanned((provider) => {
-    for (const tunnel of tunnels.values()) if (tunnel.connection.provider === provider) tunnel.drain(BANNED_DRAIN_MS);
+    const reason = registry.banOf(provider)?.reason ?? '';
+    for (const tunnel of tunnels.values())
+      if (tunnel.connection.provider === provider) tunnel.drain(BANNED_DRAIN_MS, reason);
   });
 
   return {

@@ -57,8 +57,11 @@ export interface Tunnel {
    * reach no call.
    */
   replaced(): void;
-  /** Tells the proxy to dial elsewhere. The tunnel ends after its running calls, at the latest after `ms`. */
-  drain(ms: number): void;
+  /**
+   * Tells the proxy that it gets no more calls. The tunnel ends after its running calls, at the latest after `ms`.
+   * `banned`: the operator's reason. Without it the gateway stops, and the proxy dials again.
+   */
+  drain(ms: number, banned?: string): void;
   /** Resolves when its socket is closed. */
   readonly closed: Promise<void>;
 }
@@ -167,12 +170,15 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     session: () => (state === 'serving' && !session.closed && !session.destroyed ? calls : null),
     streams: () => calls.running,
     replaced,
-    drain(ms) {
+    drain(ms, banned) {
       if (state === 'over') return;
       stopTakingCalls();
-      const goAway = () => end(CLOSE.goingAway, 'the gateway shuts down');
+      const goAway = () =>
+        banned === undefined
+          ? end(CLOSE.goingAway, 'the gateway shuts down')
+          : end(CLOSE.policyViolation, 'the provider was banned');
       timers.later(ms, goAway);
-      control.sayLast({ type: 'draining' }, () => calls.whenIdle(goAway));
+      control.sayLast({ type: 'draining', ...(banned === undefined ? {} : { banned }) }, () => calls.whenIdle(goAway));
     },
     closed: closed.promise,
   };

@@ -61,8 +61,12 @@ export type GatewayMessage =
   | { readonly type: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   /** A newer connection of the same provider took over. The proxy does not dial again. */
   | { readonly type: 'replaced' }
-  /** The gateway shuts down. The proxy dials again, another gateway if there is one. */
-  | { readonly type: 'draining' };
+  /**
+   * This connection gets no new calls. Without `banned` the gateway shuts down, and the proxy dials again, another
+   * gateway if there is one. With it the provider was banned, for this reason, and every dial is refused. Older
+   * gateways do not send it.
+   */
+  | { readonly type: 'draining'; readonly banned?: string };
 
 export type ProxyMessage =
   /**

@@ -50,7 +50,10 @@ const modelProperties = {
     },
     description: 'All providers, with prices in USD per 1M tokens.',
   },
-  context_length: { type: 'integer', description: 'Tokens.' },
+  context_length: {
+    type: ['integer', 'null'],
+    description: 'The most tokens that a provider declares for prompt and answer together; null if none declares any.',
+  },
   architecture: { type: 'object', required: Object.keys(architectureProperties), properties: architectureProperties },
   pricing: {
     ...unitPricingSchema,
@@ -174,7 +177,10 @@ const endpointProperties = {
   name: text,
   provider_name: text,
   provider_id: { type: 'string', description: 'Public key.' },
-  context_length: { type: 'integer', description: 'Tokens.' },
+  context_length: {
+    type: 'integer',
+    description: 'Tokens that locks are computed from: what the provider declares, else a default.',
+  },
   max_completion_tokens: tokens,
   max_prompt_tokens: { type: 'null', description: '`context_length` is the only limit.' },
   quantization: { type: 'null', description: 'Not known here.' },

@@ -1,4 +1,5 @@
 import { unitUsd, type Rates } from '#billing/amounts';
+import { contextDeclared } from '#config';
 import {
   descriptionOf,
   viewImagePrice,
@@ -28,7 +29,8 @@ interface ModelItem {
   readonly display_name: string;
   readonly description: string;
   readonly providers: readonly ProviderItem[];
-  readonly context_length: number;
+  /** The largest that a provider declares; null if none does. */
+  readonly context_length: number | null;
   readonly architecture: Architecture;
   /** USD per token and per image of the cheapest provider, as decimal texts. */
   readonly pricing: {
@@ -42,7 +44,7 @@ interface ModelItem {
   readonly supported_parameters: readonly string[];
   /** Of the cheapest provider. */
   readonly top_provider: {
-    readonly context_length: number;
+    readonly context_length: number | null;
     readonly max_completion_tokens: number | null;
     readonly is_moderated: boolean;
   };
@@ -113,12 +115,12 @@ export function viewModel(offers: readonly Offer[]): ModelItem {
       name: offer.provider.name,
       pricing: viewModelPrice(offer),
     })),
-    context_length: Math.max(...offers.map((offer) => offer.model?.contextLength ?? 0)),
+    context_length: largestContext(offers),
     architecture: viewArchitecture(offers),
     pricing: viewUnitPricing(best.price.rates),
     supported_parameters: union([SUPPORTED_PARAMETERS, ...offers.map(forwardedBeside)]),
     top_provider: {
-      context_length: best.model?.contextLength ?? 0,
+      context_length: contextOf(best),
       max_completion_tokens: best.model?.maxOutputTokens ?? null,
       is_moderated: false,
     },
@@ -212,6 +214,13 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
   };
 }
 
+const contextOf = ({ model }: Offer): number | null => (model ? contextDeclared(model) : null);
+
+function largestContext(offers: readonly Offer[]): number | null {
+  const declared = offers.map(contextOf).filter((tokens) => tokens !== null);
+  return declared.length === 0 ? null : Math.max(...declared);
+}
+
 /**
  * One offer of a model. `status` is a number, as other clients expect; `health` says the same as a word. Figures
  * that are not measured are null.
@@ -225,6 +234,7 @@ function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknow
     name: `${offer.provider.name} | ${offer.service}`,
     provider_name: offer.provider.name,
     provider_id: offer.provider.id,
+    // Other clients refuse a null here, so it is the context that locks are computed from.
     context_length: offer.model?.contextLength ?? 0,
     max_completion_tokens: offer.model?.maxOutputTokens ?? null,
     max_prompt_tokens: null,

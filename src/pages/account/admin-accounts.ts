@@ -30,10 +30,19 @@ export const accountSchema = objectOf(
     },
     state_reason: { type: 'string', description: 'Why the operator changed the state last.' },
     state_since: { type: ['string', 'null'], description: 'When the operator changed the state last.' },
-    total_credits_micro_usdc: { type: 'integer' },
-    total_usage_micro_usdc: { type: 'integer' },
+    total_credits_micro_usdc: { type: 'integer', description: 'What came in, minus what was taken again.' },
+    total_usage_micro_usdc: { type: 'integer', description: 'Charged for calls.' },
+    movements_micro_usdc: objectOf({
+      credited: { type: 'integer', description: 'Added by the operator.' },
+      debited: { type: 'integer', description: 'Taken by the operator.' },
+      deposited: { type: 'integer', description: 'Paid in over a chain.' },
+      withdrawn: { type: 'integer', description: 'Paid out over a chain.' },
+      paid_out: { type: 'integer', description: 'Left at a close, and paid outside of the gateway.' },
+      written_off: { type: 'integer', description: 'Left at a close, and kept by the operator.' },
+      other: { type: 'integer', description: 'Any other movement. Negative if more was taken.' },
+    }),
   },
-  ['total_credits_micro_usdc', 'total_usage_micro_usdc'],
+  ['total_credits_micro_usdc', 'total_usage_micro_usdc', 'movements_micro_usdc'],
 );
 
 export const accountParams = objectOf({

@@ -34,6 +34,10 @@ interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps, OperatorTr
 interface AccountParams {
   readonly id: string;
 }
+interface AccountsQuery extends Page {
+  readonly state?: AccountState;
+  readonly label?: string;
+}
 interface CreditBody extends AmountBody {
   readonly reference: string;
 }
@@ -104,11 +108,17 @@ function listAccounts(app: FastifyInstance, deps: AdminDeps): void {
       properties: {
         ...pageSchema.properties,
         state: { type: 'string', enum: ACCOUNT_STATES, description: 'Only accounts in this state.' },
+        label: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 128,
+          description: 'Only accounts with this label, in any case of letters.',
+        },
       },
     },
     response: { 200: listOf(accountSchema) },
   };
-  app.get<{ Querystring: Page & { readonly state?: AccountState } }>('/accounts', { schema }, async ({ query }) => {
+  app.get<{ Querystring: AccountsQuery }>('/accounts', { schema }, async ({ query }) => {
     const accounts = await deps.consumers.list(query);
     return { data: await Promise.all(accounts.map((one) => viewAccount(one, deps))) };
   });
@@ -118,14 +128,30 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
   const schema = {
     ...ADMINISTRATION,
     summary: 'Show an account',
-    description: 'Balance and all-time figures.',
+    description: 'Balance, all-time figures, and the sums of its movements by kind.',
     params: accountParams,
     response: { 200: oneAccountSchema },
   };
   app.get<{ Params: AccountParams }>('/accounts/:id', { schema }, async ({ params }) => {
     const found = await findAccount(params.id, deps);
-    const [data, { credits, usage }] = await Promise.all([viewAccount(found, deps), deps.totals(found.account)]);
-    return { data: { ...data, total_credits_micro_usdc: Number(credits), total_usage_micro_usdc: Number(usage) } };
+    const [data, totals] = await Promise.all([viewAccount(found, deps), deps.totals(found.account)]);
+    const { credits, usage, movements } = totals;
+    return {
+      data: {
+        ...data,
+        total_credits_micro_usdc: Number(credits),
+        total_usage_micro_usdc: Number(usage),
+        movements_micro_usdc: {
+          credited: Number(movements.credited),
+          debited: Number(movements.debited),
+          deposited: Number(movements.deposited),
+          withdrawn: Number(movements.withdrawn),
+          paid_out: Number(movements.paidOut),
+          written_off: Number(movements.writtenOff),
+          other: Number(movements.other),
+        },
+      },
+    };
   });
 }
 

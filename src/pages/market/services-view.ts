@@ -1,4 +1,4 @@
-import { type Primitive, PRIMITIVES } from '#config';
+import { contextDeclared, type Primitive, PRIMITIVES } from '#config';
 import {
   byService,
   compare,
@@ -130,7 +130,7 @@ function abilitiesOf(group: readonly Offer[]) {
   return {
     input_modalities: isMedia ? ['text', ...(edits ? ['image'] : [])] : all(({ model }) => model?.inputModalities),
     output_modalities: isMedia ? made[primitive] : all(({ model }) => model?.outputModalities),
-    context_length: largest(group.map(({ model }) => model?.contextLength ?? null)),
+    context_length: largest(group.map(({ model }) => (model ? contextDeclared(model) : null))),
     max_output_tokens: largest(group.map(({ model }) => model?.maxOutputTokens ?? null)),
     resolutions: all(({ media }) => media?.resolutions),
     durations: all(({ media }) => media?.durations),
@@ -156,7 +156,7 @@ function viewOffer(offer: Offer, standings: Standings): ServiceOffer {
     typical_usd: typicalUsd(offer.primitive, pricing, offer.media?.durations),
     reached: offer.endpoint.kind,
     listed_since: new Date(offer.createdAt).toISOString(),
-    context_length: offer.model?.contextLength ?? null,
+    context_length: offer.model ? contextDeclared(offer.model) : null,
     max_output_tokens: offer.model?.maxOutputTokens ?? null,
     ...viewStanding(offer, standings),
   };

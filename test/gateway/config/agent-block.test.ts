@@ -26,7 +26,11 @@ test('an agent has at least one price', () => {
 
 test('what is charged by use has a cap, and nothing else has', () => {
   expect(problemsOf(block('agents', { 'pricing.prompt': '1' }))).toMatchObject([
-    { key: 'agents[0].pricing.per_call_max', wrong: 'is missing' },
+    {
+      key: 'agents[0].pricing.per_call_max',
+      wrong: 'is missing',
+      right: expect.stringContaining('a price by use needs per_call_max') as string,
+    },
   ]);
   expect(problemsOf(block('agents', CAP))).toMatchObject([
     { key: 'agents[0].pricing.per_call_max', wrong: 'has no effect without a price by use' },

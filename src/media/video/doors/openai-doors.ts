@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
 import { MUST_BE } from '#gateway';
 import { ownerOf } from '#tasks';
-import { toVideoId } from '../video-task.ts';
+import { toVideoId, wantsSeveral } from '../video-task.ts';
 import { openaiVideo } from './openai-video.ts';
 import type { SendFiles } from './send-file-reply.ts';
 import { type CallerOf, expired, idField } from './task-of-request.ts';
@@ -83,7 +83,7 @@ export function addOpenaiDoors(
       if (view.status === 'expired') throw expired();
       const files = view.status === 'completed' ? view.files : [];
       const chosen = index === undefined ? files : files.slice(index, index + 1);
-      if (chosen.length > 0) return send(request, reply, task, chosen);
+      if (chosen.length > 0) return send(request, reply, task, chosen, index === undefined && wantsSeveral(task));
       throw new GatewayError('not_found', `There is no such file: the video is ${view.status}`, { param: 'id' });
     },
   );

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { actedOn, GatewayError, lookAlikeAt } from '#wire';
+import { actedOn, GatewayError, isObject, lookAlikeAt } from '#wire';
 import type { Config } from '#config';
 import { type Caller, createCheck, type Payer, payerOf, type Payments, refuseEncoding, withModel } from '#gateway';
 import type { BodyParts } from '../../request/input-images.ts';
 import { readJsonBody } from '../../request/read-body.ts';
 import { VIDEO_INPUTS, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
+import { VIDEOS_MAX } from '../request/video-fields.ts';
 import { readForm } from './read-form.ts';
 import type { VideoDoor } from './video-doors.ts';
 
@@ -22,6 +23,13 @@ const JSON_FIELDS = { inputs: VIDEO_INPUTS, othersMayBeLong: true };
 const toBytes = (text: string) => Buffer.from(text, 'utf8');
 
 type ReadVideo = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<VideoRequest>;
+
+/** A number of videos above the bound is a valid request that nobody serves. Throws GatewayError `unprocessable`. */
+function refuseTooMany(body: unknown): void {
+  const n = isObject(body) ? body['n'] : null;
+  if (Number.isSafeInteger(n) && (n as number) > VIDEOS_MAX)
+    throw new GatewayError('unprocessable', `n is at most ${VIDEOS_MAX}, not ${n as number}`, { param: 'n' });
+}
 
 /** Reads and checks a request. Rejects with GatewayError if the request is invalid. */
 export function createReadVideo(
@@ -42,6 +50,7 @@ export function createReadVideo(
     const parsed = withModel(withOwnVideoNames(parts.value, known));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
+    refuseTooMany(parsed);
     const body = withOwnVideoNames(check(parsed), new Set()) as VideoBody;
     // The path is part of the hash, because the same body has another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${form === null ? hash('sha256', bytes) : form.hash()}`);

@@ -15,12 +15,13 @@ interface SendFilesDeps {
   ) => void;
 }
 
-/** Answers a request with the files of a task. */
+/** Answers a request with the files of a task. `several`: as an archive. */
 export type SendFiles = (
   request: FastifyRequest,
   reply: FastifyReply,
   task: Task,
   files: readonly Blob[],
+  several: boolean,
 ) => Promise<void>;
 
 /** `admissionOf`: the admission of a request, for the rate headers. */
@@ -28,7 +29,7 @@ export function createSendFiles(
   { blobs, config, onError }: SendFilesDeps,
   admissionOf: (request: FastifyRequest) => Admission,
 ): SendFiles {
-  return async (request, reply, task, files) => {
+  return async (request, reply, task, files, several) => {
     const sink = createHttpSink(
       reply,
       config.limits.clientStallMs,
@@ -37,7 +38,7 @@ export function createSendFiles(
     );
     const more = { 'x-task-status': 'completed', 'x-generation-id': task.taskId };
     try {
-      await sendBody(blobs, bodyOf(files, task.taskId), request.headers, more, sink);
+      await sendBody(blobs, bodyOf(files, task.taskId, several), request.headers, more, sink);
     } catch (error) {
       if (!reply.sent) throw error;
       // The head is already sent, and the connection is closed. The client sees from the length that bytes are

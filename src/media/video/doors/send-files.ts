@@ -14,10 +14,13 @@ interface Sent {
 
 const RETRY_S = 5;
 
-/** The body for files: one file as it is, several as an archive. `name`: name of the file, without its extension. */
-export function bodyOf(files: readonly Blob[], name: string): Sent {
+/**
+ * The body for files: an archive if several variants were asked for, even if only one of them came, else the file as it
+ * is. `name`: name of the file, without its extension.
+ */
+export function bodyOf(files: readonly Blob[], name: string, several: boolean): Sent {
   const [first] = files;
-  if (files.length === 1 && first)
+  if (!several && first)
     return { pieces: [first], type: first.type, name: `${name}.mp4`, etag: `"${first.sha256}"` };
   const pieces = zipPieces(files.map((blob, at) => ({ name: `variant_${at}.mp4`, blob })));
   const etag = `"${hash('sha256', files.map(({ sha256 }) => sha256).join())}"`;

@@ -7,7 +7,7 @@ import { answerError } from '../../media-error.ts';
 import { textField } from '../../request/image-fields.ts';
 import type { Videos } from '../create-videos.ts';
 import type { VideoView } from '../run/video-view.ts';
-import { toVideoId } from '../video-task.ts';
+import { toVideoId, wantsSeveral } from '../video-task.ts';
 import { addOpenaiDoors } from './openai-doors.ts';
 import { createSendFiles, type SendFiles } from './send-file-reply.ts';
 import { type CallerOf, expired, idField } from './task-of-request.ts';
@@ -60,7 +60,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   /** Answers with the task as it is now. */
   async function show(request: FastifyRequest, reply: FastifyReply, task: Task, send: SendFiles) {
     const view = await videos.view(task);
-    if (view.status === 'completed' && !wantsJson(request)) return send(request, reply, task, view.files);
+    if (view.status === 'completed' && !wantsJson(request)) return send(request, reply, task, view.files, wantsSeveral(task));
     reply.header('x-task-status', view.status).header('x-generation-id', task.taskId);
     if (task.live) reply.header('retry-after', String(RETRY_S));
     return reply.send(statusOf(task, view));

@@ -13,7 +13,7 @@ import {
 
 /* The fields of requests for videos. A field that is null counts as absent, because clients send either. */
 
-const VIDEOS_MAX = 4;
+export const VIDEOS_MAX = 4;
 export const REFERENCES_MAX = 4;
 const SECONDS_MAX = 3600;
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'] as const;
@@ -36,7 +36,7 @@ const inputField = (about: string) => ({
 
 const COMMON = {
   prompt: textField(PROMPT_MAX, 'What the video shows. It may be omitted if `image_url` is given.'),
-  n: integerField(1, VIDEOS_MAX, 'Number of variants. Default 1.'),
+  n: integerField(1, VIDEOS_MAX, `Number of variants. Default 1. More than ${VIDEOS_MAX} are refused with 422.`),
   negative_prompt: textField(PROMPT_MAX, 'What the video must not show.'),
   resolution: oneOf(RESOLUTIONS, 'It decides the price of a second.'),
   aspect_ratio: {
