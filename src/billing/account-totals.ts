@@ -12,7 +12,7 @@ export interface AccountTotals {
 }
 
 /** The sums of a consumer's movements besides calls, each of its own. Only `other` can be negative. */
-export interface AccountMovements {
+interface AccountMovements {
   /** Added and taken by the operator. */
   readonly credited: MicroUsd;
   readonly debited: MicroUsd;

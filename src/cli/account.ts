@@ -303,7 +303,7 @@ async function refusedClose(refusal: RefusedRequest, admin: AdminClient, name: s
   );
 }
 
-/** An account by its name, its id or its label. Rejects with CliError if there is none, or if several have the label. */
+/** An account by its name, its id or its label. Rejects with CliError if no account or several accounts match. */
 async function findAccount(admin: AdminClient, name: string): Promise<Account> {
   const show = async (path: string) => (await admin.request('GET', path)).data as Account;
   const missing = await show(pathOrNone(name)).catch((error: unknown) => {

@@ -18,7 +18,8 @@ const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-con
 
 /**
  * Writes a call as a stream: partial images as they come, and the final images, one after the other, after the
- * settlement. The event of the last one has the cost of all. Resolves with whether anything was charged; false if the client is gone. Throws the errors of the call before the first event.
+ * settlement. The event of the last one has the cost of all. Resolves with whether anything was charged; false if the
+ * client is gone. Throws the errors of the call before the first event.
  */
 export async function writeStream(
   { id, call, frames }: OpenedCall,

@@ -121,7 +121,11 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     services: () => services,
     document: () => document,
     replace(next) {
-      const done = last.then(() => take(next));
+      const before = last;
+      const done = (async () => {
+        await before;
+        return take(next);
+      })();
       last = done.catch(() => {});
       return done;
     },

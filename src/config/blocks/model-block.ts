@@ -1,6 +1,6 @@
 import { CAP_NAMES, type CapName } from '#wire';
 import { formatUsd } from '#billing/amounts';
-import { option, optionalWhole, textList, whole, type Option } from '../option.ts';
+import { option, optionalWhole, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { ModelService } from '../config.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';

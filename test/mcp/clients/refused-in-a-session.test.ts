@@ -31,7 +31,8 @@ afterAll(async () => {
 });
 
 /** Each test has its own rate. */
-const authorization = async (name: string) => `Bearer ${(await spine.tenant(name.replaceAll(/[^a-z0-9]+/g, '-'), '1')).key}`;
+const authorization = async (name: string) =>
+  `Bearer ${(await spine.tenant(name.replaceAll(/[^a-z0-9]+/g, '-'), '1')).key}`;
 
 const CLIENTS = {
   'v1, in a session': async (path: string, bearer: string) => {

@@ -20,8 +20,7 @@ const RETRY_S = 5;
  */
 export function bodyOf(files: readonly Blob[], name: string, several: boolean): Sent {
   const [first] = files;
-  if (!several && first)
-    return { pieces: [first], type: first.type, name: `${name}.mp4`, etag: `"${first.sha256}"` };
+  if (!several && first) return { pieces: [first], type: first.type, name: `${name}.mp4`, etag: `"${first.sha256}"` };
   const pieces = zipPieces(files.map((blob, at) => ({ name: `variant_${at}.mp4`, blob })));
   const etag = `"${hash('sha256', files.map(({ sha256 }) => sha256).join())}"`;
   return { pieces, type: 'application/zip', name: `${name}.zip`, etag };

@@ -60,7 +60,8 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   /** Answers with the task as it is now. */
   async function show(request: FastifyRequest, reply: FastifyReply, task: Task, send: SendFiles) {
     const view = await videos.view(task);
-    if (view.status === 'completed' && !wantsJson(request)) return send(request, reply, task, view.files, wantsSeveral(task));
+    if (view.status === 'completed' && !wantsJson(request))
+      return send(request, reply, task, view.files, wantsSeveral(task));
     reply.header('x-task-status', view.status).header('x-generation-id', task.taskId);
     if (task.live) reply.header('retry-after', String(RETRY_S));
     return reply.send(statusOf(task, view));
