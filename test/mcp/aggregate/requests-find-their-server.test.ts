@@ -48,6 +48,31 @@ test('a tool is called by its name of before as well: clients store names', asyn
   expect(resolve('tools/call', { name: 'acme_files__read_file_0ab2bb' })).toMatchObject({ kind: 'refused' });
 });
 
+test('a dash stays, and the name with a digest that it was written with before is taken too', async () => {
+  const services = {
+    'acme/files': { tools: [{ name: 'get-env' }, { name: 'get_env' }], prompts: [{ name: 'tidy-up' }] },
+  };
+  const { aggregate } = await startAggregate(services);
+  const scope = aggregate.scope(ANYONE, null);
+  const listed = (kind: 'tools' | 'prompts') =>
+    namesIn(resultOf(aggregate.list(`${kind}/list`, null, scope, false))[kind]);
+  expect(listed('tools')).toEqual(['acme_files__get-env', 'acme_files__get_env']);
+  expect(listed('prompts')).toEqual(['acme_files__tidy-up']);
+  const resolve = (method: string, name: string) => aggregate.resolve(request(method, { name }), scope);
+  const to = (method: string, name: string) => ({
+    kind: 'service',
+    service: 'acme/files',
+    text: request(method, { name }).text,
+  });
+  for (const name of ['acme_files__get-env', 'acme_files__get_env_9kdnbws65fqqs'])
+    expect(resolve('tools/call', name)).toEqual(to('tools/call', 'get-env'));
+  expect(resolve('tools/call', 'acme_files__get_env')).toEqual(to('tools/call', 'get_env'));
+  for (const name of ['acme_files__tidy-up', 'acme_files__tidy_up_85dccn7u6sv5i'])
+    expect(resolve('prompts/get', name)).toEqual(to('prompts/get', 'tidy-up'));
+  for (const name of ['acme_files__get_env_0123456789abc', 'acme_files__tidy_up_85dccn7u6sv5i'])
+    expect(resolve('tools/call', name)).toMatchObject({ kind: 'refused' });
+});
+
 test('a service whose short digest is that of another takes no call from it', async () => {
   const [victim, evil] = ['acme/search-engine-with-a-long-name', 'evil/search-engine-6at9v'];
   const { aggregate } = await startAggregate({

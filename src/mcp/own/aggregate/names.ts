@@ -7,8 +7,8 @@ export const NAME_MAX = 48;
 
 const PREFIX_MAX = 20;
 const SEPARATOR = '__';
-/** Clients replace other characters by `_`, even `-`. Then a model would see other names than the client calls. */
-const PLAIN = /^[A-Za-z0-9_]+$/;
+/** What the APIs of models take in the name of a tool. */
+const PLAIN = /^[A-Za-z0-9_-]+$/;
 /** A name that ends like a digest gets a digest too, so that no name equals the digest form of another. */
 const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
 /**
@@ -29,13 +29,27 @@ export function prefixOf(service: string, salt = ''): string {
 }
 
 /**
- * The name of a tool or prompt in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A name with other
+ * The name of a tool or prompt in the aggregate: `<prefix>__<name>`, of letters, digits, `_` and `-`. A name with other
  * characters, or a long one, gets a readable head and a digest. It depends on prefix and name alone.
  */
 export function exposedName(prefix: string, name: string, salt = ''): string {
+  const whole = prefix + SEPARATOR + name;
+  if (salt === '' && PLAIN.test(name) && whole.length <= NAME_MAX && !LOOKS_DIGESTED.test(name)) return whole;
+  return digestedName(prefix, name, salt);
+}
+
+/**
+ * The name that `exposed` stood for before names kept their `-`: then each name with a `-` had a digest. Null if it
+ * stood for none of them. Clients have such names in their lists of allowed tools.
+ */
+export function nameOfEarlier(exposed: string, prefix: string, names: Iterable<string>): string | null {
+  if (!LOOKS_DIGESTED.test(exposed)) return null;
+  for (const name of names) if (name.includes('-') && digestedName(prefix, name, '') === exposed) return name;
+  return null;
+}
+
+function digestedName(prefix: string, name: string, salt: string): string {
   const room = NAME_MAX - prefix.length - SEPARATOR.length;
-  if (salt === '' && PLAIN.test(name) && name.length <= room && !LOOKS_DIGESTED.test(name))
-    return prefix + SEPARATOR + name;
   const head = name
     .slice(0, NAME_MAX)
     .replaceAll(/[^A-Za-z0-9_]+/g, '_')

@@ -11,7 +11,7 @@ import {
 } from '#wire';
 import { nearestNames } from '#gateway';
 import { ERROR } from '../../wire/revisions.ts';
-import { splitName } from './names.ts';
+import { nameOfEarlier, splitName } from './names.ts';
 import type { Spoken } from '../front/spoken.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope } from './scope.ts';
@@ -138,13 +138,15 @@ function resolveNamed(
  * accepted too, even if the tool is listed under another name, because clients have stored such names. If a list is
  * unknown or incomplete, the name is accepted as well.
  */
-function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
+function ownName(table: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
+  const { listing, prefix, tools, prompts } = table;
   const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
   if (found !== undefined) return found;
+  const names = kind === 'tools' ? [...listing.tools.keys()] : listing.prompts.map(({ key }) => key);
   const { rest } = splitName(exposed)!;
-  const listed = kind === 'tools' ? listing.tools.has(rest) : listing.prompts.some(({ key }) => key === rest);
+  const earlier = names.includes(rest) ? rest : nameOfEarlier(exposed, prefix, names);
   const complete = listing.listings.every((one) => one !== null && !one.truncated);
-  return listed || !complete ? rest : null;
+  return earlier ?? (complete ? null : rest);
 }
 
 function* candidates(
