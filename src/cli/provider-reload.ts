@@ -16,6 +16,8 @@ import { painter } from './terminal.ts';
 type ReloadAnswer = ReloadReport | { readonly problem: string };
 
 const PATH = '/reload';
+/** Timeout for the sign of a proxy that it is at work. The reload itself may take longer. */
+const HEAD_MS = 5_000;
 
 /** The provider's file that a command names. Throws CliError if it names none. */
 export function providerFile({ config }: Pick<ProvideFlags, 'config'>): string {
@@ -60,13 +62,13 @@ export async function listenForReload(
   log: Log,
 ): Promise<Server | null> {
   const server = createServer((request, response) => {
-    const answer = (status: number, body: ReloadAnswer) => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    };
-    if (request.method !== 'POST' || request.url !== PATH) return answer(404, { problem: `POST ${PATH}` });
-    reload().then(
-      (report) => answer(200, report),
-      (error: unknown) => answer(400, { problem: error instanceof Error ? error.message : String(error) }),
+    const asked = request.method === 'POST' && request.url === PATH;
+    // The head goes out at once, so that the command can tell a proxy that is at work from one that hangs.
+    response.writeHead(asked ? 200 : 404, { 'content-type': 'application/json' }).flushHeaders();
+    const answer = (body: ReloadAnswer) => void response.end(JSON.stringify(body));
+    if (!asked) return answer({ problem: `POST ${PATH}` });
+    reload().then(answer, (error: unknown) =>
+      answer({ problem: error instanceof Error ? error.message : String(error) }),
     );
   });
   try {
@@ -104,24 +106,38 @@ export async function reloadProvider(flags: Pick<ProvideFlags, 'config'>): Promi
         'A proxy that runs as another user, or in a container, reloads at a SIGHUP: kill -HUP <pid>, or systemctl reload.',
     );
   for (const answer of answers) {
-    if ('problem' in answer) throw new CliError(`Not reloaded, the old file stays in use.\n${answer.problem}`);
+    if ('problem' in answer) continue;
     process.stdout.write(`${show(answer)}\n`);
     if (answer.outcome === 'refused') process.exitCode = 1;
   }
+  const failed = answers.find((answer) => 'problem' in answer);
+  if (failed) throw new CliError(`Not reloaded, the old file stays in use.\n${failed.problem}`);
 }
 
 /** null if nobody listens there any more. The file of a proxy that was killed is removed. */
 async function askSocket(socketPath: string): Promise<ReloadAnswer | null> {
-  const request = ask({ socketPath, path: PATH, method: 'POST' });
+  const signal = new AbortController();
+  const timer = setTimeout(() => signal.abort(), HEAD_MS);
+  const request = ask({ socketPath, path: PATH, method: 'POST', signal: signal.signal });
   const replied = once(request, 'response');
   request.end();
   try {
     const [response] = (await replied) as [NodeJS.ReadableStream];
+    clearTimeout(timer);
     return JSON.parse((await buffer(response)).toString()) as ReloadAnswer;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw error;
-    rmSync(socketPath, { force: true });
-    return null;
+    clearTimeout(timer);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ECONNREFUSED' || code === 'ENOENT') {
+      rmSync(socketPath, { force: true });
+      return null;
+    }
+    const pid = /-(\d+)\.sock$/.exec(socketPath)?.[1];
+    return {
+      problem: signal.signal.aborted
+        ? `The proxy with the process id ${pid} does not answer: it is stopped or hangs. Start it again.`
+        : `The proxy with the process id ${pid} ended before it answered. Start it again.`,
+    };
   }
 }
 
@@ -135,7 +151,7 @@ function show({ outcome, changes, restart, problems }: ReloadReport): string {
   if (lines.length === 0) lines.push('No service has changed.');
   if (outcome === 'waiting')
     lines.push(
-      `${paint('yellow', '!')} the router is not connected, or has not answered yet: in force when it accepts`,
+      `${paint('yellow', '!')} the router is not connected, or has not answered yet: in force when it accepts; see the proxy's log`,
     );
   if (outcome === 'refused')
     lines.push(

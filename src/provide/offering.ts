@@ -11,7 +11,7 @@ interface OfferingOptions {
   /** Starts what other services need. null if nothing runs yet. */
   readonly prepare: (services: readonly ServiceConfig[]) => PreparedUpstreams | null;
   readonly log: Log;
-  /** The longest wait of `replace` for the router. */
+  /** The longest wait of `replace` for the router's answer. Without a connection it does not wait. */
   readonly waitMs: number;
 }
 
@@ -109,6 +109,7 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     if (wanted.document === document) commit(wanted);
     else {
       coming = wanted;
+      if (live === null) return { kind: 'waiting' };
       register();
     }
     return Promise.race([

@@ -8,6 +8,8 @@ import { createKeeper, type Keeper, type ServerProcess } from '../support/server
 import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';
 import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
 
+const STDIO_SERVER = join(import.meta.dirname, '../support/stdio-mcp-server.ts');
+
 let place: Place;
 let router: TunnelRouter;
 let provider: TestProvider;
@@ -223,6 +225,70 @@ describe('a reload of tollgate provide', () => {
     });
   });
 
+  it('at SIGHUP keeps the process of a tool whose price changed, and ends that of a tool that is gone', async () => {
+    const journal = join(place.dir, 'tool.log');
+    const tool = (price: string) =>
+      `[[tools]]\nname = "mine/tool"\ncommand = "${process.execPath}"\nargs = ["${STDIO_SERVER}", "journal=${journal}"]\n[tools.pricing]\nper_call = ${price}\n`;
+    const child = provide(['--config', await file({ more: tool('0.001') })]);
+    const end = await router.next();
+    await end.accept(providerId);
+    await child.wrote('tool is running');
+    const change = async (more: string, told: string) => {
+      await file({ more });
+      child.signal('SIGHUP');
+      await end.heard();
+      end.say({ type: 'registered', revision: 2, services: ['mine/one'] });
+      await child.wrote(told);
+    };
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+    const call = () =>
+      end.call({ ':path': '/tool/mine%2Ftool', 'content-type': 'application/json' }, JSON.stringify(list));
+    await change(tool('0.002'), '~ tool mine/tool per_call 0.001 -> 0.002');
+    expect((await call()).status).toBe(200);
+    const journalled = async () => (await readFile(journal, 'utf8')).split('\n');
+    expect((await journalled()).filter((line) => line.startsWith('pid '))).toHaveLength(1);
+    await change('', '- tool mine/tool');
+    // Calls that the router had already admitted are still served.
+    expect((await call()).status).toBe(200);
+    child.signal('SIGTERM');
+    await child.exited;
+    expect(await journalled()).toContain('end of input');
+    expect(child.exitCode).toBe(0);
+  });
+
+  it('prints why the router refused the services, and that they wait while there is no connection', async () => {
+    const { child, end } = await started();
+    await file({ price: '1.5' });
+    const problem = { key: 'provider_name', wrong: '"Mine" is reserved', right: 'another name' };
+    const [refused] = await Promise.all([
+      reload(),
+      end.heard().then(() => end.say({ type: 'refused', message: 'no', problems: [problem] })),
+    ]);
+    expect(refused).toMatchObject({
+      code: 1,
+      output: `~ model mine/one prompt 1 -> 1.5\n✗ the router refused the services, so nothing changed:\n  provider_name "Mine" is reserved; right is another name\n`,
+    });
+    await router.stop();
+    await child.wrote('no connection to the router');
+    const begun = performance.now();
+    expect(await reload()).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/^~ model mine\/one prompt 1 -> 1\.5\n! the router is not connected/),
+    });
+    expect(performance.now() - begun).toBeLessThan(15_000);
+  });
+
+  it('does not wait for a proxy that hangs', async () => {
+    const { child } = await started();
+    child.signal('SIGSTOP');
+    const { code, output } = await reload();
+    expect([code, output]).toEqual([
+      1,
+      expect.stringContaining(`The proxy with the process id ${child.pid} does not answer`),
+    ]);
+    child.signal('SIGCONT');
+  });
+
   it('says so where no proxy runs with the file', async () => {
     await file();
     const { code, output } = await reload();
@@ -253,8 +319,7 @@ describe('tollgate provide --validate', () => {
   });
 
   it('tries out what a right file names, and shows it as a table without secrets', async () => {
-    const script = join(import.meta.dirname, '../support/stdio-mcp-server.ts');
-    const tool = `[[tools]]\nname = "mine/tool"\ndisplay_name = "Mine: Tool"\nprovider_name = "Mine"\ncommand = "${process.execPath}"\nargs = ["${script}"]\nenv = { KEY = "std::env::TOOL" }\n[tools.pricing]\nper_call = 0.001\n`;
+    const tool = `[[tools]]\nname = "mine/tool"\ndisplay_name = "Mine: Tool"\nprovider_name = "Mine"\ncommand = "${process.execPath}"\nargs = ["${STDIO_SERVER}"]\nenv = { KEY = "std::env::TOOL" }\n[tools.pricing]\nper_call = 0.001\n`;
     // The first answer is whole; the stream comes beside what is asked of the cap.
     provider.instruct({}, { usage: 'none' }, { usage: 'none' }, { usage: 'none' });
     const { code, output } = await place.run(['provide', '--config', await file({ more: tool }), '--validate'], env);

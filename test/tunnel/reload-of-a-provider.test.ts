@@ -88,7 +88,6 @@ test('while the gateway is away, the new services wait for it', async () => {
     services: block(1),
     apiKey: 'key',
     ready: false,
-    limits: { reloadMs: 1 },
   });
   onTestFinished(async () => {
     proxy.kill();
