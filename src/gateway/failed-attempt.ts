@@ -7,14 +7,16 @@ import type { Offer } from './call.ts';
  */
 export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
   const detail = failure.detail ? `: ${failure.detail}` : '';
+  const providerCode = failure.code ?? undefined;
   if (failure.policy)
     return new GatewayError('content_policy', `Provider ${name} refused the content of the request${detail}`, {
       cause: failure,
+      providerCode,
     });
   if (failure.blame === 'request') {
     const code =
       failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
-    return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure });
+    return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
   }
   if (failure.tooLarge)
     return new GatewayError(

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, type GatewayError, toHttpError } from '#wire';
+import { createHttpSink, dialectOf, type GatewayError, toHttpError } from '#wire';
 import type { Config } from '#config';
 import {
   type Admission,
@@ -81,7 +81,8 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       () => rateHeaders(rate),
     );
     const answer = door.answerOf(body);
-    const errorBody = (error: GatewayError) => (door.ownErrors ? toMediaError(error) : toHttpError(error)).body;
+    const errorBody = (error: GatewayError) =>
+      (door.ownErrors ? toMediaError(error) : toHttpError(error, dialectOf(request))).body;
     const onError = (error: unknown) => deps.onError(error, request);
     return {
       caller,

@@ -1,6 +1,8 @@
 import {
+  type Dialect,
   GatewayError,
   endInSlices,
+  inDialect,
   lengthOf,
   toHttpError,
   createSilent,
@@ -38,6 +40,10 @@ export type OpenChat = (callId: string, gone: Leaving) => OpenedChat | Promise<O
 
 interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
+  /** Default `own`. */
+  readonly dialect?: Dialect;
+  /** Whether the client asked for the usage of a stream. Without effect in the own dialect, which always has it. */
+  readonly asksUsage?: boolean;
   /**
    * Gets the errors that come after the status of a stream was sent, and the failures of runs whose client has left.
    */
@@ -71,7 +77,9 @@ export async function writeChatReply(
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   try {
-    return await (about.stream ? writeStream(about, iterator, sink, options) : writeWhole(about, iterator, sink));
+    return await (about.stream
+      ? writeStream(about, iterator, sink, options)
+      : writeWhole(about, iterator, sink, options));
   } catch (error) {
     if (!sink.closed) throw error;
     return false;
@@ -85,6 +93,7 @@ async function writeWhole(
   about: ReplyAbout,
   iterator: AsyncIterator<Frame, unknown>,
   sink: ReplySink,
+  { dialect }: ChatReplyOptions,
 ): Promise<boolean> {
   for (;;) {
     const next = await iterator.next();
@@ -97,7 +106,7 @@ async function writeWhole(
       ? native(costOf(value, false), cut)
       : written
         ? restWithUsage(value, false)
-        : JSON.stringify(withUsage(value, false));
+        : JSON.stringify(wholeBody(value, dialect));
     const pieces = large?.piecesOf(rest);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
@@ -121,7 +130,7 @@ async function writeStream(
   about: ReplyAbout,
   iterator: AsyncIterator<Frame, unknown>,
   sink: ReplySink,
-  { keepAlive, onError }: ChatReplyOptions,
+  { keepAlive, dialect = 'own', asksUsage = false, onError }: ChatReplyOptions,
 ): Promise<boolean> {
   let begun = false;
   let provider: string | null = null;
@@ -173,7 +182,7 @@ async function writeStream(
         case 'settled':
           provider ??= value.providerName;
           if (!begun) begin();
-          sink.end(lastBytes(value));
+          sink.end(lastBytes(value, dialect === 'own' ? lastTogether : (end) => lastApart(end, about, asksUsage)));
           return wasCharged(value);
         case 'end':
       }
@@ -181,21 +190,22 @@ async function writeStream(
   } catch (error) {
     if (!begun || sink.closed) throw error;
     onError(error);
-    sink.fail(errorEvent(about, error));
+    sink.fail(errorEvent(about, error, dialect));
     return false;
   } finally {
     keepAlive.forget(silent);
   }
 }
 
-/** The end of the reply, with its usage, its cost, and the reason if the reply was cut. */
-function withUsage(settled: SettledFrame, stream: boolean): Record<string, unknown> {
+/**
+ * A reply in one piece, with its usage and its cost. An `error` would hide the content, so the reason of a cut goes
+ * into a note. OpenAI's API has no `system_fingerprint` that is null, but other clients require the member.
+ */
+function wholeBody(settled: SettledFrame, dialect: Dialect = 'own'): Record<string, unknown> {
   const { body, cut } = settled.tail as ChatTail;
-  // A client stops reading a stream at an `error`. In a whole reply an `error` would hide the content, so the reason
-  // goes into a note.
-  if (cut && stream) body['error'] = toHttpError(cut).body.error;
-  else if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
-  body['usage'] = usageWithCost(settled, stream);
+  if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
+  if (dialect === 'openai' && body['system_fingerprint'] === null) body['system_fingerprint'] = undefined;
+  body['usage'] = usageWithCost(settled, false);
   return body;
 }
 
@@ -230,29 +240,58 @@ function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown>
   return { cost: toUsdNumber(charged), cost_details: details };
 }
 
-function lastBytes(settled: SettledFrame): Buffer {
-  const { before, written, native, cut } = settled.tail as ChatTail;
-  const last = native
-    ? Buffer.from(native(costOf(settled, true), cut ?? null))
-    : written
-      ? Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}${DONE}`)])
-      : Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}${cut ? '\n\n' : DONE}`);
+function lastBytes(settled: SettledFrame, write: (settled: SettledFrame) => Buffer): Buffer {
+  const { before, native, cut } = settled.tail as ChatTail;
+  const last = native ? Buffer.from(native(costOf(settled, true), cut ?? null)) : write(settled);
   return before ? Buffer.concat([before, last]) : last;
 }
 
+/** The end of a stream: the chunk with the finish reason has the usage. */
+function lastTogether(settled: SettledFrame): Buffer {
+  const { body, written, cut } = settled.tail as ChatTail;
+  if (written) return Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}\n\n${DONE}`)]);
+  const error = cut ? toHttpError(cut).body.error : body['error'];
+  const usage = usageWithCost(settled, true);
+  const event = { ...body, usage };
+  return Buffer.from(eventOf(error ? errorFirst(error, event) : event) + (cut ? '' : DONE));
+}
+
+/** The end of a stream in OpenAI's dialect: the usage is in a chunk of its own, and only if the client asked for it. */
+function lastApart(settled: SettledFrame, about: ReplyAbout, asksUsage: boolean): Buffer {
+  const { body, written, cut } = settled.tail as ChatTail;
+  const { created = createdAt(about), provider = settled.providerName, error } = body;
+  const base = { id: about.id, object: CHUNK, created, model: about.model, provider, choices: [] };
+  const failed = error ? inDialect(error as OwnFault, 'openai') : null;
+  const pieces = written
+    ? [DATA, written, Buffer.from('}\n\n')]
+    : [Buffer.from(eventOf(failed ? errorFirst(failed, body) : body))];
+  if (asksUsage) pieces.push(Buffer.from(eventOf({ ...base, usage: usageWithCost(settled, true) })));
+  // Clients stop reading at an error.
+  if (cut) pieces.push(Buffer.from(eventOf(errorFirst(toHttpError(cut, 'openai').body.error, base))));
+  else pieces.push(Buffer.from(DONE));
+  return Buffer.concat(pieces);
+}
+
+type OwnFault = Parameters<typeof inDialect>[0];
+const CHUNK = 'chat.completion.chunk';
+const createdAt = ({ startedAt }: ReplyAbout): number => Math.floor(startedAt / 1000);
+
+const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
+/** Some clients recognise an error only by the first member of its event. */
+const errorFirst = (error: unknown, event: Readonly<Record<string, unknown>>): object =>
+  Object.assign({ error }, event, { error });
+
 const DATA = Buffer.from('data: ');
-const DONE = '\n\ndata: [DONE]\n\n';
+const DONE = 'data: [DONE]\n\n';
 
 /** The event that ends a failed stream. `[DONE]` does not follow, because the reply is not complete. */
-function errorEvent({ id, model, startedAt }: ReplyAbout, error: unknown): Buffer {
-  const known = toGatewayError(error);
+function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer {
   const event = {
-    id,
-    object: 'chat.completion.chunk',
-    created: Math.floor(startedAt / 1000),
-    model,
+    id: about.id,
+    object: CHUNK,
+    created: createdAt(about),
+    model: about.model,
     choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
-    error: toHttpError(known).body.error,
   };
-  return Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+  return Buffer.from(eventOf(errorFirst(toHttpError(toGatewayError(error), dialect).body.error, event)));
 }

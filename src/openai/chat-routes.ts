@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { readJson, createKeepAlive, createHttpSink, GatewayError, isObject } from '#wire';
+import { readJson, createKeepAlive, createHttpSink, dialectOf, GatewayError, isObject } from '#wire';
 import { Departure } from '#billing/amounts';
 import type { Config } from '#config';
 import {
@@ -32,6 +32,7 @@ import {
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
+import { asksUsage } from './request/asks-usage.ts';
 import { refuseLookAlikes } from './request/acted-on.ts';
 import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
 import { type OpenedChat, writeChatReply } from './chat-reply.ts';
@@ -103,7 +104,12 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     chat: ChatRequest,
   ): Asked<OpenedChat> {
     const { body, caller, payment, key, bodyHash } = chat;
-    const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
+    const options = {
+      keepAlive,
+      dialect: dialectOf(request),
+      asksUsage: asksUsage(body),
+      onError: (error: unknown) => deps.onError(error, request),
+    };
     const gone = new Departure();
     const client = createHttpSink(
       reply,

@@ -1,8 +1,9 @@
+import type { Dialect } from './dialect.ts';
 import type { ErrorCode, GatewayError } from './errors.ts';
 
 /**
  * HTTP status and `error.type` of each error code, for chat, models, keys and account: `{error: {message, type, code,
- * param}}`. `code` in the body is the HTTP status.
+ * param}}`. `code` in the body is the HTTP status, or a word in the dialect of OpenAI.
  */
 export const HTTP_ERRORS = {
   invalid_request: { status: 400, type: 'invalid_request' },
@@ -37,23 +38,28 @@ export const HTTP_ERRORS = {
 /** The members that x402 clients read first in a 402. An error without payment terms has an empty `accepts`. */
 const NO_TERMS = { x402Version: 2, accepts: [] } as const;
 
-interface HttpErrorBody {
+interface HttpErrorBody<Code> {
   readonly error: {
     readonly message: string;
     readonly type: string;
-    readonly code: number;
+    readonly code: Code;
     readonly param: string | null;
   };
 }
 
-interface HttpError {
+interface HttpError<Code> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: HttpErrorBody;
+  readonly body: HttpErrorBody<Code>;
 }
 
-/** A GatewayError as an HTTP response. The caller must turn any other error into `internal` first. */
-export function toHttpError(error: GatewayError): HttpError {
+/**
+ * A GatewayError as an HTTP response. The caller must turn any other error into `internal` first. In the dialect of
+ * OpenAI, `code` is the provider's own code if there is one, else the name of the error.
+ */
+export function toHttpError(error: GatewayError, dialect?: 'own'): HttpError<number>;
+export function toHttpError(error: GatewayError, dialect: Dialect): HttpError<number | string>;
+export function toHttpError(error: GatewayError, dialect: Dialect = 'own'): HttpError<number | string> {
   const { status, type } = HTTP_ERRORS[error.code];
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
@@ -63,7 +69,25 @@ export function toHttpError(error: GatewayError): HttpError {
     body: {
       ...(status === 402 ? NO_TERMS : null),
       ...error.body,
-      error: { message: error.message, type, code: status, param: error.param ?? null },
+      error: {
+        message: error.message,
+        type,
+        code: dialect === 'own' ? status : (error.providerCode ?? error.code),
+        param: error.param ?? null,
+      },
     },
   };
 }
+
+/** The error with this `type` and this status; null for none. No two errors have both in common. */
+export const errorCodeOf = (type: string, status: number): ErrorCode | null =>
+  (Object.keys(HTTP_ERRORS) as ErrorCode[]).find(
+    (code) => HTTP_ERRORS[code].type === type && HTTP_ERRORS[code].status === status,
+  ) ?? null;
+
+/** An error whose `code` is a status, in another dialect. */
+export const inDialect = <E extends { readonly type: string; readonly code: number }>(
+  error: E,
+  dialect: Dialect,
+): Omit<E, 'code'> & { readonly code: number | string | null } =>
+  dialect === 'own' ? error : { ...error, code: errorCodeOf(error.type, error.code) };

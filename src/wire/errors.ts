@@ -41,6 +41,8 @@ export interface GatewayErrorOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Members of the body beside `error` over HTTP: how to pay for the call. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
+  /** The code by which the provider names the reason, such as `context_length_exceeded`. */
+  readonly providerCode?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -52,6 +54,7 @@ export class GatewayError extends Error {
   readonly retryAfterS: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly body: Readonly<Record<string, unknown>> | undefined;
+  readonly providerCode: string | undefined;
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
@@ -59,6 +62,7 @@ export class GatewayError extends Error {
     this.retryAfterS = options.retryAfterS;
     this.headers = options.headers;
     this.body = options.body;
+    this.providerCode = options.providerCode;
   }
 }
 
@@ -78,11 +82,12 @@ const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
  */
 export function ofGeneration(error: GatewayError, callId: string): GatewayError {
   if (WITHOUT_A_LOCK.has(error.code)) return error;
-  const { code, message, cause, param, retryAfterS, headers, body } = error;
+  const { code, message, cause, param, retryAfterS, headers, body, providerCode } = error;
   return new GatewayError(code, message, {
     cause,
     param,
     retryAfterS,
+    providerCode,
     headers: { ...headers, 'x-generation-id': callId },
     ...(body ? { body } : {}),
   });

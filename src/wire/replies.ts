@@ -1,6 +1,7 @@
 /* Everything that is needed to read a reply. The thread that reads large replies loads only this part of the room. */
 export { GatewayError } from './errors.ts';
 export { type JsonLimits, parseJson, TooMuchStructure } from './json-guard.ts';
+export { contextExceeded } from './reply/context-exceeded.ts';
 export { failedByItsOwnWords, malformed, toFailure } from './reply/provider-failure.ts';
 export { checkHead, contentTypeOf, HeadReader, retryAfterOf, WholeHeadReader } from './reply/reply-head.ts';
 export { parseReplyJson, parseReplyObject } from './reply/reply-json.ts';

@@ -18,6 +18,8 @@ export class UpstreamFailure extends Error {
   readonly blame: 'provider' | 'request' | 'account' | 'nobody';
   /** The provider's message, safe to show to clients; null without a message. */
   readonly detail: string | null;
+  /** The word by which the provider names the reason, safe to show to clients; null without one. */
+  readonly code: string | null;
   readonly retryAfterS: number | undefined;
   readonly unsent: boolean;
   readonly unreachable: boolean;
@@ -34,6 +36,7 @@ export class UpstreamFailure extends Error {
       retryable: boolean;
       blame: 'provider' | 'request' | 'account' | 'nobody';
       detail?: string | null;
+      code?: string | null;
       retryAfterS?: number | undefined;
       unsent?: boolean;
       unreachable?: boolean;
@@ -50,6 +53,7 @@ export class UpstreamFailure extends Error {
     this.retryable = options.retryable;
     this.blame = options.blame;
     this.detail = options.detail ?? null;
+    this.code = options.code ?? null;
     this.retryAfterS = options.retryAfterS;
     this.unsent = options.unsent ?? false;
     this.unreachable = options.unreachable ?? false;

@@ -7,7 +7,11 @@ import type { Connection } from './connection.ts';
  * program are printed.
  */
 const library =
-  (variables: (connection: Connection) => Readonly<Record<string, string>>, program: (model: string) => string) =>
+  (
+    variables: (connection: Connection) => Readonly<Record<string, string>>,
+    program: (model: string) => string,
+    reader = 'node --env-file=.env reads the file, and so does python-dotenv.',
+  ) =>
   (connection: Connection, { cwd }: { readonly cwd: string }): Setup => ({
     files: [
       {
@@ -18,10 +22,12 @@ const library =
       },
     ],
     tryIt: program(connection.model),
-    notes: ['node --env-file=.env reads the file, and so does python-dotenv. It has the key: keep it out of git.'],
+    notes: [`${reader} It has the key: keep it out of git.`],
   });
 
 const openaiVariables = ({ base, key }: Connection) => ({ OPENAI_BASE_URL: `${base}/api/v1`, OPENAI_API_KEY: key });
+/** Some clients read exactly what OpenAI's API answers. Below `/v1` the gateway answers like that. */
+const strictVariables = ({ base, key }: Connection) => ({ OPENAI_BASE_URL: `${base}/v1`, OPENAI_API_KEY: key });
 const tollgateVariables = ({ base, key }: Connection) => ({ TOLLGATE_URL: base, TOLLGATE_API_KEY: key });
 
 export const LIBRARIES: readonly Client[] = [
@@ -37,6 +43,19 @@ const { choices } = await client.chat.completions.create({
   model: '${model}',
   messages: [{ role: 'user', content: 'Hello' }],
 });`,
+    ),
+  },
+  {
+    name: 'openai-v1',
+    title: 'OpenAI clients that read strictly: openai-java, async-openai, go-openai',
+    speaks: 'chat',
+    models: library(
+      strictVariables,
+      (model) => `// Java
+OpenAIClient client = OpenAIOkHttpClient.fromEnv();
+ChatCompletion answer = client.chat().completions().create(
+    ChatCompletionCreateParams.builder().model("${model}").addUserMessage("Hello").build());`,
+      'set -a; . ./.env; set +a reads the file into the environment of a shell.',
     ),
   },
   {

@@ -5,7 +5,7 @@ import type { GatewayError } from '#wire';
 /** Formats an error as the whole reply, as JSON in the format of the route's protocol. */
 type TellRefusal = (
   error: GatewayError,
-  request: { readonly id: string; readonly headers: IncomingHttpHeaders },
+  request: { readonly id: string; readonly headers: IncomingHttpHeaders; readonly originalUrl: string },
 ) => {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -8,7 +8,17 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { DatabaseError } from '#store';
-import { type Trust, answerClientError, GatewayError, toHttpError, parseJson, requestIdOf, asksForTunnel } from '#wire';
+import {
+  type Trust,
+  answerClientError,
+  dialectOf,
+  GatewayError,
+  toHttpError,
+  parseJson,
+  requestIdOf,
+  asksForTunnel,
+  STRICT_PREFIX,
+} from '#wire';
 import { LedgerUnavailable } from '#billing';
 import type { LimitsConfig } from '#config';
 import { compileOnce } from './compile-once.ts';
@@ -73,7 +83,7 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
     clientErrorHandler: answerClientError,
     // Requests with an invalid address never reach the hooks and the error handler below.
     frameworkErrors: (error, request, reply) => {
-      const http = toHttpError(toGatewayError(error));
+      const http = toHttpError(toGatewayError(error), dialectOf(request));
       void (reply as FastifyReply)
         .code(http.status)
         .headers({ ...http.headers, 'x-request-id': request.id })
@@ -81,8 +91,8 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
     },
     genReqId: (request) => requestIdOf(request.headers),
     requestIdHeader: false,
-    // Clients with a base URL without /api reach the same endpoints.
-    rewriteUrl: ({ url = '/' }) => (url.startsWith('/v1/') ? `/api${url}` : url),
+    // Clients of OpenAI's API reach the same endpoints, in their dialect.
+    rewriteUrl: ({ url = '/' }) => (url.startsWith(STRICT_PREFIX) ? `/api${url}` : url),
     exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
     http: {
@@ -158,7 +168,7 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
 
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
     const known = toGatewayError(error);
-    const http = toHttpError(known);
+    const http = toHttpError(known, dialectOf(request));
     if (http.status >= 500 && http.body.error.type !== 'provider_unavailable')
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(http.status).headers(http.headers).send(http.body);

@@ -1,3 +1,4 @@
+import { type Dialect, inDialect } from '#wire';
 import { type ChatEnd, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
 
 interface CompletionVoiceOptions {
@@ -6,17 +7,20 @@ interface CompletionVoiceOptions {
   readonly created: number;
   /** The model as the client named it. */
   readonly model: string;
+  readonly dialect: Dialect;
+  /** Whether the client asked for the usage of a stream. */
+  readonly asksUsage: boolean;
 }
 
 /**
  * Writes a chat reply as a completion of OpenAI's older API. That API has only text, so thinking and tool calls are
  * left out.
  */
-export function createCompletionVoice({ id, created, model }: CompletionVoiceOptions): Voice {
+export function createCompletionVoice({ id, created, model, dialect, asksUsage }: CompletionVoiceOptions): Voice {
   const base = { id, object: 'text_completion', created, model };
   const head = `data: ${JSON.stringify(base).slice(0, -1)},"choices":[{"index":0,"text":"`;
   const tail = '","logprobs":null,"finish_reason":null}]}\n\n';
-  const failure = (end: ChatEnd) => ({ error: { ...faultOf(end), param: null } });
+  const failure = (end: ChatEnd) => ({ error: { ...inDialect(faultOf(end), dialect), param: null } });
   let out = '';
 
   return {
@@ -27,12 +31,18 @@ export function createCompletionVoice({ id, created, model }: CompletionVoiceOpt
     arguments() {},
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      const ended = hasFailed(end)
-        ? { ...base, choices: [choiceOf('', 'error')], ...failure(end) }
-        : { ...base, choices: [choiceOf('', end.finish)], ...moreOf(end) };
-      out += `data: ${JSON.stringify(ended)}\n\n${hasFailed(end) ? '' : 'data: [DONE]\n\n'}`;
+      if (hasFailed(end)) {
+        // Some clients recognise an error only by the first member of its event.
+        out += eventOf({ ...failure(end), ...base, choices: [choiceOf('', 'error')] });
+        return;
+      }
+      const { usage, ...more } = moreOf(end);
+      const last = { ...base, choices: [choiceOf('', end.finish)], ...more };
+      if (dialect === 'own') out += eventOf({ ...last, usage });
+      else out += eventOf(last) + (asksUsage ? eventOf({ ...base, choices: [], usage }) : '');
+      out += 'data: [DONE]\n\n';
     },
-    failNative: (fault) => void (out += `data: ${JSON.stringify({ ...base, error: fault })}\n\n`),
+    failNative: (fault) => void (out += eventOf({ error: inDialect(fault, dialect), ...base })),
     take() {
       const taken = out;
       out = '';
@@ -45,6 +55,7 @@ export function createCompletionVoice({ id, created, model }: CompletionVoiceOpt
   };
 }
 
+const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 const choiceOf = (text: string, finish: string | null) => ({ index: 0, text, logprobs: null, finish_reason: finish });
 
 /** The usage, the task of an agent, and why a reply was cut. */

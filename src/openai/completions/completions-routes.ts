@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { toHttpError } from '#wire';
+import { dialectOf, toHttpError } from '#wire';
 import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -7,6 +7,7 @@ import { withoutAlias } from '../translated/model-alias.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import { createCompletionVoice } from './completion-voice.ts';
 import { completionAnswerSchema, type CompletionsBody, completionsSchema } from './completions-schema.ts';
+import { asksUsage } from '../request/asks-usage.ts';
 import { toChatBody } from './to-chat-body.ts';
 
 /** `POST /completions`, as clients of OpenAI's older API send it. Register it under `/api/v1`. */
@@ -33,17 +34,23 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
       '`x-tollgate-dropped` names the fields that the provider did not get.',
   },
   nameOf: (field) => field,
-  toError: (error) => toHttpError(error),
+  toError: (error, asked) => toHttpError(error, dialectOf(asked)),
   native: null,
   runsHere: () => false,
-  translate(asked, { now, speakers }) {
+  translate(asked, { dialect, now, speakers }) {
     const { body, dropped } = toChatBody({ ...asked, model: withoutAlias(asked.model, speakers) });
     const created = Math.floor(now / 1000);
     return {
       body,
       dropped,
       voice: (callId) =>
-        createCompletionVoice({ id: `cmpl-${callId.replace(/^gen-/, '')}`, created, model: asked.model }),
+        createCompletionVoice({
+          id: `cmpl-${callId.replace(/^gen-/, '')}`,
+          created,
+          model: asked.model,
+          dialect,
+          asksUsage: asksUsage(body),
+        }),
     };
   },
 };

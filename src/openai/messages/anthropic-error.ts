@@ -1,5 +1,5 @@
-import { type ErrorCode, type GatewayError, HTTP_ERRORS, toHttpError } from '#wire';
-import { contextExceeded } from '../translated/context-exceeded.ts';
+import { type ErrorCode, errorCodeOf, type GatewayError, toHttpError } from '#wire';
+import { contextExceeded } from '#wire/replies';
 import type { ChatFault } from '../translated/voice.ts';
 
 interface AnthropicError {
@@ -43,17 +43,17 @@ const TYPES = {
 const RETRIED: ReadonlySet<number> = new Set([408, 409, 429]);
 
 /** An error in the form of Anthropic's API. `x-should-retry: false` tells the client that a retry cannot help. */
-export function toAnthropicError(error: GatewayError, requestId: string): AnthropicError {
+export function toAnthropicError(error: GatewayError, { id }: { readonly id: string }): AnthropicError {
   const { status, headers, body } = toHttpError(error);
   const { error: chat, ...more } = body;
   const canHelp = status >= 500 || status < 400 || (RETRIED.has(status) && error.retryAfterS !== undefined);
   return {
     status,
-    headers: { ...headers, 'request-id': requestId, ...(canHelp ? {} : { 'x-should-retry': 'false' }) },
+    headers: { ...headers, 'request-id': id, ...(canHelp ? {} : { 'x-should-retry': 'false' }) },
     body: {
       type: 'error',
       error: { type: TYPES[error.code], message: status < 429 ? wordsOf(chat.message) : chat.message },
-      request_id: requestId,
+      request_id: id,
       ...more,
     },
   };
@@ -63,10 +63,8 @@ export function toAnthropicError(error: GatewayError, requestId: string): Anthro
 export const toAnthropicFault = ({ message, type, code }: ChatFault) => ({ type: typeOf(type, code), message });
 
 function typeOf(type: string, status: number): string {
-  const found = (Object.keys(TYPES) as ErrorCode[]).find(
-    (code) => HTTP_ERRORS[code].type === type && HTTP_ERRORS[code].status === status,
-  );
-  return found === undefined ? 'api_error' : TYPES[found];
+  const found = errorCodeOf(type, status);
+  return found === null ? 'api_error' : TYPES[found];
 }
 
 /**

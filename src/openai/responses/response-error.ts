@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { type GatewayError, toHttpError } from '#wire';
+import type { FastifyRequest } from 'fastify';
+import { dialectOf, type GatewayError, toHttpError } from '#wire';
 
 interface ResponseError {
   readonly status: number;
@@ -11,10 +11,13 @@ interface ResponseError {
  * An error in the form of the Responses API. Codex retries every status except 400 five times, but does not retry a
  * stream that failed for lack of money. So Codex gets a lack of money as a stream.
  */
-export function toResponseError(error: GatewayError, requestId: string, asked: IncomingHttpHeaders): ResponseError {
-  const { status, headers, body } = toHttpError(error);
+export function toResponseError(
+  error: GatewayError,
+  asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+): ResponseError {
+  const { status, headers, body } = toHttpError(error, dialectOf(asked));
   if ((status !== 402 && status !== 424) || !isCodex(asked)) return { status, headers, body };
-  const response = { id: `resp_${requestId}`, object: 'response', status: 'in_progress', output: [] };
+  const response = { id: `resp_${asked.id}`, object: 'response', status: 'in_progress', output: [] };
   const failed = {
     ...response,
     status: 'failed',
@@ -27,7 +30,7 @@ export function toResponseError(error: GatewayError, requestId: string, asked: I
   };
 }
 
-const isCodex = ({ originator, accept }: IncomingHttpHeaders): boolean =>
+const isCodex = ({ headers: { originator, accept } }: Pick<FastifyRequest, 'headers'>): boolean =>
   typeof originator === 'string' && originator.startsWith('codex') && accept?.includes('text/event-stream') === true;
 
 const eventOf = (type: string, sequence: number, response: object): string =>

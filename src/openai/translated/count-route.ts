@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { dialectOf } from '#wire';
 import {
   ACCOUNT_HEADER,
   limitedAs,
@@ -69,6 +70,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       requestId: request.id,
       headers: request.headers,
       host: request.host,
+      dialect: dialectOf(request),
       now: deps.now(),
       speakers: speakers(),
     });

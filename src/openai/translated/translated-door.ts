@@ -6,6 +6,8 @@ import {
   type ActedOnAt,
   createHttpSink,
   createKeepAlive,
+  type Dialect,
+  dialectOf,
   GatewayError,
   lookAlikeAt,
   readJson,
@@ -67,6 +69,7 @@ export interface TranslationContext {
   readonly headers: IncomingHttpHeaders;
   /** Host of this gateway, as the client called it. */
   readonly host: string;
+  readonly dialect: Dialect;
   /** Epoch milliseconds. */
   readonly now: number;
   readonly speakers: Partial<Speakers>;
@@ -94,11 +97,10 @@ export interface ChatWire<B> {
   translate(body: B, context: TranslationContext): Translation;
   /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
   runsHere(body: B, context: TranslationContext): boolean;
-  /** `headers`: those of the request. */
+  /** Writes an error in the form of the wire. */
   toError(
     error: GatewayError,
-    requestId: string,
-    headers: IncomingHttpHeaders,
+    asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
   ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
 }
 
@@ -228,8 +230,8 @@ export function addTranslatedDoor<B extends RoutedBody>(
 /** The config of a wire's routes. An unknown path or method below them is refused with an error of the wire. */
 export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
   ({
-    refusal: (error: GatewayError, { id, headers }: Pick<FastifyRequest, 'id' | 'headers'>) => {
-      const { body, ...told } = toError(error, id, headers);
+    refusal: (error: GatewayError, request: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>) => {
+      const { body, ...told } = toError(error, request);
       return { ...told, text: JSON.stringify(body) };
     },
     refusesBelow: true,
@@ -240,7 +242,7 @@ export const answerError =
   ({ onError }: Pick<ChatDeps, 'onError'>, { toError }: Pick<ChatWire<never>, 'toError'>) =>
   (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     const known = toGatewayError(error);
-    const { status, headers, body } = toError(known, request.id, request.headers);
+    const { status, headers, body } = toError(known, request);
     if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(status).headers(headers).send(body);
@@ -284,6 +286,7 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
       requestId: request.id,
       headers,
       host: request.host,
+      dialect: dialectOf(request),
       now: now(),
       speakers: speakers(),
     };

@@ -1,5 +1,6 @@
 import { oneLine } from '../printable.ts';
 import { UpstreamFailure } from '../upstream-failure.ts';
+import { contextExceeded } from './context-exceeded.ts';
 
 /**
  * Statuses that refuse the request itself. Most other providers would refuse it too, and the consumer should see the
@@ -30,6 +31,7 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
     blame: refusal ? 'request' : 'provider',
     policy,
     detail: refusal ? words : null,
+    code: refusal ? codeOf(errorIn(parsed) ?? parsed, words) : null,
     retryAfterS,
     cause: words === null ? undefined : new Error(words),
   });
@@ -65,6 +67,18 @@ function isPolicy(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, type } = error as { readonly code?: unknown; readonly type?: unknown };
   return [code, type].some((word) => typeof word === 'string' && POLICY.test(word));
+}
+
+const CODE = /^[a-z][a-z0-9_.-]{0,63}$/i;
+
+/**
+ * The word by which a provider names the reason of its refusal. Many providers name a prompt that is too long only in
+ * their message, but programs compare the code that OpenAI's API has for it.
+ */
+function codeOf(error: unknown, words: string | null): string | null {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  if (typeof code === 'string' && CODE.test(code)) return code;
+  return words !== null && contextExceeded(words) !== null ? 'context_length_exceeded' : null;
 }
 
 function wordsOf(value: unknown): string | null {
