@@ -10,7 +10,7 @@ import { askYesNo } from './ask.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
 import { realPath, writeDevFile } from './discovery.ts';
-import { NO_PROVIDERS } from './no-providers.ts';
+import { NO_PROVIDERS } from './missing-settings.ts';
 import { OWN_NAME, START_WITH } from './own-name.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';

@@ -8,7 +8,7 @@ import { checkStart, freshDirectory } from './fresh-directory.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
 import { listeningFacts } from './listening-line.ts';
-import { admitsProviders, NO_PROVIDERS, NO_SIGN_IN } from './no-providers.ts';
+import { missingAddress, NO_PROVIDERS } from './missing-settings.ts';
 import { onDatabase, say } from './target-words.ts';
 
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
@@ -43,7 +43,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   if (child !== null && slot !== null) return child.runWorker(config, slot, loadAgain);
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   if (config.tunnel.providers === null) say(`Providers: ${NO_PROVIDERS}`);
-  else if (admitsProviders(config) && config.signIn.domains.length === 0) say(`Providers: ${NO_SIGN_IN}`);
+  for (const line of missingAddress(config)) say(line);
   tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');
   let listens = false;
   try {

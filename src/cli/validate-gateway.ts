@@ -2,7 +2,7 @@ import { ConfigError, type Config } from '#config';
 import { WalletError } from '#provide/wallet';
 import { checkTreasuries } from './fresh-directory.ts';
 import { listenFaults } from './listen-faults.ts';
-import { admitsProviders, NO_PROVIDERS, NO_SIGN_IN } from './no-providers.ts';
+import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './missing-settings.ts';
 import { describeService } from './offer-line.ts';
 import { painter, type Paint } from './terminal.ts';
 
@@ -48,6 +48,7 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
   ];
   const warn = paint('yellow', '!');
   if (config.signIn.domains.length === 0) lines.push(`${warn} ${NO_SIGN_IN}`);
+  if (agentsLackAddress(config)) lines.push(`${warn} ${NO_AGENT_ADDRESS}`);
   lines.push(...sellerLines(config, { tick, warn }));
   if (config.services.length === 0)
     lines.push(

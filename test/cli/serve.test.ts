@@ -60,6 +60,19 @@ describe('tollgate serve', () => {
     expect(named.output()).not.toContain('no wallet can sign in');
   });
 
+  it('says what agents cannot do without an address of the gateway', async () => {
+    const agent = `[[agents]]\nname = "mine/agent"\nendpoint = "http://127.0.0.1:9/a2a"\npricing = { per_call = 0.01 }\n`;
+    await writeFile(join(place.dir, 'tollgate.toml'), toml('1') + agent);
+    const words = /^(?:! a|Agents: a)gents cannot send notifications .*: set server\.public_url$/m;
+    const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], env);
+    expect(gateway.output()).toMatch(words);
+    expect(gateway.output()).not.toContain('no wallet can sign in');
+    const validate = async (more: NodeJS.ProcessEnv) =>
+      (await place.run(['serve', '--config', 'tollgate.toml', '--validate'], { ...env, ...more })).output;
+    expect(await validate({})).toMatch(words);
+    expect(await validate({ TOLLGATE_PUBLIC_URL: 'https://gate.example' })).not.toMatch(words);
+  });
+
   it('says which port for other gateways is taken', async () => {
     const database = await freshDatabase(inject('postgresUrl'));
     onTestFinished(() => database.drop());

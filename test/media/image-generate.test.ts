@@ -300,6 +300,17 @@ describe('what the provider answers', () => {
     expect([images.length, usage.images, usage.cost]).toEqual([2, 2, 0.08]);
   });
 
+  test('the seed is the one that the provider used, if it tells one, else the one that was sent, and null if nobody knows', async () => {
+    const seeds = async (body: object, more: object = {}) => {
+      provider.answer((_request, response) => json(response, 200, body));
+      return (await painted(ask({ n: 2, ...more }))).images.map(({ seed }) => seed);
+    };
+    const two = [{ b64_json: b64, seed: 9 }, { b64_json: b64 }];
+    expect(await seeds({ data: two }, { seed: 7 })).toEqual([9, 7]);
+    expect(await seeds({ data: two, seed: 4 }, { seed: 7 })).toEqual([9, 4]);
+    expect(await seeds({ data: two })).toEqual([9, null]);
+  });
+
   test('images beyond those asked for are neither given out nor charged', async () => {
     provider.answer(answerWith({ b64_json: b64 }, { b64_json: b64 }));
     const { id, images, usage } = await painted(ask());

@@ -7,6 +7,9 @@ export interface FoundImage extends ImageHead {
   readonly revisedPrompt: string | null;
 }
 
+/** Reads a seed that a provider tells; null if it is not a whole number. */
+export const seedOf = (seed: unknown): number | null => (Number.isSafeInteger(seed) ? (seed as number) : null);
+
 /**
  * Characters of base64 that are checked in one turn of the event loop. This takes half a millisecond, and longer
  * before V8 has compiled the loop.

@@ -2,7 +2,7 @@ import { isObject, ownTurn } from '#wire';
 import { failedByItsOwnWords, HeadReader, type JsonLimits, malformed, parseReplyObject, tooLarge } from '#wire/replies';
 import type { MicroUsd, Usage } from '#billing/amounts';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
+import { base64Of, checkBase64, type FoundImage, headOf, seedOf } from './found-image.ts';
 import { isWholeImage } from './whole-image.ts';
 import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
 import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
@@ -150,7 +150,8 @@ function* readReply(arrived: ReplyBytes, { n, inputs, worth }: ReaderContext): G
     images.push({
       ...head,
       base64,
-      seed: Number.isSafeInteger(seed) ? (seed as number) : null,
+      // Some providers tell one seed for the whole reply.
+      seed: seedOf(seed) ?? seedOf(reply['seed']),
       revisedPrompt: typeof revised === 'string' ? textOfString(revised, outline) : null,
     });
   }

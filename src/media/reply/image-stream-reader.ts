@@ -3,7 +3,7 @@ import { failedByItsOwnWords, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ImageStream } from '../request/image-ask.ts';
 import { createEventSplitter, type EventSplitter } from './event-splitter.ts';
-import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
+import { base64Of, checkBase64, type FoundImage, headOf, seedOf } from './found-image.ts';
 import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
 import { bytesOfString, withoutLongStrings } from './long-strings.ts';
 import { isWholeImage } from './whole-image.ts';
@@ -106,8 +106,6 @@ class ImageStreamReader implements ReplyReader {
 }
 
 const DONE = Buffer.from('[DONE]');
-
-const seedOf = (seed: unknown) => (Number.isSafeInteger(seed) ? (seed as number) : null);
 
 function inOneTurn<T>(work: Generator<void, T, undefined>): T {
   for (;;) {
