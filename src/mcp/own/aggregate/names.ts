@@ -7,7 +7,7 @@ export const NAME_MAX = 48;
 
 const PREFIX_MAX = 20;
 const SEPARATOR = '__';
-/** What the APIs of models take in the name of a tool. */
+/** The characters that the APIs of models take in the name of a tool. */
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 /** A name that ends like a digest gets a digest too, so that no name equals the digest form of another. */
 const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
