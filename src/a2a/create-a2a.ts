@@ -120,10 +120,11 @@ export function createA2a(options: A2aOptions): A2a {
     onError: (error) => options.onUnseen(error),
   });
   const taskTtlMs = config.tasks.ttlMs;
-  const { replyBytesMax } = config.upstream;
+  const { replyBytesMax, imagesReplyBytesMax } = config.upstream;
+  const filesBytesMax = Math.max(replyBytesMax, imagesReplyBytesMax);
   const streams = createOpenStreams();
   const places = createListenPlaces({ max: config.limits.listensMax, ofAccount: options.listeners });
-  const seen = { cards, notify: push.notify, streams, replyBytesMax };
+  const seen = { cards, notify: push.notify, streams, replyBytesMax, filesBytesMax };
   const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
   const unpaid = createPaymentTasks({
     seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }),

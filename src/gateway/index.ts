@@ -90,6 +90,7 @@ export {
 export { oneRequest } from './one-request.ts';
 export { messageFault } from './json-rpc/message-fault.ts';
 export { onceOnly } from './json-rpc/once-only.ts';
+export type { LargeReply } from './json-rpc/read-bytes.ts';
 export {
   ANSWER_LIMITS,
   answerTo,

@@ -89,7 +89,9 @@ export {
 } from './reply/interim-replies.ts';
 export { createKeepAlive, createSilent, type KeepAlive } from './reply/keep-alive.ts';
 export { editText, LargeStrings, lengthOf, type MarkedText, piecesOfText, wholePiece } from './reply/marked-text.ts';
+export { inTurns, markLargeStrings } from './reply/mark-large-strings.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/own-turn.ts';
+export { createReplyBytes } from './reply/reply-bytes.ts';
 export { type ClientSink, createHttpSink, type ReplySink } from './reply/reply-sink.ts';
 export { endInSlices, slicesOf, writeSlices } from './reply/write-slices.ts';
 export { requestIdOf } from './request-id.ts';

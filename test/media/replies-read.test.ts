@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkBase64, headOf } from '../../src/media/reply/found-image.ts';
 import { readImageHead } from '../../src/media/reply/image-head.ts';
-import { createReplyBytes } from '../../src/media/reply/reply-bytes.ts';
-import { bytesOfString, textOfString, withoutLongStrings } from '../../src/media/reply/long-strings.ts';
+import { createReplyBytes } from '../../src/wire/reply/reply-bytes.ts';
+import { bytesOfString, textOfString, withoutLongStrings } from '../../src/wire/reply/long-strings.ts';
 import { parseImageReply } from '../../src/media/reply/image-reader.ts';
 import { png } from './support/image-provider.ts';
 
@@ -172,7 +172,7 @@ test.each([
 
 /** A module of its own, which counts no memory of the tests before: what they used is free when V8 collects it. */
 async function ownReplyBytes(): Promise<typeof createReplyBytes> {
-  const file = new URL('../../src/media/reply/reply-bytes.ts', import.meta.url);
+  const file = new URL('../../src/wire/reply/reply-bytes.ts', import.meta.url);
   return ((await import(`${file.href}?${Math.random()}`)) as { createReplyBytes: typeof createReplyBytes })
     .createReplyBytes;
 }

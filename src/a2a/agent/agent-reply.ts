@@ -1,4 +1,12 @@
-import { isObject, OWN_TURN_BYTES, ownTurn, UpstreamFailure, guardStructure, type JsonRpcError } from '#wire';
+import {
+  isObject,
+  type LargeStrings,
+  OWN_TURN_BYTES,
+  ownTurn,
+  UpstreamFailure,
+  guardStructure,
+  type JsonRpcError,
+} from '#wire';
 import {
   ANSWER_LIMITS,
   readEventData,
@@ -6,6 +14,7 @@ import {
   readText,
   refuseOtherAnswer,
   hasEvents,
+  type LargeReply,
   type UpstreamReply,
 } from '#gateway';
 import type { Link } from './link.ts';
@@ -15,19 +24,28 @@ import { resultFromBare } from '../wire/bare-body.ts';
 import { exactValue } from '../wire/exact-value.ts';
 
 /** A result, an event or an error of an agent, in the version of the link. */
-export type AgentSaid =
-  | { readonly kind: 'result'; readonly text: string; readonly value: unknown }
-  | { readonly kind: 'error'; readonly error: JsonRpcError };
+export type AgentSaid = AgentResult | { readonly kind: 'error'; readonly error: JsonRpcError };
+
+export interface AgentResult {
+  readonly kind: 'result';
+  /** With marks instead of the strings in `large`; so is `value`. */
+  readonly text: string;
+  readonly value: unknown;
+  /** null: it has no marks. */
+  readonly large: LargeStrings | null;
+}
 
 /**
  * Reads an agent's answer to the request with this id, piece by piece. Throws UpstreamFailure if the answer is not A2A,
- * belongs to another request, or has a piece of more than `bytesMax` bytes.
+ * belongs to another request, or has a piece of more than `bytesMax` bytes. `large`: large strings of an answer do not
+ * count as part of such a piece, and are replaced by marks.
  */
 export async function* readAgent(
   link: Link,
   id: string,
   reply: UpstreamReply,
   bytesMax: number,
+  large?: LargeReply,
 ): AsyncGenerator<AgentSaid, void, undefined> {
   const { status } = reply;
   // The agent refuses the credentials of the provider. The status is not passed on, because the client would think that
@@ -36,44 +54,57 @@ export async function* readAgent(
     throw broken(`the agent answered with status ${status}`, status);
   if (link.binding === 'jsonrpc') {
     // Each event is part of the answer. A client of A2A ends the stream at an event that it cannot read.
-    for await (const { message } of readReply(reply, bytesMax, { strict: true })) {
+    for await (const { message } of readReply(reply, bytesMax, { strict: true, large })) {
       if (message === null) continue;
       if (message.kind !== 'response') throw broken('the agent sent something that is not a response', status);
       refuseOtherAnswer(message, id, status);
-      if (message.error !== undefined) yield { kind: 'error', error: message.error };
-      else {
+      if (message.error !== undefined) {
+        refuseLargeError(message.text, large, status);
+        yield { kind: 'error', error: message.error };
+      } else {
         const { start, end } = message.members.get('result')!;
-        yield resultOf(message.text.slice(start, end), message.result);
+        yield resultOf(message.text.slice(start, end), message.result, large);
       }
     }
     return;
   }
   if (hasEvents(reply)) {
-    for await (const { data, event } of readEventData(reply, bytesMax)) {
+    for await (const { data, event } of readEventData(reply, bytesMax, large)) {
       if (data === '') continue;
       if (data.length > OWN_TURN_BYTES) await ownTurn();
       const value = parse(data, status);
-      if (event === 'error') yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
-      else yield resultOf(data, value);
+      if (event === 'error') {
+        refuseLargeError(data, large, status);
+        yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
+      } else yield resultOf(data, value, large);
     }
     return;
   }
-  const text = await readText(reply, bytesMax);
+  const text = await readText(reply, bytesMax, large);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
   // The deletion of a push notification configuration has an empty answer.
   const value = text === '' && status < 300 ? {} : parse(text, status);
-  if (status >= 400) return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
-  if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value);
+  if (status >= 400) {
+    refuseLargeError(text, large, status);
+    return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
+  }
+  if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value, large);
   const result = resultFromBare(exactValue(text, value));
   if (result === null) throw broken('the agent answered with no task', status);
-  yield resultOf(JSON.stringify(result), result);
+  yield resultOf(JSON.stringify(result), result, large);
+}
+
+/** Throws UpstreamFailure for an error with large strings, because the provider's secrets could be in them. */
+function refuseLargeError(text: string, large: LargeReply | undefined, status: number): void {
+  if (large?.strings.isIn(text)) throw broken('the agent answered with an error that is too large', status);
 }
 
 /** Removes the members about money from an agent's value, because only this gateway may set them. */
-function resultOf(text: string, value: unknown): AgentSaid {
+function resultOf(text: string, value: unknown, large?: LargeReply): AgentResult {
   const clean = withoutMoney(value);
   return {
     kind: 'result',
+    large: large?.strings.isIn(text) ? large.strings : null,
     text: clean === value ? text : JSON.stringify(withoutMoney(exactValue(text, value))),
     value: clean,
   };

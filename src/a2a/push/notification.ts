@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '#wire';
+import { isObject, type JsonObject, type LargeStrings } from '#wire';
 import { WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type WebhookEvent } from '#tasks';
 import { isTerminal, stateOf } from '../wire/task-state.ts';
 import { eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/event.ts';
@@ -20,6 +20,20 @@ export function notificationOf(version: A2aVersion, value: unknown): Notificatio
   const event = eventOf(version, value);
   if (event === null || event.kind === 'message') return null;
   return new TaskNotification(version, event, null);
+}
+
+/**
+ * The value of an event for its notifications. An event with large strings is too large for a notification, so it is
+ * only told what has changed, as with every event that is too large.
+ */
+export function valueToNotify(
+  version: A2aVersion,
+  { value, large }: { readonly value: unknown; readonly large: LargeStrings | null },
+): unknown {
+  const event = large === null ? null : eventOf(version, value);
+  if (event === null) return value;
+  const short = shortened(event);
+  return short === null ? null : wrapped(version, short);
 }
 
 export interface Notification extends WebhookEvent {
@@ -80,9 +94,11 @@ function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): We
 
 /** The event in the version of its reader. */
 function inForm(version: A2aVersion, form: A2aVersion, { kind, value }: EventValue): EventValue {
-  const wrapped = version === '1.0' ? { [WRAPPERS[kind]]: value } : { ...value, kind: KIND_NAMES[kind] };
-  return eventOf(form, translateEvent(version, form, wrapped)) ?? { kind, value };
+  return eventOf(form, translateEvent(version, form, wrapped(version, { kind, value }))) ?? { kind, value };
 }
+
+const wrapped = (version: A2aVersion, { kind, value }: EventValue): JsonObject =>
+  version === '1.0' ? { [WRAPPERS[kind]]: value } : { ...value, kind: KIND_NAMES[kind] };
 
 /**
  * 1.0 sends the same events as in a stream (section 4.3.3). 0.3 sends the task (section 9.5): for a status update, a

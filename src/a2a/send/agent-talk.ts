@@ -5,6 +5,7 @@ import { type AgentSaid, broken } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { Link } from '../agent/link.ts';
 import type { CardFacts } from '../cards/read-card.ts';
+import { valueToNotify } from '../push/notification.ts';
 import { sightOf } from '../tasks/tasks-of-agents.ts';
 import { exactValue } from '../wire/exact-value.ts';
 import { type A2aEvent, isOfTask, readEvent } from '../wire/read-result.ts';
@@ -116,14 +117,14 @@ export class AgentTalk {
       if (this.task === null) return refusedEnd(translateError(link.version, ask.version, said.error));
       return ask.waits ? null : pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
     }
-    measuring.hear(said.text);
+    measuring.hear(said);
     const event = readEvent(link.version, said.value);
     if (event === null) throw broken('the agent answered with neither a message nor a task', status);
     const text =
       link.version === ask.version && link.binding !== 'bare'
         ? said.text
         : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(said.text, said.value)));
-    const tail = { text, event, error: null, cut: null };
+    const tail = { text, large: said.large, event, error: null, cut: null };
     // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
     if (event.kind === 'message' && this.task === null) return toEnd(offer, event, tail, this.#message.sofar(true));
     const first = this.task === null;
@@ -134,7 +135,7 @@ export class AgentTalk {
     update(task, event);
     this.#told = true;
     if (ask.left?.aborted) this.#unread();
-    const tell = () => deps.notify(task.key, link, said.value);
+    const tell = () => deps.notify(task.key, link, valueToNotify(link.version, said));
     if (isTerminal(event.state)) return this.#over(task, tail, tell);
     tell();
     if (this.#unkept !== null) return pendingEnd({ cut: this.#unkept });

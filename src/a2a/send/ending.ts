@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#wire';
+import { type LargeStrings, type MarkedText, UpstreamFailure } from '#wire';
 import {
   heldAgainst,
   measuredUse,
@@ -18,6 +18,8 @@ import type { A2aVersion } from '../wire/version.ts';
 export interface A2aTail {
   /** The result or the last event, as JSON text in the client's version; null if a stream ended without one. */
   readonly text: string | null;
+  /** The strings whose marks `text` has. Absent if it has none. */
+  readonly large?: LargeStrings | null;
   /** The same after parsing; null if `text` is null. */
   readonly event: A2aEvent | null;
   /** The agent's own error if it refused. */
@@ -25,6 +27,10 @@ export interface A2aTail {
   /** The reason why a stream broke off although its task goes on; null if it did not. */
   readonly cut: string | null;
 }
+
+/** The text of an answer, with the strings whose marks it has. */
+export const withLarge = (text: string, large: LargeStrings | null | undefined): string | MarkedText =>
+  large ? { text, large } : text;
 
 export const isTooLarge = (error: unknown): error is UpstreamFailure =>
   error instanceof UpstreamFailure && error.tooLarge;

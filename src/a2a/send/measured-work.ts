@@ -1,4 +1,6 @@
+import { lengthOf } from '#wire';
 import { heldAgainst, readReportedUsage, type MeasuredWork } from '#gateway';
+import type { AgentResult } from '../agent/agent-reply.ts';
 import { askOfTask, type AskOfTask } from '../agent/ask-of-task.ts';
 import type { PricedByUse } from './ending.ts';
 import type { A2aEvent } from '../wire/read-result.ts';
@@ -7,7 +9,7 @@ import { isTerminal } from '../wire/task-state.ts';
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
 export interface Measuring {
   /** Counts the bytes of an event of the agent. */
-  hear(text: string): void;
+  hear(said: Pick<AgentResult, 'text' | 'large'>): void;
   /** Bytes received so far. */
   readonly bytes: number;
   /** The work so far. `bytesOut`: bytes of output, by default those received. */
@@ -18,8 +20,9 @@ export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, message
   const beganAt = performance.now();
   const measuring: Measuring & { bytes: number } = {
     bytes: 0,
-    hear(text) {
-      if (priceCap !== null) measuring.bytes += Buffer.byteLength(text);
+    hear({ text, large }) {
+      if (priceCap === null) return;
+      measuring.bytes += large === null ? Buffer.byteLength(text) : lengthOf(large.piecesOf(text));
     },
     work: (bytesOut = measuring.bytes) => ({
       elapsedMs: performance.now() - beganAt,

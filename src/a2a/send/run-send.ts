@@ -20,7 +20,7 @@ import {
 import { ownerOf, type Task } from '#tasks';
 import type { Ask } from '../door/ask.ts';
 import type { ReplyWriter } from '../door/reply-writer.ts';
-import type { A2aTail } from './ending.ts';
+import { type A2aTail, withLarge } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { costHeaders, withCost, withReceipt, withTaskCost } from '../door/metadata.ts';
@@ -129,8 +129,11 @@ async function write(
   for await (const frame of frames) {
     if (frame.type === 'data') {
       const text = Buffer.from(frame.bytes).toString();
-      if (begun || call.free !== null) await out.event(begun ? text : withReceipt(text, ask.payment));
-      else await out.event(withReceipt(withCost(text, call.id, null), ask.payment), costHeaders(call.id, null));
+      const large = talk.large.isIn(text) ? talk.large : null;
+      const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
+      const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
+      await out.event(shown, begun || call.free !== null ? undefined : costHeaders(call.id, null));
+      large?.forget(text);
       begun = true;
     }
     if (frame.type !== 'settled') continue;
@@ -149,7 +152,7 @@ async function writeEnd(
   settled: SettledFrame,
   out: ReplyWriter,
 ): Promise<Answered | null> {
-  const { text, event, error, cut } = settled.tail as A2aTail;
+  const { text, large, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
     return null;
@@ -169,10 +172,11 @@ async function writeEnd(
     const cost = over && taskId !== null ? await tasks.costOf(keyOf(call.service, taskId), beganBy) : null;
     shown = withTaskCost(text, null, cost, wantsReceipt);
   }
-  const tell = () => out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
+  const whole = withLarge(shown, large);
+  const tell = () => out.result(whole, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   const charged = over ? wasCharged(settled) : mayCost(call);
   if (event?.kind === 'task' || event?.kind === 'message')
-    return { text: shown, taskId: event.kind === 'task' ? taskId : null, charged, over, tell };
+    return { text: whole, taskId: event.kind === 'task' ? taskId : null, charged, over, tell };
   await tell();
   return taskId === null ? null : taskAgain(taskId, charged);
 }

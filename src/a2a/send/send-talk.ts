@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#wire';
+import { type LargeStrings, UpstreamFailure } from '#wire';
 import type { Call, Conversation, ListenPlaces, Offer, ReplyEnd, Send } from '#gateway';
 import type { TaskKey, TaskOwner, Tasks } from '#tasks';
 import { broken, readAgent } from '../agent/agent-reply.ts';
@@ -30,6 +30,8 @@ export interface SendTalkDeps {
   readonly streams: OpenStreams;
   readonly places: ListenPlaces;
   readonly replyBytesMax: number;
+  /** Most bytes of an answer with its files. */
+  readonly filesBytesMax: number;
   readonly taskTtlMs: number;
   /** Called with the error when the end of a task cannot be stored. The watch looks at such a task later. */
   readonly onError: (error: unknown) => void;
@@ -69,6 +71,8 @@ export interface SendAsk extends Pick<
 export interface SendTalk extends Conversation {
   /** Id of the task that the message began or continued; null until the agent names one. */
   task(): string | null;
+  /** The large strings of its frames, which have their marks. Forget those of a frame that was written. */
+  readonly large: LargeStrings;
   /** Resolves when the end of the task is stored and all its calls are settled. */
   noted(): Promise<void>;
 }
@@ -89,6 +93,7 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       // If the settlement failed, a later look at the task settles the lock.
       if (resolution === 'settled') message.note(message.call.id);
     },
+    large: message.large,
     noted: () => message.noted,
     task: () => message.taskId,
   };
@@ -108,12 +113,14 @@ async function* converse(
   const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
   const operation = operationOf(ask, offer, facts.streaming);
   message.measuring = measureWork(offer, ask.paramsText);
+  // The doors of other protocols read the parts of an answer, so they need all of its text.
+  const large = ask.waits ? undefined : { strings: message.large, bytesMax: deps.filesBytesMax };
   const talk = new AgentTalk(message, { offer, link, operation, send, detached, signal });
   try {
     const exchange = talk.ask(facts);
     try {
       const reply = await exchange.head;
-      for await (const said of readAgent(link, call.id, reply, deps.replyBytesMax)) {
+      for await (const said of readAgent(link, call.id, reply, deps.replyBytesMax, large)) {
         const step = await talk.heard(said, reply.status);
         if (step === null) break;
         if (typeof step !== 'string') return step;

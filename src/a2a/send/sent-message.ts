@@ -1,3 +1,4 @@
+import { LargeStrings } from '#wire';
 import type { Call, Offer, ReplyEnd, Send } from '#gateway';
 import { ownerOf, type TaskKey } from '#tasks';
 import { broken } from '../agent/agent-reply.ts';
@@ -45,6 +46,8 @@ export class SentMessage {
   readonly ask: SendAsk;
   /** Measures the current attempt. */
   measuring: Measuring = measureWork({ priceCap: null }, '');
+  /** The large strings of the agent's answer. */
+  readonly large = new LargeStrings();
   /** Id of the task; null until the agent names one. */
   taskId: string | null = null;
   /** Resolves when the end of the task is stored. */

@@ -1,9 +1,9 @@
-import type { JsonObject } from '#wire';
+import { editText, type JsonObject } from '#wire';
 import { pinned, OWN_ACCOUNT, runFree, type Caller, type Pipeline } from '#gateway';
 import { ownerOf, type Look, type Sight, type Task, type TaskKey, type Tasks } from '#tasks';
 import type { Ask } from '../door/ask.ts';
 import type { ReplyWriter } from '../door/reply-writer.ts';
-import type { A2aTail } from '../send/ending.ts';
+import { type A2aTail, withLarge } from '../send/ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
 import { withTaskCost } from '../door/metadata.ts';
@@ -70,7 +70,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
       requestId: ask.requestId,
       target: pinned(task.offerId),
       method: nameOfFree(operation),
-      converse: createTaskTalk(deps, ask, task).converse,
+      converse: createTaskTalk(deps, { ...ask, takesLarge: true }, task).converse,
       traceparent: ask.traceparent,
       facts: () => ({ 'a2a.protocol.version': ask.version }),
     },
@@ -78,7 +78,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
   )) as A2aTail | null;
   if (tail === null) return;
   if (tail.error !== null) await reply.refused(tail.error);
-  else await reply.result(tail.text!);
+  else await reply.result(withLarge(tail.text!, tail.large));
 }
 
 /** The name of a free call in logs and figures: the method of 0.3, or our own name if 0.3 has none. */
@@ -99,7 +99,7 @@ export async function showTask(
     : {
         ...reply,
         // In 1.0 the result of a send is wrapped, and the result of a get is not.
-        result: (text) => reply.result(ask.version === '1.0' ? `{"task":${text}}` : text),
+        result: (said) => reply.result(ask.version === '1.0' ? editText(said, (text) => `{"task":${text}}`) : said),
       };
   return runTask(deps, { ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, shown, gone);
 }
@@ -144,6 +144,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       requestId: `look-${taskId.slice(0, 64)}`,
       extensions: null,
       looks: true,
+      takesLarge: true,
     } as const;
     let seen: Sight | null = null;
     // The caller of the look stores the sight. An end is stored and settled here too, because the webhooks of clients

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#wire';
+import { LargeStrings, UpstreamFailure } from '#wire';
 import { onceOnly, type Conversation, type Offer, type ReplyEnd, type Send } from '#gateway';
 import type { Task, Tasks, TaskKey } from '#tasks';
 import { broken, readAgent } from '../agent/agent-reply.ts';
@@ -8,6 +8,7 @@ import type { Cards } from '../cards/card-cache.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
 import { chooseLink, type Link } from '../agent/link.ts';
 import { bytesBehind, bytesOfTask, measureWork } from '../send/measured-work.ts';
+import { valueToNotify } from '../push/notification.ts';
 import type { OpenStreams } from '../send/open-streams.ts';
 import { withTaskCost } from '../door/metadata.ts';
 import { beganBy, keyOf, sightOf, versionIn } from './tasks-of-agents.ts';
@@ -25,12 +26,16 @@ export interface TaskTalkDeps {
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly streams: OpenStreams;
   readonly replyBytesMax: number;
+  /** Most bytes of an answer with its files. */
+  readonly filesBytesMax: number;
 }
 
 interface TaskAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> {
   readonly wantsReceipt?: boolean;
   /** The gateway itself asks, without the history. If the task is still too large, its output is large. */
   readonly looks?: boolean;
+  /** The asker can pass on a text with marks. */
+  readonly takesLarge?: boolean;
 }
 
 type TalkedTask = Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>;
@@ -48,7 +53,7 @@ export function createTaskTalk(deps: TaskTalkDeps, ask: TaskAsk, task: TalkedTas
 }
 
 async function* converse(
-  { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
+  { cards, tasks, notify, streams: open, replyBytesMax, filesBytesMax }: TaskTalkDeps,
   ask: TaskAsk,
   { service, taskId, live, notes, output }: TalkedTask,
   offer: Offer,
@@ -63,6 +68,7 @@ async function* converse(
   const heard = measureWork(offer, '');
   let told = false;
   const began = beganBy({ notes, taskId });
+  const large = ask.takesLarge ? { strings: new LargeStrings(), bytesMax: filesBytesMax } : undefined;
   /** The text with the cost of the task. A stream has it in its first event and in its last. */
   const priced = async (text: string, ended: boolean): Promise<string> => {
     if (ask.looks || (told && !ended)) return text;
@@ -79,7 +85,7 @@ async function* converse(
         if (told) exchange.abort(new Error('the gateway stops'));
       });
     const reply = await exchange.head;
-    for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
+    for await (const said of readAgent(link, requestId, reply, replyBytesMax, large)) {
       if (said.kind === 'error') {
         // An agent that no longer knows a task does no more work on it and is paid nothing.
         const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
@@ -89,20 +95,20 @@ async function* converse(
       const event = readEvent(link.version, said.value);
       if (event === null || (event.kind === 'message' && !streams) || !isOfTask(event, taskId))
         throw broken('the agent answered with another task', reply.status);
-      heard.hear(said.text);
+      heard.hear(said);
       const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
       const sight = live
         ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking)))
         : null;
       if (sight) await tasks.saw(key, sight);
       gave ||= event.output;
-      if (live) notify(key, link, said.value);
+      if (live) notify(key, link, valueToNotify(link.version, said));
       const asSaid =
         link.version === version
           ? said.text
           : JSON.stringify(translateResult(operation, link.version, version, exactValue(said.text, said.value)));
       const text = await priced(asSaid, !live || isTerminal(event.state));
-      const tail: A2aTail = { text, event, error: null, cut: null };
+      const tail: A2aTail = { text, large: said.large, event, error: null, cut: null };
       if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
       told = true;
       yield Buffer.from(text);

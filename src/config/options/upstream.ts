@@ -32,14 +32,15 @@ export const UPSTREAM = {
     min: KIB,
     max: 1024 * MIB,
     default: 8 * MIB,
-    meaning: 'Largest reply of a provider. For a streamed reply: its largest event.',
+    meaning:
+      'Largest reply of a provider. For a streamed reply: its largest event. Files in the answer of an agent do not count.',
   }),
   images_reply_bytes_max: whole({
     min: KIB,
     max: 1024 * MIB,
     default: 64 * MIB,
     meaning:
-      'Largest reply of a provider with images, which are in base64. Also the largest answer that is kept as a file for repeats of its request.',
+      'Largest reply of a provider with images, which are in base64, and largest answer of an agent with its files. For a stream of an agent: its largest event. Also the largest answer that is kept as a file for repeats of its request.',
   }),
   replies_bytes_max: whole({
     min: MIB,

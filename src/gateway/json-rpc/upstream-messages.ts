@@ -4,6 +4,7 @@ import {
   guardStructure,
   hasByteOrderMark,
   TooMuchStructure,
+  markLargeStrings,
   OWN_TURN_BYTES,
   ownTurn,
   createEventReader,
@@ -20,6 +21,7 @@ import {
   type ResponseMessage,
 } from '#wire';
 import type { UpstreamReply } from '../upstream.ts';
+import { type LargeReply, largeOver, readBytes } from './read-bytes.ts';
 
 /**
  * One message of a server. `raw`: the text of an event with this message; null for a JSON reply.
@@ -44,15 +46,15 @@ export interface Marker {
  * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
  * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
  * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure also for an event whose data is not a message, and
- * for an array of messages.
+ * for an array of messages. `large`: see readText.
  */
 export async function* readReply(
   reply: UpstreamReply,
   bytesMax: number,
-  { strict = false }: { readonly strict?: boolean } = {},
+  { strict = false, large }: { readonly strict?: boolean; readonly large?: LargeReply | undefined } = {},
 ): AsyncGenerator<Received | Marker, void, undefined> {
-  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax, strict);
-  yield* await readBody(reply, bytesMax, !strict);
+  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax, strict, large);
+  yield* await readBody(reply, bytesMax, !strict, large);
 }
 
 /** Whether a reply is an event stream. Otherwise it is one message. */
@@ -67,10 +69,10 @@ export function hasEvents({ status, headers }: UpstreamReply): boolean {
 /**
  * The whole body of a reply as text, without a byte order mark, which the clients of MCP drop too. Its size and
  * structure are bounded, so that parsing it does not block other calls for long. Throws UpstreamFailure if it is too
- * large.
+ * large. `large`: the large strings of a large body are replaced by marks, and `bytesMax` is the limit for the rest.
  */
-export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
-  const body = await readAll(reply, bytesMax);
+export async function readText(reply: UpstreamReply, bytesMax: number, large?: LargeReply): Promise<string> {
+  const body = await readBytes(reply, bytesMax, large);
   if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
   guard(body, reply.status);
   return body.toString('utf8', hasByteOrderMark(body) ? 3 : 0);
@@ -81,8 +83,13 @@ export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<R
   return (await readBody(reply, bytesMax, false))[0]!;
 }
 
-async function readBody(reply: UpstreamReply, bytesMax: number, batches: boolean): Promise<readonly Received[]> {
-  const text = await readText(reply, bytesMax);
+async function readBody(
+  reply: UpstreamReply,
+  bytesMax: number,
+  batches: boolean,
+  large?: LargeReply,
+): Promise<readonly Received[]> {
+  const text = await readText(reply, bytesMax, large);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
   const message = parseMessage(text);
   const messages = message ? [message] : batches ? readBatch(text) : [];
@@ -115,12 +122,19 @@ function readBatch(text: string): readonly JsonRpcMessage[] {
   }
 }
 
-/** The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. */
+/**
+ * The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. `large`: as
+ * readText.
+ */
 export async function* readEventData(
   reply: UpstreamReply,
   bytesMax: number,
+  large?: LargeReply,
 ): AsyncGenerator<SseEvent, void, undefined> {
-  const reader = createEventReader({ bytesMax });
+  const reader = createEventReader(
+    large === undefined ? { bytesMax } : { bytesMax: large.bytesMax, largeOver: largeOver(bytesMax) },
+  );
+  const most = large?.bytesMax ?? bytesMax;
   /** Bytes since the last event. */
   let kept = 0;
   for (;;) {
@@ -129,17 +143,35 @@ export async function* readEventData(
     try {
       events = chunks === null ? reader.end() : chunks.flatMap((chunk) => [...reader.push(chunk)]);
     } catch (error) {
-      throw tooLarge(`the provider sent an event of more than ${bytesMax} bytes`, {
+      throw tooLarge(`the provider sent an event of more than ${most} bytes`, {
         status: reply.status,
-        received: bytesMax,
+        received: most,
         cause: error,
       });
     }
-    yield* events;
+    if (large === undefined) yield* events;
+    else for (const event of events) yield await withoutLargeStrings(event, bytesMax, large, reply.status);
     if (chunks === null) return;
     kept = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, kept);
     await reply.memory?.keeps(kept);
   }
+}
+
+async function withoutLargeStrings(
+  event: SseEvent,
+  bytesMax: number,
+  { strings }: LargeReply,
+  status: number,
+): Promise<SseEvent> {
+  const { largeData } = event;
+  const text = largeData === undefined ? null : await markLargeStrings(largeData, strings);
+  const bytes = text?.byteLength ?? event.data.length;
+  if (bytes > bytesMax)
+    throw tooLarge(`the provider sent an event of more than ${bytesMax} bytes without its files`, {
+      status,
+      received: largeData?.byteLength ?? bytes,
+    });
+  return text === null ? event : { ...event, data: text.toString() };
 }
 
 /**
@@ -150,8 +182,9 @@ async function* readEvents(
   reply: UpstreamReply,
   bytesMax: number,
   strict: boolean,
+  large?: LargeReply,
 ): AsyncGenerator<Received | Marker, void, undefined> {
-  for await (const { data, raw, id, retry } of readEventData(reply, bytesMax)) {
+  for await (const { data, raw, id, retry } of readEventData(reply, bytesMax, large)) {
     if (data.length > OWN_TURN_BYTES) await ownTurn();
     const said = data === '' ? null : parseGuarded(data, reply.status);
     if (!said) {
@@ -277,30 +310,6 @@ function guard(body: Buffer, status: number): void {
     });
   }
 }
-
-async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> {
-  const all: Uint8Array[] = [];
-  let bytes = 0;
-  for (;;) {
-    const reading = reply.ended ? null : reply.read();
-    const chunks = reading instanceof Promise ? await reading : reading;
-    if (chunks === null) return all.length === 1 ? asBuffer(all[0]!) : Buffer.concat(all, bytes);
-    for (const chunk of chunks) {
-      all.push(chunk);
-      bytes += chunk.byteLength;
-    }
-    if (bytes > bytesMax)
-      throw tooLarge(`the answer of the provider is larger than ${bytesMax} bytes`, {
-        status: reply.status,
-        received: bytes,
-      });
-    const room = reply.memory?.keeps(bytes) ?? null;
-    if (room !== null) await room;
-  }
-}
-
-const asBuffer = (chunk: Uint8Array) =>
-  Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 
 /** Never retryable, because a tool may have acted before its reply broke. */
 function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {

@@ -1,11 +1,21 @@
-import { isObject, ownTurn } from '#wire';
-import { failedByItsOwnWords, HeadReader, type JsonLimits, malformed, parseReplyObject, tooLarge } from '#wire/replies';
+import { inTurns, isObject } from '#wire';
+import {
+  bytesOfString,
+  createReplyBytes,
+  failedByItsOwnWords,
+  HeadReader,
+  type JsonLimits,
+  malformed,
+  outlineInTurns,
+  parseReplyObject,
+  type ReplyBytes,
+  textOfString,
+  tooLarge,
+} from '#wire/replies';
 import type { MicroUsd, Usage } from '#billing/amounts';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf } from './found-image.ts';
 import { isWholeImage } from './whole-image.ts';
-import { createReplyBytes, type ReplyBytes } from './reply-bytes.ts';
-import { bytesOfString, outlineInTurns, textOfString } from './long-strings.ts';
 
 /** The images of a settled call, from which a door writes its answer. */
 export interface ImageTail {
@@ -104,14 +114,6 @@ const NOTHING: ReplyEnd = {
   flags: [],
   tail: { images: [], raw: {} } satisfies ImageTail,
 };
-
-async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
-  for (;;) {
-    await ownTurn();
-    const { done, value } = work.next();
-    if (done) return value;
-  }
-}
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
 function* readReply(arrived: ReplyBytes, { n, inputs, worth }: ReaderContext): Generator<void, ReplyEnd, undefined> {

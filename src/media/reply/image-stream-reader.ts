@@ -1,11 +1,10 @@
 import { isObject, type UpstreamFailure } from '#wire';
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ImageStream } from '../request/image-ask.ts';
 import { createEventSplitter, type EventSplitter } from './event-splitter.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf } from './found-image.ts';
 import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
-import { bytesOfString, withoutLongStrings } from './long-strings.ts';
 import { isWholeImage } from './whole-image.ts';
 import { partialEvent } from './stream-events.ts';
 

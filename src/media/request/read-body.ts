@@ -1,6 +1,5 @@
 import { GatewayError, isObject, type JsonLimits, ownTurn, parseJson, readJson } from '#wire';
-import { UpstreamFailure } from '#wire/replies';
-import { bytesOfString, longStringsIn, withoutLongStrings } from '../reply/long-strings.ts';
+import { bytesOfString, longStringsIn, UpstreamFailure, withoutLongStrings } from '#wire/replies';
 import type { BodyParts } from './input-images.ts';
 import { formParts } from './form-parts.ts';
 

@@ -11,6 +11,8 @@ export interface SseEvent {
   readonly retry: number | null;
   /** The text of the event as received, with its comments and its blank line. */
   readonly raw: string;
+  /** The data, if the event is large and its data is a single line. Then `data` is empty, and `raw` lacks the data. */
+  readonly largeData?: Buffer;
 }
 
 export interface EventReader {
@@ -31,9 +33,16 @@ const CR = 0x0d;
 /**
  * Reads server-sent events. Lines end in LF, CRLF or CR. A block of comments only is dropped. Time is linear in the
  * bytes, however they are split. For an event longer than `bytesMax`, `push` throws EventError. If complete events come
- * before it, `push` returns them first, and the next call throws.
+ * before it, `push` returns them first, and the next call throws. `largeOver`: the data of longer events is given as
+ * bytes, because making a text of it could block other calls; default: never.
  */
-export function createEventReader({ bytesMax }: { readonly bytesMax: number }): EventReader {
+export function createEventReader({
+  bytesMax,
+  largeOver = bytesMax,
+}: {
+  readonly bytesMax: number;
+  readonly largeOver?: number;
+}): EventReader {
   const tooLong = () => new EventError(`an event of the stream is longer than ${bytesMax} bytes`);
   /** Bytes of the event that is not complete yet. */
   const pending = createByteBuffer(bytesMax, tooLong);
@@ -46,6 +55,8 @@ export function createEventReader({ bytesMax }: { readonly bytesMax: number }): 
 
   /** Parses `bytes` from `start` to `end`: one event, with the first byte of its blank line. */
   function read(bytes: Buffer, start: number, end: number, events: SseEvent[]): void {
+    const large = end - start > largeOver ? readLarge(bytes.subarray(start, end), largeOver) : null;
+    if (large !== null) return void events.push(large);
     // A blank line that ends in CRLF completes the event at its CR, before the LF has arrived.
     let raw = bytes.toString('utf8', start, end) + (crlf && bytes[end - 1] === CR ? '\n' : '');
     if (first && raw.startsWith('\uFEFF')) raw = raw.replace(/^\uFEFF[\r\n]*/, '');
@@ -132,6 +143,25 @@ const asBuffer = (chunk: Uint8Array) =>
 function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
   const index = chunk.indexOf(byte, from);
   return index === -1 ? chunk.length : index;
+}
+
+const DATA = Buffer.from('data:');
+const SPACE = 0x20;
+
+/** An event whose data is a single line of more than `largeOver` bytes; null for any other event. */
+function readLarge(bytes: Buffer, largeOver: number): SseEvent | null {
+  const lines: string[] = [];
+  let largeData: Buffer | null = null;
+  for (let at = 0, end; at < bytes.length; at = end + 1) {
+    end = Math.min(indexOrEnd(bytes, LF, at), indexOrEnd(bytes, CR, at));
+    const line = bytes.subarray(at, end);
+    if (line.indexOf(DATA) !== 0) lines.push(line.toString());
+    else if (largeData !== null || line.length <= largeOver) return null;
+    else largeData = line.subarray(line[DATA.length] === SPACE ? DATA.length + 1 : DATA.length);
+  }
+  if (largeData === null) return null;
+  const event = parseEvent([...lines, 'data:', ''].join('\n'));
+  return event && { ...event, largeData };
 }
 
 /** The event of a block of lines; null if the block has no known field. */

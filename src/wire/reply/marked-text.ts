@@ -25,18 +25,30 @@ export class LargeStrings {
     return mark;
   }
 
+  /** Whether a text has a mark of these strings. */
+  isIn(text: string): boolean {
+    return this.#bytes.size > 0 && this.#marksIn(text).length > 0;
+  }
+
+  /** Frees the strings of a text that was written and is not needed again. */
+  forget(text: string): void {
+    if (this.#bytes.size > 0) for (const { 0: mark } of this.#marksIn(text)) this.#bytes.delete(mark);
+  }
+
   /** The bytes of a text, with each mark replaced by its string. The strings are not copied. */
   piecesOf(text: string): readonly Uint8Array[] {
     const pieces: Uint8Array[] = [];
     let from = 0;
-    for (const { 0: mark, index } of text.matchAll(MARK)) {
-      const bytes = this.#bytes.get(mark);
-      if (bytes === undefined) continue;
-      pieces.push(Buffer.from(text.slice(from, index)), bytes);
+    for (const { 0: mark, index } of this.#marksIn(text)) {
+      pieces.push(Buffer.from(text.slice(from, index)), this.#bytes.get(mark)!);
       from = index + mark.length;
     }
     pieces.push(Buffer.from(text.slice(from)));
     return pieces;
+  }
+
+  #marksIn(text: string): RegExpExecArray[] {
+    return [...text.matchAll(MARK)].filter(({ 0: mark }) => this.#bytes.has(mark));
   }
 }
 

@@ -7,7 +7,7 @@ import { serveRaw, taskResult, writeEvent } from './support/raw-served.ts';
 // An agent whose answer is larger than the gateway takes has worked: its call ends there, as cut, and is paid.
 
 const LIMIT = 64 * 1024;
-const calls = useCallsWorld(`[upstream]\nreply_bytes_max = ${LIMIT}\n`);
+const calls = useCallsWorld(`[upstream]\nreply_bytes_max = ${LIMIT}\nimages_reply_bytes_max = ${LIMIT}\n`);
 const PRICE = Number(MESSAGE_PRICE);
 let served = 0;
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { malformed } from '#wire/replies';
+import { malformed } from './provider-failure.ts';
 
 /** A JSON text without its long strings. */
 interface Outline {
@@ -42,8 +42,21 @@ export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
   }
 }
 
-/** The same as withoutLongStrings, but yields between pieces of work. */
-export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<void, Outline, undefined> {
+/** Which long strings are taken out, and the marks that replace them. */
+interface Choice {
+  /** Whether a string is taken out of the text. Yields between pieces of work. */
+  readonly isTaken: (bytes: Buffer) => Generator<void, boolean, undefined>;
+  readonly markOf: (bytes: Buffer) => string;
+}
+
+/**
+ * The same as withoutLongStrings, but yields between pieces of work. Without a choice it takes out all long strings.
+ */
+export function* outlineInTurns(
+  bytes: Buffer,
+  longerThan = LONG,
+  choice?: Choice,
+): Generator<void, Outline, undefined> {
   const strings: Buffer[] = [];
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -54,12 +67,14 @@ export function* outlineInTurns(bytes: Buffer, longerThan = LONG): Generator<voi
     const start = bytes.indexOf(QUOTE, at);
     if (start === -1) break;
     const end = yield* stringEnd(bytes, start, quotes);
-    if (end - start > longerThan) {
-      parts.push(bytes.subarray(from, start), Buffer.from(JSON.stringify(mark + String(strings.length))));
-      strings.push(bytes.subarray(start + 1, end));
-      from = end + 1;
-    }
     at = end + 1;
+    if (end - start <= longerThan) continue;
+    const string = bytes.subarray(start + 1, end);
+    if (choice !== undefined && !(yield* choice.isTaken(string))) continue;
+    const instead = choice?.markOf(string) ?? mark + String(strings.length);
+    parts.push(bytes.subarray(from, start), Buffer.from(JSON.stringify(instead)));
+    strings.push(string);
+    from = end + 1;
   }
   if (strings.length === 0) return { json: bytes, mark, strings };
   parts.push(bytes.subarray(from));
