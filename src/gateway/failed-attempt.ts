@@ -1,9 +1,15 @@
 import { GatewayError, type UpstreamFailure } from '#wire';
 import type { Offer } from './call.ts';
 
+const BUSY = {
+  rate: ['rate_limit_exceeded', 'limits the rate of its requests'],
+  load: ['overloaded', 'is overloaded'],
+} as const;
+
 /**
  * The error that the consumer gets for the failure of the last attempt. A refused request keeps its meaning. A provider
- * that is away may return, so the error says when to retry. Everything else is the provider's failure.
+ * that is away may return, and one with too many requests will have fewer, so the error says when to retry. Everything
+ * else is the provider's failure.
  */
 export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
   const detail = failure.detail ? `: ${failure.detail}` : '';
@@ -31,6 +37,13 @@ export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }:
       cause: failure,
       retryAfterS: 1,
     });
+  if (failure.busy) {
+    const [code, words] = BUSY[failure.busy];
+    return new GatewayError(code, `Provider ${name} ${words}${detail}`, {
+      cause: failure,
+      retryAfterS: failure.retryAfterS,
+    });
+  }
   return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type GatewayError, toHttpError } from '#wire';
+import { type GatewayError, isOfProvider, toHttpError } from '#wire';
 import { toGatewayError } from '#gateway';
 
 interface MediaError {
@@ -26,7 +26,7 @@ export const answerError =
   (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const known = toGatewayError(error);
     const { status, headers, body } = toMediaError(known);
-    if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
+    if (status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(status).headers(headers).send(body);
   };

@@ -34,7 +34,7 @@ export const codeOf = (type: string): string | null => (CODE.test(type) ? type :
 /** The error type as a metric label with few possible values. */
 export const labelOfError = (type: string): string => (CODE.test(type) && !NAMED_CODES.has(type) ? OTHER_ERROR : type);
 
-const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504]);
+const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529]);
 
 /** The error type of a failed attempt, with few possible values: an HTTP status, or what happened to the connection. */
 export function labelOfFailure({ status, unsent }: Pick<UpstreamFailure, 'status' | 'unsent'>): string {

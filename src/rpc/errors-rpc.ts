@@ -47,6 +47,7 @@ export const RPC_ERRORS = {
   unprocessable: { code: CODE.invalidParams, status: 200 },
   content_policy: { code: CODE.invalidParams, status: 200 },
   rate_limit_exceeded: { code: -32016, status: 429 },
+  overloaded: { code: -32017, status: 200 },
   provider_unavailable: { code: -32017, status: 200 },
   reply_cut: { code: -32017, status: 200 },
   no_provider_healthy: { code: -32017, status: 200 },

@@ -28,6 +28,7 @@ export const HTTP_ERRORS = {
   content_policy: { status: 422, type: 'content_policy' },
   escrow_not_setup: { status: 424, type: 'escrow_not_setup' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_exceeded' },
+  overloaded: { status: 529, type: 'overloaded' },
   provider_unavailable: { status: 500, type: 'provider_unavailable' },
   reply_cut: { status: 500, type: 'reply_cut' },
   no_provider_healthy: { status: 503, type: 'provider_unavailable' },

@@ -24,6 +24,7 @@ export const ERROR_CODES = [
   'content_policy',
   'escrow_not_setup',
   'rate_limit_exceeded',
+  'overloaded',
   'provider_unavailable',
   'reply_cut',
   'no_provider_healthy',
@@ -65,6 +66,11 @@ export class GatewayError extends Error {
     this.providerCode = options.providerCode;
   }
 }
+
+const OF_PROVIDERS: ReadonlySet<ErrorCode> = new Set(['overloaded', 'provider_unavailable', 'no_provider_healthy']);
+
+/** Whether an error is the failure of a provider, and so is not logged as a fault of the gateway. */
+export const isOfProvider = (code: ErrorCode): boolean => OF_PROVIDERS.has(code);
 
 /** Errors of calls without a record, because no lock was made. */
 const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([

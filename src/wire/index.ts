@@ -7,7 +7,14 @@ export { networkOf } from './client-network.ts';
 export { dropOldest } from './drop-oldest.ts';
 export { type Dialect, dialectOf, STRICT_PREFIX } from './dialect.ts';
 export { errorCodeOf, HTTP_ERRORS, inDialect, toHttpError } from './errors-http.ts';
-export { ERROR_CODES, type ErrorCode, GatewayError, type GatewayErrorOptions, ofGeneration } from './errors.ts';
+export {
+  ERROR_CODES,
+  type ErrorCode,
+  GatewayError,
+  type GatewayErrorOptions,
+  isOfProvider,
+  ofGeneration,
+} from './errors.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
 export { getOrInsert } from './get-or-insert.ts';
 export { isLoopback, parseHost } from './host-name.ts';

@@ -7,6 +7,7 @@
  * - `unsent`: the provider received no part of the request, so trying another provider adds no load.
  * - `unreachable`: the provider could not be reached.
  * - `absent`: the provider is not connected to any gateway, and did not connect while the call waited.
+ * - `busy`: the provider has too many requests: of this gateway (`rate`), or of everybody (`load`).
  * - `timedOut`: the reply did not begin, or did not continue, in time.
  * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
  *   a refused request.
@@ -27,6 +28,7 @@ export class UpstreamFailure extends Error {
   readonly tooLarge: boolean;
   /** The content of the request violates the provider's policy. */
   readonly policy: boolean;
+  readonly busy: 'rate' | 'load' | null;
   readonly timedOut: boolean;
   readonly received: number;
   constructor(
@@ -43,6 +45,7 @@ export class UpstreamFailure extends Error {
       absent?: boolean;
       tooLarge?: boolean;
       policy?: boolean;
+      busy?: 'rate' | 'load' | null;
       timedOut?: boolean;
       received?: number;
       cause?: unknown;
@@ -60,6 +63,7 @@ export class UpstreamFailure extends Error {
     this.absent = options.absent ?? false;
     this.tooLarge = options.tooLarge ?? false;
     this.policy = options.policy ?? false;
+    this.busy = options.busy ?? null;
     this.timedOut = options.timedOut ?? false;
     this.received = options.received ?? 0;
   }

@@ -18,7 +18,7 @@ describe('an error status of a provider', () => {
     });
   });
 
-  it.each([401, 402, 403, 404, 408, 409, 429, 500, 502, 503, 529])(
+  it.each([401, 402, 403, 404, 408, 409, 500, 502, 503])(
     '%i is the provider’s failure: another may do better, and its words stay here',
     (status) => {
       const found = failure(status, '{"error":{"message":"Incorrect API key provided: sk-secret"}}', {

@@ -120,14 +120,14 @@ test('where no other may serve, the refusal is told at once', async () => {
   expect(asked()).toEqual([1, 0, 0]);
 });
 
-test('a 429 of the only provider is the failure of a provider, not a rate limit or a lack of money of the consumer', async () => {
+test('a 429 of the only provider is told as one, with its time', async () => {
   const response = await spine.post(
     '/chat/completions',
     ask('hello !status:429 !retry-after:7', { provider: { only: ['Second'] } }),
   );
-  expect(response.status).toBe(500);
+  expect(response.status).toBe(429);
   expect(response.headers.get('retry-after')).toBe('7');
-  expect(await response.json()).toMatchObject({ error: { type: 'provider_unavailable' } });
+  expect(await response.json()).toMatchObject({ error: { type: 'rate_limit_exceeded' } });
 });
 
 test('a 401 of the only provider is not a 401 of the consumer, and its words stay inside', async () => {

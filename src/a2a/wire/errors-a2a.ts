@@ -99,6 +99,13 @@ export const A2A_GATEWAY_ERRORS = {
     canonical: 'RESOURCE_EXHAUSTED',
     reason: 'RATE_LIMIT_EXCEEDED',
   },
+  overloaded: {
+    code: -32017,
+    rpcStatus: 200,
+    status: 503,
+    canonical: 'UNAVAILABLE',
+    reason: 'OVERLOADED',
+  },
   provider_unavailable: {
     code: -32017,
     rpcStatus: 200,

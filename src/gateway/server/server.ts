@@ -13,6 +13,7 @@ import {
   answerClientError,
   dialectOf,
   GatewayError,
+  isOfProvider,
   toHttpError,
   parseJson,
   requestIdOf,
@@ -169,7 +170,7 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
     const known = toGatewayError(error);
     const http = toHttpError(known, dialectOf(request));
-    if (http.status >= 500 && http.body.error.type !== 'provider_unavailable')
+    if (http.status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(http.status).headers(http.headers).send(http.body);
   });

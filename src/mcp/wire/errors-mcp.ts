@@ -31,6 +31,7 @@ export const MCP_ERRORS = {
   unprocessable: { code: ERROR.invalidParams, status: 422 },
   content_policy: { code: ERROR.invalidParams, status: 422 },
   rate_limit_exceeded: { code: -32016, status: 429 },
+  overloaded: { code: -32017, status: 503 },
   provider_unavailable: { code: -32017, status: 502 },
   reply_cut: { code: -32017, status: 502 },
   no_provider_healthy: { code: -32017, status: 503 },

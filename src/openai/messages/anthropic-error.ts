@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCodeOf, type GatewayError, toHttpError } from '#wire';
+import { type ErrorCode, errorCodeOf, type GatewayError, toHttpError, UpstreamFailure } from '#wire';
 import { contextExceeded } from '#wire/replies';
 import type { ChatFault } from '../translated/voice.ts';
 
@@ -32,6 +32,7 @@ const TYPES = {
   quote_used: 'invalid_request_error',
   escrow_not_setup: 'invalid_request_error',
   rate_limit_exceeded: 'rate_limit_error',
+  overloaded: 'overloaded_error',
   provider_unavailable: 'api_error',
   reply_cut: 'api_error',
   no_provider_healthy: 'overloaded_error',
@@ -46,7 +47,9 @@ const RETRIED: ReadonlySet<number> = new Set([408, 409, 429]);
 export function toAnthropicError(error: GatewayError, { id }: { readonly id: string }): AnthropicError {
   const { status, headers, body } = toHttpError(error);
   const { error: chat, ...more } = body;
-  const canHelp = status >= 500 || status < 400 || (RETRIED.has(status) && error.retryAfterS !== undefined);
+  // A provider's own limit is over at some time, whether the provider says when or not.
+  const isLimit = error.retryAfterS !== undefined || error.cause instanceof UpstreamFailure;
+  const canHelp = status >= 500 || status < 400 || (RETRIED.has(status) && isLimit);
   return {
     status,
     headers: { ...headers, 'request-id': id, ...(canHelp ? {} : { 'x-should-retry': 'false' }) },

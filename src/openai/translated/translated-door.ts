@@ -9,6 +9,7 @@ import {
   type Dialect,
   dialectOf,
   GatewayError,
+  isOfProvider,
   lookAlikeAt,
   readJson,
   type ReplySink,
@@ -243,7 +244,7 @@ export const answerError =
   (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     const known = toGatewayError(error);
     const { status, headers, body } = toError(known, request);
-    if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
+    if (status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(status).headers(headers).send(body);
   };

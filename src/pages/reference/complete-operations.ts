@@ -67,9 +67,10 @@ const MEANINGS: Readonly<Record<number, string>> = {
   429: 'Too many requests.',
   500: 'The provider or the gateway failed.',
   503: 'Not possible at the moment: retry after `Retry-After`.',
+  529: 'The provider has too much to do.',
 };
 const OF_ALL = [429, 500, 503];
-const OF_BILLED = [400, 401, 402, 403, 404, 408, 409, 413, 422, 424, ...OF_ALL];
+const OF_BILLED = [400, 401, 402, 403, 404, 408, 409, 413, 422, 424, ...OF_ALL, 529];
 
 /**
  * Completes every operation in place: adds an id, headers, and the errors of its wire. Removes the HEAD operation
@@ -145,7 +146,8 @@ function errorResponse(status: number, ofItsWire: Response['content']): Response
   const types = [...new Set(Object.values(HTTP_ERRORS).flatMap((one) => (one.status === status ? [one.type] : [])))];
   const description = `${MEANINGS[status]!} \`type\`: ${types.map((type) => `\`${type}\``).join(', ')}.`;
   const content = ofItsWire ?? { 'application/json': { schema: status === 402 ? PAYMENT_REQUIRED : ERROR } };
-  const retry = status === 429 || status === 503 ? { 'retry-after': told('Seconds to wait.', 'integer') } : {};
+  const retry =
+    status === 429 || status === 503 || status === 529 ? { 'retry-after': told('Seconds to wait.', 'integer') } : {};
   const terms =
     status === 402 ? { 'PAYMENT-REQUIRED': told('The terms: the base64 of an x402 PaymentRequired (version 2).') } : {};
   return { description, headers: { ...retry, ...terms }, content };

@@ -13,24 +13,40 @@ const POLICY_STATUSES: ReadonlySet<number> = new Set([400, 403, 422, 451]);
 /** The error codes of OpenAI, Azure, OpenRouter and other APIs for refused content. */
 const POLICY = /^(?:content_policy(?:_violation)?|content_filter|moderation(?:_blocked|_error)?|safety)$/i;
 
+/** Statuses and names of errors of a provider with too many requests: of this gateway, or of everybody. */
+const BUSY: ReadonlyMap<unknown, 'rate' | 'load'> = new Map<unknown, 'rate' | 'load'>([
+  [429, 'rate'],
+  ['rate_limit_error', 'rate'],
+  ['rate_limit_exceeded', 'rate'],
+  [529, 'load'],
+  ['overloaded_error', 'load'],
+  ['overloaded', 'load'],
+]);
+/** Codes by which a provider says that the account of the gateway's operator is used up. Waiting does not help then. */
+const UNPAID = /quota|billing|credit|balance/i;
+/** Ids of the operator's account at the provider, which messages about limits contain. */
+const ACCOUNT_IDS = /\b(?:org|organization|proj|project|acct|account|user)[-_][A-Za-z0-9_-]{6,}/g;
+
 const DETAIL_CHARACTERS_MAX = 300;
 
 /**
  * The failure for a provider's error status. The provider's message is shown to the client only if the provider refused
- * the request. If it refused the gateway (a wrong key, an empty account), the message may contain secrets. Then it is
- * only in `cause`, for the operator.
+ * the request or has too many of them. If it refused the gateway (a wrong key, an empty account), the message may
+ * contain secrets. Then it is only in `cause`, for the operator.
  */
 export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
   const parsed = parsedBody(body);
   const words = wordsOf(errorIn(parsed)) ?? wordsOf(parsed);
   const policy = POLICY_STATUSES.has(status) && isPolicy(errorIn(parsed) ?? parsed);
   const refusal = policy || REFUSALS.has(status);
+  const busy = refusal ? null : busyOf(status, errorIn(parsed) ?? parsed);
   return new UpstreamFailure(`it answered with status ${status}`, {
     status,
     retryable: !refusal,
     blame: refusal ? 'request' : 'provider',
     policy,
-    detail: refusal ? words : null,
+    busy,
+    detail: refusal ? words : busy && withoutAccount(words),
     code: refusal ? codeOf(errorIn(parsed) ?? parsed, words) : null,
     retryAfterS,
     cause: words === null ? undefined : new Error(words),
@@ -48,6 +64,8 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   return new UpstreamFailure('it reported an error instead of a reply', {
     retryable: true,
     blame: 'provider',
+    // Its words are not shown, because nothing takes secrets out of a reply.
+    busy: busyOf(null, error),
     cause: new Error(words),
   });
 }
@@ -68,6 +86,15 @@ function isPolicy(error: unknown): boolean {
   const { code, type } = error as { readonly code?: unknown; readonly type?: unknown };
   return [code, type].some((word) => typeof word === 'string' && POLICY.test(word));
 }
+
+/** Says of whose requests a provider has too many; null if of nobody's, or if the operator would have to pay first. */
+function busyOf(status: number | null, error: unknown): 'rate' | 'load' | null {
+  const { code, type } = (error ?? {}) as { readonly code?: unknown; readonly type?: unknown };
+  if ([code, type].some((word) => typeof word === 'string' && UNPAID.test(word))) return null;
+  return BUSY.get(status) ?? BUSY.get(code) ?? BUSY.get(type) ?? null;
+}
+
+const withoutAccount = (words: string | null): string | null => words?.replace(ACCOUNT_IDS, '…') ?? null;
 
 const CODE = /^[a-z][a-z0-9_.-]{0,63}$/i;
 

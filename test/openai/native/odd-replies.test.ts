@@ -144,7 +144,7 @@ test('a stream with an event that is named an error fails, and is free, also if 
   upstream.answer = () => ({ text: messageEvents().toSpliced(-2, 0, named).join('') });
   const reply = await ask({ stream: true });
   const came = await reply.text();
-  expect(came).toContain('"type":"api_error"');
+  expect(came).toContain('"type":"overloaded_error"');
   expect(came).not.toContain('message_stop');
   expect(came).not.toContain('secret');
   expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });

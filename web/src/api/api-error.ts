@@ -45,6 +45,7 @@ const HELP: Readonly<Record<string, string>> = {
   insufficient_balance: 'Add money on the balance page of the dashboard, then try again.',
   rate_limit_exceeded: 'Wait a moment, then try again.',
   service_unavailable: 'Try again in a few seconds.',
+  overloaded: 'Wait a moment, then try again, or choose another provider.',
   provider_unavailable: 'Try again, or choose another provider.',
   provider_error: 'Try again, or choose another provider.',
 };

@@ -14,6 +14,7 @@ export interface WireAnswer {
   readonly status?: number;
   /** Default: events where the request asks for a stream, else JSON. */
   readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly text: string;
   /** More of it, once it is known: the text before it goes out by itself. */
   readonly rest?: Promise<string>;
@@ -40,9 +41,9 @@ export async function startWireUpstream(): Promise<WireUpstream> {
       const body = JSON.parse(text) as Record<string, unknown>;
       const one = { path: request.url!, headers: request.headers, text, body };
       reached.push(one);
-      const { status = 200, type, text: said, rest, breaks = false } = upstream.answer(one);
+      const { status = 200, type, headers, text: said, rest, breaks = false } = upstream.answer(one);
       const usual = body['stream'] === true && status === 200 ? 'text/event-stream' : 'application/json';
-      response.writeHead(status, { 'content-type': type ?? usual });
+      response.writeHead(status, { 'content-type': type ?? usual, ...headers });
       const end = (last: string) => {
         if (breaks) response.write(last, () => response.destroy());
         else response.end(last);
