@@ -319,6 +319,9 @@ describe('a legacy request', () => {
     ['no JSON', '{', NO_HEADERS, 400, -32700, 'null'],
     ['no body', '', NO_HEADERS, 400, -32700, 'null'],
     ['no message', '{"id":7}', NO_HEADERS, 400, -32600, '7'],
+    ['params by position', '{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', NO_HEADERS, 400, -32602, '7'],
+    ['params that are a text', '{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}', NO_HEADERS, 400, -32600, '7'],
+    ['params that are null', '{"jsonrpc":"2.0","id":7,"method":"ping","params":null}', NO_HEADERS, 400, -32600, '7'],
     [
       'a key twice',
       '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"b"}}',

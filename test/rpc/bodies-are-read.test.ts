@@ -55,8 +55,6 @@ describe('a single request', () => {
   test.each([
     ['by position', '[]'],
     ['by position, filled', '["test/model"]'],
-    ['null', 'null'],
-    ['a string', '"x"'],
     ['_meta that is a list', '{"_meta":[]}'],
   ])('has parameters that are not by name: %s', async (_name, params) =>
     expect(await read(`{"jsonrpc":"2.0","id":"7","method":"ping","params":${params}}`)).toMatchObject({
@@ -65,8 +63,23 @@ describe('a single request', () => {
     }),
   );
 
-  test('without an id is a notification, whatever its parameters', async () => {
-    for (const params of ['{}', '[]', 'null', '1'])
+  test.each(['null', '"x"', '7', 'true'])('is no request with parameters that have no members: %s', async (params) => {
+    for (const [id, told] of [
+      ['"id":"7",', '"7"'],
+      ['', 'null'],
+    ])
+      expect(await read(`{"jsonrpc":"2.0",${id}"method":"ping","params":${params}}`)).toMatchObject({
+        kind: 'single',
+        entry: {
+          kind: 'refused',
+          idText: told,
+          error: { code: -32600, message: expect.stringMatching(/^params must be an object, or be left out/) },
+        },
+      });
+  });
+
+  test('without an id is a notification, by name or by position', async () => {
+    for (const params of ['{}', '[]'])
       expect(await read(`{"jsonrpc":"2.0","method":"chat/completions","params":${params}}`)).toEqual({
         kind: 'single',
         entry: { kind: 'silent' },

@@ -181,11 +181,9 @@ function noRequest(text: string, version: A2aVersion): Misread {
       version,
     );
   const { kind, message, param, idText } = messageFault(text);
-  return new Misread(
-    new A2aError(FAULTS[kind], message, param === null ? undefined : { param }),
-    idText ?? 'null',
-    version,
-  );
+  // A2A's test kit expects this error for params of any other type, although to JSON-RPC a text there is no request.
+  const name = param === 'params' ? 'InvalidParams' : FAULTS[kind];
+  return new Misread(new A2aError(name, message, param === null ? undefined : { param }), idText ?? 'null', version);
 }
 
 function nearMethod(version: A2aVersion, method: string): string {

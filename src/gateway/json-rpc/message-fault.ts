@@ -71,8 +71,10 @@ function faultOf({ jsonrpc, id, method, params, error }: JsonObject, members: Me
       };
   }
   if (members.has('id') ? !isId(id) : method === undefined) return wrong('id', 'a string or a number');
+  // By JSON-RPC, params is an object or an array. An array is a valid request, but no method here takes one.
+  if (Array.isArray(params)) return wrong('params', 'an object: parameters are given by name', 'params');
   if (members.has('params') && !isObject(params))
-    return wrong('params', 'an object: parameters are given by name', 'params');
+    return wrong('params', 'an object, or be left out: parameters are given by name');
   if (isObject(params) && Object.hasOwn(params, '_meta') && !isObject(params['_meta']))
     return wrong('params._meta', 'an object', 'params');
   return wrong('error', 'an object with a code, which is a number, and a message, which is a string');

@@ -108,10 +108,12 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
   return inSession(message, trimmed);
 }
 
+const FAULTS = { parse: ERROR.parse, request: ERROR.invalidRequest, params: ERROR.invalidParams } as const;
+
 /** Refuses a text that is not a JSON-RPC message. */
 function noMessage(text: string): Refused {
   const { kind, message, idText } = messageFault(text);
-  return refuse(idText === null ? null : { idText }, kind === 'parse' ? ERROR.parse : ERROR.invalidRequest, message);
+  return refuse(idText === null ? null : { idText }, FAULTS[kind], message);
 }
 
 const trim = (value: string | null) => (value === null ? null : trimHeader(value));
