@@ -40,7 +40,13 @@ function piecesOf({ tail, settlement }: SettledFrame, service: string): Uint8Arr
   const billed = {
     ...usage,
     cost: toUsdNumber(charged),
-    cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
+    cost_details: {
+      charged_usd: formatUsd(charged),
+      fee_usd: formatUsd(fee),
+      // Clients of this API parse both members as numbers, and fail if one is missing.
+      upstream_inference_prompt_cost: toUsdNumber(charged),
+      upstream_inference_completions_cost: 0,
+    },
   };
   const values = { usage: JSON.stringify(billed), model: JSON.stringify(service) };
   const pieces: Uint8Array[] = [];

@@ -14,6 +14,7 @@ import {
   stringsOf,
   withMembersOf,
 } from '../native/native-speech.ts';
+import { costNamed } from './response-object.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -163,8 +164,9 @@ function claimOf(usage: Json): Json {
 
 /** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
 function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
-  if (!isCorrected) return { ...claimed, ...cost };
+  const named = { ...cost, ...costNamed(cost) };
+  if (!isCorrected) return { ...claimed, ...named };
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total, estimated } = usage;
   const billed = { input_tokens: input, output_tokens: output, total_tokens: total };
-  return { ...claimed, ...billed, ...(estimated === undefined ? {} : { estimated }), ...cost };
+  return { ...claimed, ...billed, ...(estimated === undefined ? {} : { estimated }), ...named };
 }

@@ -1,3 +1,4 @@
+import { isObject } from '#wire';
 import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/voice.ts';
 import { contextExceeded } from '#wire/replies';
 import { tokenDetails } from '../reply/token-details.ts';
@@ -8,6 +9,8 @@ export interface ResponseFacts {
   /** Epoch seconds. */
   readonly createdAt: number;
   readonly asked: ResponsesBody;
+  /** Epoch seconds, for the end of the response. */
+  readonly now: () => number;
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
@@ -19,37 +22,40 @@ export function responseBase({ id, createdAt, asked }: ResponseFacts): Json {
     object: 'response',
     created_at: createdAt,
     status: 'in_progress',
+    completed_at: null,
     background: false,
     error: null,
+    frequency_penalty: asked['frequency_penalty'] ?? 0,
     incomplete_details: null,
     instructions: asked.instructions ?? null,
     max_output_tokens: asked.max_output_tokens ?? null,
     model: asked.model,
     output: [],
     parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    presence_penalty: asked['presence_penalty'] ?? 0,
     previous_response_id: null,
     reasoning: { effort: asked.reasoning?.['effort'] ?? null, summary: asked.reasoning?.['summary'] ?? null },
     store: false,
-    temperature: asked.temperature ?? null,
+    temperature: asked.temperature ?? 1,
     text: asked.text ?? { format: { type: 'text' } },
     tool_choice: asked.tool_choice ?? 'auto',
     tools: asked.tools ?? [],
-    top_p: asked.top_p ?? null,
+    top_p: asked.top_p ?? 1,
     truncation: 'disabled',
     usage: null,
     metadata: asked.metadata ?? {},
   };
 }
 
-/** The end of a response: its status, the reason, and its usage. */
-export function endOfResponse(end: ChatEnd): Json & { readonly status: string } {
+/** The end of a response: its status, the reason, and its usage. `now`: epoch seconds. */
+export function endOfResponse(end: ChatEnd, now: number): Json & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
   const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
   if (hasFailed(end)) return { status: 'failed', error: errorOf(faultOf(end)), usage, ...more };
   const reason = fault !== null && isCharged(end) ? 'max_output_tokens' : INCOMPLETE[finish ?? ''];
   return reason === undefined
-    ? { status: 'completed', usage, ...more }
+    ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
 }
 
@@ -80,13 +86,23 @@ function responseUsage({ usage }: ChatEnd): Json | null {
     completion_tokens_details: _of,
     ...more
   } = usage;
-  const { cached, reasoning } = tokenDetails(usage, count(prompt), count(completion));
+  const { cached, cacheWritten, reasoning } = tokenDetails(usage, count(prompt), count(completion));
   return {
     input_tokens: count(prompt),
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: cacheWritten },
     output_tokens: count(completion),
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: count(total),
     ...more,
+    ...costNamed(more),
+  };
+}
+
+/** `cost_details` with the names that clients of the Responses API require in it, beside those of chat. */
+export function costNamed({ cost_details: details }: Json): Json {
+  if (!isObject(details)) return {};
+  const { upstream_inference_prompt_cost: input, upstream_inference_completions_cost: output } = details;
+  return {
+    cost_details: { ...details, upstream_inference_input_cost: input, upstream_inference_output_cost: output },
   };
 }

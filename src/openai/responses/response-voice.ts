@@ -44,7 +44,7 @@ export function createResponseVoice(options: ResponseVoiceOptions): Voice {
     arguments: output.arguments,
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      const ended = endOfResponse(end);
+      const ended = endOfResponse(end, options.now());
       const items = output.close(ended.status);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
@@ -68,8 +68,8 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
     return { status: 500, body: { error: { message, type, code, param: null } } };
   }
   const { thinking, text, calls } = said;
-  const { id, registry, thinking: shown } = options;
-  const ended = endOfResponse(end);
+  const { id, now, registry, thinking: shown } = options;
+  const ended = endOfResponse(end, now());
   const items: Json[] = [];
   const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
   if (thinking !== '' && shown !== null)

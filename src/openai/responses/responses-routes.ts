@@ -55,7 +55,7 @@ const NAMES: Readonly<Record<string, string>> = {
   verbosity: 'text',
 };
 
-function responsesWire({ config, thinking, calls }: ResponsesDeps): ChatWire<ResponsesBody> {
+function responsesWire({ config, thinking, calls, now: clock }: ResponsesDeps): ChatWire<ResponsesBody> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
     path: RESPONSES_PATH,
@@ -98,6 +98,7 @@ function responsesWire({ config, thinking, calls }: ResponsesDeps): ChatWire<Res
           createResponseVoice({
             id: `resp_${callId.replace(/^gen-/, '')}`,
             createdAt: Math.floor(now / 1000),
+            now: () => Math.floor(clock() / 1000),
             asked,
             registry,
             thinking: shown,

@@ -24,6 +24,7 @@ function eventsFor(reads: readonly Buffer[]): string {
     createResponseVoice({
       id: 'resp_1',
       createdAt: 5,
+      now: () => 6,
       asked: { model: 'acme/small' },
       registry,
       thinking: { summary: true, seal: () => 'sealed' },
