@@ -53,7 +53,8 @@ export async function openOperator(protocols: Protocols) {
   await mountAccounts(protocols);
   await mountAdministration(protocols, analytics);
   await mountHealth(protocols);
-  const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, blobs, config } = protocols;
+  const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, blobs, keptResponses, config } =
+    protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
@@ -64,6 +65,7 @@ export async function openOperator(protocols: Protocols) {
       keptFigures,
       quotes: protocols.quotes,
       blobs,
+      keptResponses,
       notices: protocols.notices,
       oldUsage: analytics.oldUsage,
     },

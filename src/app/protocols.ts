@@ -10,7 +10,7 @@ import {
   type Tally,
 } from '#gateway';
 import { createCardKey, type CardKey } from '#auth';
-import { createSessionStore } from '#tasks';
+import { createKeptResponses, createSessionStore } from '#tasks';
 import { createA2a, createCardOrigin, type A2a } from '#a2a';
 import { createMcp, oldTransport, type Mcp } from '#mcp';
 import {
@@ -71,7 +71,8 @@ export async function openProtocols(middle: Middle) {
   speaking.image = createImageSpeaker({ catalog, config, fetchInput });
   const ownUrl = () => ownUrlOf(doors);
   speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInput, ownUrl });
-  await mountDoors(doors, media, mcp, a2a, fetchInput);
+  const kept = openKept(middle);
+  await mountDoors(doors, { ...media, ...kept }, mcp, a2a, fetchInput);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
@@ -79,7 +80,23 @@ export async function openProtocols(middle: Middle) {
     looks: { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look },
     looksAtExpiry: { video: media.videos.lookAtExpiry },
   });
-  return { ...middle, cardKey, mcp, a2a, tasks: longWork.tasks, notices: longWork.notices, blobs: media.blobs };
+  return {
+    ...middle,
+    cardKey,
+    mcp,
+    a2a,
+    tasks: longWork.tasks,
+    notices: longWork.notices,
+    blobs: media.blobs,
+    ...kept,
+  };
+}
+
+/** Responses that are kept for later requests. `kept` is null if none are; old ones are removed nevertheless. */
+function openKept({ config, database, identity, now }: Middle) {
+  const secret = identity.secret('kept responses');
+  const keptResponses = createKeptResponses({ database, limits: config.responses, secret, now });
+  return { keptResponses, kept: config.responses.keepMs === 0 ? null : keptResponses };
 }
 
 /** The files that hold large replies for repeated requests. */
@@ -164,7 +181,7 @@ function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
 
 async function mountDoors(
   doors: Doors,
-  { videoDoors }: Awaited<ReturnType<typeof openMedia>>,
+  { videoDoors, kept }: Awaited<ReturnType<typeof openMedia>> & Pick<ReturnType<typeof openKept>, 'kept'>,
   mcp: Mcp,
   a2a: A2a,
   fetchInput: ReturnType<typeof createFetchInput>,
@@ -197,7 +214,7 @@ async function mountDoors(
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, ...sealed, limiter: doors.limiter }),
-    responses: responsesRoutes({ ...chat, ...sealed, limiter: doors.limiter }),
+    responses: responsesRoutes({ ...chat, ...sealed, limiter: doors.limiter, kept }),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
     videos: videoRoutes({ ...videoDoors, fetchInput, idempotency, payments, quotes, quote }),

@@ -9,6 +9,7 @@ import { MEDIA } from './options/media.ts';
 import { PAYMENTS } from './options/payments.ts';
 import { MCP, TASKS, WEBHOOKS } from './options/protocols.ts';
 import { QUOTES } from './options/quotes.ts';
+import { RESPONSES } from './options/responses.ts';
 import { SERVER } from './options/server.ts';
 import { CLUSTER, DATABASE, REDIS, TELEMETRY } from './options/stores.ts';
 import { TUNNEL } from './options/tunnel.ts';
@@ -34,6 +35,7 @@ export const SECTIONS = {
   media: MEDIA,
   payments: PAYMENTS,
   quotes: QUOTES,
+  responses: RESPONSES,
   analytics: ANALYTICS,
   alerts: ALERTS,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;

@@ -87,6 +87,7 @@ export {
   parseIdempotencyKey,
   type StoredReply,
 } from './idempotency/idempotency.ts';
+export { createKeptBytes } from './idempotency/kept-bytes.ts';
 export { oneRequest } from './one-request.ts';
 export { messageFault } from './json-rpc/message-fault.ts';
 export { onceOnly } from './json-rpc/once-only.ts';

@@ -18,6 +18,10 @@ const KINDS = {
     const body = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
     return ((await (await post('/video/queue', body, key)).json()) as { id: string }).id;
   },
+  response: async (key: string) => {
+    const answer = await post('/responses', { model: MODEL, input: 'hi !tokens:1', max_output_tokens: 50 }, key);
+    return ((await answer.json()) as { id: string }).id;
+  },
   generation: async (key: string) => {
     const response = await post('/chat/completions', ask('hi !tokens:1'), key);
     await response.text();
@@ -87,6 +91,12 @@ const PLACES: readonly {
 }[] = [
   { places: /^(GET|DELETE) \/api\/v1\/videos\/:id(\/content)? path id$/, kind: 'video' },
   { places: /^POST \/api\/v1\/video\/(retrieve|cancel) body task_id$/, kind: 'video' },
+  { places: /^(GET|DELETE) \/api\/v1\/responses\/:response_id(\/input_items)? path response_id$/, kind: 'response' },
+  {
+    places: /^POST \/api\/v1\/responses body previous_response_id$/,
+    kind: 'response',
+    body: { model: MODEL, input: 'hi !tokens:1', max_output_tokens: 50 },
+  },
   { places: /^GET \/api\/v1\/generation query id$/, kind: 'generation' },
   { places: /^(GET|DELETE) \/api\/v1\/keys\/:hash path hash$/, kind: 'key' },
   { places: /^PATCH \/api\/v1\/keys\/:hash path hash$/, kind: 'key', body: { name: 'stolen' } },
@@ -137,7 +147,8 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: 'a credential', places: /^POST \/api\/v1\/auth\/session body api_key$/ },
   {
     why: 'the number of a place in a list of own or public things',
-    places: /^GET \/api\/v1\/(videos query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
+    places:
+      /^GET \/api\/v1\/(videos query after|responses\/:response_id\/input_items query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
   },
   { why: 'an account that becomes a member: an account is no secret', places: /members body account$/ },
   { why: 'members, by their accounts: see organisations.test.ts', places: /members\/:member path member$/ },

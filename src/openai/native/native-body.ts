@@ -33,7 +33,7 @@ export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap
   const changes: Record<string, string | null> = {};
   const dropped: string[] = [];
   const lists = listsOf(offer);
-  const changed = wire.changed(asked, text, lists);
+  const changed = wire.changed(asked, text, lists, offer);
   Object.assign(changes, changed.sent);
   dropped.push(...changed.dropped);
   for (const field of Object.keys(asked)) {

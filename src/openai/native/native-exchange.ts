@@ -130,13 +130,14 @@ export class NativeExchange implements Exchange, SentRequest {
       replyBytesMax,
       unseen: unseenTokens(offer),
     };
-    const speech = native.wire.speech(native.model);
+    const speech = native.wire.speech(native.model, this.#callId);
     return stream ? createNativeStreamReader(context, speech) : new NativeReplyReader(context, speech);
   }
 
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {
     const { native, chat } = this.#options;
     if (!this.speaks(offer)) return chat.reform(offer, status, answer);
+    if (native.wire.reform?.(offer, status, answer)) return true;
     const budget = this.budgetAt(offer);
     if (this.#cap === null || this.#refusals >= REFUSALS_MAX) return false;
     const refusal = readCapRefusal(status, answer, 'max_tokens', budget.completionCap);

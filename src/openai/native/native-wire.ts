@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
+import type { Offer } from '#gateway';
 import type { NativeSpeech } from './native-speech.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -31,7 +32,12 @@ export interface NativeWire {
   /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */
   headers(client: IncomingHttpHeaders, lists: Lists): Kept<Readonly<Record<string, string>>>;
   /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
-  changed(asked: Json, text: string, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
+  changed(asked: Json, text: string, lists: Lists, offer: Offer): Kept<Readonly<Record<string, string | null>>>;
+  /**
+   * The offer refused the request with this status and body. Returns true if `changed` now gives another request for
+   * it. Absent: never.
+   */
+  reform?(offer: Offer, status: number, answer: Uint8Array): boolean;
   /**
    * Whether the prompt has tokens that are not in the request: results of tools that the provider runs for the
    * model, and documents that the provider fetches or unpacks.
@@ -39,8 +45,8 @@ export interface NativeWire {
   hidesPrompt(asked: Json): boolean;
   /** Whether the request has parts that a translation loses without naming them. */
   loses(text: string): boolean;
-  /** Reads the replies of one call. `model` is the name that they carry. */
-  speech(model: string): NativeSpeech;
+  /** Reads the replies of the call with this id. `model` is the name that they carry. */
+  speech(model: string, callId: string): NativeSpeech;
 }
 
 /** A request that is sent unchanged to providers of its own wire. */

@@ -4,7 +4,7 @@ import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/c
 import type { OpenedCall } from '../translated/sealed-calls.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { withoutContainers } from './container-runs.ts';
-import { noItemsKept } from './not-kept.ts';
+import { keepsNone } from './kept/errors.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 import { CONTENT, invalid } from './tools.ts';
 
@@ -66,7 +66,7 @@ function readItem(state: State, item: Json, at: string): void {
       if (Array.isArray(item['tools'])) state.tools.push(...(item['tools'] as Json[]));
       return;
     case 'item_reference':
-      throw noItemsKept(at);
+      throw keepsNone(at, at);
     default: {
       // Calls of hosted tools, from a conversation that began at another service. Only their text is kept.
       const text = textOf(item['content'] ?? item['output']);

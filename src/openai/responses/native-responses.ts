@@ -25,14 +25,17 @@ type Json = Readonly<Record<string, unknown>>;
 const KEPT_MAX = 2 * 1024 * 1024;
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
-/** Reads the replies of OpenAI's Responses API. `model` is the name that they carry. */
-export function createResponsesSpeech(model: string): NativeSpeech {
-  return new ResponsesSpeech(model);
+/**
+ * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the members `told`
+ * instead of the provider's.
+ */
+export function createResponsesSpeech(model: string, told: Json = {}): NativeSpeech {
+  return new ResponsesSpeech({ model, ...told });
 }
 
 class ResponsesSpeech implements NativeSpeech {
   finish: string | null = null;
-  readonly #model: string;
+  readonly #own: Json;
   #usage: JsonObject | null = null;
   #held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
   #sequence = 0;
@@ -41,8 +44,8 @@ class ResponsesSpeech implements NativeSpeech {
   readonly #items: unknown[] = [];
   #keptLength = 0;
 
-  constructor(model: string) {
-    this.#model = model;
+  constructor(told: Json) {
+    this.#own = told;
   }
 
   get claim(): Json | null {
@@ -69,7 +72,7 @@ class ResponsesSpeech implements NativeSpeech {
     }
     if (!isObject(response)) return text;
     if (text.length <= KEPT_MAX) this.#begun = response;
-    return 'model' in response ? withMembersOf(text, event, 'response', { model: this.#model }) : text;
+    return 'model' in response ? withMembersOf(text, event, 'response', this.#own) : text;
   }
 
   sizeOf(type: string, { delta, item }: Json): EventSize {
@@ -122,14 +125,14 @@ class ResponsesSpeech implements NativeSpeech {
   }
 
   #told(end: NativeEnd): Json {
-    return { model: this.#model, usage: shown(this.#usage ?? {}, end) };
+    return { ...this.#own, usage: shown(this.#usage ?? {}, end) };
   }
 
   #cutResponse(output: readonly unknown[], end: NativeEnd): Json {
     return {
       ...this.#begun,
       object: 'response',
-      model: this.#model,
+      ...this.#own,
       status: 'incomplete',
       incomplete_details: { reason: 'max_output_tokens' },
       output,
@@ -162,8 +165,13 @@ function claimOf(usage: Json): Json {
   };
 }
 
+const NO_CACHE = { cached_tokens: 0, cache_write_tokens: 0 };
+
 /** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
-function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
+function shown(given: Json, { usage, cost, isCorrected }: NativeEnd): Json {
+  const { input_tokens_details: details } = given;
+  // Clients that read the API strictly fail without both members.
+  const claimed = isObject(details) ? { ...given, input_tokens_details: { ...NO_CACHE, ...details } } : given;
   const named = { ...cost, ...costNamed(cost) };
   if (!isCorrected) return { ...claimed, ...named };
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total, estimated } = usage;

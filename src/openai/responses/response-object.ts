@@ -11,12 +11,16 @@ export interface ResponseFacts {
   readonly asked: ResponsesBody;
   /** Epoch seconds, for the end of the response. */
   readonly now: () => number;
+  /** It is kept for later requests. */
+  readonly stored: boolean;
+  /** The response whose conversation it continues; null for none. */
+  readonly previous: string | null;
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** Members of every response object. They repeat the request. */
-export function responseBase({ id, createdAt, asked }: ResponseFacts): Json {
+export function responseBase({ id, createdAt, asked, stored, previous }: ResponseFacts): Json {
   return {
     id,
     object: 'response',
@@ -33,9 +37,9 @@ export function responseBase({ id, createdAt, asked }: ResponseFacts): Json {
     output: [],
     parallel_tool_calls: asked.parallel_tool_calls ?? true,
     presence_penalty: asked['presence_penalty'] ?? 0,
-    previous_response_id: null,
+    previous_response_id: previous,
     reasoning: { effort: asked.reasoning?.['effort'] ?? null, summary: asked.reasoning?.['summary'] ?? null },
-    store: false,
+    store: stored,
     temperature: asked.temperature ?? 1,
     text: asked.text ?? { format: { type: 'text' } },
     tool_choice: asked.tool_choice ?? 'auto',

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
+import type { KeptResponses } from '#tasks';
 import { RESPONSES_PATH } from '#config';
 import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
@@ -9,11 +10,16 @@ import { NOTHING } from '../reply/needed-back.ts';
 import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
+import { type Conversations, createConversations } from './kept/conversations.ts';
+import { keepsNone, refuseNeverKept } from './kept/errors.ts';
+import { responseIdOf } from './kept/kept-ids.ts';
+import { keepsResponse } from './kept/keep-responses.ts';
+import { keptRoutes } from './kept/kept-routes.ts';
 import type { ShownThinking } from './response-items.ts';
 import { toResponseError } from './response-error.ts';
 import { createResponseVoice } from './response-voice.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
-import { RESPONSES_WIRE } from './responses-wire.ts';
+import { ownResponsesWire } from './responses-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry } from './tool-registry.ts';
 import { runsHere } from './tools.ts';
@@ -21,13 +27,19 @@ import { runsHere } from './tools.ts';
 interface ResponsesDeps extends CountDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
+  /** null if the gateway keeps no responses. */
+  readonly kept: KeptResponses | null;
 }
 
-/** `POST /responses`, as clients of OpenAI's Responses API send it. Register it under `/api/v1`. */
+/** `/responses`, as clients of OpenAI's Responses API use it. Register it under `/api/v1`. */
 export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
-  const wire = responsesWire(deps);
+  const { kept, config } = deps;
+  const { messagesMax: itemsMax, chatBodyBytesMax: bytesMax } = config.limits;
+  const conversations = createConversations({ kept, itemsMax, bytesMax });
+  const wire = responsesWire(deps, conversations);
   return async (app) => {
-    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
+    await app.register(keptRoutes({ ...deps, conversations }));
+    takeBytes(app, bytesMax, PARSED_JSON);
     await app.register(async (paid) => {
       const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
       addTranslatedDoor(paid, deps, admissionOf, wire);
@@ -55,7 +67,37 @@ const NAMES: Readonly<Record<string, string>> = {
   verbosity: 'text',
 };
 
-function responsesWire({ config, thinking, calls, now: clock }: ResponsesDeps): ChatWire<ResponsesBody> {
+/** Members of a response that are not from the reply of the model. */
+interface Told {
+  readonly isKept: boolean;
+  /** The response that its conversation continues; null for none. */
+  readonly previous: string | null;
+  /** The client's own; providers do not get it. */
+  readonly metadata?: ResponsesBody['metadata'];
+}
+
+function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatWire<ResponsesBody> {
+  const { kept } = deps;
+  return {
+    ...wireFor(deps, { isKept: false, previous: null }),
+    async resolve(asked, bytes, caller) {
+      refuseNeverKept(asked);
+      if (asked['background'] === true) throw keepsNone('background', 'background');
+      const isKept = kept !== null && asked.store !== false && !caller.anonymous;
+      const { previous_response_id: previous, metadata } = asked;
+      const wire = wireFor(deps, { isKept, previous: previous ?? null, metadata });
+      const resolved = await conversations.resolve(asked, bytes, caller);
+      if (!isKept) return { ...resolved, wire };
+      const keeps = keepsResponse(kept, { caller, asked });
+      return { ...resolved, wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), keeps }) } };
+    },
+  };
+}
+
+function wireFor(
+  { config, thinking, calls, now: clock }: ResponsesDeps,
+  { isKept, previous, metadata }: Told,
+): ChatWire<ResponsesBody> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
     path: RESPONSES_PATH,
@@ -67,11 +109,18 @@ function responsesWire({ config, thinking, calls, now: clock }: ResponsesDeps): 
       operationId: 'createResponse',
       description:
         "OpenAI's Responses API for every model, agent and tool of the gateway. A provider that supports this API gets the request unchanged. For other providers the gateway translates the request to a chat completion, and translates the reply back. Routing and billing are always those of a chat completion. " +
-        'With `stream` the answer is `text/event-stream` with the events of that API. The gateway stores no responses, so send the whole input. `x-tollgate-dropped` names the fields that the provider did not get.',
+        'With `stream` the answer is `text/event-stream` with the events of that API. A response is kept for later requests, unless the request says `store: false`. `x-tollgate-dropped` names the fields that the provider did not get.',
     },
     nameOf: (field) => NAMES[field] ?? field,
     toError: toResponseError,
-    native: RESPONSES_WIRE,
+    native: ownResponsesWire(
+      (callId) => ({
+        ...(isKept ? { id: responseIdOf(callId), store: true } : {}),
+        ...(previous === null ? {} : { previous_response_id: previous }),
+        ...(metadata === undefined || metadata === null ? {} : { metadata }),
+      }),
+      isKept,
+    ),
     runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
     translate(asked, { caller, headers, host, now, speakers }) {
       const model = withoutAlias(asked.model, speakers);
@@ -96,10 +145,12 @@ function responsesWire({ config, thinking, calls, now: clock }: ResponsesDeps): 
         idOf: (id, call, message) => ids.seal(id, call, isReturned ? NOTHING : message),
         voice: (callId) =>
           createResponseVoice({
-            id: `resp_${callId.replace(/^gen-/, '')}`,
+            id: responseIdOf(callId),
             createdAt: Math.floor(now / 1000),
             now: () => Math.floor(clock() / 1000),
             asked,
+            stored: isKept,
+            previous,
             registry,
             thinking: shown,
           }),

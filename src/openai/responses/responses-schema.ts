@@ -8,6 +8,8 @@ export type Json = Readonly<Record<string, unknown>>;
 export interface ResponsesBody {
   readonly model: string;
   readonly input?: string | readonly Json[] | null;
+  readonly previous_response_id?: string | null;
+  readonly store?: boolean | null;
   readonly instructions?: string | null;
   readonly stream?: boolean | null;
   readonly max_output_tokens?: number | null;
@@ -49,8 +51,21 @@ export function responsesSchema(itemsMax: number) {
         minItems: 1,
         maxItems: itemsMax,
         items: { type: 'object', additionalProperties: true, [MUST_BE]: 'an item such as a message' },
-        description: 'A text, or the whole conversation as items: the gateway keeps no responses.',
+        description:
+          'A text, or items. An item of type `item_reference` names an item of a kept response or of its request by its `id`.',
         [MUST_BE]: `a string or an array of 1 to ${itemsMax} items`,
+      },
+      previous_response_id: {
+        type: ['string', 'null'],
+        maxLength: 512,
+        description:
+          'Continues the conversation of a kept response. Its items are input of the model, and are paid as such.',
+        [MUST_BE]: 'the id of a response',
+      },
+      store: {
+        type: ['boolean', 'null'],
+        description: 'Whether the response is kept for later requests. Default true, unless the gateway keeps none.',
+        [MUST_BE]: 'true or false',
       },
       instructions: {
         type: ['string', 'null'],
@@ -120,6 +135,11 @@ export const responseAnswerSchema = {
     created_at: { type: 'integer', description: 'Epoch seconds.' },
     status: { type: 'string', enum: ['completed', 'incomplete', 'failed', 'in_progress'] },
     model: { type: 'string', description: 'The name that was called.' },
+    store: { type: 'boolean', description: 'Whether the response is kept.' },
+    previous_response_id: {
+      type: ['string', 'null'],
+      description: 'The response whose conversation it continues.',
+    },
     output: {
       type: 'array',
       items: {

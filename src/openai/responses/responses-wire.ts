@@ -1,5 +1,6 @@
 import { isObject } from '#wire';
 import { RESPONSES_PATH } from '#config';
+import type { Offer } from '#gateway';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
 import { plainId } from '../translated/sealed-calls.ts';
@@ -71,8 +72,39 @@ export const RESPONSES_WIRE: NativeWire = {
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   loses: (text) => LOST.test(text),
-  speech: createResponsesSpeech,
+  speech: (model) => createResponsesSpeech(model),
 };
+
+/** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
+const WITHOUT_THINKING = new WeakSet<Offer>();
+const THINKING = 'reasoning.encrypted_content';
+const REFUSES_THINKING = /encrypted.?content|"include"/i;
+
+/**
+ * The same for a request whose response is told as this gateway's own. `told`: the members that its response has
+ * instead. If the response is kept, the provider is asked for the thinking, because only the provider can read it, and
+ * later requests that name it need it.
+ */
+export function ownResponsesWire(told: (callId: string) => Json, isKept: boolean): NativeWire {
+  let asksThinking = isKept;
+  return {
+    ...RESPONSES_WIRE,
+    changed(asked, text, lists, offer) {
+      const { sent, dropped } = RESPONSES_WIRE.changed(asked, text, lists, offer);
+      const include = Array.isArray(asked['include']) ? (asked['include'] as unknown[]) : [];
+      asksThinking &&= !include.includes(THINKING);
+      if (!asksThinking || WITHOUT_THINKING.has(offer)) return { sent, dropped };
+      return { sent: { ...sent, include: JSON.stringify([...include, THINKING]) }, dropped };
+    },
+    reform(offer, status, answer) {
+      if (!asksThinking || status !== 400 || !REFUSES_THINKING.test(Buffer.from(answer).toString())) return false;
+      asksThinking = false;
+      WITHOUT_THINKING.add(offer);
+      return true;
+    },
+    speech: (model, callId) => createResponsesSpeech(model, told(callId)),
+  };
+}
 
 const hasFile = (part: Json): boolean => part['type'] === 'input_file' && !isPlainFile(part);
 

@@ -1,7 +1,6 @@
 import { type ChatBody, REASONING_IF_LISTED } from '../request/chat-schema.ts';
 import { GAP, inOneText } from '../translated/chat-turns.ts';
 import { type ItemOptions, readItems } from './items.ts';
-import { refuseKept } from './not-kept.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { invalid, toChatTools, type ToolOptions } from './tools.ts';
 
@@ -35,7 +34,6 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
 
 /** Turns a request of the Responses API into a chat request. Throws GatewayError. */
 export function toChatBody(asked: ResponsesBody, options: ChatBodyOptions): TranslatedBody {
-  refuseKept(asked);
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;

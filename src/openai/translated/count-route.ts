@@ -112,7 +112,12 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       errorHandler: answerError({ onError }, wire),
       config: refusesAs(wire),
     },
-    (request, reply) => after(readBody(request.body, request.headers), (asked) => count(asked, request, reply)),
+    (request, reply) =>
+      after(readBody(request.body, request.headers), (given) => {
+        const bytes = request.body ?? Buffer.alloc(0);
+        const resolved = wire.resolve?.(given, bytes, admissionOf(request).caller) ?? { wire, asked: given, bytes };
+        return after(resolved, ({ asked }) => count(asked, request, reply));
+      }),
   );
 }
 

@@ -61,6 +61,24 @@ export interface Translation {
   voice(callId: string): Voice;
   /** Makes the ids of tool calls for the client. Default: the provider's ids. */
   readonly idOf?: ClientId;
+  /** Keeps the reply for later requests while it is written. Default: it is not kept. */
+  readonly keeps?: (opened: OpenedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
+}
+
+/** A reply that is kept for later requests. */
+interface KeepsReply {
+  /** Gets the reply in the client's wire. */
+  readonly sink: ReplySink;
+  /** Called when all of the reply is written to `sink`. Writes what the sink holds back. Does not reject. */
+  finish(): Promise<void>;
+}
+
+/** A request that refers to kept replies, with what they contain. */
+export interface Resolved<B> {
+  readonly wire: ChatWire<B>;
+  readonly asked: B;
+  /** The JSON text of `asked`. */
+  readonly bytes: Buffer;
 }
 
 /** The facts of a request besides its body. */
@@ -94,6 +112,11 @@ export interface ChatWire<B> {
   readonly nameOf: (chatField: string) => string;
   /** The wire as providers speak it; null if no provider speaks it. */
   readonly native: NativeWire | null;
+  /**
+   * Replaces what a request refers to by its content. The request is then translated by the returned wire. Rejects with
+   * GatewayError. Absent: requests refer to nothing.
+   */
+  resolve?(asked: B, bytes: Buffer, caller: Caller): Promise<Resolved<B>>;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
   /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
@@ -147,7 +170,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     { rate }: Admission,
     { translation, native, caller, payment, key, bodyHash }: Read,
   ): Asked<OpenedChat> {
-    const { body, dropped, voice, idOf } = translation;
+    const { body, dropped, voice, idOf, keeps } = translation;
     const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
     const gone = new Departure();
     const client = createHttpSink(
@@ -167,15 +190,18 @@ export function addTranslatedDoor<B extends RoutedBody>(
       asObject: true,
       native,
     };
-    const write = (opened: OpenedChat, sink: ReplySink) => {
-      const translated = translatingSink(paidSink(sink, payment), {
+    const write = async (opened: OpenedChat, sink: ReplySink) => {
+      const keeping = keeps?.(opened, paidSink(sink, payment), options.onError);
+      const translated = translatingSink(keeping?.sink ?? paidSink(sink, payment), {
         stream: opened.about.stream,
         voice: () => voice(opened.id),
         idOf,
         sent: opened.about.sent,
         headers: (chat, isNative) => headersOf(chat, dropped, isNative),
       });
-      return writeChatReply(opened, translated, options);
+      const charged = await writeChatReply(opened, translated, options);
+      await keeping?.finish();
+      return charged;
     };
     return {
       caller,
@@ -278,10 +304,12 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
   const isNative = wire.native === null ? () => false : createSpeaks(deps.catalog ?? null, wire.native.name);
   return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
     const { body: bytes = EMPTY, headers } = request;
-    const asked = await readBody(bytes, headers);
+    const given = await readBody(bytes, headers);
     // The path is part of the hash, because the same body has another answer at another path.
     const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
+    const resolved = (await wire.resolve?.(given, bytes, payer.caller)) ?? { wire, asked: given, bytes };
+    const { asked } = resolved;
     const context = {
       caller: payer.caller,
       requestId: request.id,
@@ -294,8 +322,8 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
     const publicOnly = config.webhooks?.allowPrivate === false;
     const model = withoutAlias(asked.model, context.speakers);
     const { translation, native } = isNative([model, ...(asked.models ?? [])])
-      ? asNative(wire, asked, bytes, context)
-      : { translation: wire.translate(asked, context), native: null };
+      ? asNative(resolved.wire, asked, resolved.bytes, context)
+      : { translation: resolved.wire.translate(asked, context), native: null };
     const body = withMaxCost(translation.body, headers['x-max-cost']);
     if (publicOnly) refusePrivateMedia(body);
     if (native !== null) {

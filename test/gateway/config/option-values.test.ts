@@ -354,6 +354,28 @@ const CASES = {
   },
   'alerts.level': { toml: '"warn"', wrong: '"info"', of: (c) => c.alerts.level, is: 'warn', fallback: 'error' },
   'quotes.valid_ms': { toml: '60_000', wrong: '59_999', of: (c) => c.quotes.validMs, is: 60_000, fallback: 300_000 },
+  'responses.keep_ms': { toml: '0', wrong: '-1', of: (c) => c.responses.keepMs, is: 0, fallback: 86_400_000 },
+  'responses.account_bytes_max': {
+    toml: '65_536',
+    wrong: '65_535',
+    of: (c) => c.responses.accountBytesMax,
+    is: 65_536,
+    fallback: 64 * 1024 ** 2,
+  },
+  'responses.account_count_max': {
+    toml: '1',
+    wrong: '0',
+    of: (c) => c.responses.accountCountMax,
+    is: 1,
+    fallback: 10_000,
+  },
+  'responses.bytes_max': {
+    toml: '65_536',
+    wrong: '65_535',
+    of: (c) => c.responses.bytesMax,
+    is: 65_536,
+    fallback: 4 * 1024 ** 3,
+  },
 } as const satisfies Record<OptionKey, Case>;
 
 const OPTIONS = new Map(

@@ -244,7 +244,7 @@ describe('the bytes of a request', () => {
     );
     expect(kept.status).toBe(400);
     const item = [{ type: 'item_reference', id: 'msg_1' }];
-    expect((await post('/responses', JSON.stringify({ model: NATIVE, input: item }))).status).toBe(400);
+    expect((await post('/responses', JSON.stringify({ model: NATIVE, input: item }))).status).toBe(404);
     expect(upstream.reached.length).toBe(before);
   });
 });

@@ -61,10 +61,10 @@ test('responses.create answers a text, with the use and the cost of it', async (
     status: 'completed',
     model: MODEL,
     output_text: 'Good morning',
-    store: false,
+    store: true,
     usage: {
       input_tokens: 20,
-      input_tokens_details: { cached_tokens: 5 },
+      input_tokens_details: { cached_tokens: 5, cache_write_tokens: 0 },
       output_tokens: 9,
       total_tokens: 29,
       cost: 0.000038,
@@ -341,13 +341,10 @@ describe('a provider that wants back what it sent with a call', () => {
 
 describe('a request that cannot be answered', () => {
   test.each([
-    [
-      { previous_response_id: 'r' },
-      400,
-      /previous_response_id is not supported, because this gateway stores no responses/,
-    ],
+    [{ previous_response_id: 'r' }, 400, /^Previous response with id 'r' not found\.$/],
+    [{ conversation: 'conv_1' }, 400, /conversation is not supported, .* Name the last one in previous_response_id/],
     [{ background: true }, 400, /background is not supported/],
-    [{ input: [{ type: 'item_reference', id: 'x' }] }, 400, /input\[0\] is not supported/],
+    [{ input: [{ type: 'item_reference', id: 'x' }] }, 404, /^Item with id 'x' not found/],
     [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 400, /image_url must be/],
     [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 422, /runs only at OpenAI/],
     [

@@ -25,6 +25,8 @@ function eventsFor(reads: readonly Buffer[]): string {
       id: 'resp_1',
       createdAt: 5,
       now: () => 6,
+      stored: false,
+      previous: null,
       asked: { model: 'acme/small' },
       registry,
       thinking: { summary: true, seal: () => 'sealed' },

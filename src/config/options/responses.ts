@@ -1,0 +1,34 @@
+import { whole } from '../option.ts';
+import { HOUR_MS, KIB, MIB } from '../units.ts';
+
+const GIB = 1024 * MIB;
+
+/** `[responses]`: kept responses of the Responses API. */
+export const RESPONSES = {
+  keep_ms: whole({
+    min: 0,
+    max: 30 * 24 * HOUR_MS,
+    default: 24 * HOUR_MS,
+    meaning:
+      'How long a response of `/responses` is kept after its last use, if the request does not say `store: false`. 0: none is kept, and requests that need a kept one are refused.',
+  }),
+  account_bytes_max: whole({
+    min: 64 * KIB,
+    max: 1024 * GIB,
+    default: 64 * MIB,
+    meaning:
+      'Largest size of all kept responses of one account, in bytes. If it is exceeded, those that were not used for longest are deleted. An account also keeps at most as much as is left of `bytes_max` for others.',
+  }),
+  account_count_max: whole({
+    min: 1,
+    max: 1_000_000,
+    default: 10_000,
+    meaning: 'Most kept responses of one account. Beyond it, those that were not used for longest are deleted.',
+  }),
+  bytes_max: whole({
+    min: 64 * KIB,
+    max: 1024 * GIB,
+    default: 4 * GIB,
+    meaning: 'Largest size of the kept responses of all accounts, in bytes.',
+  }),
+};

@@ -1,0 +1,174 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { authorise, type Caller, type Pipeline } from '#gateway';
+import { requireAdmission } from '#auth';
+import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
+import { answerError, refusesAs } from '../../translated/translated-door.ts';
+import type { ChatDeps } from '../../chat-routes.ts';
+import { toResponseError } from '../response-error.ts';
+import { responseAnswerSchema, type Json } from '../responses-schema.ts';
+import type { Conversations } from './conversations.ts';
+import { noResponse } from './errors.ts';
+import { callIdOf, isResponseId } from './kept-ids.ts';
+
+interface KeptDeps {
+  readonly pipeline: Pick<Pipeline, 'admitPoll'>;
+  /** null if the gateway keeps no responses. */
+  readonly kept: KeptResponses | null;
+  readonly conversations: Pick<Conversations, 'inputOf'>;
+  readonly onError: ChatDeps['onError'];
+}
+
+interface OfResponse {
+  Params: { response_id: string };
+}
+
+const PAGE = 20;
+const PAGE_MAX = 100;
+const params = {
+  type: 'object',
+  required: ['response_id'],
+  properties: {
+    response_id: { type: 'string', minLength: 1, maxLength: 512, description: 'Id of a response that is kept.' },
+  },
+};
+
+/** The routes of kept responses. */
+export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
+  const { kept } = deps;
+  const wire = { toError: toResponseError };
+
+  async function find(id: string, caller: Caller): Promise<KeptResponse> {
+    const found = kept !== null && isResponseId(id) ? await kept.find(id, ownerOf(caller)) : null;
+    if (found === null) throw noResponse(id);
+    // Kept responses are shown without a call, so the authorisation of calls does not cover them.
+    authorise(caller, found.service);
+    return found;
+  }
+
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.pipeline.admitPoll);
+    const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
+    const common = {
+      errorHandler: answerError(deps, wire),
+      config: refusesAs(wire),
+      serializerCompiler: () => (data: unknown) => JSON.stringify(data),
+    };
+    const described = (summary: string, operationId: string, description: string) => ({
+      tags: ['Chat'],
+      summary,
+      operationId,
+      description,
+      params,
+    });
+
+    app.get<OfResponse>(
+      '/responses/:response_id',
+      {
+        ...common,
+        schema: {
+          ...described(
+            'Show a response',
+            'showResponse',
+            'A response that is kept. The header `x-generation-id` has the id of its call.',
+          ),
+          response: { 200: responseAnswerSchema },
+        },
+      },
+      async (request, reply) => {
+        const found = await find(request.params.response_id, callerOf(request));
+        const content = (await kept!.read([found])).get(found.id);
+        if (content === undefined) throw noResponse(found.id);
+        void reply.header('x-generation-id', callIdOf(found.id));
+        return JSON.parse(content.response) as Json;
+      },
+    );
+    app.delete<OfResponse>(
+      '/responses/:response_id',
+      {
+        ...common,
+        schema: {
+          ...described(
+            'Delete a response',
+            'deleteResponse',
+            'Deletes a response that is kept. Conversations that continue it can then no longer be continued.',
+          ),
+          response: { 200: deletedSchema },
+        },
+      },
+      async (request) => {
+        const found = await find(request.params.response_id, callerOf(request));
+        await kept!.delete(found);
+        return { id: found.id, object: 'response', deleted: true };
+      },
+    );
+    app.get<OfResponse & { Querystring: PageQuery }>(
+      '/responses/:response_id/input_items',
+      {
+        ...common,
+        schema: {
+          ...described(
+            'List the input of a response',
+            'listResponseInput',
+            'The items that the model got with the request of a kept response, with those of the conversation that it continued.',
+          ),
+          querystring: pageSchema,
+          response: { 200: listSchema },
+        },
+      },
+      async (request) => {
+        const caller = callerOf(request);
+        const found = await find(request.params.response_id, caller);
+        return pageOf(await deps.conversations.inputOf(found, caller), request.query);
+      },
+    );
+  };
+}
+
+interface PageQuery {
+  readonly after?: string;
+  readonly limit?: number;
+  readonly order?: 'asc' | 'desc';
+}
+
+const pageSchema = {
+  type: 'object',
+  properties: {
+    after: { type: 'string', maxLength: 512, description: 'The `last_id` of the page before.' },
+    limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE, description: 'Items on one page.' },
+    order: { type: 'string', enum: ['asc', 'desc'], default: 'desc', description: '`desc`: the last item first.' },
+  },
+};
+const listSchema = {
+  type: 'object',
+  properties: {
+    object: { type: 'string', const: 'list' },
+    data: { type: 'array', items: { type: 'object', additionalProperties: true } },
+    first_id: { type: ['string', 'null'], description: 'Id of the first item of the page; null without one.' },
+    last_id: { type: ['string', 'null'], description: 'Value of `after` for the next page; null without an item.' },
+    has_more: { type: 'boolean' },
+  },
+};
+const deletedSchema = {
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    object: { type: 'string', const: 'response' },
+    deleted: { type: 'boolean' },
+  },
+};
+
+function pageOf(items: readonly Json[], { after, limit = PAGE, order = 'desc' }: PageQuery): object {
+  const ordered = order === 'desc' ? items.toReversed() : items;
+  const before = after === undefined ? -1 : ordered.findIndex(({ id }) => id === after);
+  if (after !== undefined && before === -1)
+    throw new GatewayError('invalid_request', 'after must be the id of an item of this list', { param: 'after' });
+  const data = ordered.slice(before + 1, before + 1 + limit);
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.['id'] ?? null,
+    last_id: data.at(-1)?.['id'] ?? null,
+    has_more: before + 1 + limit < ordered.length,
+  };
+}

@@ -1,0 +1,152 @@
+import { loadStatement, rowReader, type Database, type Row } from '#store';
+import { createSealedTexts } from '#wire';
+import { createKeptBytes } from '#gateway';
+import { sees } from '../task-rows.ts';
+import type { TaskOwner } from '../task.ts';
+import type { KeptContent, KeptResponse, KeptResponses } from './kept-response.ts';
+
+interface KeptResponsesOptions {
+  readonly database: Pick<Database, 'engine' | 'query' | 'batch'>;
+  readonly limits: KeptLimits;
+  /** 32 bytes that all gateways of one database share. */
+  readonly secret: Uint8Array;
+  readonly now: () => number;
+}
+
+interface KeptLimits {
+  readonly keepMs: number;
+  readonly accountBytesMax: number;
+  readonly accountCountMax: number;
+  readonly bytesMax: number;
+}
+
+/** Most responses of one conversation. A longer one goes on without its beginning, which is an error. */
+const LINEAGE_MAX = 10_000;
+/** A use prolongs the time only after this part of it (1 / PART) is over, so that most uses write nothing. */
+const PROLONGED_PART = 8;
+/** Bytes of a row without its content, and of the row of an item. */
+const ROW_BYTES = 512;
+const ITEM_BYTES = 128;
+
+const PUT = loadStatement(import.meta.url, './sql/put-response.sql');
+const PUT_ITEMS = {
+  sqlite: loadStatement(import.meta.url, './sql/put-items.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-put-items.sql'),
+} as const;
+const LINEAGE = loadStatement(import.meta.url, './sql/find-lineage.sql');
+const FIND = {
+  sqlite: loadStatement(import.meta.url, './sql/find-responses.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-find-responses.sql'),
+} as const;
+const OF_ITEMS = {
+  sqlite: loadStatement(import.meta.url, './sql/find-items.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-find-items.sql'),
+} as const;
+const READ = {
+  sqlite: loadStatement(import.meta.url, './sql/read-responses.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-read-responses.sql'),
+} as const;
+const PROLONG = {
+  sqlite: loadStatement(import.meta.url, './sql/prolong-responses.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-prolong-responses.sql'),
+} as const;
+const DELETE = loadStatement(import.meta.url, './sql/delete-response.sql');
+const SUM = loadStatement(import.meta.url, './sql/sum-bytes.sql');
+const DELETE_EXCESS = loadStatement(import.meta.url, './sql/delete-excess.sql');
+const SWEEP = loadStatement(import.meta.url, './sql/sweep-responses.sql');
+
+export function createKeptResponses({ database, limits, secret, now }: KeptResponsesOptions): KeptResponses {
+  const { engine } = database;
+  const { keepMs, accountBytesMax, accountCountMax, bytesMax } = limits;
+  const texts = createSealedTexts(secret);
+  const added = createKeptBytes(accountBytesMax);
+  const ownerOf = (account: string) => `response of ${account}`;
+
+  /** Deletes what the account keeps beyond its share: it may keep as much as is left for others. */
+  async function deleteExcess(account: string): Promise<void> {
+    const [row] = await database.query(SUM, [account]);
+    const others = Number(row!['total']) - Number(row!['own']);
+    const share = Math.max(0, Math.floor((bytesMax - others) / 2));
+    await database.query(DELETE_EXCESS, [account, Math.min(accountBytesMax, share), accountCountMax]);
+  }
+
+  const findAll = async (ids: readonly string[], owner: TaskOwner) =>
+    ids.length === 0
+      ? []
+      : (await database.query(FIND[engine], [JSON.stringify(ids), owner.account, now()]))
+          .map(toKept)
+          .filter((one) => sees(one, owner));
+
+  return {
+    async put({ id, account, within, service, previous, input, response, items }) {
+      const sealed = [input, response].map((text) => texts.seal(ownerOf(account), text)) as [string, string];
+      const bytes = ROW_BYTES + sealed[0].length + sealed[1].length + items.length * ITEM_BYTES;
+      if (bytes > accountBytesMax) return false;
+      const at = now();
+      const row = [id, account, within, service, previous, ...sealed, bytes, at, at + keepMs];
+      await database.batch([
+        { statement: PUT, params: row },
+        ...(items.length === 0 ? [] : [{ statement: PUT_ITEMS[engine], params: [id, account, JSON.stringify(items)] }]),
+      ]);
+      // A response counts at least as much as one of the most that an account may have.
+      if (added.add(account, Math.max(bytes, accountBytesMax / accountCountMax))) await deleteExcess(account);
+      return true;
+    },
+
+    findAll,
+    find: async (id, owner) => (await findAll([id], owner))[0] ?? null,
+
+    async lineage(id, owner) {
+      const rows = await database.query(LINEAGE, [id, owner.account, now(), LINEAGE_MAX]);
+      const found = rows.map(toKept);
+      const hidden = found.findIndex((one) => !sees(one, owner));
+      return (hidden === -1 ? found : found.slice(0, hidden)).toReversed();
+    },
+
+    async ofItems(ids, owner) {
+      if (ids.length === 0) return new Map();
+      const rows = await database.query(OF_ITEMS[engine], [JSON.stringify(ids), owner.account, now()]);
+      return new Map(
+        rows.flatMap(({ item, ...row }) => {
+          const kept = toKept(row);
+          return sees(kept, owner) ? [[item as string, kept] as const] : [];
+        }),
+      );
+    },
+
+    async read(responses) {
+      const found = new Map<string, KeptContent>();
+      const [first] = responses;
+      if (first === undefined) return found;
+      const { account } = first;
+      const ids = JSON.stringify(responses.map(({ id }) => id));
+      for (const { id, input, response } of await database.query(READ[engine], [ids, account])) {
+        const [openedInput, openedResponse] = [input, response].map((sealed) =>
+          texts.open(ownerOf(account), sealed as string),
+        );
+        // A text that cannot be opened was sealed by a gateway with another identity.
+        if (openedInput == null || openedResponse == null) continue;
+        found.set(id as string, { input: openedInput, response: openedResponse });
+      }
+      return found;
+    },
+
+    async use(responses) {
+      const until = now() + keepMs;
+      const due = responses.filter(({ expiresAt }) => expiresAt < until - keepMs / PROLONGED_PART);
+      if (due.length > 0) await database.query(PROLONG[engine], [JSON.stringify(due.map(({ id }) => id)), until]);
+    },
+
+    async delete({ id, account }) {
+      await database.query(DELETE, [id, account]);
+    },
+
+    sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
+  };
+}
+
+const read = rowReader<KeptResponse>(
+  { inputBytes: Number, responseBytes: Number, createdAt: Number, expiresAt: Number },
+  { part: 'within' },
+);
+const toKept = (row: Row): KeptResponse => read(row);
