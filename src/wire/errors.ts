@@ -42,7 +42,9 @@ export interface GatewayErrorOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Members of the body beside `error` over HTTP: how to pay for the call. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /** The code by which the provider names the reason, such as `context_length_exceeded`. */
+  /**
+   * The code by which the provider, or the API that it publishes, names the reason, such as `context_length_exceeded`.
+   */
   readonly providerCode?: string | undefined;
   readonly cause?: unknown;
 }

@@ -104,6 +104,8 @@ describe('a response is kept', () => {
       message: `Previous response with id '${id}' not found.`,
       param: 'previous_response_id',
     });
+    const strict = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
+    await expect(next(id, {}, strict)).rejects.toMatchObject({ code: 'previous_response_not_found' });
   });
 
   test('for a day after its last use', async () => {
@@ -188,7 +190,7 @@ describe('item_reference', () => {
   test('names items of a response and of its request', async () => {
     const first = await create();
     const { data: input } = await client.responses.inputItems.list(first.id);
-    const ids = [input[0]!.id!, first.output[0]!.id!];
+    const ids = [input[0]!.id, first.output[0]!.id!];
     const references = ids.map((id) => ({ type: 'item_reference' as const, id }));
     const second = await create({ input: [...references, { role: 'user', content: 'again' }] });
     expect(said()).toEqual(['Hi', 'Good morning', 'again']);

@@ -32,6 +32,7 @@ export const noResponse = (id: string): GatewayError =>
 export const noPrevious = (id: string): GatewayError =>
   new GatewayError('invalid_request', `Previous response with id '${shown(id)}' not found.`, {
     param: 'previous_response_id',
+    providerCode: 'previous_response_not_found',
   });
 
 export const noItem = (id: string): GatewayError =>
