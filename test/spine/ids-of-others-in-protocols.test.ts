@@ -358,7 +358,8 @@ describe('JSON-RPC at /rpc', () => {
     /^responses\/create prompt_cache_key$/,
     /^generations\/list (cursor|state)$/,
     /^models\/(list|user) (after|before)_id$/,
-    // Quotes, kept responses, and tasks of agents that are called as models: the doors of /rpc are those of ids-of-others.test.ts.
+    // Quotes, kept responses, and tasks of agents that are called as models: the doors of /rpc are those of
+    // ids-of-others.test.ts.
     /^\S+ quote_id$/,
     /^responses\/create previous_response_id$/,
     /^\S+ tollgate\.(task_id|context_id|state)$/,
