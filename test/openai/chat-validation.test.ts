@@ -122,12 +122,28 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [
     { ...valid, provider: { data_collection: 'deny' } },
     'provider.data_collection',
-    'is not known here. Known are order, only, ignore',
+    'must be "allow" or absent: the gateway does not know what providers keep',
   ],
+  [{ ...valid, provider: { zdr: true } }, 'provider.zdr', 'false or absent: the gateway does not know'],
+  [{ ...valid, provider: { quantizations: ['fp8'] } }, 'provider.quantizations', 'empty or absent: the gateway'],
+  [{ ...valid, provider: { require_parameters: 'yes' } }, 'provider.require_parameters', 'true or false'],
 ];
 
 const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
   ['the least', valid],
+  [
+    'members of OpenRouter that promise nothing',
+    {
+      ...valid,
+      provider: {
+        require_parameters: true,
+        data_collection: 'allow',
+        zdr: false,
+        quantizations: [],
+        enforce_distillable_text: false,
+      },
+    },
+  ],
   [
     'nulls for what is optional',
     {

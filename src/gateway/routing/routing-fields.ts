@@ -16,6 +16,42 @@ const names = (about: string) => ({
 });
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
+/**
+ * Members that OpenRouter's clients send. Values that ask for nothing, or for what always holds here, are accepted. A
+ * value that would be a promise about a provider is refused, because nobody here can keep it.
+ */
+const ofOpenRouter = {
+  require_parameters: {
+    type: ['boolean', 'null'],
+    description:
+      'Without effect: every provider gets the published fields. The header `x-tollgate-dropped` names other fields that a provider did not get.',
+    [MUST_BE]: 'true or false',
+  },
+  data_collection: {
+    enum: ['allow', null],
+    description: 'Only `allow`: the gateway does not know what providers keep.',
+    [MUST_BE]:
+      '"allow" or absent: the gateway does not know what providers keep. Name those that you trust in provider.only',
+  },
+  zdr: {
+    enum: [false, null],
+    description: 'Only `false`: the gateway does not know what providers keep.',
+    [MUST_BE]:
+      'false or absent: the gateway does not know what providers keep. Name those that you trust in provider.only',
+  },
+  quantizations: {
+    type: ['array', 'null'],
+    maxItems: 0,
+    description: 'Only an empty list: the gateway does not know the weights of a model.',
+    [MUST_BE]: 'empty or absent: the gateway does not know the weights of a model. Name providers in provider.only',
+  },
+  enforce_distillable_text: {
+    enum: [false, null],
+    description: 'Only `false`: the gateway does not know the terms of a model.',
+    [MUST_BE]: 'false or absent: the gateway does not know the terms of a model. Name providers in provider.only',
+  },
+} as const;
+
 /** Fields of a body that control where the call may go and what it may cost. They are not forwarded to providers. */
 export const routingFields = {
   models: {
@@ -46,6 +82,7 @@ export const routingFields = {
         additionalProperties: false,
         properties: { prompt: price, completion: price, image: price },
       }),
+      ...ofOpenRouter,
     },
   }),
   session_id: {
