@@ -2,12 +2,21 @@ import { GatewayError } from '#wire';
 import { type Answer, dataUrlAnswer, fileAnswer, openaiAnswer } from './image-answer.ts';
 import { editAnswerSchema, generateAnswerSchema, generationsAnswerSchema } from './image-schema.ts';
 import type { EventForm, ImageBody } from './request/image-ask.ts';
-import { bodySchema, editFields, editsFields, generateFields, generationsFields } from './request/image-fields.ts';
+import {
+  bodySchema,
+  editFields,
+  editFormSchema,
+  editsFields,
+  generateFields,
+  generationsFields,
+} from './request/image-fields.ts';
 
 /** One way to ask for images. */
 export interface ImageDoor {
   readonly path: string;
   readonly schema: ReturnType<typeof bodySchema>;
+  /** The same body as a form, if it may be one. */
+  readonly form?: object;
   readonly answerSchema: object;
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
   /** Its requests contain images. */
@@ -49,7 +58,7 @@ const BRINGS_IMAGES = ['prompt', 'images'];
 export const IMAGE_DOORS: readonly ImageDoor[] = [
   {
     path: '/image/generate',
-    schema: bodySchema(generateFields),
+    schema: bodySchema('ImageRequest', generateFields),
     answerSchema: generateAnswerSchema,
     described: {
       summary: 'Generate images',
@@ -63,7 +72,7 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
   },
   {
     path: '/images/generations',
-    schema: bodySchema(generationsFields),
+    schema: bodySchema('OpenAiImageRequest', generationsFields),
     answerSchema: generationsAnswerSchema,
     described: {
       summary: 'Generate images in the shape of OpenAI’s API',
@@ -75,7 +84,8 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
   },
   {
     path: '/image/edit',
-    schema: bodySchema(editFields, BRINGS_IMAGES),
+    schema: bodySchema('ImageEditRequest', editFields, BRINGS_IMAGES),
+    form: editFormSchema('ImageEditForm', editFields),
     answerSchema: editAnswerSchema,
     described: {
       summary: 'Edit images',
@@ -89,7 +99,8 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
   },
   {
     path: '/images/edits',
-    schema: bodySchema(editsFields, BRINGS_IMAGES),
+    schema: bodySchema('OpenAiImageEditRequest', editsFields, BRINGS_IMAGES),
+    form: editFormSchema('OpenAiImageEditForm', editsFields),
     answerSchema: generationsAnswerSchema,
     described: {
       summary: 'Edit images in the shape of OpenAI’s API',

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
 import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView } from '#gateway';
+import { MEDIA_ERROR } from '#pages';
 import type { ImageDoor } from './image-doors.ts';
 import { imageToCall } from './image-to-call.ts';
 import { createReadImage, type ReadDoor } from './read-request.ts';
@@ -22,7 +23,7 @@ const BINDING =
 export const QUOTE_DOORS: readonly QuoteDoor[] = [
   {
     path: '/image/generate/quote',
-    schema: bodySchema(generateQuoteFields, []),
+    schema: bodySchema('ImageQuoteRequest', generateQuoteFields, []),
     described: {
       summary: 'Quote images',
       operationId: 'quoteGenerateImages',
@@ -33,7 +34,7 @@ export const QUOTE_DOORS: readonly QuoteDoor[] = [
   },
   {
     path: '/image/edit/quote',
-    schema: bodySchema(editQuoteFields, []),
+    schema: bodySchema('ImageEditQuoteRequest', editQuoteFields, []),
     described: {
       summary: 'Quote an edit of images',
       operationId: 'quoteEditImages',
@@ -66,7 +67,7 @@ export function addImageQuotes(
           tags: ['Account'],
           consumes: ['application/json'],
           body: door.schema,
-          response: { 200: quoteSchema },
+          response: { 200: quoteSchema, default: MEDIA_ERROR },
         },
         // The body is still bytes here. The handler parses it and checks it against the same schema.
         validatorCompiler: () => () => true,

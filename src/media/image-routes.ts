@@ -25,12 +25,15 @@ import {
   heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
+import { MEDIA_ERROR } from '#pages';
 import { type Blobs, createKeptReplies } from '#tasks';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
+import { imageAnswerOf } from './image-schema.ts';
 import { answerError, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
+import { bodyOrForm } from './request/form-schema.ts';
 import type { FetchInput } from './request/input-images.ts';
 import { writeImages } from './write-images.ts';
 import { writeStream } from './write-stream.ts';
@@ -136,9 +139,11 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
             ...door.described,
             description: door.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Images'],
-            consumes: door.edits ? ['application/json', 'multipart/form-data'] : ['application/json'],
-            body: door.schema,
-            response: { 200: door.answerSchema },
+            ...bodyOrForm(door),
+            response: {
+              200: imageAnswerOf(door.answerSchema, door.ownErrors === true),
+              ...(door.ownErrors ? { default: MEDIA_ERROR } : {}),
+            },
           },
           // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,

@@ -2,6 +2,7 @@ const number = (description: string) => ({ type: ['number', 'null'], description
 const text = (description: string) => ({ type: 'string', description });
 
 const usageSchema = {
+  title: 'ImageUsage',
   type: 'object',
   description: 'Images that are charged, and what they cost.',
   properties: {
@@ -19,6 +20,7 @@ const usageSchema = {
 
 /** The answer of `POST /image/generate` with `output_type: data_url`. */
 export const generateAnswerSchema = {
+  title: 'GeneratedImages',
   type: 'object',
   properties: {
     id: text('The id of the call, for `/generation`.'),
@@ -28,6 +30,7 @@ export const generateAnswerSchema = {
     images: {
       type: 'array',
       items: {
+        title: 'GeneratedImage',
         type: 'object',
         properties: {
           index: { type: 'integer' },
@@ -54,6 +57,7 @@ export const generateAnswerSchema = {
 /** The answer of `POST /image/edit` with `output_type: data_url`. */
 export const editAnswerSchema = {
   ...generateAnswerSchema,
+  title: 'EditedImages',
   properties: {
     ...generateAnswerSchema.properties,
     input_images: {
@@ -69,6 +73,7 @@ export const editAnswerSchema = {
 
 /** The answer of `POST /images/generations`. */
 export const generationsAnswerSchema = {
+  title: 'OpenAiImages',
   type: 'object',
   properties: {
     created: { type: 'integer', description: 'Epoch seconds.' },
@@ -87,3 +92,31 @@ export const generationsAnswerSchema = {
     usage: usageSchema,
   },
 };
+
+const file = { type: 'string', format: 'binary' };
+
+const eventSchema = {
+  title: 'ImageEvent',
+  type: 'object',
+  description: 'The data of one event of a stream. An event with `error` ends a stream that failed.',
+  required: ['type'],
+  additionalProperties: true,
+  properties: {
+    type: text('Such as `image_generation.partial_image` or `image_generation.completed`.'),
+    b64_json: text('The image in base64.'),
+    partial_image_index: { type: 'integer' },
+    usage: usageSchema,
+  },
+};
+
+/** The answers of a door for images, for the reference. `files`: it can answer the file of an image. */
+export const imageAnswerOf = (schema: object, files: boolean) => ({
+  description: 'The images; with `stream`, its events.',
+  content: {
+    'application/json': { schema },
+    'text/event-stream': { schema: eventSchema },
+    ...(files
+      ? Object.fromEntries(['image/png', 'image/jpeg', 'image/webp'].map((type) => [type, { schema: file }]))
+      : {}),
+  },
+});

@@ -35,7 +35,7 @@ interface ImageSpeakerOptions {
  */
 export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeakerOptions): Speaker {
   const replyBytesMax = config.upstream.imagesReplyBytesMax;
-  const check = createCheck<ImageBody>(bodySchema(generateFields));
+  const check = createCheck<ImageBody>(bodySchema('ImageRequest', generateFields));
   return {
     primitive: 'image',
     has: (name) => catalog.knows(name, 'image'),

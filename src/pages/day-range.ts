@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { objectOf, titled } from './answer-schemas.ts';
 import { DAY_MS, dateOf, type DayRange } from '#analytics';
 
 const DAYS_MAX = 366;
@@ -40,7 +41,8 @@ export function parseDayRange(
   return { first, last };
 }
 
-function parseDay(text: string, param: string): number {
+/** Reads a day or a time within it, as days since 1970. Throws GatewayError `invalid_request` that names `param`. */
+export function parseDay(text: string, param: string): number {
   const match = ISO.exec(text);
   // A time without a zone is UTC, like the days.
   const time = match ? Date.parse(match[2] === undefined && text.length > 10 ? `${text}Z` : text) : NaN;
@@ -52,3 +54,9 @@ function parseDay(text: string, param: string): number {
   }
   return Math.floor(time / DAY_MS);
 }
+
+/** Schema of the days that an answer is about. */
+export const dateRangeSchema = titled(
+  'DateRange',
+  objectOf({ start_date: { type: 'string', format: 'date' }, end_date: { type: 'string', format: 'date' } }),
+);

@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify';
-import { EXAMPLE_MODEL } from '#pages';
+import { EXAMPLE_MODEL, JSON_RPC_ERROR } from '#pages';
 
 const POST =
   'One request, or a batch of up to 50. `rpc.discover` answers with the OpenRPC document of all methods: `models/list`, `chat/completions`, `tools/call`, ' +
@@ -7,14 +7,29 @@ const POST =
   '`result._meta` tells the cost of a billed call. Parameters are given by name; notifications are not executed; streams have their own endpoints.';
 
 const REQUEST = {
+  title: 'RpcRequest',
   type: 'object',
   required: ['jsonrpc', 'id', 'method'],
   properties: {
-    jsonrpc: { const: '2.0' },
+    jsonrpc: { type: 'string', const: '2.0' },
     id: { type: ['string', 'number'], description: 'The reply repeats it exactly as it was written' },
     method: { type: 'string', description: 'Such as `models/list`' },
     params: { type: 'object' },
   },
+};
+
+const REPLY = {
+  title: 'RpcReply',
+  type: 'object',
+  description: 'It has either `result` or `error`.',
+  required: ['jsonrpc', 'id'],
+  properties: {
+    jsonrpc: { type: 'string', const: '2.0' },
+    id: { type: ['string', 'number', 'null'] },
+    result: {},
+    error: JSON_RPC_ERROR.properties.error,
+  },
+  additionalProperties: true,
 };
 
 const example = {
@@ -36,10 +51,9 @@ export const DESCRIPTION: FastifySchema = {
   response: {
     200: {
       description: 'The reply, or the replies to a batch.',
-      type: ['object', 'array'],
-      additionalProperties: true,
-      items: {},
+      anyOf: [REPLY, { type: 'array', items: REPLY }],
     },
     204: { description: 'Nothing to answer: the body had only notifications.', type: 'null' },
+    default: JSON_RPC_ERROR,
   },
 };

@@ -30,15 +30,22 @@ export const withoutFiles = (method: Method): Method => ({
   },
 });
 
-/** A method for a GET endpoint with the name of one item in its path. `before` ends with a slash. */
-export function pageOf(
-  words: Words,
-  { before, after = '' }: { readonly before: string; readonly after?: string },
-  param: Param,
-): Method {
+/** The address of an item. */
+interface Address {
+  /** The path before the name. It ends with a slash. */
+  readonly before: string;
+  /** The path after the name. Default: none. */
+  readonly after?: string;
+  /** The path in the reference, if it is another than that of the route. */
+  readonly described?: string;
+}
+
+/** A method for a GET endpoint with the name of one item in its path. */
+export function pageOf(words: Words, { before, after = '', described }: Address, param: Param): Method {
   return {
     ...words,
     route: { verb: 'GET', url: `${API}${before}*` },
+    ...(described === undefined ? {} : { describedAt: API + described }),
     params: [param],
     answers: 'http',
     toInner: (asked) => ({ verb: 'GET', path: API + before + pathOf(paramsOf(asked)[param.name], param.name) + after }),

@@ -12,7 +12,7 @@ const METHODS: readonly Method[] = [
   page({ name: 'models/user', summary: 'List what your key may call' }, '/models/user'),
   pageOf(
     { name: 'models/endpoints', summary: 'Show who offers a model', open: true },
-    { before: '/models/', after: '/endpoints' },
+    { before: '/models/', after: '/endpoints', described: '/models/{author}/{slug}/endpoints' },
     { name: 'model', description: 'The name of the model.', required: true, schema: TEXT },
   ),
   page({ name: 'agents/list', summary: 'List agents', open: true }, '/agents'),

@@ -19,6 +19,8 @@ export interface Method {
   readonly summary: string;
   /** The route as registered. */
   readonly route: { readonly verb: 'GET' | 'POST'; readonly url: string };
+  /** The path of the description of its answer. Default: that of the route. */
+  readonly describedAt?: string;
   /** Needs no credential. */
   readonly open?: true;
   readonly billed?: true;

@@ -84,9 +84,14 @@ const errorRefs = Object.entries(MEANINGS)
 
 function described(method: Method, openApi: JsonObject): JsonObject {
   const { name, summary, route, params = [], billed } = method;
-  const operation = objectIn(openApi, 'paths', route.url.replace(/\*$/, '{name}'), route.verb.toLowerCase());
+  const path = method.describedAt ?? route.url.replace(/\*$/, '{name}');
+  const operation = objectIn(openApi, 'paths', path, route.verb.toLowerCase());
   const own =
-    method.described === undefined ? [] : method.described === 'query' ? queryOf(operation) : bodyOf(operation);
+    method.described === undefined
+      ? []
+      : method.described === 'query'
+        ? queryOf(operation)
+        : bodyOf(operation, openApi);
   const all = [...params, ...own, ...(billed ? [META_PARAM] : [])];
   const { description } = operation;
   return {
@@ -127,8 +132,8 @@ function queryOf(operation: JsonObject): Param[] {
 /** Parameters for streams, which do not exist here. */
 const STREAMS: readonly string[] = ['stream', 'stream_options'];
 
-function bodyOf(operation: JsonObject): Param[] {
-  const schema = objectIn(operation, 'requestBody', 'content', 'application/json', 'schema');
+function bodyOf(operation: JsonObject, openApi: JsonObject): Param[] {
+  const schema = meantBy(objectIn(operation, 'requestBody', 'content', 'application/json', 'schema'), openApi);
   const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
   return Object.entries(objectIn(schema, 'properties')).flatMap(([name, property]) => {
     if (STREAMS.includes(name)) return [];
@@ -144,6 +149,12 @@ function resultOf(operation: JsonObject): JsonObject {
   if (isObject(content['text/plain'])) return { type: 'string' };
   const schema = objectIn(content, 'application/json', 'schema');
   return Object.keys(schema).length === 0 ? { type: 'object' } : schema;
+}
+
+/** The schema itself, or the one that it refers to. */
+function meantBy(schema: JsonObject, openApi: JsonObject): JsonObject {
+  const { $ref: ref } = schema;
+  return typeof ref === 'string' ? objectIn(openApi, ...ref.split('/').slice(1)) : schema;
 }
 
 /** The object at a path; empty if the path leads to no object. */

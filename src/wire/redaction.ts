@@ -119,11 +119,12 @@ const PATTERN = new RegExp(
     // The common `sk-…` form of provider keys. An escaped line break in JSON ends in a letter, so `\b` does not match
     // after it.
     String.raw`(?:\b|(?<=\\[nrt]))sk-[A-Za-z0-9_-]{16,}`,
-    String.raw`(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}`,
+    // The gateway's own messages show where a key belongs: `Bearer svc-admin-…`.
+    String.raw`(?<=[Bb]earer )(?!svc-[a-z]+-…)[A-Za-z0-9._~+/=-]{8,}`,
     // The password of a connection URL.
     String.raw`(?<=:\/\/[^\s:@/"]{0,64}:)[^\s@/"]{1,256}(?=@)`,
     // `name: value` and `"name":"value"` inside texts, also with escaped quotes.
-    String.raw`(?<=(?:sign-in-with-x|x-siwx|payment-signature|x-payment|api[_-]?key|private[_-]key|admin[_-]key)(?:\\?["'])?\s?[:=]\s?(?:\\?["'])?)[A-Za-z0-9._~+/=-]{6,}`,
+    String.raw`(?<=(?:sign-in-with-x|x-siwx|payment-signature|x-payment|api[_-]?key|private[_-]key|admin[_-]key)(?:\\?["'])?\s?[:=]\s?(?:\\?["'])?)(?!svc-[a-z]+-…)[A-Za-z0-9._~+/=-]{6,}`,
   ].join('|'),
   'gi',
 );

@@ -205,7 +205,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
     ]);
     expect((await client.analytics.getUserActivity({ date: '2026-11-20' })).data).toHaveLength(1);
     expect((await client.analytics.getUserActivity({ apiKeyHash: limited.hash })).data).toHaveLength(1);
-    for (const date of ['2026-10-22', '2026-11-22', 'today'])
+    for (const date of ['2026-10-22', '2026-11-22', '0000-00-00', '2026-02-30', 'today'])
       expect(await world.read(`/activity?date=${date}`, bearer(whole.key))).toMatchObject({
         status: 400,
         body: { error: { param: 'date' } },

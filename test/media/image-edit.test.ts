@@ -223,6 +223,23 @@ test('images.edit of the SDK gets its images, and is charged for them', async ()
   expect(await filesOf('mask')).toEqual([base]);
 });
 
+test('a form takes JSON where a part says that it is JSON, as generated clients send it', async () => {
+  const json = (value: unknown) => new Blob([JSON.stringify(value)], { type: 'application/json' });
+  const form = new FormData();
+  form.append('model', 'test/paint');
+  form.append('prompt', 'Lower the bar');
+  form.append('images', json([{ b64: dataUrl(base) }]));
+  form.append('metadata', json({ run: 7 }));
+  form.append('n', json(1));
+  const edited = await fetch(`${spine.url}/image/edit`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${spine.key}` },
+    body: form,
+  });
+  expect(edited.status, await edited.clone().text()).toBe(200);
+  expect(((await edited.json()) as { input_images: unknown[] }).input_images).toEqual([{ width: 96, height: 64 }]);
+});
+
 test('faults of a form are those that the client knows', async () => {
   const failure = async (more: object): Promise<unknown> =>
     client.images

@@ -112,7 +112,7 @@ test('every error of this wire is described', () => {
 });
 
 test('every schema compiles, and what is described is what is taken', () => {
-  const ajv = new Ajv({ strict: false });
+  const ajv = new Ajv({ strict: false, validateFormats: false });
   for (const { params, result } of document.methods) {
     for (const { schema } of params) ajv.compile({ ...schema, components: document.components });
     ajv.compile({ ...result.schema, components: document.components });
@@ -136,6 +136,8 @@ test('every schema compiles, and what is described is what is taken', () => {
   expect(named('account/balance').result.schema).toMatchObject({
     required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd', 'locked_micro_usdc'],
   });
+  // Not that of the page of one model, which begins with the same address.
+  expect(named('models/endpoints').result.schema).toMatchObject({ $ref: '#/components/schemas/ModelEndpoints' });
 });
 
 test('what is listed is there, and what is there is listed', async () => {

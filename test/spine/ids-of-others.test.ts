@@ -6,6 +6,7 @@ import { agentBlock, startAgent, type Agent } from '../support/a2a-agent/index.t
 import { idPlacesOf, placeName, type IdPlace, type OpenApi } from '../support/id-places.ts';
 import { fill } from '../support/route-table.ts';
 import { ask, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { readOpenApi } from '../support/open-api.ts';
 
 /*
  * Every place of a request that may hold an id, from the routes of the running gateway and its description. Whoever may
@@ -115,7 +116,11 @@ const PLACES: readonly {
     kind: 'image quote',
     body: IMAGE,
   },
-  { places: /^POST \/api\/v1\/(video\/queue|videos) body quote_id$/, kind: 'video quote', body: VIDEO },
+  {
+    places: /^POST \/api\/v1\/(video\/queue|videos) (header x-quote-id|body quote_id)$/,
+    kind: 'video quote',
+    body: VIDEO,
+  },
   {
     places: /^POST \/api\/v1\/chat\/completions header x-quote-id$/,
     kind: 'chat quote',
@@ -208,7 +213,7 @@ beforeAll(async () => {
     ).map(async ([who, fields]) => ({ who, key: (await keyWith(fields)).key })),
   );
   askers = [...askers, { who: 'another account', key: stranger.key }];
-  const document = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as OpenApi;
+  const document = await readOpenApi<OpenApi>(spine.origin);
   places = idPlacesOf(spine.app.server, document);
 });
 afterAll(async () => {

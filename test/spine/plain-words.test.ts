@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SMALLEST_PNG } from '../peers/peer-provider.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { readOpenApi } from '../support/open-api.ts';
 
 // What a request has wrong is said in plain words at every endpoint that has a schema, and names the field.
 
@@ -43,9 +44,9 @@ const [WRONG, ROUND] = [
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 
 test('of a body', async () => {
-  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+  const { paths } = await readOpenApi<{
     paths: Record<string, Record<string, Operation>>;
-  };
+  }>(spine.origin);
   const heard = new Map<string, string>();
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, { requestBody }] of Object.entries(operations)) {
@@ -87,9 +88,9 @@ test('of a body', async () => {
 });
 
 test('of a query', async () => {
-  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+  const { paths } = await readOpenApi<{
     paths: Record<string, Record<string, Operation>>;
-  };
+  }>(spine.origin);
   let refused = 0;
   for (const [path, { get }] of Object.entries(paths)) {
     for (const { name, in: place, schema } of get?.parameters ?? []) {

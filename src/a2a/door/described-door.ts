@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify';
-import { JSON_RPC_ERROR } from '#pages';
+import { A2A_ERROR } from '#pages';
 
 const TAGS = ['Agents'];
 
@@ -7,8 +7,6 @@ const POST =
   'A2A 0.3 and 1.0 (header `A2A-Version`; without it 0.3, or what the method is of): one JSON-RPC 2.0 request such as `message/send` or `SendMessage`, or, below the ' +
   'address of the agent, the routes of HTTP+JSON (`/message:send`, `/tasks/{id}`, …). A bare `{"message": …}` is answered with its task. Messages are billed: the estimate ' +
   'is locked, and settled once when the task ends; everything else is free. Metadata of the reply tells its cost.';
-
-const ERROR_ANSWER = { ...JSON_RPC_ERROR, description: 'A JSON-RPC error, or that of HTTP+JSON.' };
 
 const headers = {
   type: 'object',
@@ -18,9 +16,10 @@ const headers = {
 };
 
 const BODY = {
+  title: 'AgentRequest',
   type: 'object',
   properties: {
-    jsonrpc: { const: '2.0' },
+    jsonrpc: { type: 'string', const: '2.0' },
     id: { type: ['string', 'integer'] },
     method: { type: 'string' },
     params: { type: 'object' },
@@ -49,7 +48,7 @@ export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post
       },
     },
   };
-  const common = { tags: TAGS, hide, headers, ...(all ? {} : { params }), response: { default: ERROR_ANSWER } };
+  const common = { tags: TAGS, hide, headers, ...(all ? {} : { params }), response: { default: A2A_ERROR } };
   return {
     post: {
       ...common,
@@ -59,9 +58,10 @@ export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post
           description: 'The result, as JSON or as a stream of events.',
           additionalProperties: true,
         },
-        default: ERROR_ANSWER,
+        default: A2A_ERROR,
       },
       summary: all ? 'Send a message to the agent that it names' : 'Send a message to an agent',
+      operationId: all ? 'sendMessage' : 'sendMessageToAgent',
       description: POST,
       consumes: ['application/json', 'application/a2a+json'],
       body: { ...BODY, examples: [example] },

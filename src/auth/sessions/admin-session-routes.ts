@@ -18,6 +18,7 @@ const schemaOf = (summary: string, description: string) => ({
   description,
   response: {
     200: {
+      title: 'AdminSession',
       type: 'object',
       required: ['signed_in', 'expires_at'],
       properties: {

@@ -29,6 +29,7 @@ export const signInSchema = {
 
 /** The response to a sign-in: the owner and the rights of the session. */
 export const sessionSchema = {
+  title: 'Session',
   type: 'object',
   required: ['account', 'signed_in_by', 'rights', 'step_up', 'wallet', 'key', 'id', 'idle_at', 'expires_at', 'ways'],
   properties: {
@@ -96,6 +97,7 @@ export const sessionListSchema = {
 } as const;
 
 export const endedSchema = {
+  title: 'EndedSessions',
   type: 'object',
   required: ['ended'],
   properties: { ended: { type: 'integer', description: 'Sessions that were ended.' } },

@@ -63,6 +63,7 @@ export const flagsSchema = {
 } as const;
 
 export const raisedSchema = {
+  title: 'PriceRaise',
   type: ['object', 'null'],
   description:
     'Set after the price more than doubled: the earlier price, as in `pricing`, and the time until which calls need `max_cost` or `max_price` to accept the new one; null without such a raise',
@@ -80,12 +81,14 @@ export const standingProperties = {
     description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none",
   },
   latency: {
+    title: 'Latency',
     type: ['object', 'null'],
     description:
       'Milliseconds to the first byte, of the newest calls through this gateway, after a start of the last two days; null before the first',
     properties: { p50: { type: 'number' }, p95: { type: 'number' } },
   },
   throughput: {
+    title: 'Throughput',
     type: ['object', 'null'],
     description:
       'Completion tokens per second, of the newest calls through this gateway, after a start of the last two days; null before the first',

@@ -2,6 +2,7 @@ const text = (description: string) => ({ type: 'string', description });
 
 /** The answer to a request for a quote: QuoteView. */
 export const quoteSchema = {
+  title: 'Quote',
   type: 'object',
   required: ['price_usd', 'valid', 'message'],
   properties: {

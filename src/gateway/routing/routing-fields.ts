@@ -63,6 +63,7 @@ export const routingFields = {
     [MUST_BE]: `an array of at most ${FALLBACKS_MAX} model names`,
   },
   provider: objectField('How the provider is chosen. Not forwarded. Unknown members are refused.', {
+    title: 'ProviderPreferences',
     additionalProperties: false,
     properties: {
       order: names('Providers to try first, in this order.'),
@@ -79,6 +80,7 @@ export const routingFields = {
         [MUST_BE]: `one of ${SORTS.join(', ')}`,
       },
       max_price: objectField('Highest acceptable prices: USD per 1M tokens, and per input image.', {
+        title: 'MaxPrice',
         additionalProperties: false,
         properties: { prompt: price, completion: price, image: price },
       }),

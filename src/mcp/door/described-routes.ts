@@ -16,10 +16,11 @@ const SESSION = {
 };
 
 const MESSAGE = {
+  title: 'McpMessage',
   type: 'object',
   required: ['jsonrpc', 'method'],
   properties: {
-    jsonrpc: { const: '2.0' },
+    jsonrpc: { type: 'string', const: '2.0' },
     id: { type: ['string', 'integer'], description: 'Absent from a notification' },
     method: { type: 'string', description: 'Such as `tools/list` or `tools/call`' },
     params: { type: 'object' },
@@ -79,6 +80,7 @@ export function describeRoutes(
         default: JSON_RPC_ERROR,
       },
       summary: `Call ${what}`,
+      operationId: all ? 'callMcp' : 'callMcpService',
       description: POST,
       consumes: ['application/json'],
       headers: { type: 'object', properties: SESSION },
@@ -88,6 +90,7 @@ export function describeRoutes(
       ...common,
       response: { 200: EVENT_STREAM, default: JSON_RPC_ERROR },
       summary: `Listen to a session with ${what}`,
+      operationId: all ? 'listenMcp' : 'listenMcpService',
       description: 'The event stream of a session of the revisions before 2026-07-28.',
       headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
     },
@@ -95,6 +98,7 @@ export function describeRoutes(
       ...common,
       response: { 200: ENDED, default: JSON_RPC_ERROR },
       summary: `End a session with ${what}`,
+      operationId: all ? 'endMcpSession' : 'endMcpServiceSession',
       headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
     },
   };

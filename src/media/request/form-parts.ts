@@ -4,6 +4,8 @@ import { GatewayError } from '#wire';
 interface FormPart {
   readonly name: string;
   readonly isFile: boolean;
+  /** Its content says that it is JSON, with a file name or without. */
+  readonly isJson: boolean;
   readonly content: Buffer;
 }
 
@@ -53,5 +55,6 @@ function readHead(head: string): Omit<FormPart, 'content'> {
   if (disposition === undefined || name === undefined) throw broken('a part has no name');
   if (/^content-transfer-encoding:\s*(?!binary|8bit|7bit)/im.test(head))
     throw broken('the Content-Transfer-Encoding of a part is not binary');
-  return { name, isFile: /;\s*filename\*?=/i.test(disposition) };
+  const isJson = /^content-type:\s*application\/json\b/im.test(head);
+  return { name, isFile: !isJson && /;\s*filename\*?=/i.test(disposition), isJson };
 }

@@ -1,4 +1,5 @@
 import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#gateway';
+import { formSchema } from './form-schema.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
 
 /* The fields of requests for images. A field that is null counts as absent, because clients send either. */
@@ -162,6 +163,7 @@ export const generationsFields = {
 
 const IMAGE_RIGHT = 'an object with b64 (base64 or a data URL) or url (an https URL)';
 const addressed = (about: string) => ({
+  title: 'OptionalInputImage',
   type: ['object', 'string', 'null'],
   description: about,
   [MUST_BE]: IMAGE_RIGHT,
@@ -180,6 +182,7 @@ const EDIT = {
     maxItems: INPUT_IMAGES_MAX,
     items: {
       ...addressed('An image: PNG, JPEG or WebP, at most 20 MiB and 50 megapixels.'),
+      title: 'InputImage',
       type: ['object', 'string'],
     },
     description: `The images to edit, 1 to ${INPUT_IMAGES_MAX}. The first one is the base.`,
@@ -219,8 +222,13 @@ const SMALL_PNG =
   'data:image/png;base64,' +
   'iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mOI6jlBEmIY1TCqYfhqAAArnq4QbIHYuAAAAABJRU5ErkJggg==';
 
-/** The JSON schema of a body with these fields. */
-export const bodySchema = (fields: Readonly<Record<string, object>>, required: readonly string[] = ['prompt']) => ({
+/** The JSON schema of a body with these fields. `title`: its name in the reference. */
+export const bodySchema = (
+  title: string,
+  fields: Readonly<Record<string, object>>,
+  required: readonly string[] = ['prompt'],
+) => ({
+  title,
   type: 'object',
   ...(required.length === 0 ? {} : { required }),
   anyOf: [
@@ -236,3 +244,16 @@ export const bodySchema = (fields: Readonly<Record<string, object>>, required: r
   ],
   properties: fields,
 });
+
+/** The schema of a form with the fields of an edit, for the reference. */
+export function editFormSchema(title: string, all: Readonly<Record<string, object>>) {
+  const { images: _, ...fields } = all;
+  return formSchema({
+    title,
+    properties: fields,
+    required: ['prompt', 'image'],
+    files: { image: 'An image to edit. Send it once for each image.', mask: 'The part to edit is transparent in it.' },
+    several: ['image'],
+    example: { model: 'demo/easel', prompt: 'Lower the bar', image: ['(the bytes of a PNG, JPEG or WebP file)'] },
+  });
+}

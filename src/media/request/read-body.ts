@@ -91,8 +91,8 @@ function refuseLongTexts(
 }
 
 /**
- * Reads a form (`multipart/form-data`). Values get the types of the schema's properties. A file becomes a text for
- * which `fileOf` finds the file. Throws GatewayError `invalid_request`.
+ * Reads a form (`multipart/form-data`). Values get the types of the schema's properties, or are JSON where their part
+ * says so. A file becomes a text for which `fileOf` finds the file. Throws GatewayError `invalid_request`.
  */
 export function readForm(
   bytes: Buffer,
@@ -103,7 +103,7 @@ export function readForm(
   const files: Buffer[] = [];
   const images: unknown[] = [];
   const value: Record<string, unknown> = {};
-  for (const { name: given, isFile, content } of formParts(bytes, contentType)) {
+  for (const { name: given, isFile, isJson, content } of formParts(bytes, contentType)) {
     const name = given.replace(/\[\]$/, '');
     const refused = (message: string) => new GatewayError('invalid_request', `${name} ${message}`, { param: name });
     const isImage = name === 'image' || name === 'images';
@@ -111,11 +111,11 @@ export function readForm(
     if (!isFile && content.byteLength > LONG_TEXT) throw refused(`has a text of more than ${LONG_TEXT} bytes`);
     const text = isFile ? `${FILE}${files.length}` : content.toString('utf8');
     if (isFile) files.push(content);
-    if (isImage) images.push(text);
+    if (isImage) images.push(...(isJson ? [parseJson(content, limits)].flat() : [text]));
     else if (Object.hasOwn(value, name)) throw refused('occurs more than once');
     else
       Object.defineProperty(value, name, {
-        value: isFile ? text : fromText(text, properties[name], limits),
+        value: isFile ? text : isJson ? parseJson(content, limits) : fromText(text, properties[name], limits),
         enumerable: true,
         configurable: true,
         writable: true,

@@ -55,7 +55,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
     ttlMs: config.media.videoTtlMs,
     fetchMs: config.media.downloadTimeoutMs,
   };
-  const check = createCheck<VideoBody>(videoBodySchema(spokenFields, {}));
+  const check = createCheck<VideoBody>(videoBodySchema('SpokenVideoRequest', spokenFields, {}));
   return {
     primitive: 'video',
     has: (name) => catalog.knows(name, 'video'),

@@ -91,6 +91,7 @@ const choice = {
 
 /** The answer of `/completions`, and each of its events, as the reference describes them. */
 export const completionAnswerSchema = {
+  title: 'Completion',
   type: 'object',
   required: ['id', 'object', 'created', 'model', 'choices'],
   additionalProperties: true,

@@ -86,6 +86,7 @@ export function checkInput({ input }: EmbeddingsBody): void {
 
 /** The answer of `/embeddings` as the reference describes it. */
 export const embeddingsAnswerSchema = {
+  title: 'Embeddings',
   type: 'object',
   required: ['object', 'data', 'model', 'usage'],
   additionalProperties: true,

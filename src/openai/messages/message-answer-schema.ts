@@ -3,6 +3,7 @@
 const tokens = { type: 'integer', description: 'Tokens.' };
 
 export const messageAnswerSchema = {
+  title: 'Message',
   type: 'object',
   required: ['id', 'type', 'role', 'model', 'content', 'stop_reason', 'usage'],
   additionalProperties: true,

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
+import { ANTHROPIC_ERROR } from '#pages';
 import { MESSAGES_PATH } from '#config';
 import { measurePrompt } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
@@ -69,6 +70,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
         'Errors have the shape `{"type": "error", "error": {"type", "message"}, "request_id"}`.',
     },
     nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),
+    errorSchema: ANTHROPIC_ERROR,
     toError: toAnthropicError,
     native: MESSAGES_WIRE,
     runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),

@@ -38,6 +38,7 @@ export interface Block {
 }
 
 const block = {
+  title: 'MessageBlock',
   type: 'object',
   required: ['type'],
   properties: { type: { type: 'string', [MUST_BE]: 'the type of the block, such as "text"' } },
@@ -56,6 +57,7 @@ const toolFields = {
     type: ['array', 'null'],
     maxItems: 1024,
     items: {
+      title: 'MessageTool',
       type: 'object',
       properties: {
         name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the tool' },
@@ -72,6 +74,7 @@ const toolFields = {
     type: ['array', 'null'],
     maxItems: 32,
     items: {
+      title: 'MessageMcpServer',
       type: 'object',
       properties: {
         name: { type: ['string', 'null'], [MUST_BE]: 'the name of the server' },
@@ -86,6 +89,7 @@ const toolFields = {
     [MUST_BE]: 'an array of at most 32 MCP servers',
   },
   tool_choice: objectField('`auto`, `any`, `none`, or `tool` with a `name`.', {
+    title: 'MessageToolChoice',
     required: ['type'],
     properties: {
       type: {
@@ -124,6 +128,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
         minItems: 1,
         maxItems: messagesMax,
         items: {
+          title: 'MessageTurn',
           type: 'object',
           required: ['role', 'content'],
           properties: {
@@ -163,6 +168,7 @@ export function messagesSchema(messagesMax: number, counted = false) {
       },
       ...toolFields,
       thinking: objectField('Whether and how much the model thinks.', {
+        title: 'MessageThinking',
         required: ['type'],
         properties: {
           type: {

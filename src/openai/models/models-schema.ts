@@ -14,6 +14,7 @@ const architectureProperties = {
 } as const;
 
 const unitPricingSchema = {
+  title: 'UnitPricing',
   type: 'object',
   description: 'USD as decimal texts: per token, and per input image.',
   required: ['prompt', 'completion', 'image'],
@@ -78,6 +79,7 @@ const modelProperties = {
 
 /** One entry of `data` of the list. */
 export const modelSchema = {
+  title: 'Model',
   type: 'object',
   required: Object.keys(modelProperties),
   properties: modelProperties,
@@ -90,12 +92,14 @@ const anthropicProperties = {
   created_at: { type: 'string', description: 'RFC 3339.' },
 } as const;
 const anthropicModelSchema = {
+  title: 'AnthropicModel',
   type: 'object',
   required: Object.keys(anthropicProperties),
   properties: anthropicProperties,
 } as const;
 
 const anthropicListSchema = {
+  title: 'AnthropicModelList',
   type: 'object',
   description: 'With the header `anthropic-version`.',
   required: ['data', 'has_more', 'first_id', 'last_id'],
@@ -120,6 +124,7 @@ const serviceProperties = {
   pricing: pricingSchema,
 } as const;
 const serviceSchema = {
+  title: 'ListedService',
   type: 'object',
   required: Object.keys(serviceProperties),
   properties: serviceProperties,
@@ -140,6 +145,7 @@ const media = (constraints: readonly string[], more: object = {}) => ({
 });
 
 const ownListSchema = {
+  title: 'ModelList',
   type: 'object',
   required: ['object', 'data', 'total_count', 'links', 'agents', 'image_models', 'video_models', 'tools'],
   properties: {
@@ -212,6 +218,7 @@ const endpointProperties = {
 } as const;
 
 export const endpointsSchema = {
+  title: 'ModelEndpoints',
   description: 'The model with all its providers.',
   type: 'object',
   required: ['data'],

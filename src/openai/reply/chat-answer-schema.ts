@@ -8,6 +8,7 @@ const maybeText = { type: ['string', 'null'] } as const;
 const tokens = { type: 'integer', description: 'Tokens.' } as const;
 
 const usageSchema = {
+  title: 'Usage',
   type: 'object',
   required: ['prompt_tokens', 'completion_tokens', 'total_tokens'],
   additionalProperties: true,
@@ -53,7 +54,11 @@ const usageSchema = {
 const toolCallProperties = {
   id: text,
   type: { type: 'string', const: 'function' },
-  function: { type: 'object', properties: { name: text, arguments: { type: 'string', description: 'JSON text.' } } },
+  function: {
+    title: 'CalledFunction',
+    type: 'object',
+    properties: { name: text, arguments: { type: 'string', description: 'JSON text.' } },
+  },
 } as const;
 
 const said = {
@@ -76,6 +81,7 @@ const finishReason = {
 } as const;
 
 const completionSchema = {
+  title: 'ChatCompletion',
   type: 'object',
   required: ['id', 'object', 'created', 'model', 'choices', 'usage', 'system_fingerprint'],
   additionalProperties: true,
@@ -108,6 +114,7 @@ const completionSchema = {
 } as const;
 
 const chunkSchema = {
+  title: 'ChatCompletionChunk',
   type: 'object',
   description: 'One `data:` event. `data: [DONE]` ends the stream. An event with `error` ends a stream that failed.',
   required: ['id', 'object', 'created', 'model', 'choices'],

@@ -26,6 +26,7 @@ export const gatewayFields = {
   tollgate: objectField(
     'The task of an agent that this request continues. The field `tollgate` of an earlier reply has its ids. Not forwarded.',
     {
+      title: 'TaskOfAgent',
       properties: {
         task_id: taskName,
         context_id: taskName,

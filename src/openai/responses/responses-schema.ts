@@ -35,6 +35,7 @@ export interface ResponsesBody {
 /** JSON schema of `POST /responses`. */
 export function responsesSchema(itemsMax: number) {
   return {
+    title: 'ResponseRequest',
     type: 'object',
     required: ['model', 'input'],
     additionalProperties: true,
@@ -126,6 +127,7 @@ export function responsesSchema(itemsMax: number) {
 
 /** The answer of `/responses` as the reference describes it. */
 export const responseAnswerSchema = {
+  title: 'Response',
   type: 'object',
   required: ['id', 'object', 'status', 'model', 'output', 'usage'],
   additionalProperties: true,

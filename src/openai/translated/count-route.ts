@@ -15,7 +15,14 @@ import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ChatDeps } from '../chat-routes.ts';
 import { offersOf, type RoutedBody, translateAsFar } from '../native/ask-native.ts';
-import { answerError, type ChatWire, createReadBody, refusesAs, type Translation } from './translated-door.ts';
+import {
+  answerError,
+  type ChatWire,
+  createReadBody,
+  errorsOf,
+  refusesAs,
+  type Translation,
+} from './translated-door.ts';
 
 export interface CountDeps extends ChatDeps {
   /** Counts the requests that count tokens. */
@@ -106,6 +113,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
               input_tokens: { type: 'integer', description: 'Tokens.' },
             },
           },
+          ...errorsOf(wire),
         },
       },
       validatorCompiler: () => () => true,

@@ -103,6 +103,8 @@ export interface ChatWire<B> {
   readonly answerSchema: object;
   /** One event of a stream. Default: an object with a `type`. */
   readonly eventSchema?: object;
+  /** Schema of its errors. Default: that of chat. */
+  readonly errorSchema?: object;
   readonly described: {
     readonly summary: string;
     readonly operationId: string;
@@ -139,6 +141,7 @@ const EMPTY = Buffer.alloc(0);
 const NO_SPEAKERS: Partial<Speakers> = {};
 /** One event of a stream. Its other members depend on its type. */
 const EVENT_SCHEMA = {
+  title: 'StreamEvent',
   type: 'object',
   required: ['type'],
   properties: { type: { type: 'string', description: 'The same as the name of the event.' } },
@@ -232,6 +235,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
               'text/event-stream': { schema: wire.eventSchema ?? EVENT_SCHEMA },
             },
           },
+          ...errorsOf(wire),
         },
       },
       // The body is still bytes here. The handler parses it and checks it against the same schema.
@@ -263,6 +267,10 @@ export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
     },
     refusesBelow: true,
   }) as const;
+
+/** The errors of a wire, for the reference. */
+export const errorsOf = ({ errorSchema }: Pick<ChatWire<never>, 'errorSchema'>) =>
+  errorSchema === undefined ? {} : { default: errorSchema };
 
 /** Answers an error in the form of the wire. */
 export const answerError =

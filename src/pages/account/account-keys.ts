@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { KeyChanges, KeyStore, LimitSetter, MemberStore, NewKeyFields } from '#auth/keys';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
 import { keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
 import type { Page } from './page.ts';
 
@@ -21,22 +21,28 @@ export const keyParams = (of: Readonly<Record<string, object>> = {}) => objectOf
 
 export const oneKeySchema = dataOf(keySchema);
 export const keyListSchema = listOf(keySchema);
-export const newKeySchema = objectOf(
-  {
-    key: { type: 'string', description: 'The key itself: shown in this answer and never again.' },
-    data: keySchema,
-    warnings: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Parts of the request that may be mistakes; left out without any.',
+export const newKeySchema = titled(
+  'NewKey',
+  objectOf(
+    {
+      key: { type: 'string', description: 'The key itself: shown in this answer and never again.' },
+      data: keySchema,
+      warnings: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Parts of the request that may be mistakes; left out without any.',
+      },
     },
-  },
-  ['warnings'],
+    ['warnings'],
+  ),
 );
-export const deletedKeySchema = objectOf({
-  deleted: { type: 'boolean' },
-  data: objectOf({ hash: { type: 'string' }, deleted: { type: 'boolean' } }),
-});
+export const deletedKeySchema = titled(
+  'DeletedKey',
+  objectOf({
+    deleted: { type: 'boolean' },
+    data: objectOf({ hash: { type: 'string' }, deleted: { type: 'boolean' } }),
+  }),
+);
 
 export async function listKeys(
   deps: Omit<KeysDeps, 'offers' | 'members'>,
@@ -56,10 +62,10 @@ export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,
   account: string,
   kind: NewKeyFields['kind'],
-  body: KeyBody | null | undefined,
+  body: KeyBody,
   { member, by: limitBy }: { readonly member: string | null; readonly by: LimitSetter },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
-  const fields = parseKeyBody(body ?? {}, deps.now());
+  const fields = parseKeyBody(body, deps.now());
   const made = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
   if (!made) throw await whyNoKey(account, member, members);
   const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));

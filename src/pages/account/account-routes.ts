@@ -16,7 +16,7 @@ import { isRestricted, requireAdmission } from '#auth';
 import type { Tasks } from '#tasks';
 import { callerCaip10 } from '#auth/accounts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
-import { CSV_TYPE, formatSchema, savedAs } from '../figures/csv.ts';
+import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../figures/csv.ts';
 import { viewTree } from './generation-tree.ts';
 import { callSchema, generationSchema, viewCall } from './generation-view.ts';
 import { generationsCsv } from './generations-csv.ts';
@@ -147,7 +147,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       ...generationsQuerySchema,
       properties: { ...generationsQuerySchema.properties, format: formatSchema },
     },
-    response: { 200: answer },
+    response: { 200: jsonOrCsv('A page of calls; with `format=csv` a file of all.', answer) },
   };
   app.get<{ Querystring: ListQuery }>(
     '/generations',

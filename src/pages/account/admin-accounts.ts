@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import { escrowOf, formatUsd, type Ledger } from '#billing';
 import type { Consumer, ConsumerStore } from '#auth';
 import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 
 export interface AdminAccountsDeps {
   /** CAIP-2 ids of the gateway's own chains. Contract wallets sign in on them. */
@@ -14,35 +14,38 @@ export interface AdminAccountsDeps {
 /** `createdAt` is null for an account that has money but was never registered. */
 type FoundAccount = Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null };
 
-export const accountSchema = objectOf(
-  {
-    id: { type: 'string', description: 'Name of the account in the ledger, and in these paths.' },
-    caip_account_id: { type: 'string', description: 'CAIP-10.' },
-    label: { type: 'string' },
-    created_at: { type: ['string', 'null'] },
-    balance_micro_usdc: { type: 'integer' },
-    locked_micro_usdc: { type: 'integer', description: 'Reserved for running calls.' },
-    balance_usd: { type: 'string' },
-    state: {
-      type: 'string',
-      enum: ['open', 'frozen', 'closed'],
-      description: '`frozen`: no new calls and no withdrawals. `closed`: no requests.',
+export const accountSchema = titled(
+  'Account',
+  objectOf(
+    {
+      id: { type: 'string', description: 'Name of the account in the ledger, and in these paths.' },
+      caip_account_id: { type: 'string', description: 'CAIP-10.' },
+      label: { type: 'string' },
+      created_at: { type: ['string', 'null'] },
+      balance_micro_usdc: { type: 'integer' },
+      locked_micro_usdc: { type: 'integer', description: 'Reserved for running calls.' },
+      balance_usd: { type: 'string' },
+      state: {
+        type: 'string',
+        enum: ['open', 'frozen', 'closed'],
+        description: '`frozen`: no new calls and no withdrawals. `closed`: no requests.',
+      },
+      state_reason: { type: 'string', description: 'Why the operator changed the state last.' },
+      state_since: { type: ['string', 'null'], description: 'When the operator changed the state last.' },
+      total_credits_micro_usdc: { type: 'integer', description: 'What came in, minus what was taken again.' },
+      total_usage_micro_usdc: { type: 'integer', description: 'Charged for calls.' },
+      movements_micro_usdc: objectOf({
+        credited: { type: 'integer', description: 'Added by the operator.' },
+        debited: { type: 'integer', description: 'Taken by the operator.' },
+        deposited: { type: 'integer', description: 'Paid in over a chain.' },
+        withdrawn: { type: 'integer', description: 'Paid out over a chain.' },
+        paid_out: { type: 'integer', description: 'Left at a close, and paid outside of the gateway.' },
+        written_off: { type: 'integer', description: 'Left at a close, and kept by the operator.' },
+        other: { type: 'integer', description: 'Any other movement. Negative if more was taken.' },
+      }),
     },
-    state_reason: { type: 'string', description: 'Why the operator changed the state last.' },
-    state_since: { type: ['string', 'null'], description: 'When the operator changed the state last.' },
-    total_credits_micro_usdc: { type: 'integer', description: 'What came in, minus what was taken again.' },
-    total_usage_micro_usdc: { type: 'integer', description: 'Charged for calls.' },
-    movements_micro_usdc: objectOf({
-      credited: { type: 'integer', description: 'Added by the operator.' },
-      debited: { type: 'integer', description: 'Taken by the operator.' },
-      deposited: { type: 'integer', description: 'Paid in over a chain.' },
-      withdrawn: { type: 'integer', description: 'Paid out over a chain.' },
-      paid_out: { type: 'integer', description: 'Left at a close, and paid outside of the gateway.' },
-      written_off: { type: 'integer', description: 'Left at a close, and kept by the operator.' },
-      other: { type: 'integer', description: 'Any other movement. Negative if more was taken.' },
-    }),
-  },
-  ['total_credits_micro_usdc', 'total_usage_micro_usdc', 'movements_micro_usdc'],
+    ['total_credits_micro_usdc', 'total_usage_micro_usdc', 'movements_micro_usdc'],
+  ),
 );
 
 export const accountParams = objectOf({

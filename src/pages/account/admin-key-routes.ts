@@ -13,7 +13,7 @@ import {
   type KeysDeps,
 } from './account-keys.ts';
 import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
-import { keyBodyProperties, keyChangesSchema, parseKeyBody, type KeyBody } from './key-view.ts';
+import { newKeyBodySchema, keyChangesSchema, parseKeyBody, type KeyBody } from './key-view.ts';
 import { pageSchema, type Page } from './page.ts';
 
 type AdminKeysDeps = AdminAccountsDeps & KeysDeps;
@@ -53,22 +53,21 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
     ...common,
     summary: 'Create a key for an account',
     params: accountParams,
-    body: {
-      type: ['object', 'null'],
-      additionalProperties: false,
-      examples: [{ name: 'laptop', limit: 5, limit_reset: 'monthly' }],
-      properties: { ...keyBodyProperties, development },
-    },
+    body: newKeyBodySchema(
+      'NewAccountKeyRequest',
+      { name: 'laptop', limit: 5, limit_reset: 'monthly' },
+      { development },
+    ),
     response: { 201: newKeySchema },
   };
-  app.post<{ Params: AccountParams; Body: NewKeyBody | undefined }>(
+  app.post<{ Params: AccountParams; Body: NewKeyBody }>(
     KEYS,
     { schema, config: CREDIT },
     async ({ params, body }, reply) => {
       const { account } = await findAccount(params.id, deps);
       // Every key to the development account is a development key. A production gateway on the same database must
       // refuse it, because the account has play money.
-      const kind = body?.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
+      const kind = body.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
       return reply.code(201).send(await createKey(deps, account, kind, body, { member: null, by: 'operator' }));
     },
   );

@@ -4,7 +4,7 @@ import { earningsOf, formatUsd, type Ledger, type Payouts } from '#billing';
 import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, toCaip10 } from '#auth/accounts';
 import type { KnownProvider } from '#network';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 import { payoutSchema, viewPayout } from './payout-view.ts';
@@ -52,14 +52,17 @@ const reference = {
   description: 'Your name of the payment, for example the reference of the bank transfer. The provider sees it.',
 };
 const payoutAnswer = dataOf(
-  objectOf({
-    provider: { type: 'string', description: 'Public key' },
-    reference: { type: 'string' },
-    amount_micro_usdc: { type: 'integer' },
-    duplicate: { type: 'boolean', description: 'It was booked before, so nothing was changed now.' },
-    earnings_micro_usdc: { type: 'integer', description: 'What the provider has left to be paid.' },
-    earnings_usd: { type: 'string' },
-  }),
+  titled(
+    'BookedPayout',
+    objectOf({
+      provider: { type: 'string', description: 'Public key' },
+      reference: { type: 'string' },
+      amount_micro_usdc: { type: 'integer' },
+      duplicate: { type: 'boolean', description: 'It was booked before, so nothing was changed now.' },
+      earnings_micro_usdc: { type: 'integer', description: 'What the provider has left to be paid.' },
+      earnings_usd: { type: 'string' },
+    }),
+  ),
 );
 
 /** The operator's routes for providers and what they are paid. Register it under `/admin/v1`. */
@@ -75,20 +78,23 @@ export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsyn
   };
 }
 
-const providerSchema = objectOf({
-  provider: { type: 'string', description: 'Public key' },
-  account: { type: ['string', 'null'], description: 'CAIP-10; null for a provider that never registered' },
-  name: { type: ['string', 'null'] },
-  connected: { type: 'boolean' },
-  registered_at: { type: ['string', 'null'], description: 'Of the last registration' },
-  earnings_micro_usdc: { type: 'integer', description: 'What it has left to be paid' },
-  earnings_usd: { type: 'string' },
-  banned: {
-    type: ['object', 'null'],
-    required: ['reason', 'at'],
-    properties: { reason: { type: 'string' }, at: { type: 'string' } },
-  },
-});
+const providerSchema = titled(
+  'ProviderState',
+  objectOf({
+    provider: { type: 'string', description: 'Public key' },
+    account: { type: ['string', 'null'], description: 'CAIP-10; null for a provider that never registered' },
+    name: { type: ['string', 'null'] },
+    connected: { type: 'boolean' },
+    registered_at: { type: ['string', 'null'], description: 'Of the last registration' },
+    earnings_micro_usdc: { type: 'integer', description: 'What it has left to be paid' },
+    earnings_usd: { type: 'string' },
+    banned: {
+      type: ['object', 'null'],
+      required: ['reason', 'at'],
+      properties: { reason: { type: 'string' }, at: { type: 'string' } },
+    },
+  }),
+);
 
 function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
   const schema = {
@@ -123,16 +129,19 @@ async function viewProvider(
 }
 
 const banAnswer = dataOf(
-  objectOf({
-    provider: { type: 'string', description: 'Public key' },
-    banned: { type: 'boolean' },
-    changed: { type: 'boolean', description: 'False if it was so before' },
-    earnings_micro_usdc: {
-      type: 'integer',
-      description: 'What the provider has left to be paid. A ban does not change it',
-    },
-    earnings_usd: { type: 'string' },
-  }),
+  titled(
+    'BannedProvider',
+    objectOf({
+      provider: { type: 'string', description: 'Public key' },
+      banned: { type: 'boolean' },
+      changed: { type: 'boolean', description: 'False if it was so before' },
+      earnings_micro_usdc: {
+        type: 'integer',
+        description: 'What the provider has left to be paid. A ban does not change it',
+      },
+      earnings_usd: { type: 'string' },
+    }),
+  ),
 );
 
 function banProvider(app: FastifyInstance, deps: AdminProvidersDeps): void {

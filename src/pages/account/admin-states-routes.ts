@@ -29,6 +29,7 @@ const reason = {
   description: 'Why. The owner of the account does not see it.',
 } as const;
 const reasonBody = {
+  title: 'Reason',
   type: 'object',
   additionalProperties: false,
   examples: [{ reason: 'stolen card' }],

@@ -9,7 +9,7 @@ import {
   type AdminLog,
   type AdminRole,
 } from '#auth/keys';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
 import { pageSchema, type Page } from './page.ts';
 import { parseTime } from './time.ts';
 
@@ -30,15 +30,18 @@ const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
 const TIME = { type: ['string', 'null'], description: 'RFC 3339.' };
 const ROLES = { type: 'array', items: { type: 'string', enum: [...ADMIN_ROLES] } };
 
-const keySchema = objectOf({
-  id: { type: 'string', description: 'The first 16 hex digits of the SHA-256 of the key.' },
-  label: { type: 'string' },
-  roles: ROLES,
-  state: { type: 'string', enum: ['active', 'expired', 'revoked'] },
-  created_at: TIME,
-  expires_at: TIME,
-  revoked_at: TIME,
-});
+const keySchema = titled(
+  'AdminKey',
+  objectOf({
+    id: { type: 'string', description: 'The first 16 hex digits of the SHA-256 of the key.' },
+    label: { type: 'string' },
+    roles: ROLES,
+    state: { type: 'string', enum: ['active', 'expired', 'revoked'] },
+    created_at: TIME,
+    expires_at: TIME,
+    revoked_at: TIME,
+  }),
+);
 
 const actSchema = objectOf({
   id: { type: 'string' },

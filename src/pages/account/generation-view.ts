@@ -75,6 +75,7 @@ const callProperties = {
 
 /** A call in a list, with its usage and cost. */
 export const callSchema = {
+  title: 'Call',
   type: 'object',
   required: [
     'id',

@@ -1,8 +1,9 @@
 import { GatewayError } from '#wire';
+import { MUST_BE } from '#gateway';
 import { toUsdNumber, withCarried, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord } from '#auth/keys';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 import { parseUsdField } from './amount.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 import { parseTime } from './time.ts';
@@ -44,7 +45,7 @@ const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 const COUNTS_ALL =
   'It counts everything that the key spent in the period, also with another limit or without one. A limit that never resets counts everything that the key ever spent.';
 
-export const keyBodyProperties = {
+const keyBodyProperties = {
   name: { ...LABEL, description: 'A name for the key.' },
   label: { ...LABEL, description: 'The same as `name`.' },
   limit: {
@@ -80,8 +81,19 @@ export const keyBodyProperties = {
   },
 } as const;
 
+/** The schema of the body that creates a key. A body is needed, so that no key without limits is made by a slip. */
+export const newKeyBodySchema = <P extends object>(title: string, example: object, more: P = {} as P) => ({
+  title,
+  type: 'object',
+  additionalProperties: false,
+  examples: [example],
+  [MUST_BE]: 'a JSON object; {} makes a key without limits',
+  properties: { ...keyBodyProperties, ...more },
+});
+
 /** The schema of the body that changes a key. */
 export const keyChangesSchema = {
+  title: 'KeyChanges',
   type: 'object',
   additionalProperties: false,
   examples: [{ disabled: true }],
@@ -129,46 +141,49 @@ export const limitSetByProperty = {
   description: '`operator` or `account`: who set the limit; null without a limit, or if it was not recorded.',
 } as const;
 
-export const keySchema = objectOf(
-  {
-    hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
-    name: { type: 'string' },
-    label: { type: 'string' },
-    member: {
-      type: ['string', 'null'],
-      description: 'Account of the member whose key it is; null for the account itself.',
+export const keySchema = titled(
+  'ApiKey',
+  objectOf(
+    {
+      hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
+      name: { type: 'string' },
+      label: { type: 'string' },
+      member: {
+        type: ['string', 'null'],
+        description: 'Account of the member whose key it is; null for the account itself.',
+      },
+      disabled: { type: 'boolean' },
+      limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
+      limit_remaining: {
+        type: ['number', 'null'],
+        description: 'USD left in this period; what running calls have locked is counted as spent.',
+      },
+      limit_reset: { type: ['string', 'null'] },
+      limit_soft: { type: 'boolean' },
+      limit_notify: { type: ['array', 'null'], items: { type: 'integer' } },
+      limit_set_by: limitSetByProperty,
+      requests_per_minute: { type: ['integer', 'null'] },
+      tokens_per_minute: { type: ['integer', 'null'] },
+      usage: { type: 'number', description: 'USD spent in all, whatever the limit counts.' },
+      usage_daily: {
+        type: 'number',
+        description:
+          'USD spent by calls that began on this UTC day. For an account with many calls, this and the next two values may be a few seconds old.',
+      },
+      usage_weekly: {
+        type: 'number',
+        description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.',
+      },
+      usage_monthly: { type: 'number', description: 'USD spent by calls that began in this UTC month.' },
+      created_at: { type: 'string' },
+      updated_at: { type: 'null', description: 'Not kept.' },
+      expires_at: { type: ['string', 'null'] },
+      allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
+      development: { type: 'boolean', description: 'A key for play money.' },
+      ...otherClientsSchema,
     },
-    disabled: { type: 'boolean' },
-    limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
-    limit_remaining: {
-      type: ['number', 'null'],
-      description: 'USD left in this period; what running calls have locked is counted as spent.',
-    },
-    limit_reset: { type: ['string', 'null'] },
-    limit_soft: { type: 'boolean' },
-    limit_notify: { type: ['array', 'null'], items: { type: 'integer' } },
-    limit_set_by: limitSetByProperty,
-    requests_per_minute: { type: ['integer', 'null'] },
-    tokens_per_minute: { type: ['integer', 'null'] },
-    usage: { type: 'number', description: 'USD spent in all, whatever the limit counts.' },
-    usage_daily: {
-      type: 'number',
-      description:
-        'USD spent by calls that began on this UTC day. For an account with many calls, this and the next two values may be a few seconds old.',
-    },
-    usage_weekly: {
-      type: 'number',
-      description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.',
-    },
-    usage_monthly: { type: 'number', description: 'USD spent by calls that began in this UTC month.' },
-    created_at: { type: 'string' },
-    updated_at: { type: 'null', description: 'Not kept.' },
-    expires_at: { type: ['string', 'null'] },
-    allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
-    development: { type: 'boolean', description: 'A key for play money.' },
-    ...otherClientsSchema,
-  },
-  ['updated_at', ...Object.keys(FOR_OTHER_CLIENTS)],
+    ['updated_at', ...Object.keys(FOR_OTHER_CLIENTS)],
+  ),
 );
 
 export type KeyView = Awaited<ReturnType<typeof viewKey>>;

@@ -24,7 +24,7 @@ import {
   oneKeySchema,
   type KeysDeps,
 } from './account-keys.ts';
-import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
+import { keyChangesSchema, keySchema, newKeyBodySchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface OwnKeysDeps extends KeysDeps {
@@ -95,19 +95,14 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     description:
       'A new key for your account, with a spending limit, an expiry and a list of services where you want them. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
-    body: {
-      type: ['object', 'null'],
-      additionalProperties: false,
-      properties: keyBodyProperties,
-      examples: [{ label: 'my agent', limit: 5, limit_reset: 'monthly' }],
-    },
+    body: newKeyBodySchema('NewKeyRequest', { label: 'my agent', limit: 5, limit_reset: 'monthly' }),
     response: { 201: newKeySchema },
   };
-  app.post<{ Body: KeyBody | undefined }>('/keys', { config: { actsAs: 'member' }, schema }, async (request, reply) => {
+  app.post<{ Body: KeyBody }>('/keys', { config: { actsAs: 'member' }, schema }, async (request, reply) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_KEYS);
     // The body is checked first, so that an invalid body doesn't use up the nonce.
-    parseKeyBody(request.body ?? {}, deps.now());
+    parseKeyBody(request.body, deps.now());
     await deps.countNewKey(caller);
     await requireFreshSignature(caller, deps.nonces);
     const kind = isDevelopment(caller) ? 'development' : 'live';
@@ -197,7 +192,11 @@ const rateLimitSchema = objectOf({
 const RATE_NOTE = 'The steady rate. The headers x-ratelimit-* of every answer tell what is left.';
 
 function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: AdmissionOf): void {
-  const data = { ...keySchema, properties: { ...keySchema.properties, rate_limit: rateLimitSchema } };
+  const data = {
+    ...keySchema,
+    title: 'KeyInUse',
+    properties: { ...keySchema.properties, rate_limit: rateLimitSchema },
+  };
   const schema = {
     summary: 'Show the key in use',
     description: 'The key that this request is made with: its limits, what it has spent, and its rate.',

@@ -10,7 +10,7 @@ import {
   type Nonces,
 } from '#auth';
 import type { BudgetNotices } from '#tasks';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
 import {
   limitsBodySchema,
   limitsSchema,
@@ -55,6 +55,7 @@ export function limitsRoutes(deps: OwnLimitsDeps): FastifyPluginAsync {
 
 const both = dataOf({
   ...limitsSchema,
+  title: 'OwnLimits',
   properties: { ...limitsSchema.properties, operator: { ...limitsSchema, description: 'What the operator has set.' } },
   required: [...limitsSchema.required, 'operator'],
 });
@@ -93,10 +94,13 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
   });
 }
 
-const webhookSchema = objectOf({
-  url: { type: ['string', 'null'], description: 'null: no notices are sent.' },
-  signed: { type: 'boolean' },
-});
+const webhookSchema = titled(
+  'NoticeWebhook',
+  objectOf({
+    url: { type: ['string', 'null'], description: 'null: no notices are sent.' },
+    signed: { type: 'boolean' },
+  }),
+);
 
 function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: AdmissionOf): void {
   const { webhooks } = deps.notices;

@@ -9,7 +9,7 @@ import {
   type LimitsSubject,
 } from '#auth/keys';
 import { budgetAt, LIMIT_RESETS, type LimitReset } from '#auth/accounts';
-import { dataOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, objectOf, titled } from '../answer-schemas.ts';
 import { parseUsdField } from './amount.ts';
 import { notifyProperty, rateProperty } from './key-view.ts';
 
@@ -43,6 +43,7 @@ const budgetsProperty = {
   description:
     'What may be spent in each period. At most one of each reset. It counts everything spent in the period, also before it was set. A budget that never resets counts everything that was ever spent.',
   items: {
+    title: 'BudgetRule',
     type: 'object',
     additionalProperties: false,
     required: ['limit'],
@@ -66,6 +67,7 @@ const budgetsProperty = {
 } as const;
 
 export const limitsBodySchema = {
+  title: 'LimitsChange',
   type: 'object',
   additionalProperties: false,
   examples: [{ budgets: [{ limit: 100, limit_reset: 'monthly', limit_notify: [80, 100] }], requests_per_minute: 600 }],
@@ -76,21 +78,27 @@ export const limitsBodySchema = {
   },
 } as const;
 
-const budgetSchema = objectOf({
-  limit: { type: 'number', description: 'USD in each period.' },
-  limit_remaining: { type: 'number', description: 'What running calls have locked is counted as spent.' },
-  limit_reset: { type: ['string', 'null'] },
-  limit_soft: { type: 'boolean' },
-  limit_notify: { type: 'array', items: { type: 'integer' } },
-  usage: { type: 'number', description: 'USD spent in this period.' },
-  resets_at: { type: ['string', 'null'] },
-});
+const budgetSchema = titled(
+  'Budget',
+  objectOf({
+    limit: { type: 'number', description: 'USD in each period.' },
+    limit_remaining: { type: 'number', description: 'What running calls have locked is counted as spent.' },
+    limit_reset: { type: ['string', 'null'] },
+    limit_soft: { type: 'boolean' },
+    limit_notify: { type: 'array', items: { type: 'integer' } },
+    usage: { type: 'number', description: 'USD spent in this period.' },
+    resets_at: { type: ['string', 'null'] },
+  }),
+);
 
-export const limitsSchema = objectOf({
-  budgets: { type: 'array', items: budgetSchema },
-  requests_per_minute: { type: ['integer', 'null'] },
-  tokens_per_minute: { type: ['integer', 'null'] },
-});
+export const limitsSchema = titled(
+  'Limits',
+  objectOf({
+    budgets: { type: 'array', items: budgetSchema },
+    requests_per_minute: { type: ['integer', 'null'] },
+    tokens_per_minute: { type: ['integer', 'null'] },
+  }),
+);
 export const oneLimitsSchema = dataOf(limitsSchema);
 
 /** Limits in the form of answers, with what was spent. */

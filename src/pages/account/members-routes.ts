@@ -14,7 +14,7 @@ import {
 } from '#auth';
 import { localAccount } from '#auth/accounts';
 import { reaches } from '#auth/keys';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
 import {
   addMember,
@@ -68,12 +68,15 @@ export function membersRoutes(deps: OwnMembersDeps): FastifyPluginAsync {
   };
 }
 
-const organisationSchema = objectOf({
-  account: { type: 'string', description: 'For `x-tollgate-account`.' },
-  label: { type: 'string' },
-  role: { type: 'string', description: 'Yours.' },
-  created_at: { type: 'string', description: 'When you became a member.' },
-});
+const organisationSchema = titled(
+  'Organisation',
+  objectOf({
+    account: { type: 'string', description: 'For `x-tollgate-account`.' },
+    label: { type: 'string' },
+    role: { type: 'string', description: 'Yours.' },
+    created_at: { type: 'string', description: 'When you became a member.' },
+  }),
+);
 
 const viewOrganisation = ({ account, role, createdAt }: Member, label: string) => ({
   account,

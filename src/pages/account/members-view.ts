@@ -3,7 +3,7 @@ import { toUsdNumber } from '#billing';
 import type { MemberRole } from '#gateway';
 import { type Member, MEMBER_ROLES, MEMBERS_MAX, NO_LIMITS, type MemberStore, type KeyStore } from '#auth/keys';
 import { parseAccountId, toCaip10 } from '#auth/accounts';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits-view.ts';
 
@@ -33,6 +33,7 @@ export const roleProperty = {
 export const nameProperty = NAME;
 
 export const newMemberSchema = {
+  title: 'NewMember',
   type: 'object',
   additionalProperties: false,
   required: ['account', 'role'],
@@ -51,16 +52,19 @@ export const newMemberSchema = {
 export const memberParams = (of: Readonly<Record<string, object>> = {}) =>
   objectOf({ ...of, member: { type: 'string', description: 'Account of the member, percent-encoded.' } });
 
-export const memberSchema = objectOf({
-  account: { type: 'string', description: 'The account that the member signs in as.' },
-  caip_account_id: { type: 'string', description: 'CAIP-10.' },
-  name: { type: 'string' },
-  role: { type: 'string' },
-  created_at: { type: 'string' },
-  keys: { type: 'integer', description: 'Keys of the member.' },
-  usage_monthly: { type: 'number', description: 'USD that these keys have spent in this UTC month.' },
-  budgets: limitsSchema.properties['budgets']!,
-});
+export const memberSchema = titled(
+  'Member',
+  objectOf({
+    account: { type: 'string', description: 'The account that the member signs in as.' },
+    caip_account_id: { type: 'string', description: 'CAIP-10.' },
+    name: { type: 'string' },
+    role: { type: 'string' },
+    created_at: { type: 'string' },
+    keys: { type: 'integer', description: 'Keys of the member.' },
+    usage_monthly: { type: 'number', description: 'USD that these keys have spent in this UTC month.' },
+    budgets: limitsSchema.properties['budgets']!,
+  }),
+);
 
 const KEYS_READ = 1_000;
 

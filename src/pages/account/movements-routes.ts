@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { escrowOf, type TransferRecord } from '#billing';
 import type { Admission } from '#gateway';
 import { refuseRestricted, type KeyStore } from '#auth';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 import { fundPageSchema, pageOf, readPage, type FundPage } from '../funds/fund-pages.ts';
 
 export interface MovementsDeps {
@@ -28,19 +28,22 @@ const KINDS: Readonly<Record<string, string>> = {
 /** Of these kinds the operator wrote the text for the owner of the account. */
 const WITH_REASON = new Set(['debit', 'closing']);
 
-const movementSchema = objectOf({
-  id: { type: 'string' },
-  kind: {
-    type: 'string',
-    enum: [...new Set(Object.values(KINDS)), 'other'],
-    description:
-      '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `other`: any other movement.',
-  },
-  amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
-  reference: { type: ['string', 'null'], description: "The operator's reference of a credit or debit." },
-  reason: { type: ['string', 'null'], description: 'Why the operator took the money.' },
-  created_at: { type: 'string', description: 'RFC 3339' },
-});
+const movementSchema = titled(
+  'Movement',
+  objectOf({
+    id: { type: 'string' },
+    kind: {
+      type: 'string',
+      enum: [...new Set(Object.values(KINDS)), 'other'],
+      description:
+        '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `other`: any other movement.',
+    },
+    amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
+    reference: { type: ['string', 'null'], description: "The operator's reference of a credit or debit." },
+    reason: { type: ['string', 'null'], description: 'Why the operator took the money.' },
+    created_at: { type: 'string', description: 'RFC 3339' },
+  }),
+);
 
 /** Adds `/movements`, the movements of the caller's account besides calls. `app` must already admit callers. */
 export function addMovementsRoute(

@@ -1,15 +1,21 @@
 import { formatUsd, type Payout } from '#billing';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 
-export const payoutSchema = objectOf({
-  reference: { type: 'string', description: "The operator's name of the payment" },
-  amount_micro_usdc: { type: 'integer' },
-  amount_usd: { type: 'string' },
-  note: { type: 'string' },
-  paid_at: { type: 'string', description: 'When the operator booked it' },
-  undone_at: { type: ['string', 'null'], description: 'When the operator took it back; null for a payout that holds' },
-  undone_reason: { type: ['string', 'null'] },
-});
+export const payoutSchema = titled(
+  'Payout',
+  objectOf({
+    reference: { type: 'string', description: "The operator's name of the payment" },
+    amount_micro_usdc: { type: 'integer' },
+    amount_usd: { type: 'string' },
+    note: { type: 'string' },
+    paid_at: { type: 'string', description: 'When the operator booked it' },
+    undone_at: {
+      type: ['string', 'null'],
+      description: 'When the operator took it back; null for a payout that holds',
+    },
+    undone_reason: { type: ['string', 'null'] },
+  }),
+);
 
 /** A payout in the form of answers. */
 export const viewPayout = ({ reference, amount, note, at, undone }: Payout) => ({

@@ -35,3 +35,12 @@ export const formatSchema = {
   default: 'json',
   description: '`csv`: one file (RFC 4180).',
 } as const;
+
+/** An answer that is JSON or, with `format=csv`, a file. */
+export const jsonOrCsv = (description: string, schema: object) => ({
+  description,
+  content: {
+    'application/json': { schema },
+    'text/csv': { schema: { type: 'string', description: 'RFC 4180, with a line of names.' } },
+  },
+});

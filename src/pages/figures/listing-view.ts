@@ -3,7 +3,8 @@ import type { Primitive } from '#config';
 import type { Offer } from '#gateway';
 import { dateOf, type DayRange, type findListings, type ListingFigures, type ListingProvider } from '#analytics';
 import { dataOf, objectOf } from '../answer-schemas.ts';
-import { asOfSchema, dateRangeSchema, viewAsOf, viewRange, viewVolume } from './market-view.ts';
+import { asOfSchema, viewAsOf, viewRange, viewVolume } from './market-view.ts';
+import { dateRangeSchema } from '../day-range.ts';
 
 const count = { type: 'integer' };
 const suppressed = { type: 'boolean', description: 'true for a day that the operator does not show; else absent.' };

@@ -1,7 +1,8 @@
+import { dateRangeSchema } from '../day-range.ts';
 import { toUsdNumber, type MicroUsd } from '#billing';
 import { PRIMITIVES } from '#config';
 import { dateOf, type DayRange, type ListingSums, type MarketFigures, type MarketSums } from '#analytics';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 
 /** The number of services with their own figures. All other services share one sum. */
 const TOP = 20;
@@ -12,13 +13,16 @@ const usd = { type: 'number', description: 'USD.' };
 const series = (description: string) => ({
   type: 'array',
   description,
-  items: objectOf(
-    {
-      date: { type: 'string' },
-      value: { type: 'integer' },
-      suppressed: { type: 'boolean', description: 'true for a day that the operator does not show; else absent.' },
-    },
-    ['suppressed'],
+  items: titled(
+    'DayFigure',
+    objectOf(
+      {
+        date: { type: 'string' },
+        value: { type: 'integer' },
+        suppressed: { type: 'boolean', description: 'true for a day that the operator does not show; else absent.' },
+      },
+      ['suppressed'],
+    ),
   ),
 });
 const ofListings = { requests: count('Settled calls.'), volume: microUsd, volume_usd: usd, tokens: count('Tokens.') };
@@ -28,7 +32,6 @@ export const asOfSchema = {
   type: ['string', 'null'],
   description: 'When the newest call that is counted was settled or failed; null before the first.',
 };
-export const dateRangeSchema = objectOf({ start_date: { type: 'string' }, end_date: { type: 'string' } });
 
 export const marketSchema = objectOf({
   total_requests: count('Settled calls.'),

@@ -17,8 +17,8 @@ import {
 import type { Database } from '#store';
 import { listOf, objectOf } from '../answer-schemas.ts';
 import { ownKey } from '../account/own-key.ts';
-import { dayRangeSchema, parseDayRange } from '../day-range.ts';
-import { CSV_TYPE, formatSchema, savedAs } from './csv.ts';
+import { dayRangeSchema, parseDay, parseDayRange } from '../day-range.ts';
+import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from './csv.ts';
 import { viewAsOf, viewRange } from './market-view.ts';
 import { usageCsv, usageSchema, viewTotals, viewUsage, type UsageNames } from './usage-view.ts';
 
@@ -87,7 +87,7 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
       'Sums of the calls of your account by day, service, key, provider and primitive; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls.',
     tags: ['Analytics'],
     querystring: ownQuerySchema,
-    response: { 200: { description: 'The sums; with `format=csv` a file', ...usageSchema } },
+    response: { 200: jsonOrCsv('The sums; with `format=csv` a file.', usageSchema) },
   };
   app.get<{ Querystring: OwnQuery }>(
     '/analytics/own',
@@ -200,7 +200,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
       const { caller } = admissionOf(request);
       const { date, api_key_hash: asked } = request.query;
       const last = Math.floor(deps.now() / DAY_MS);
-      const range = date === undefined ? { first: last - ACTIVITY_DAYS + 1, last } : dayOf(date, last, deps.now());
+      const range = date === undefined ? { first: last - ACTIVITY_DAYS + 1, last } : dayOf(date, last);
       const key = await ownKey(deps.keys, caller, asked, 'api_key_hash');
       const groups = ['day', 'model', 'provider', 'primitive'] as const;
       const { rows } = await readUsage(deps, { account: caller.account, range, groups, key });
@@ -211,8 +211,9 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
   );
 }
 
-function dayOf(date: string, last: number, now: number) {
-  const range = parseDayRange({ start_date: date, end_date: date }, now);
+function dayOf(date: string, last: number) {
+  const day = parseDay(date, 'date');
+  const range = { first: day, last: day };
   if (range.first > last - ACTIVITY_DAYS && range.first <= last) return range;
   throw new GatewayError('invalid_request', `date must be one of the last ${ACTIVITY_DAYS} days`, { param: 'date' });
 }

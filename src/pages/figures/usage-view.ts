@@ -2,7 +2,8 @@ import { formatUsd } from '#billing';
 import { dateOf, daysOf, type DayRange, type UsageGroup, type UsageRow, type UsageSums } from '#analytics';
 import { objectOf } from '../answer-schemas.ts';
 import { csvLine, csvUsd, type Cell } from './csv.ts';
-import { asOfSchema, dateRangeSchema } from './market-view.ts';
+import { asOfSchema } from './market-view.ts';
+import { dateRangeSchema } from '../day-range.ts';
 
 const count = { type: 'integer' };
 const sums = {

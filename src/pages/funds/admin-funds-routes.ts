@@ -8,7 +8,7 @@ import { amountOf, amountProperties, type AmountBody } from '../account/amount.t
 import { ADMINISTRATION } from './administration.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { depositSchema, iso, viewDeposit, viewWithdrawal, withdrawalSchema } from './fund-views.ts';
-import { requireFunds, termsOf, type Funds } from './funds.ts';
+import { hideWithoutFunds, requireFunds, termsOf, type Funds } from './funds.ts';
 import { addTreasuryRoutes } from './treasury-routes.ts';
 import { withdrawalError } from './withdrawal-error.ts';
 import { withdrawalIdOf } from './withdrawals-routes.ts';
@@ -25,6 +25,7 @@ interface AdminFundsDeps {
 const money = { type: 'integer', description: 'Micro-USD' } as const;
 const maybeMoney = { type: ['integer', 'null'], description: 'Micro-USD; null before the first comparison' } as const;
 const openSchema = {
+  title: 'OpenMovements',
   type: 'object',
   required: ['count', 'oldest'],
   properties: { count: { type: 'integer' }, oldest: { type: ['string', 'null'], description: 'RFC 3339' } },
@@ -55,6 +56,7 @@ const bookProperties = {
 export function adminFundsRoutes(deps: AdminFundsDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', deps.gate);
+    hideWithoutFunds(app, deps.funds);
     addBooks(app, deps);
     addSuspense(app, deps);
     addFeeWithdrawals(app, deps);

@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { dataOf, derived } from '../answer-schemas.ts';
 
 /** The requested part of a list, newest first. */
 export interface FundPage {
@@ -18,16 +19,16 @@ export const fundPageSchema = {
 export const noBody = { type: ['object', 'null'], additionalProperties: false, properties: {} } as const;
 
 export const pageOf = (items: object) =>
-  ({
+  derived(items, 'Page', {
     type: 'object',
     required: ['data', 'next'],
     properties: {
       data: { type: 'array', items },
       next: { type: ['string', 'null'], description: 'Value of `before` for the next page; null at the end.' },
     },
-  }) as const;
+  } as const);
 
-export const oneOf = (data: object) => ({ type: 'object', required: ['data'], properties: { data } }) as const;
+export const oneOf = dataOf;
 
 interface Entry {
   readonly id: string;

@@ -27,6 +27,7 @@ const depositProperties = {
   updated_at: time,
 } as const;
 export const depositSchema = {
+  title: 'Deposit',
   type: 'object',
   required: Object.keys(depositProperties),
   properties: depositProperties,
@@ -103,6 +104,7 @@ const withdrawalProperties = {
   updated_at: time,
 } as const;
 export const withdrawalSchema = {
+  title: 'Withdrawal',
   type: 'object',
   required: Object.keys(withdrawalProperties),
   properties: withdrawalProperties,

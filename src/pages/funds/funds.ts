@@ -1,4 +1,4 @@
-import type { preValidationHookHandler } from 'fastify';
+import type { FastifyInstance, preValidationHookHandler } from 'fastify';
 import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Chains } from '#chains';
@@ -45,6 +45,14 @@ export const withFunds =
     requireFunds(funds);
     done();
   };
+
+/** Without chains, the routes that are added to `app` from now on are not in the reference. */
+export function hideWithoutFunds(app: FastifyInstance, funds: Funds | null): void {
+  if (funds !== null) return;
+  app.addHook('onRoute', (route) => {
+    route.schema = { ...route.schema, hide: true };
+  });
+}
 
 /** Finds the terms of a chain by its network. Throws GatewayError `invalid_request`. */
 export function termsOf({ terms }: Funds, network: string): ChainTerms {

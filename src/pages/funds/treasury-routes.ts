@@ -45,7 +45,12 @@ const actProperties = {
   created_at: text('RFC 3339'),
   updated_at: text('RFC 3339'),
 } as const;
-const actSchema = { type: 'object', required: Object.keys(actProperties), properties: actProperties } as const;
+const actSchema = {
+  title: 'TreasuryAct',
+  type: 'object',
+  required: Object.keys(actProperties),
+  properties: actProperties,
+} as const;
 
 const STATUS = {
   requested: 'pending',

@@ -30,6 +30,7 @@ const TAGS = ['Money'];
 const RIGHTS = { what: 'say which wallets belong to an account', instead: 'use an API key of the account' };
 
 const walletSchema = {
+  title: 'Wallet',
   type: 'object',
   required: ['wallet', 'address', 'bound_at', 'paid_from'],
   properties: {

@@ -1,6 +1,6 @@
 import { PRIMITIVES } from '#config';
 import { flagsSchema, standingProperties } from '#gateway';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 
 /* Schemas of the catalogue's pages, for the reference. */
 
@@ -28,6 +28,7 @@ const named = (description: string) =>
 
 /** The members of `pricing` depend on the primitive. */
 export const pricingSchema = {
+  title: 'Pricing',
   type: 'object',
   description:
     'Models: `prompt`, `completion`, `image`, `input_cache_read`, `input_cache_write`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
@@ -68,13 +69,16 @@ const listingProperties = {
   status: serviceStatusSchema,
 } as const;
 
-const listingSchema = objectOf(listingProperties);
+const listingSchema = titled('Listing', objectOf(listingProperties));
 
-const listingDetailSchema = objectOf({
-  ...listingProperties,
-  description: { type: 'string' },
-  doors: { type: 'array', items: doorSchema, description: 'One for each primitive' },
-});
+const listingDetailSchema = titled(
+  'ListingDetail',
+  objectOf({
+    ...listingProperties,
+    description: { type: 'string' },
+    doors: { type: 'array', items: doorSchema, description: 'One for each primitive' },
+  }),
+);
 
 const providerProperties = {
   id: {
@@ -110,13 +114,16 @@ const provider = (listing: object) =>
 export const providerSchema = provider(listingSchema);
 export const providerDetailSchema = provider(listingDetailSchema);
 
-const serviceProviderSchema = objectOf({
-  id: { type: 'string', description: 'Public key' },
-  name: { type: 'string' },
-  primitives: primitivesSchema,
-  pricing: pricingSchema,
-  ...standingProperties,
-});
+const serviceProviderSchema = titled(
+  'ServiceProvider',
+  objectOf({
+    id: { type: 'string', description: 'Public key' },
+    name: { type: 'string' },
+    primitives: primitivesSchema,
+    pricing: pricingSchema,
+    ...standingProperties,
+  }),
+);
 
 const serviceProperties = {
   id: { type: 'string', description: 'The same as `name`' },
@@ -129,21 +136,24 @@ const serviceProperties = {
   },
 } as const;
 
-export const serviceSchema = objectOf(serviceProperties);
+export const serviceSchema = titled('Service', objectOf(serviceProperties));
 
 const usdText = (description: string) =>
   ({ type: 'string', description: `USD, as an exact decimal: ${description}` }) as const;
 
-const toolPriceSchema = objectOf(
-  {
-    per_call: usdText('per call; "0" where it is free'),
-    per_second: usdText('per second that the tool reports'),
-    prompt: usdText('per 1M prompt tokens that the tool reports'),
-    completion: usdText('per 1M completion tokens that the tool reports'),
-    per_call_max: usdText('the most that a call costs, by its use or at a provider that asks more'),
-    currency: { type: 'string', const: 'USDC' },
-  },
-  ['per_second', 'prompt', 'completion', 'per_call_max'],
+const toolPriceSchema = titled(
+  'ToolPrice',
+  objectOf(
+    {
+      per_call: usdText('per call; "0" where it is free'),
+      per_second: usdText('per second that the tool reports'),
+      prompt: usdText('per 1M prompt tokens that the tool reports'),
+      completion: usdText('per 1M completion tokens that the tool reports'),
+      per_call_max: usdText('the most that a call costs, by its use or at a provider that asks more'),
+      currency: { type: 'string', const: 'USDC' },
+    },
+    ['per_second', 'prompt', 'completion', 'per_call_max'],
+  ),
 );
 
 const definitionSchema = {
@@ -167,29 +177,35 @@ const definitionSchema = {
   },
 } as const;
 
-const toolSchema = objectOf(
-  {
-    name: { type: 'string' },
-    title: { type: ['string', 'null'] },
-    description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
-    price: toolPriceSchema,
-    definition: definitionSchema,
-    input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' },
-  },
-  ['input_schema'],
+const toolSchema = titled(
+  'Tool',
+  objectOf(
+    {
+      name: { type: 'string' },
+      title: { type: ['string', 'null'] },
+      description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
+      price: toolPriceSchema,
+      definition: definitionSchema,
+      input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' },
+    },
+    ['input_schema'],
+  ),
 );
 
 /** A tool service with its tools. */
-export const toolServiceSchema = objectOf(
-  {
-    ...serviceProperties,
-    tools: {
-      type: ['array', 'null'],
-      items: toolSchema,
-      description:
-        'What its servers list, by name: not all of them if several services are listed. null while that is not known',
+export const toolServiceSchema = titled(
+  'ToolService',
+  objectOf(
+    {
+      ...serviceProperties,
+      tools: {
+        type: ['array', 'null'],
+        items: toolSchema,
+        description:
+          'What its servers list, by name: not all of them if several services are listed. null while that is not known',
+      },
+      tools_total: { type: 'integer', description: 'How many tools there are' },
     },
-    tools_total: { type: 'integer', description: 'How many tools there are' },
-  },
-  ['tools', 'tools_total'],
+    ['tools', 'tools_total'],
+  ),
 );

@@ -15,7 +15,7 @@ import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
 import { offerOfTunnel, type PayoutRules, payoutTerms, type RegisteredService, type Registry } from '#network';
 import { dateOf, type DayRange } from '#analytics';
-import { dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import type { Payouts } from '#billing';
 import { pageSchema, type Page } from '../account/page.ts';
@@ -49,6 +49,7 @@ const ofCaller = {
 } as const;
 
 const payoutTermsSchema = {
+  title: 'PayoutTerms',
   description: 'Whether and how this gateway pays your earnings',
   ...objectOf({
     networks: { type: 'array', items: { type: 'string' }, description: 'Chains (CAIP-2) over which you can withdraw' },
@@ -65,7 +66,7 @@ const earningsProperties = {
     description: 'All-time earnings after the fee of the operator, including what was paid out',
   },
   payout_terms: payoutTermsSchema,
-  range: objectOf({ start_date: { type: 'string' }, end_date: { type: 'string' } }),
+  range: dateRangeSchema,
   by_day: {
     type: 'array',
     description: 'Every UTC day of the range in order, those without a call too',
@@ -172,6 +173,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'List what you were paid outside of the gateway',
+          operationId: 'listOwnPayouts',
           description:
             'Payouts that the operator booked, for example bank transfers, the newest first. `/withdrawals` has those over chains. Not allowed for a key with a spending limit, a rate, an expiry or a list of services.',
           tags: ['Providers'],

@@ -1,5 +1,5 @@
 import { standingProperties } from '#gateway';
-import { objectOf } from '../answer-schemas.ts';
+import { objectOf, titled } from '../answer-schemas.ts';
 import { pricingSchema, primitivesSchema, serviceStatusSchema } from './market-schema.ts';
 
 const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const;
@@ -48,23 +48,29 @@ const rowProperties = {
 const named = { id: { type: 'string', description: 'Public key' }, name: { type: 'string' } } as const;
 
 /** A service as a row of the market, with the price of its cheapest provider. */
-export const serviceRowSchema = objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(named) } });
+export const serviceRowSchema = titled(
+  'ServiceRow',
+  objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(named) } }),
+);
 
 /** A service with the price and the health of each of its providers. */
-export const serviceDetailSchema = objectOf({
-  ...rowProperties,
-  providers: {
-    type: 'array',
-    description: 'The cheapest first',
-    items: objectOf({
-      ...named,
-      pricing: pricingSchema,
-      typical_usd: typicalUsdSchema,
-      reached: { type: 'string', enum: ['direct', 'tunnel'] },
-      listed_since: listedSince,
-      context_length: contextLength,
-      max_output_tokens: maxOutputTokens,
-      ...standingProperties,
-    }),
-  },
-});
+export const serviceDetailSchema = titled(
+  'ServiceDetail',
+  objectOf({
+    ...rowProperties,
+    providers: {
+      type: 'array',
+      description: 'The cheapest first',
+      items: objectOf({
+        ...named,
+        pricing: pricingSchema,
+        typical_usd: typicalUsdSchema,
+        reached: { type: 'string', enum: ['direct', 'tunnel'] },
+        listed_since: listedSince,
+        context_length: contextLength,
+        max_output_tokens: maxOutputTokens,
+        ...standingProperties,
+      }),
+    },
+  }),
+);

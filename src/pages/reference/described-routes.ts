@@ -11,14 +11,17 @@ interface OpenApiDocument {
 interface DescribedRoute {
   readonly url: string;
   readonly method: string | string[];
-  readonly schema: FastifySchema;
+  readonly schema?: FastifySchema;
 }
 
-/** Records every route that is added from now on, except hidden routes and HEAD. */
-export function collectRoutes(server: FastifyInstance): readonly DescribedRoute[] {
+export type DescribedRoutes = readonly DescribedRoute[];
+
+/** Records every route that is added from now on, except HEAD. */
+export function collectRoutes(server: FastifyInstance): DescribedRoutes {
   const routes: DescribedRoute[] = [];
-  server.addHook('onRoute', ({ url, method, schema }) => {
-    if (method !== 'HEAD' && !schema?.hide) routes.push({ url, method, schema: schema ?? {} });
+  server.addHook('onRoute', (route) => {
+    // Its schema is read later, because the route's own plugin may still hide it.
+    if (route.method !== 'HEAD') routes.push(route);
   });
   return routes;
 }
@@ -29,12 +32,12 @@ const ROUTES_PER_TURN = 8;
 /**
  * Makes the OpenAPI document of the routes. `@fastify/swagger` describes the routes of a server, so separate servers
  * are created for it. This is done at the first request for the document. So most gateways never load it. `complete`
- * gets the document of all routes.
+ * gets the paths of some routes at a time, and returns what the document says of them.
  */
 export async function documentOf(
-  routes: readonly DescribedRoute[],
+  routes: DescribedRoutes,
   options: FastifyDynamicSwaggerOptions,
-  complete: (document: OpenApiDocument) => object,
+  complete: (paths: Record<string, object>) => Record<string, object>,
 ): Promise<object> {
   const { default: createServer } = await import('fastify');
   const require = createRequire(createRequire(import.meta.url).resolve('@fastify/swagger'));
@@ -46,21 +49,22 @@ export async function documentOf(
   await ownTurn();
   const { default: swagger } = await import('@fastify/swagger');
   let whole: OpenApiDocument | null = null;
-  for (let at = 0; at < routes.length; at += ROUTES_PER_TURN) {
+  const shown = routes.flatMap(({ url, method, schema = {} }) => (schema.hide ? [] : [{ url, method, schema }]));
+  for (let at = 0; at < shown.length; at += ROUTES_PER_TURN) {
     await ownTurn();
     const server: FastifyInstance = createServer({ exposeHeadRoutes: false });
     server.setValidatorCompiler(() => () => true);
     server.setSerializerCompiler(() => JSON.stringify);
     await server.register(swagger, options);
-    for (const route of routes.slice(at, at + ROUTES_PER_TURN)) server.route({ ...route, handler: () => null });
+    for (const route of shown.slice(at, at + ROUTES_PER_TURN)) server.route({ ...route, handler: () => null });
     await server.ready();
     await ownTurn();
     const { paths = {}, ...others } = server.swagger() as OpenApiDocument;
     whole ??= { ...others, paths: {} };
     // The methods of one path may be in several pieces.
-    for (const [path, operations] of Object.entries(paths))
+    await ownTurn();
+    for (const [path, operations] of Object.entries(complete(paths)))
       whole.paths![path] = { ...whole.paths![path], ...operations };
   }
-  await ownTurn();
-  return whole === null ? {} : complete(whole);
+  return whole ?? {};
 }

@@ -6,6 +6,7 @@ const schema = {
   tags: ['Account'],
   security: [],
   summary: 'Show the keys that receipts and agent cards are signed with',
+  operationId: 'showSigningKeys',
   description: 'A JSON Web Key set (RFC 7517).',
   response: {
     200: {

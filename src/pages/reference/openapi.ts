@@ -1,12 +1,17 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { ownTurn } from '#wire';
-import { completeOperations, type CompletionOptions } from './complete-operations.ts';
-import { collectRoutes, documentOf } from './described-routes.ts';
+import { completeOperations, type CompletionOptions, type NamedResponses } from './complete-operations.ts';
+import { collectRoutes, type DescribedRoutes, documentOf } from './described-routes.ts';
+import { ERROR, PAYMENT_REQUIRED } from './error-schemas.ts';
+import { nameSchemas, type NamedSchemas } from './named-schemas.ts';
+import { SHARED_HEADERS, SHARED_PARAMETERS } from './shared-parts.ts';
 
 /** The chapters of the reference, in order. A route names its chapter in `schema.tags`. Other chapters come last. */
 const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
+  { name: 'Images', description: 'Images, made of words or of other images.' },
+  { name: 'Videos', description: 'Videos, which are tasks: queued, looked at, fetched.' },
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },
   { name: 'Agents', description: 'A2A agents, both versions, by JSON-RPC and HTTP+JSON, and their cards.' },
   { name: 'JSON-RPC', description: 'All of it at one endpoint, with batches.' },
@@ -29,57 +34,6 @@ const CHAPTERS = [
 const INTRODUCTION = `One address for many providers. Every call is priced before it starts, locked from your escrow, forwarded, and settled by what it really used.
 
 Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. MCP clients find the tools of all services at \`/mcp\`, and those of one at \`/mcp/{service}\`; A2A clients find an agent at \`/a2a/{agent}\`. A wallet can sign in where a key would, and whoever has one can sell calls here too: \`tollgate provide\` connects models, tools and agents from behind a firewall. Amounts are USD; inside, money is counted in whole micro-USD.`;
-
-const ERROR_SCHEMA = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['message', 'type', 'code'],
-      properties: {
-        message: { type: 'string', description: 'What is wrong, and what would be right.' },
-        type: { type: 'string', description: 'A stable name, such as `insufficient_balance`.' },
-        code: { type: 'integer', description: 'The HTTP status again.' },
-        param: { type: ['string', 'null'], description: 'The field that is wrong.' },
-      },
-    },
-  },
-} as const;
-
-const PAYMENT_REQUIRED_SCHEMA = {
-  type: 'object',
-  description:
-    'An error, and the terms on which a payment is taken in place: an x402 PaymentRequired. The terms are there where this gateway has chains.',
-  required: ['error'],
-  properties: {
-    error: ERROR_SCHEMA.properties.error,
-    x402Version: { type: 'integer', const: 2 },
-    resource: {
-      type: 'object',
-      description: 'What is paid for: `url`, `description`, `mimeType`.',
-      additionalProperties: true,
-    },
-    accepts: {
-      type: 'array',
-      description: 'One entry for each chain; pay one of them.',
-      items: {
-        type: 'object',
-        required: ['scheme', 'network', 'amount', 'asset', 'payTo'],
-        properties: {
-          scheme: { type: 'string', description: 'Such as `exact`.' },
-          network: { type: 'string', description: 'CAIP-2.' },
-          amount: { type: 'string', description: 'In units of the asset: micro-USDC.' },
-          asset: { type: 'string', description: 'Address of USDC on that chain.' },
-          payTo: { type: 'string' },
-          maxTimeoutSeconds: { type: 'integer' },
-          extra: { type: 'object', additionalProperties: true },
-        },
-      },
-    },
-    extensions: { type: 'object', additionalProperties: true },
-  },
-} as const;
 
 export interface Parameter {
   readonly name: string;
@@ -122,7 +76,7 @@ export interface ReferenceOptions extends CompletionOptions {
 export function describeRoutes(server: FastifyInstance, options: ReferenceOptions): () => Promise<object> {
   const routes = collectRoutes(server);
   let document: Promise<object> | null = null;
-  const read = () => (document ??= documentOf(routes, settings(options), (document) => completed(document, options)));
+  const read = () => (document ??= describe(routes, options));
   let described: string | null = null;
   let shown: { readonly model: string; readonly text: string } | null = null;
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
@@ -177,22 +131,32 @@ function settings({ version }: ReferenceOptions): FastifyDynamicSwaggerOptions {
               'A Solana or EVM wallet in place of a key: the base64 of `{"message", "signature"}`, a CAIP-122 text and what the wallet signed of it. `GET /api/v1/auth/nonce` shows one to sign; `tollgate siwx` prints the header.',
           },
         },
-        schemas: { Error: ERROR_SCHEMA as never, PaymentRequired: PAYMENT_REQUIRED_SCHEMA as never },
       },
     },
     transform: ({ schema, url }) => nameWildcard(schema, url),
   };
 }
 
-function completed(document: object, { payable }: CompletionOptions): object {
-  completeOperations(pathsOf(document), { payable });
+/** The document of these routes. What several operations have in common is in `components`, under a name. */
+async function describe(routes: DescribedRoutes, options: ReferenceOptions): Promise<object> {
+  const schemas: NamedSchemas = {};
+  const responses: NamedResponses = {};
+  nameSchemas([{ schema: ERROR }, { schema: PAYMENT_REQUIRED }], schemas);
+  const document = await documentOf(routes, settings(options), (paths) => {
+    const named = nameSchemas(paths as PathTable, schemas);
+    completeOperations(named, options, responses);
+    return named;
+  });
+  const parts = { schemas, responses, parameters: SHARED_PARAMETERS, headers: SHARED_HEADERS };
+  const { components = {} } = document as { readonly components?: object };
   // Chapters without routes are removed.
-  const used = new Set(
-    Object.values(pathsOf(document)).flatMap((operations) =>
-      Object.values(operations).flatMap(({ tags = [] }) => tags),
-    ),
-  );
-  return { ...document, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
+  const operations = Object.values(pathsOf(document)).flatMap((all) => Object.values(all));
+  const used = new Set(operations.flatMap(({ tags = [] }) => tags));
+  return {
+    ...document,
+    tags: CHAPTERS.filter(({ name }) => used.has(name)),
+    components: { ...components, ...parts },
+  };
 }
 
 /** The paths of a document, typed with the members that these files use. */

@@ -47,6 +47,21 @@ async function spend(
 }
 
 describe('keys over HTTP', () => {
+  it('need a body: without one no key is made, and an empty one asks for no limits', async () => {
+    const { call, alice, make, adminKey } = await world();
+    for (const [who, path] of [
+      [alice.key, KEYS],
+      [adminKey, `/admin/v1/accounts/${alice.account}/keys`],
+    ] as const)
+      for (const body of [undefined, null]) {
+        const refused = await call<ErrorBody>(who, 'POST', path, body);
+        expect([refused.status, refused.body.error.type], path).toEqual([400, 'invalid_request']);
+        expect(refused.body.error.message).toMatch(/^The body must be a JSON object; \{\} makes a key without limits/);
+      }
+    expect((await make({})).status).toBe(201);
+    expect((await call<{ data: unknown[] }>(alice.key, 'GET', KEYS)).body.data).toHaveLength(2);
+  });
+
   it('are made with their limits, shown in full once, and work', async () => {
     const { call, make, alice } = await world();
     const { status, body } = await make({

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSpine, type Spine } from '../../support/spine.ts';
+import { readOpenApi } from '../../support/open-api.ts';
 
 interface Described {
   readonly paths: Record<
@@ -22,7 +23,7 @@ const BEARING = /\/(?:keys|accounts|topup|deposits|withdrawals|wallets)\b/;
 
 describe('a body with a member that is not known', () => {
   it('is refused on every endpoint that bears money or rights', async () => {
-    const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as Described;
+    const { paths } = await readOpenApi<Described>(spine.origin);
     const open = Object.entries(paths).flatMap(([path, verbs]) =>
       Object.entries(verbs)
         .filter(([verb]) => BEARING.test(path) && ['post', 'put', 'patch'].includes(verb))

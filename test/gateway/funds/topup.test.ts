@@ -4,6 +4,7 @@ import { createIdentity, createRunTokens } from '#auth';
 import { IDENTITY_SEED } from '../../support/spine.ts';
 import { signInHeaders } from '../../support/wallets.ts';
 import { bearer, openFundsWorld, termsOf, type FundsWorld } from './funds-world.ts';
+import { readOpenApi } from '../../support/open-api.ts';
 
 // POST /topup: a 402 whose payment is the whole point, against a real chain.
 
@@ -69,7 +70,7 @@ test.each([
   ['/withdrawals', { network: 'eip155:1', source: 'balance', amount_usd: 1 }],
   ['/wallets', { sign_in: 'x' }],
 ])('a wrong body of %s is told what is wrong', async (path, good) => {
-  const { paths } = (await (await fetch(`${world.spine.origin}/openapi.json`)).json()) as Described;
+  const { paths } = await readOpenApi<Described>(world.spine.origin);
   const { properties } = paths[`/api/v1${path}`]!.post.requestBody.content['application/json']!.schema;
   const send = (body: object) =>
     world.call('POST', path, { headers: bearer(world.spine.key), body: { ...good, ...body } });

@@ -119,6 +119,16 @@ describe('no secret reaches a log', () => {
     expect(text()).not.toContain(digits);
   });
 
+  it('and the examples of the messages about keys stay whole', () => {
+    const { logger, text } = capture();
+    const messages = [
+      'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"',
+      'No admin key: send "Authorization: Bearer svc-admin-…"',
+    ];
+    for (const message of messages) logger.info(message);
+    for (const message of messages) expect(text()).toContain(JSON.stringify(message).slice(1, -1));
+  });
+
   it("in a call's metadata, and in what a provider said", () => {
     const { logger, text } = capture();
     const observer = createCallObserver([createCallLog(logger)], { now: () => 1_500 });

@@ -8,7 +8,7 @@ interface Document {
   readonly tags: readonly { readonly name: string }[];
   readonly components: {
     readonly schemas: {
-      readonly Error: { readonly properties: { readonly error: { readonly required: readonly string[] } } };
+      readonly ErrorDetail: { readonly required: readonly string[] };
     };
   };
 }
@@ -113,6 +113,9 @@ describe('the reference', () => {
           apiKey: { in: 'header', name: 'x-api-key' },
           wallet: { type: 'apiKey', in: 'header', name: 'SIGN-IN-WITH-X' },
         },
+        responses: {
+          OtherErrorOfCall: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+        },
       },
       paths: {
         '/api/v1/chat/completions': {
@@ -126,7 +129,7 @@ describe('the reference', () => {
               },
             },
             responses: {
-              default: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+              default: { $ref: '#/components/responses/OtherErrorOfCall' },
             },
           },
         },
@@ -138,7 +141,7 @@ describe('the reference', () => {
       '/api/v1/models/{name}',
       '/api/v1/models',
     ]);
-    expect(document.components.schemas.Error.properties.error.required).toEqual(['message', 'type', 'code']);
+    expect(document.components.schemas.ErrorDetail.required).toEqual(['message', 'type', 'code']);
     expect(document.tags.map(({ name }) => name)).toEqual(['Chat', 'Models']);
   });
 

@@ -7,7 +7,7 @@ import { openaiVideo } from './openai-video.ts';
 import type { SendFiles } from './send-file-reply.ts';
 import { type CallerOf, expired, idField } from './task-of-request.ts';
 import type { TaskRoutesDeps } from './task-routes.ts';
-import { videoSchema } from './video-schema.ts';
+import { fileAnswer, videoSchema } from './video-schema.ts';
 
 const PAGE = 20;
 const PAGE_MAX = 100;
@@ -73,7 +73,7 @@ export function addOpenaiDoors(
             variant: { type: 'string', enum: ['video'], description: 'Only `video` is supported.' },
           },
         },
-        response: { 200: { description: 'The file.', content: { 'video/mp4': { schema: { type: 'string' } } } } },
+        response: { 200: fileAnswer },
       },
     },
     async (request, reply) => {

@@ -25,8 +25,10 @@ import {
   heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
+import { MEDIA_ERROR } from '#pages';
 import type { Blobs, Tasks } from '#tasks';
 import { answerError } from '../../media-error.ts';
+import { bodyOrForm } from '../../request/form-schema.ts';
 import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
 import { roomForVideos } from '../room-for-videos.ts';
 import { createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
@@ -131,9 +133,8 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
             ...door.described,
             description: door.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Videos'],
-            consumes: ['application/json', ...(door.forms ? [FORM] : [])],
-            body: door.schema,
-            response: { 200: door.answerSchema },
+            ...bodyOrForm(door),
+            response: { 200: door.answerSchema, ...(door.ownErrors ? { default: MEDIA_ERROR } : {}) },
           },
           // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,

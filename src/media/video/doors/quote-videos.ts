@@ -9,6 +9,7 @@ import {
   quoteSchema,
   type QuoteView,
 } from '#gateway';
+import { MEDIA_ERROR } from '#pages';
 import { toVideoAsk } from '../request/video-ask.ts';
 import { queueFields, videoBodySchema } from '../request/video-fields.ts';
 import { createReadVideo } from './read-video.ts';
@@ -25,7 +26,7 @@ interface QuoteDeps {
 const DOOR = {
   path: '/video/quote',
   fields: queueFields,
-  schema: videoBodySchema(queueFields, { model: 'demo/projector', duration: '2s' }, ['duration']),
+  schema: videoBodySchema('VideoRequest', queueFields, { model: 'demo/projector', duration: '2s' }, ['duration']),
 };
 
 /** A call for a quote is prepared, but never run. */
@@ -79,7 +80,7 @@ export function addVideoQuote(
         tags: ['Account'],
         consumes: ['application/json'],
         body: DOOR.schema,
-        response: { 200: quoteSchema },
+        response: { 200: quoteSchema, default: MEDIA_ERROR },
       },
       // The body is still bytes here. The handler parses it and checks it against the same schema.
       validatorCompiler: () => () => true,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { GatewayError } from '#wire';
+import { GatewayError, type JsonLimits, parseJson } from '#wire';
 import { formParts } from '../../request/form-parts.ts';
 import { InputBytes } from '../../request/input-bytes.ts';
 
@@ -16,18 +16,23 @@ interface ReadForm {
 }
 
 /**
- * Reads a form. Values become numbers and booleans where `schema` says so. Throws GatewayError `invalid_request` if the
- * bytes are not a form.
+ * Reads a form. Values become numbers and booleans where `schema` says so, and JSON where their part says so. Throws
+ * GatewayError `invalid_request` if the bytes are not a form.
  */
-export function readForm(bytes: Buffer, contentType: string, schema: Readonly<Record<string, object>>): ReadForm {
+export function readForm(
+  bytes: Buffer,
+  contentType: string,
+  schema: Readonly<Record<string, object>>,
+  limits: JsonLimits,
+): ReadForm {
   const value: Record<string, unknown> = {};
   const files: Buffer[] = [];
-  for (const { name: written, isFile, content } of formParts(bytes, contentType)) {
+  for (const { name: written, isFile, isJson, content } of formParts(bytes, contentType)) {
     const name = MEMBER.exec(written)?.[1] ?? written;
     if (Object.hasOwn(value, name)) throw new GatewayError('invalid_request', `${name} occurs twice`, { param: name });
     const text = isFile ? `${FILE}${files.length}` : content.toString('utf8');
     if (isFile) files.push(content);
-    value[name] = isFile ? text : valueOf(text, schema[name]);
+    value[name] = isFile ? text : isJson ? parseJson(content, limits) : valueOf(text, schema[name]);
   }
   const fileOf = (text: string) => (text.startsWith(FILE) ? (files[Number(text.slice(FILE.length))] ?? null) : null);
   return { value, fileOf, hash: () => hashOf(value, fileOf) };

@@ -35,7 +35,7 @@ function refuseTooMany(body: unknown): void {
 export function createReadVideo(
   payments: Payments,
   limits: Config['limits'],
-  door: Pick<VideoDoor, 'path' | 'schema' | 'fields' | 'forms'>,
+  door: Pick<VideoDoor, 'path' | 'schema' | 'fields' | 'form'>,
 ): ReadVideo {
   const check = createCheck<VideoBody>(door.schema);
   const names = actedOn(Object.keys(door.fields));
@@ -44,8 +44,8 @@ export function createReadVideo(
     refuseEncoding(headers);
     const type = headers['content-type'] ?? '';
     const isForm = type.startsWith(FORM);
-    if (isForm && !door.forms) throw new GatewayError('invalid_request', 'Send the body as application/json');
-    const form = isForm ? readForm(bytes, type, door.fields) : null;
+    if (isForm && !door.form) throw new GatewayError('invalid_request', 'Send the body as application/json');
+    const form = isForm ? readForm(bytes, type, door.fields, limits) : null;
     const parts = form === null ? await readJsonBody(bytes, JSON_FIELDS, limits) : { bytesOf: toBytes, ...form };
     const parsed = withModel(withOwnVideoNames(parts.value, known));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;

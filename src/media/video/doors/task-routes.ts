@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import type { Config } from '#config';
 import { MUST_BE, objectField, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
+import { MEDIA_ERROR } from '#pages';
 import type { Blobs, Task, Tasks } from '#tasks';
 import { answerError } from '../../media-error.ts';
 import { textField } from '../../request/image-fields.ts';
@@ -11,7 +12,7 @@ import { toVideoId, wantsSeveral } from '../video-task.ts';
 import { addOpenaiDoors } from './openai-doors.ts';
 import { createSendFiles, type SendFiles } from './send-file-reply.ts';
 import { type CallerOf, expired, idField } from './task-of-request.ts';
-import { statusSchema } from './video-schema.ts';
+import { statusOrFile, statusSchema } from './video-schema.ts';
 
 export interface TaskRoutesDeps {
   readonly pipeline: Pick<Pipeline, 'admitPoll'>;
@@ -29,6 +30,7 @@ export interface TaskRoutesDeps {
 
 const RETRY_S = 2;
 const taskBody = {
+  title: 'VideoTask',
   type: 'object',
   required: ['task_id'],
   examples: [{ task_id: 'video_…', wait_for_final: true }],
@@ -80,7 +82,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
           description:
             'Shows the state of a task as JSON. When the task is finished, the answer is the file: an MP4, or a ZIP archive of several. `Range` is supported. With `Accept: application/json` the answer is always JSON, with the addresses of the files. The status is 404 for a task of another account, and for a task whose files are no longer stored (`expired`).',
           body: taskBody,
-          response: { 200: statusSchema },
+          response: { 200: statusOrFile, default: MEDIA_ERROR },
         },
         serializerCompiler: () => (data) => JSON.stringify(data),
       },
@@ -102,7 +104,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
           description:
             'Ends a running task. Nothing is charged for it. The status is 422 if its provider cannot cancel it, or if one of its files is finished. For a task that has ended, the answer shows the task.',
           body: taskBody,
-          response: { 200: statusSchema },
+          response: { 200: statusSchema, default: MEDIA_ERROR },
         },
         serializerCompiler: () => (data) => JSON.stringify(data),
       },

@@ -1,3 +1,4 @@
+import { formSchema } from '../../request/form-schema.ts';
 import type { BegunVideo } from '../run/make-videos.ts';
 import { queueFields, videoBodySchema, videosFields } from '../request/video-fields.ts';
 import { queuedSchema, videoSchema } from './video-schema.ts';
@@ -12,8 +13,8 @@ export interface VideoDoor {
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
   /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
-  /** It takes forms, too. */
-  readonly forms?: true;
+  /** The same body as a form, if it may be one. */
+  readonly form?: object;
   answerOf(begun: BegunVideo, created: number): object;
 }
 
@@ -25,6 +26,7 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
     path: '/video/queue',
     fields: queueFields,
     schema: videoBodySchema(
+      'VideoRequest',
       queueFields,
       { model: 'demo/projector', prompt: 'A tollgate in the morning', duration: '2s' },
       ['duration'],
@@ -47,7 +49,7 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
   {
     path: '/videos',
     fields: videosFields,
-    schema: videoBodySchema(videosFields, {
+    schema: videoBodySchema('OpenAiVideoRequest', videosFields, {
       model: 'demo/projector',
       prompt: 'A tollgate in the morning',
       seconds: '2',
@@ -58,7 +60,13 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
       operationId: 'createVideo',
       description: `The same as \`/video/queue\`, for clients of OpenAI's API. ${BILLED}`,
     },
-    forms: true,
+    form: formSchema({
+      title: 'OpenAiVideoForm',
+      properties: videosFields,
+      required: ['model'],
+      files: { input_reference: 'The first frame.' },
+      example: { model: 'demo/projector', prompt: 'A tollgate in the morning', seconds: '2' },
+    }),
     answerOf: (begun, created) => begunVideo(begun, created),
   },
 ];

@@ -3,6 +3,7 @@ const textOrNull = (description: string) => ({ type: ['string', 'null'], descrip
 const whole = (description: string) => ({ type: ['integer', 'null'], description });
 
 const errorSchema = {
+  title: 'VideoFailure',
   type: ['object', 'null'],
   description: 'Why it failed. Nothing is charged then.',
   properties: { code: text('A word, such as `content_policy`.'), message: text('The same for people.') },
@@ -10,6 +11,7 @@ const errorSchema = {
 
 /** The answer of `POST /video/queue`. */
 export const queuedSchema = {
+  title: 'QueuedVideo',
   type: 'object',
   properties: {
     id: text('The id of the task, for `/video/retrieve`.'),
@@ -22,6 +24,7 @@ export const queuedSchema = {
 
 /** The JSON answer of `POST /video/retrieve`. */
 export const statusSchema = {
+  title: 'VideoStatus',
   type: 'object',
   properties: {
     id: text('The id of the task.'),
@@ -57,6 +60,7 @@ export const statusSchema = {
 
 /** A video in the shape of OpenAI's API. */
 export const videoSchema = {
+  title: 'Video',
   type: 'object',
   properties: {
     id: text('The same id as that of `/video/queue`.'),
@@ -74,4 +78,18 @@ export const videoSchema = {
     remixed_from_video_id: textOrNull('Always null.'),
     variants: { type: 'integer', description: 'Number of files, if there are several.' },
   },
+};
+
+const file = { type: 'string', format: 'binary' };
+
+/** The file of one video, or the archive of several. */
+export const fileAnswer = {
+  description: 'The file: of one video, or a ZIP archive of several.',
+  content: { 'video/mp4': { schema: file }, 'application/zip': { schema: file } },
+};
+
+/** The answers of `POST /video/retrieve`. */
+export const statusOrFile = {
+  description: 'How the task stands, or its file.',
+  content: { 'application/json': { schema: statusSchema }, ...fileAnswer.content },
 };

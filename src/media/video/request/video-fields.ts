@@ -113,10 +113,12 @@ export const videosFields = {
 
 /** The JSON schema of a body with these fields. `required`: the fields that it must have besides the model. */
 export const videoBodySchema = (
+  title: string,
   fields: Readonly<Record<string, object>>,
   example: object,
   required: readonly string[] = [],
 ) => ({
+  title,
   type: 'object',
   ...(required.length === 0 ? {} : { required }),
   anyOf: [

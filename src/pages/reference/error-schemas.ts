@@ -1,0 +1,134 @@
+/* Schemas of errors, one for each form that errors have. A route names its own in `response.default`. */
+
+const terms = {
+  x402Version: { type: 'integer', const: 2 },
+  resource: {
+    type: 'object',
+    description: 'What is paid for: `url`, `description`, `mimeType`.',
+    additionalProperties: true,
+  },
+  accepts: {
+    type: 'array',
+    description: 'One entry for each chain; pay one of them.',
+    items: {
+      title: 'PaymentTerms',
+      type: 'object',
+      required: ['scheme', 'network', 'amount', 'asset', 'payTo'],
+      properties: {
+        scheme: { type: 'string', description: 'Such as `exact`.' },
+        network: { type: 'string', description: 'CAIP-2.' },
+        amount: { type: 'string', description: 'In units of the asset: micro-USDC.' },
+        asset: { type: 'string', description: 'Address of USDC on that chain.' },
+        payTo: { type: 'string' },
+        maxTimeoutSeconds: { type: 'integer' },
+        extra: { type: 'object', additionalProperties: true },
+      },
+    },
+  },
+  extensions: { type: 'object', additionalProperties: true },
+} as const;
+
+const message = { type: 'string', description: 'What is wrong, and what would be right.' } as const;
+const type = { type: 'string', description: 'A stable name, such as `insufficient_balance`.' } as const;
+const param = { type: ['string', 'null'], description: 'The field that is wrong.' } as const;
+
+const ERROR_DETAIL = {
+  title: 'ErrorDetail',
+  type: 'object',
+  required: ['message', 'type', 'code'],
+  properties: {
+    message,
+    type,
+    code: {
+      type: 'integer',
+      description: 'The HTTP status again. Below `/v1` it is a text or null, as in OpenAI’s API.',
+    },
+    param,
+  },
+} as const;
+
+export const ERROR = {
+  title: 'Error',
+  type: 'object',
+  required: ['error'],
+  properties: { error: ERROR_DETAIL },
+} as const;
+
+export const PAYMENT_REQUIRED = {
+  title: 'PaymentRequired',
+  type: 'object',
+  description:
+    'An error, and the terms on which a payment is taken in place: an x402 PaymentRequired. The terms are there where this gateway has chains.',
+  required: ['error'],
+  properties: { error: ERROR_DETAIL, ...terms },
+} as const;
+
+/** An error of the gateway's own doors of images and videos. */
+export const MEDIA_ERROR = {
+  title: 'MediaError',
+  type: 'object',
+  description: 'An error whose `code` is a word. In a 402 also the terms of a payment.',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'type'],
+      properties: {
+        code: { type: 'string', description: 'A stable word, such as `invalid_model`.' },
+        message,
+        type,
+        param,
+      },
+    },
+    ...terms,
+  },
+} as const;
+
+/** An error in the form of Anthropic's API. */
+export const ANTHROPIC_ERROR = {
+  title: 'AnthropicError',
+  type: 'object',
+  description: 'An error in the form of Anthropic’s API. In a 402 also the terms of a payment.',
+  required: ['type', 'error'],
+  properties: {
+    type: { type: 'string', enum: ['error'] },
+    error: {
+      type: 'object',
+      required: ['type', 'message'],
+      properties: { type: { type: 'string', description: 'Such as `invalid_request_error`.' }, message },
+    },
+    request_id: { type: 'string' },
+    ...terms,
+  },
+} as const;
+
+const RPC_FAULT = {
+  title: 'JsonRpcFault',
+  type: 'object',
+  properties: {
+    code: { type: 'integer' },
+    message,
+    data: { description: 'Where the gateway itself says it: `type`, a stable name such as `rate_limit_exceeded`.' },
+  },
+  additionalProperties: true,
+} as const;
+
+/** An error of a JSON-RPC door. */
+export const JSON_RPC_ERROR = {
+  title: 'JsonRpcError',
+  type: 'object',
+  description: 'A JSON-RPC error.',
+  properties: {
+    jsonrpc: { type: 'string', const: '2.0' },
+    id: { type: ['string', 'integer', 'null'] },
+    error: RPC_FAULT,
+  },
+  additionalProperties: true,
+} as const;
+
+/** An error of the addresses of agents, which also speak HTTP+JSON. */
+export const A2A_ERROR = {
+  ...JSON_RPC_ERROR,
+  title: 'AgentError',
+  description: 'A JSON-RPC error, or that of HTTP+JSON.',
+} as const;

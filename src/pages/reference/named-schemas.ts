@@ -1,0 +1,34 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '#wire';
+import { mapInner, portable, type Schema } from './portable-schema.ts';
+
+/** Schemas by name, for `components.schemas`. */
+export type NamedSchemas = Record<string, Schema>;
+
+/**
+ * Rewrites every schema of an operation in portable words. A schema with a `title` is moved to `named` under that name,
+ * and a reference stays. Its description may differ from place to place.
+ */
+export function nameSchemas<T>(value: T, named: NamedSchemas): T {
+  const moved = (schema: Schema): Schema => {
+    const inner = mapInner(schema, moved);
+    const { title, ...rest } = inner;
+    if (typeof title !== 'string') return inner;
+    const { description: own, ...words } = rest;
+    const known = (named[title] ??= rest);
+    const { description, ...others } = known;
+    if (!isDeepStrictEqual(words, others)) throw new Error(`Two schemas have the title ${title}`);
+    return { $ref: `#/components/schemas/${title}`, ...(own === description ? {} : { description: own }) };
+  };
+  const walk = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(walk);
+    if (!isObject(part)) return part;
+    return Object.fromEntries(
+      Object.entries(part).map(([name, inner]) => {
+        if (name === 'example' || name === 'examples') return [name, inner];
+        return [name, name === 'schema' && isObject(inner) ? moved(portable(inner)) : walk(inner)];
+      }),
+    );
+  };
+  return walk(value) as T;
+}
