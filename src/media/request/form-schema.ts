@@ -48,7 +48,7 @@ function withoutNull(field: object): object {
   };
 }
 
-/** What a route says of its body: JSON, and a form where it takes one. */
+/** Describes the body of a route: JSON, and a form where it takes one. */
 export const bodyOrForm = ({ schema, form }: { readonly schema: object; readonly form?: object }) =>
   form === undefined
     ? { consumes: ['application/json'], body: schema }

@@ -87,7 +87,7 @@ export const newKeyBodySchema = <P extends object>(title: string, example: objec
   type: 'object',
   additionalProperties: false,
   examples: [example],
-  [MUST_BE]: 'a JSON object; {} makes a key without limits',
+  [MUST_BE]: 'a JSON object ({} makes a key without limits)',
   properties: { ...keyBodyProperties, ...more },
 });
 
