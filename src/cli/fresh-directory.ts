@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Config } from '#config';
 import { loadWallet, WalletError } from '#provide/wallet';
@@ -46,7 +46,8 @@ export function freshDirectory({
   databaseUrl,
 }: Pick<Config, 'dataDir' | 'databaseUrl'>): FreshDirectory | null {
   const folder = resolve(dataDir);
-  if (existsSync(folder) && readdirSync(folder).length > 0) return null;
+  // A file in the place of the directory is no directory to clear: the start says what is wrong with it.
+  if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) return null;
   const made = missingFolders(folder);
   return {
     clear(error) {

@@ -54,7 +54,11 @@ export function answerControl(options: ControlOptions): Control {
   let welcome: Welcome | null = null;
   /** The router answers registrations in their order. */
   const asked: ((answer: RegistrationAnswer) => void)[] = [];
-  const answer = (given: RegistrationAnswer) => asked.shift()?.(given);
+  const answer = (given: RegistrationAnswer) => {
+    // A router may also refuse a provider without being asked: before its services came, or later.
+    const unasked = given.kind === 'refused' ? options.answered : null;
+    (asked.shift() ?? unasked)?.(given);
+  };
 
   async function sign({ provider, challenge }: Welcome, document: string): Promise<void> {
     const digest = createHash('sha256').update(document).digest('hex');

@@ -4,7 +4,7 @@ import { dialIn, offeredModel } from '../support/dial-in.ts';
 import { ask, startSpine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
 
-test('a proxy whose provider name is another’s ends, and the one that serves goes on', async () => {
+test('a proxy whose provider name is the operator’s ends, and the one that serves goes on', async () => {
   const spine = await startSpine();
   const wallet = solanaWallet();
   const services = (provider: string) => offeredModel({ url: spine.provider.url, name: 'acme/m', provider });
@@ -15,7 +15,7 @@ test('a proxy whose provider name is another’s ends, and the one that serves g
     expect(await mistaken.closed).toBe(EXIT.refused);
     expect(await mistaken.logged('the router refused')).toMatchObject({
       key: 'provider_name',
-      wrong: 'is taken by another provider',
+      wrong: expect.stringContaining('"Test" is reserved'),
     });
     expect((await spine.post('/chat/completions', ask('hi', { model: `${serving.id}:acme/m` }))).status).toBe(200);
     expect(serving.lines.map(({ msg }) => msg)).not.toContain(

@@ -11,7 +11,7 @@ import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import { type Conversations, createConversations } from './kept/conversations.ts';
-import { keepsNone, refuseNeverKept } from './kept/errors.ts';
+import { notInBackground, refuseNeverKept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept/kept-routes.ts';
@@ -82,7 +82,7 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
     ...wireFor(deps, { isKept: false, previous: null }),
     async resolve(asked, bytes, caller) {
       refuseNeverKept(asked);
-      if (asked['background'] === true) throw keepsNone('background', 'background');
+      if (asked['background'] === true) throw notInBackground();
       const isKept = kept !== null && asked.store !== false && !caller.anonymous;
       const { previous_response_id: previous, metadata } = asked;
       const wire = wireFor(deps, { isKept, previous: previous ?? null, metadata });

@@ -26,6 +26,14 @@ export const keepsNone = (what: string, param: string): GatewayError =>
     { param },
   );
 
+/** The error for a response that is to be made in the background. */
+export const notInBackground = (): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    'background: true is not supported: this gateway answers each request in place. Leave it out, and set stream: true if the answer takes long',
+    { param: 'background' },
+  );
+
 export const noResponse = (id: string): GatewayError =>
   new GatewayError('not_found', `Response with id '${shown(id)}' not found.`, { param: 'response_id' });
 

@@ -133,9 +133,9 @@ describe('where a sign-in is valid', () => {
     const { enter } = await openSignIn({ domains: [] });
     await expect(enter(await headerFor(wallet))).rejects.toMatchObject({
       code: 'unauthorized',
-      message: expect.stringContaining('not enabled'),
+      message: expect.stringContaining('No wallet can sign in at this gateway'),
     });
-    await expect(enter('garbage')).rejects.toMatchObject({ message: expect.stringContaining('not enabled') });
+    await expect(enter('garbage')).rejects.toMatchObject({ message: expect.stringContaining('No wallet can sign in at this gateway') });
   });
 });
 

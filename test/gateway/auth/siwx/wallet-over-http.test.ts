@@ -308,7 +308,7 @@ describe('the nonce endpoint', () => {
     const refused = await call('GET', '/keys', await signed(alice));
     expect(refused).toMatchObject({
       status: 401,
-      body: { error: { message: expect.stringContaining('not enabled') } },
+      body: { error: { message: expect.stringContaining('No wallet can sign in at this gateway') } },
     });
     expect((await call('GET', '/keys')).headers.get('www-authenticate')).toBe('Bearer');
   });
