@@ -56,7 +56,9 @@ describe('keys over HTTP', () => {
       for (const body of [undefined, null]) {
         const refused = await call<ErrorBody>(who, 'POST', path, body);
         expect([refused.status, refused.body.error.type], path).toEqual([400, 'invalid_request']);
-        expect(refused.body.error.message).toMatch(/^The body must be a JSON object \(\{\} makes a key without limits\), not null$/);
+        expect(refused.body.error.message).toMatch(
+          /^The body must be a JSON object \(\{\} makes a key without limits\), not null$/,
+        );
       }
     expect((await make({})).status).toBe(201);
     expect((await call<{ data: unknown[] }>(alice.key, 'GET', KEYS)).body.data).toHaveLength(2);

@@ -62,7 +62,7 @@ test('the service is the one that asked, at its price, wherever the state is sen
   expect((await goOn('acme', 'dear', await stateOf('gratis', 'dear'))).cost).toBe(0n);
 });
 
-test("the state of another account, or of an unrestricted key at a restricted one, is refused", async () => {
+test('the state of another account, or of an unrestricted key at a restricted one, is refused', async () => {
   const requestState = await stateOf('acme', 'dear');
   const mallory = await spine.tenant('mallory', '1');
   const limited = await spine.tenant('tester', '0', { allowedServices: ['gratis'] });

@@ -399,7 +399,11 @@ describe('a native provider that fails', () => {
   test('in the middle ends the stream with an error, and costs nothing', async () => {
     const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
     for (const [path, events, last] of [
-      ['messages', messageEvents(), /event: error\ndata: \{"type":"error","error":\{"type":"(?:api_error|overloaded_error)"/],
+      [
+        'messages',
+        messageEvents(),
+        /event: error\ndata: \{"type":"error","error":\{"type":"(?:api_error|overloaded_error)"/,
+      ],
       ['responses', responseEvents(), /event: response.failed\ndata: .*"code":"server_error"/],
     ] as const)
       for (const [tail, breaks] of [

@@ -135,7 +135,9 @@ describe('where a sign-in is valid', () => {
       code: 'unauthorized',
       message: expect.stringContaining('No wallet can sign in at this gateway'),
     });
-    await expect(enter('garbage')).rejects.toMatchObject({ message: expect.stringContaining('No wallet can sign in at this gateway') });
+    await expect(enter('garbage')).rejects.toMatchObject({
+      message: expect.stringContaining('No wallet can sign in at this gateway'),
+    });
   });
 });
 
