@@ -118,7 +118,8 @@ describe('tollgate siwx', () => {
     const { stdout: output } = await place.run(['siwx', ...SOLANA, '--nonce', nonce]);
     const made = await fetch(`${base_url}/api/v1/keys`, {
       method: 'POST',
-      headers: { 'sign-in-with-x': output.trim() },
+      headers: { 'sign-in-with-x': output.trim(), 'content-type': 'application/json' },
+      body: '{}',
     });
     expect(made.status).toBe(201);
   });

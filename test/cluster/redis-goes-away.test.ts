@@ -139,7 +139,14 @@ async function expectNoncesAreSingleUse(): Promise<void> {
   const statuses = await Promise.all(
     Array.from(
       { length: 10 },
-      async (_, index) => (await fetch(`${gateways[index % 2]!.url}/keys`, { method: 'POST', headers })).status,
+      async (_, index) =>
+        (
+          await fetch(`${gateways[index % 2]!.url}/keys`, {
+            method: 'POST',
+            headers: { ...headers, 'content-type': 'application/json' },
+            body: '{}',
+          })
+        ).status,
     ),
   );
   expect(statuses.filter((status) => status === 201)).toHaveLength(1);

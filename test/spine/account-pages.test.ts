@@ -207,8 +207,9 @@ describe('keys', () => {
     expect(spine.logs.join('')).not.toContain(secret);
   });
 
-  test('without a body it is a plain key', async () => {
-    const response = await send('POST', '/keys');
+  test('without options it is a plain key, and without a body it is refused', async () => {
+    expect((await send('POST', '/keys')).status).toBe(400);
+    const response = await send('POST', '/keys', {});
     expect(response.status).toBe(201);
     expect(await response.json()).toMatchObject({ data: { limit: null, expires_at: null, allowed_services: null } });
   });

@@ -67,7 +67,11 @@ describe.each([
   it('makes keys that pay from the same escrow, changes and deletes them', async () => {
     const { nonce } = (await json(await fetch(`${spine.url}/auth/nonce`))).body as { nonce: string };
     const made = await json(
-      await fetch(`${spine.url}/keys`, { method: 'POST', headers: await signInHeaders(wallet, { nonce }) }),
+      await fetch(`${spine.url}/keys`, {
+        method: 'POST',
+        headers: { ...(await signInHeaders(wallet, { nonce })), 'content-type': 'application/json' },
+        body: '{}',
+      }),
     );
     expect(made.status).toBe(201);
     const { key, data } = made.body as { key: string; data: { hash: string } };

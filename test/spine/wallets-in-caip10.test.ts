@@ -55,7 +55,11 @@ test.each([
 test('the operator sees wallets that have keys and no money, and looking at one makes nothing', async () => {
   const wallet = evmWallet();
   const { nonce } = await json<{ nonce: string }>('/auth/nonce', {});
-  const made = await fetch(`${spine.url}/keys`, { method: 'POST', headers: await signInHeaders(wallet, { nonce }) });
+  const made = await fetch(`${spine.url}/keys`, {
+    method: 'POST',
+    headers: { ...(await signInHeaders(wallet, { nonce })), 'content-type': 'application/json' },
+    body: '{}',
+  });
   expect(made.status).toBe(201);
   const admin = async <T>(path: string) =>
     (await (

@@ -33,7 +33,7 @@ export const roleProperty = {
 export const nameProperty = NAME;
 
 export const newMemberSchema = {
-  title: 'NewMember',
+  title: 'MemberToAdd',
   type: 'object',
   additionalProperties: false,
   required: ['account', 'role'],

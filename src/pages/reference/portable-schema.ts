@@ -54,7 +54,7 @@ const ALL_OF_TYPES = Object.values(OF_TYPE).flat();
  */
 export function portable(schema: Schema): Schema {
   const { 'x-must-be': _shown, ...rest } = schema;
-  return withOneType(withHiddenAlternatives(withoutBareNull(mapInner(rest, portable))));
+  return withOneType(withHiddenAlternatives(withPlainEnum(withoutBareNull(mapInner(rest, portable)))));
 }
 
 function withoutBareNull(schema: Schema): Schema {
@@ -65,6 +65,16 @@ function withoutBareNull(schema: Schema): Schema {
   if (!Array.isArray(values) || schema['type'] !== undefined) return schema;
   const types = [...new Set(values.map(typeOf))];
   return { ...schema, type: types.length === 1 ? types[0] : types };
+}
+
+/** Generators make constants of an enumeration, and for null beside a number or a boolean there is none. */
+function withPlainEnum(schema: Schema): Schema {
+  const { enum: values, ...rest } = schema;
+  const isMixed =
+    Array.isArray(values) &&
+    values.includes(null) &&
+    values.some((value) => typeOf(value) !== 'string' && value !== null);
+  return isMixed && schema['not'] === undefined ? { ...rest, not: { not: { enum: values } } } : schema;
 }
 
 function typeOf(value: unknown): string {

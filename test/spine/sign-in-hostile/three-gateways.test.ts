@@ -18,7 +18,13 @@ afterAll(async () => {
 });
 
 const createKey = async (gateway: Spine, headers: Record<string, string>) =>
-  (await fetch(`${gateway.url}/keys`, { method: 'POST', headers })).status;
+  (
+    await fetch(`${gateway.url}/keys`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: '{}',
+    })
+  ).status;
 const nonceOf = async (gateway: Spine) =>
   ((await (await fetch(`${gateway.url}/auth/nonce`)).json()) as { nonce: string }).nonce;
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 6;

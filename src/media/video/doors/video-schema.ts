@@ -24,7 +24,7 @@ export const queuedSchema = {
 
 /** The JSON answer of `POST /video/retrieve`. */
 export const statusSchema = {
-  title: 'VideoStatus',
+  title: 'VideoProgress',
   type: 'object',
   properties: {
     id: text('The id of the task.'),
