@@ -11,6 +11,7 @@ import {
   rateHeaders,
 } from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
+import { noteAskedPath } from './oauth/asked-path.ts';
 
 /**
  * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the
@@ -36,6 +37,7 @@ export function requireAdmission(
         void reply.header('cache-control', 'no-store');
       const { actsAs } = request.routeOptions.config;
       if (actsAs !== undefined && request.headers[ACCOUNT_HEADER] !== undefined) letAct(request.headers, actsAs);
+      noteAskedPath(request);
       admission = admit(request.headers, addressOf(request), calls);
     } catch (error) {
       return done(error as Error);

@@ -10,6 +10,7 @@ import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions }
 import { actFor } from './members/act-for.ts';
 import type { MemberStore } from './members/member-store.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
+import { askedPathOf } from './oauth/asked-path.ts';
 import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
 import { createSessionCallers, type SessionCallers } from './sessions/session-callers.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';
@@ -135,13 +136,11 @@ function unlessClosed(caller: Caller, state: AccountState): Caller {
  * The caller of the token in the Authorization header. `x-api-key` is ignored, because clients may fill it with
  * anything. A text that is not a token gets the error of an invalid key.
  */
-function byToken(
-  accessTokens: AccessTokens,
-  { authorization = '' }: IncomingHttpHeaders,
-  address: string,
-): Caller | Promise<Caller> {
-  const token = bearerOf(authorization);
-  const caller = token === undefined ? null : (accessTokens.known(token) ?? accessTokens.verify(token, address));
+function byToken(accessTokens: AccessTokens, headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
+  const token = bearerOf(headers.authorization ?? '');
+  const path = askedPathOf(headers);
+  const caller =
+    token === undefined ? null : (accessTokens.known(token, path) ?? accessTokens.verify(token, path, address));
   if (caller === null) throw invalidKey();
   return caller;
 }

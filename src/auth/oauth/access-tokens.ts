@@ -11,18 +11,22 @@ import { scopeError, tokenError } from './token-error.ts';
 
 /** Access tokens (RFC 9068) of the one configured issuer. */
 export interface AccessTokens {
-  /** The caller of a token that was verified in the last minute and is still valid; null otherwise. */
-  known(token: string): Caller | null;
   /**
-   * The caller of a token. null for a text that is not a JWT. `address` is the client's. Rejects with GatewayError
-   * `unauthorized` with the reason, `permission_denied` without the required scope, `rate_limit_exceeded` after too
-   * many failures from the address, `service_unavailable` without the issuer's keys.
+   * The caller of a token that was verified in the last minute and is still valid; null otherwise. `path`: see verify.
+   * Throws GatewayError `unauthorized` if the token is for another resource.
    */
-  verify(token: string, address: string): Promise<Caller> | null;
+  known(token: string, path: string | null): Caller | null;
+  /**
+   * The caller of a token. null for a text that is not a JWT. `path` is that of the request; null if it is no resource.
+   * `address` is the client's. Rejects with GatewayError `unauthorized` with the reason, `permission_denied` without the
+   * required scope, `rate_limit_exceeded` after too many failures from the address, `service_unavailable` without the
+   * issuer's keys.
+   */
+  verify(token: string, path: string | null, address: string): Promise<Caller> | null;
 }
 
 export interface AccessTokensOptions extends IssuerKeysOptions, Pick<OAuthConfig, 'requiredScope'> {
-  readonly resources: Pick<Resources, 'isAudience'>;
+  readonly resources: Pick<Resources, 'isAudience' | 'isFor'>;
   /** The largest accepted difference between the issuer's clock and the gateway's. */
   readonly skewMs: number;
   readonly attempts: Attempts;
@@ -38,6 +42,8 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const TYPES: ReadonlySet<unknown> = new Set(['', 'jwt', 'at+jwt', 'application/at+jwt']);
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const LENGTH_MAX = 8 * 1024;
+/** The most audiences of a token that an error shows. */
+const SHOWN_MAX = 3;
 
 /**
  * How long a verified token is accepted without a new check. A check of the signature costs 50 to 100 µs. The time is
@@ -47,6 +53,12 @@ const VERIFIED_MS = 60_000;
 const VERIFIED_MAX = 10_000;
 const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 
+/** A token that was verified. */
+interface Known {
+  readonly caller: Caller;
+  readonly audiences: readonly string[];
+}
+
 /**
  * Resolves when everything for verification is loaded, so that the first token does not block other requests with an
  * import.
@@ -55,8 +67,8 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
   const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
   const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
   const keyOf = await createIssuerKeys(options);
-  const verified = createVerified({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
-  const running = new Map<string, Promise<Caller>>();
+  const verified = createVerified<Known>({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
+  const running = new Map<string, Promise<Known>>();
 
   /**
    * Refuses wrong algorithms, types and issuers before the costly check. Like a mistyped key, such a token does not
@@ -90,29 +102,41 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
     }
   };
 
-  const check = async (token: string, at: number): Promise<Caller> => {
+  const check = async (token: string, at: number): Promise<Known> => {
     const claims = await verifySignature(token, at);
     // A token that is bound to a key needs a proof of possession of that key. This gateway cannot check the proof, so
     // the token might be stolen.
     if (claims['cnf'] !== undefined) throw tokenError('is bound to a key of its client, which is not supported');
-    if (![claims.aud ?? []].flat().some(resources.isAudience))
+    const audiences = [claims.aud ?? []].flat();
+    if (!audiences.some(resources.isAudience))
       throw tokenError('is not for this gateway: ask for one whose audience is its address');
     const { sub: subject } = claims;
     if (typeof subject !== 'string' || subject === '' || !subject.isWellFormed())
       throw tokenError('has no valid claim "sub"');
     if (requiredScope !== null && !scopesOf(claims).includes(requiredScope)) throw scopeError(requiredScope);
     const caller: Caller = { account: subjectAccount(issuer, subject), key: null, wallet: null };
-    verified.put(token, caller, { from: at, until: Math.min(at + VERIFIED_MS, claims.exp! * 1_000 + skewMs - 1) });
-    return caller;
+    const known: Known = { caller, audiences };
+    verified.put(token, known, { from: at, until: Math.min(at + VERIFIED_MS, claims.exp! * 1_000 + skewMs - 1) });
+    return known;
+  };
+
+  /** A token for one resource is not accepted at another one, so its user knows what a client can do with it. */
+  const callerAt = ({ caller, audiences }: Known, path: string | null): Caller => {
+    if (audiences.some((audience) => resources.isFor(audience, path))) return caller;
+    const own = audiences.filter(resources.isAudience).slice(0, SHOWN_MAX).join(' and ');
+    throw tokenError(`is only for ${own}: ask for a token for this address`);
   };
 
   return {
-    known: (token) => verified.get(token, now()),
+    known(token, path) {
+      const known = verified.get(token, now());
+      return known && callerAt(known, path);
+    },
 
-    verify(token, address) {
+    verify(token, path, address) {
       if (token.length > LENGTH_MAX || !FORM.test(token)) return null;
       const before = running.get(token);
-      if (before) return before;
+      if (before) return before.then((known) => callerAt(known, path));
       let decoded: readonly [Readonly<Record<string, unknown>>, JWTPayload];
       try {
         decoded = [{ ...decodeProtectedHeader(token) }, decodeJwt(token)];
@@ -124,7 +148,7 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
         return attempts.check(address, () => check(token, now()));
       })().finally(() => running.delete(token));
       running.set(token, result);
-      return result;
+      return result.then((known) => callerAt(known, path));
     },
   };
 }

@@ -31,7 +31,7 @@ export async function createProtectedResource({
   config,
   ...options
 }: ProtectedResourceOptions): Promise<ProtectedResource> {
-  const { issuer, audience, scopes, requiredScope, jwksUrl } = config.oauth;
+  const { issuer, audience, sharedAudience, scopes, requiredScope, jwksUrl } = config.oauth;
   if (issuer === null)
     return {
       accessTokens: null,
@@ -40,7 +40,7 @@ export async function createProtectedResource({
       warning: null,
     };
   const { domains, skewMs } = config.signIn;
-  const resources = createResources({ publicUrl: config.publicUrl, domains, audience });
+  const resources = createResources({ publicUrl: config.publicUrl, domains, audience, shared: sharedAudience });
   const supported = requiredScope === null ? scopes : [...new Set([requiredScope, ...scopes])];
   return {
     accessTokens: await createAccessTokens({ issuer, jwksUrl, requiredScope, resources, skewMs, ...options }),

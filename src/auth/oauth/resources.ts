@@ -17,6 +17,11 @@ export interface Resources {
   metadataUrlOf(request: Asked): string | null;
   /** Whether a token for this audience is meant for this gateway. */
   isAudience(audience: string): boolean;
+  /**
+   * Whether a token for this audience is meant for the resource at `path`; null for a request to no resource. A token
+   * for the whole gateway is for every path, and one for all tools (`/mcp`) or all agents (`/a2a`) is for each of them.
+   */
+  isFor(audience: string, path: string | null): boolean;
   /** False if neither an origin nor an audience of the gateway is configured. Then no token can be meant for it. */
   readonly named: boolean;
 }
@@ -27,6 +32,8 @@ interface ResourcesOptions {
   readonly domains: readonly string[];
   /** A further accepted audience. null: no further one. */
   readonly audience: string | null;
+  /** A token for any resource of the gateway is accepted at all of it. */
+  readonly shared: boolean;
 }
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
@@ -47,7 +54,7 @@ export function pathOf({ url }: Pick<Asked, 'url'>): string {
  * A token's audience is compared with the configured names, never with the Host header. Otherwise a service that
  * received a user's token could use it here, with its own name as Host.
  */
-export function createResources({ publicUrl, domains, audience }: ResourcesOptions): Resources {
+export function createResources({ publicUrl, domains, audience, shared }: ResourcesOptions): Resources {
   const origins = new Set(
     domains.map((domain) => `${isLoopback(parseHost(domain)?.name ?? '') ? 'http' : 'https'}://${domain}`),
   );
@@ -60,6 +67,15 @@ export function createResources({ publicUrl, domains, audience }: ResourcesOptio
     (parseHost(host) === null
       ? null
       : (URL.parse(`${protocol === 'https' ? 'https' : 'http'}://${host}`)?.origin ?? null));
+
+  /** The path of an audience that is meant for this gateway; `/` for the whole gateway. null for any other audience. */
+  const pathIn = (text: string): string | null => {
+    if (text === audience) return '/';
+    const url = URL.parse(text);
+    if (!url || !origins.has(url.origin) || url.username !== '' || url.password !== '') return null;
+    const { pathname, search, hash } = url;
+    return search === '' && hash === '' && (pathname === '/' || isResourcePath(pathname)) ? pathname : null;
+  };
 
   return {
     named: audience !== null || origins.size > 0,
@@ -76,11 +92,27 @@ export function createResources({ publicUrl, domains, audience }: ResourcesOptio
       return origin + METADATA_PATH + (isResourcePath(path) ? path : '');
     },
 
-    isAudience(text) {
-      if (text === audience) return true;
-      const url = URL.parse(text);
-      if (!url || !origins.has(url.origin) || url.username !== '' || url.password !== '') return false;
-      return url.search === '' && url.hash === '' && (url.pathname === '/' || isResourcePath(url.pathname));
+    isAudience: (text) => pathIn(text) !== null,
+
+    isFor(text, path) {
+      const meant = pathIn(text);
+      if (meant === null) return false;
+      if (shared || meant === '/') return true;
+      if (path === null || !isResourcePath(path)) return false;
+      const [one, asked] = [plainPath(meant), plainPath(path)];
+      return placeOf(one) === placeOf(asked) || (ALL.has(one) && asked.startsWith(`${one}/`));
     },
   };
 }
+
+/** The addresses of all tools and of all agents. */
+const ALL: ReadonlySet<string> = new Set(['/mcp', '/a2a']);
+
+/** The routes of HTTP+JSON below the address of an agent. */
+const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/.*)?|card|extendedAgentCard)$/i;
+
+/** A path without `/api/v1`, below which the same addresses are, and without slashes at its end. */
+const plainPath = (path: string): string => path.replace(/^\/api\/v1(?=\/)/, '').replace(/\/+$/, '');
+
+/** The address of the tool service or the agent at a plain path. */
+const placeOf = (path: string): string => (path.startsWith('/a2a/') ? path.replace(ROUTE, '') : path);

@@ -1,6 +1,6 @@
 import { isIssuerUrl } from '#wire';
 import { domainFault } from '../domain.ts';
-import { optionalText, textList, whole } from '../option.ts';
+import { optionalText, textList, trueOrFalse, whole } from '../option.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../units.ts';
 
 /** A scope (RFC 6749). Scopes are sent in a quoted value of a header, which these characters cannot end. */
@@ -80,8 +80,12 @@ export const OAUTH = {
     absent: 'none',
     takes: 'text of 1 to 512 printable ASCII characters without spaces',
     meaning:
-      'One more audience that a token may have. `server.public_url` and the hosts of `sign_in.domains`, alone or with the path of an MCP endpoint, are always accepted.',
+      'One more audience that a token may have, for the whole gateway. `server.public_url` and the hosts of `sign_in.domains` are always accepted: alone for the whole gateway, with the path of an MCP or A2A endpoint for that endpoint.',
     fault: (value) => (/^[!-~]{1,512}$/.test(value) ? null : 'is too long, or contains spaces'),
+  }),
+  shared_audience: trueOrFalse({
+    optional: { text: '`false`', fallback: false },
+    meaning: 'Whether a token for one MCP or A2A endpoint of this gateway is accepted at the whole gateway.',
   }),
   scopes: textList({
     takes: 'list of scopes',

@@ -149,6 +149,13 @@ const CASES = {
     is: 'api://tollgate',
     fallback: null,
   },
+  'oauth.shared_audience': {
+    toml: 'true',
+    wrong: '"yes"',
+    of: (c) => c.oauth.sharedAudience,
+    is: true,
+    fallback: false,
+  },
   'oauth.scopes': {
     toml: '["mcp", "mcp:call"]',
     wrong: '["two words"]',

@@ -6,6 +6,7 @@ const resources = createResources({
   publicUrl: PUBLIC_URL,
   domains: ['gate.internal:8402', 'localhost:8402', '[::1]:8402'],
   audience: 'api://tollgate',
+  shared: false,
 });
 
 describe('a token is for this gateway', () => {
@@ -53,14 +54,53 @@ describe('a token is for this gateway', () => {
   });
 
   it('never, where the gateway knows no name of itself, whatever the request says', () => {
-    const nameless = createResources({ publicUrl: null, domains: [], audience: null });
+    const nameless = createResources({ publicUrl: null, domains: [], audience: null, shared: false });
     expect(nameless.named).toBe(false);
     for (const audience of ['', 'null', 'https://gate.example/mcp']) expect(nameless.isAudience(audience)).toBe(false);
   });
 });
 
+describe('a token is for the resource that it names:', () => {
+  it.each([
+    ['', '/mcp', true],
+    ['/', '/a2a/acme/planner/tasks/1', true],
+    ['', null, true],
+    ['/mcp', '/mcp', true],
+    ['/mcp', '/api/v1/mcp', true],
+    ['/mcp/', '/mcp', true],
+    ['/mcp', '/mcp/acme/weather', true],
+    ['/mcp', '/mcpx', false],
+    ['/mcp', '/a2a', false],
+    ['/mcp', '/api/v1/chat/completions', false],
+    ['/mcp', null, false],
+    ['/mcp/acme/weather', '/mcp/acme/weather', true],
+    ['/api/v1/mcp/acme/weather', '/mcp/acme/weather', true],
+    ['/mcp/acme/weather', '/mcp/acme', false],
+    ['/mcp/acme', '/mcp/acme/weather', false],
+    ['/mcp/acme/weather', '/mcp/acme/weather2', false],
+    ['/mcp/acme/weather', '/mcp/other/weather', false],
+    ['/mcp/acme/weather', '/mcp', false],
+    ['/a2a/acme/planner', '/a2a/acme/planner', true],
+    ['/a2a/acme/planner', '/a2a/acme/planner/message:send', true],
+    ['/a2a/acme/planner', '/api/v1/a2a/acme/planner/v1/tasks/t-1:cancel', true],
+    ['/a2a/acme/planner/message:send', '/a2a/acme/planner/tasks/t-1', true],
+    ['/a2a/acme/planner', '/a2a/acme/other/message:send', false],
+    ['/a2a', '/a2a/acme/planner', true],
+    // An agent of that name.
+    ['/a2a/card', '/a2a/acme/planner', false],
+    ['/a2a/acme/planner', '/mcp/a2a/acme/planner', false],
+  ])('%j at %j: %j', (meant, path, accepted) => {
+    expect(resources.isFor(PUBLIC_URL + meant, path)).toBe(accepted);
+    expect(resources.isFor('api://tollgate', path)).toBe(true);
+    expect(resources.isFor(`https://evil.example${meant}`, path)).toBe(false);
+    const shared = createResources({ publicUrl: PUBLIC_URL, domains: [], audience: null, shared: true });
+    expect(shared.isFor(PUBLIC_URL + meant, path)).toBe(true);
+    expect(shared.isFor(`https://evil.example${meant}`, path)).toBe(false);
+  });
+});
+
 describe('the metadata of a request is at', () => {
-  const nameless = createResources({ publicUrl: null, domains: [], audience: null });
+  const nameless = createResources({ publicUrl: null, domains: [], audience: null, shared: false });
   const at = (url: string, host: string, protocol: 'http' | 'https' = 'http') =>
     nameless.metadataUrlOf({ url, host, protocol });
 

@@ -27,7 +27,15 @@ export async function openTokens(options: TokenWorldOptions = {}) {
   const config = {
     publicUrl: options.publicUrl === undefined ? PUBLIC_URL : options.publicUrl,
     signIn: { domains: options.domains ?? [], lifetimeMsMax: 3_600_000, skewMs: 30_000, failuresPerMinute: 1_000 },
-    oauth: { issuer: issuer.url, audience: null, scopes: [], requiredScope: null, jwksUrl: null, ...options.oauth },
+    oauth: {
+      issuer: issuer.url,
+      audience: null,
+      sharedAudience: false,
+      scopes: [],
+      requiredScope: null,
+      jwksUrl: null,
+      ...options.oauth,
+    },
   };
   const resource = await createProtectedResource({
     config,
@@ -61,8 +69,8 @@ export async function openTokens(options: TokenWorldOptions = {}) {
     claims,
     token: (changes: Json = {}, header: Json = {}, key: IssuerKey = first) => mint(key, claims(changes), header),
     /** As a gateway does: from memory, else anew. Rejects also for what is no token. */
-    enter: async (token: string, address = ADDRESS) => {
-      const caller = tokens.known(token) ?? (await tokens.verify(token, address));
+    enter: async (token: string, address = ADDRESS, path = '/mcp') => {
+      const caller = tokens.known(token, path) ?? (await tokens.verify(token, path, address));
       if (caller === null) throw new Error('no token');
       return caller;
     },

@@ -57,7 +57,7 @@ describe('a token', () => {
       changes['iss'] === 'slash' ? { iss: `${issuer.url}/` } : changes['iss'] === 'list' ? { iss: [issuer.url] } : {};
     const text = token({ ...changes, ...iss });
     await expect(enter(text)).rejects.toMatchObject(unauthorized(why));
-    expect(tokens.known(text)).toBeNull();
+    expect(tokens.known(text, '/mcp')).toBeNull();
   });
 
   it('is good for as long as it says, with the skew on both sides', async () => {
@@ -76,11 +76,11 @@ describe('a token', () => {
     const caller = await enter(long);
     await enter(short);
     clock.now = START + 39_999;
-    expect([tokens.known(long), tokens.known(short) !== null]).toEqual([caller, true]);
+    expect([tokens.known(long, '/mcp'), tokens.known(short, '/mcp') !== null]).toEqual([caller, true]);
     clock.now = START + 40_000;
-    expect(tokens.known(short)).toBeNull();
+    expect(tokens.known(short, '/mcp')).toBeNull();
     clock.now = START + 60_001;
-    expect(tokens.known(long)).toBeNull();
+    expect(tokens.known(long, '/mcp')).toBeNull();
     clock.now = START - 1;
     await enter(long);
   });
@@ -88,7 +88,9 @@ describe('a token', () => {
   it('is verified once for many requests that bring it at once', async () => {
     const { token, tokens } = await openTokens({ failuresPerMinute: 1 });
     const text = token();
-    expect(new Set(await Promise.all(Array.from({ length: 50 }, () => tokens.verify(text, ADDRESS)!))).size).toBe(1);
+    expect(
+      new Set(await Promise.all(Array.from({ length: 50 }, () => tokens.verify(text, '/mcp', ADDRESS)!))).size,
+    ).toBe(1);
   });
 });
 
@@ -204,14 +206,14 @@ describe('what is no token', () => {
     'eyJhbGciOiJIUzI1NiJ9.W10.x',
   ])('%j is told from one, and costs no attempt', async (text) => {
     const { tokens, enter, token } = await openTokens({ failuresPerMinute: 1 });
-    for (let round = 0; round < 3; round += 1) expect(tokens.verify(text, ADDRESS)).toBeNull();
+    for (let round = 0; round < 3; round += 1) expect(tokens.verify(text, '/mcp', ADDRESS)).toBeNull();
     await enter(token());
   });
 
   it('is also a token of more than 8 KiB', async () => {
     const { tokens, token } = await openTokens();
-    expect(tokens.verify(token({ padding: 'x'.repeat(6_200) }), ADDRESS)).toBeNull();
-    await expect(tokens.verify(token({ padding: 'x'.repeat(5_500) }), ADDRESS)).resolves.toBeDefined();
+    expect(tokens.verify(token({ padding: 'x'.repeat(6_200) }), '/mcp', ADDRESS)).toBeNull();
+    await expect(tokens.verify(token({ padding: 'x'.repeat(5_500) }), '/mcp', ADDRESS)).resolves.toBeDefined();
   });
 
   it('survives anything', async () => {
@@ -220,7 +222,7 @@ describe('what is no token', () => {
     await fc.assert(
       fc.asyncProperty(json, json, fc.string(), async (header, body, signature) => {
         const error: unknown = await tokens
-          .verify(`${header}.${body}.${signature}`, ADDRESS)
+          .verify(`${header}.${body}.${signature}`, '/mcp', ADDRESS)
           ?.catch((reason: unknown) => reason);
         if (error !== undefined) expect(error).toMatchObject({ code: 'unauthorized' });
       }),

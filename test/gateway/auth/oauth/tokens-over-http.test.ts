@@ -64,8 +64,11 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   let seen = 0;
   const { accessTokens } = resource;
   const counted = accessTokens && {
-    known: (token: string) => ((seen += 1), accessTokens.known(token)),
-    verify: (token: string, address: string) => ((seen += 1), accessTokens.verify(token, address)),
+    known: (token: string, path: string | null) => ((seen += 1), accessTokens.known(token, path)),
+    verify: (token: string, path: string | null, address: string) => (
+      (seen += 1),
+      accessTokens.verify(token, path, address)
+    ),
   };
   const authenticator = createAuthenticator({
     keys: store,
@@ -181,7 +184,7 @@ const challengeOf = ({ headers }: Answer) => headers.get('www-authenticate');
 describe('a token', () => {
   it('calls MCP and the API, and has an account that the operator can credit', async () => {
     const { call, token, adminKey, audited } = await world();
-    const text = token({ sub: 'auth0|5f7c' });
+    const text = token({ sub: 'auth0|5f7c', aud: PUBLIC_URL });
     const { status, body } = await call('POST', '/mcp/weather', bearer(text));
     expect({ status, body }).toEqual({
       status: 200,
@@ -206,10 +209,43 @@ describe('a token', () => {
       balance_micro_usdc: 10_000_000,
     });
     // Another subject has another account.
-    expect((await call('GET', '/api/v1/session/balance', bearer(token({ sub: 'bob' })))).body).toMatchObject({
+    expect(
+      (await call('GET', '/api/v1/session/balance', bearer(token({ sub: 'bob', aud: PUBLIC_URL })))).body,
+    ).toMatchObject({
       balance_micro_usdc: 0,
     });
     expect(await audited()).toMatchObject({ ok: true });
+  });
+
+  it('for one endpoint is refused at another one, and says for which it is', async () => {
+    const { call, token } = await world();
+    const text = token({ aud: [`${PUBLIC_URL}/mcp/acme/weather`, 'https://elsewhere.example'] });
+    const refused = {
+      status: 401,
+      body: {
+        error: {
+          message: `Invalid access token: it is only for ${PUBLIC_URL}/mcp/acme/weather: ask for a token for this address`,
+        },
+      },
+    };
+    // The first time it is verified, and after that it is known.
+    for (let n = 0; n < 2; n += 1) {
+      const elsewhere = await call('POST', '/mcp/acme/maps', bearer(text));
+      expect(elsewhere).toMatchObject(refused);
+      expect(challengeOf(elsewhere)).toContain(`resource_metadata="${METADATA}/mcp/acme/maps"`);
+      expect(await call('POST', '/mcp', bearer(text))).toMatchObject(refused);
+      expect(await call('GET', '/api/v1/session/balance', bearer(text))).toMatchObject(refused);
+      for (const path of ['/mcp/acme/weather', '/mcp/acme/weather?x=1', '/api/v1/mcp/acme/weather'])
+        expect((await call('POST', path, bearer(text))).status).toBe(200);
+    }
+  });
+
+  it('for one endpoint is accepted at all of them where the operator says so', async () => {
+    const { call, token } = await world({ oauth: { sharedAudience: true } });
+    const text = token({ aud: `${PUBLIC_URL}/mcp/acme/weather` });
+    for (const path of ['/mcp/acme/maps', '/mcp', '/mcp/acme/weather'])
+      expect((await call('POST', path, bearer(text))).status).toBe(200);
+    expect((await call('GET', '/api/v1/session/balance', bearer(text))).status).toBe(200);
   });
 
   it('that is known good passes when others from its address fail too often', async () => {
@@ -225,7 +261,8 @@ describe('a token', () => {
   it('does not let a provider dial in', async () => {
     const { tokens, token } = await openTokens();
     const admit = createAdmission({
-      authenticate: (headers, address) => tokens.verify(headers.authorization!.slice('Bearer '.length), address)!,
+      authenticate: (headers, address) =>
+        tokens.verify(headers.authorization!.slice('Bearer '.length), '/mcp', address)!,
       identity: createIdentity({ seed: '0'.repeat(64) }),
       providers: [],
     });
@@ -267,17 +304,16 @@ describe('a token', () => {
 
   it('cannot make, change or delete keys, nor show one', async () => {
     const { call, token, keys } = await world();
-    const { body } = await call('POST', '/mcp', bearer(token()));
+    const text = token({ aud: PUBLIC_URL });
+    const { body } = await call('POST', '/mcp', bearer(text));
     const { record } = (await keys.create({ account: body['account'] as string, label: 'k', kind: 'live' }))!;
     const denied = { status: 403, body: { error: { type: 'permission_denied' } } };
-    expect(await call('POST', '/api/v1/keys', bearer(token()), { label: 'mine' })).toMatchObject(denied);
-    expect(await call('PATCH', `/api/v1/keys/${record.hash}`, bearer(token()), { disabled: true })).toMatchObject(
-      denied,
-    );
-    expect(await call('DELETE', `/api/v1/keys/${record.hash}`, bearer(token()))).toMatchObject(denied);
+    expect(await call('POST', '/api/v1/keys', bearer(text), { label: 'mine' })).toMatchObject(denied);
+    expect(await call('PATCH', `/api/v1/keys/${record.hash}`, bearer(text), { disabled: true })).toMatchObject(denied);
+    expect(await call('DELETE', `/api/v1/keys/${record.hash}`, bearer(text))).toMatchObject(denied);
     expect(await keys.list(record.account, { offset: 0, limit: 10 })).toHaveLength(1);
-    expect((await call('GET', '/api/v1/key', bearer(token()))).status).toBe(404);
-    expect((await call('GET', '/api/v1/keys', bearer(token()))).status).toBe(200);
+    expect((await call('GET', '/api/v1/key', bearer(text))).status).toBe(404);
+    expect((await call('GET', '/api/v1/keys', bearer(text))).status).toBe(200);
   });
 
   it('opens no administration', async () => {
