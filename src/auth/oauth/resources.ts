@@ -19,7 +19,8 @@ export interface Resources {
   isAudience(audience: string): boolean;
   /**
    * Whether a token for this audience is meant for the resource at `path`; null for a request to no resource. A token
-   * for the whole gateway is for every path, and one for all tools (`/mcp`) or all agents (`/a2a`) is for each of them.
+   * for the whole gateway is for every path, and one for all tools (`/mcp`) or all agents (`/a2a`) is for each of them,
+   * and for the files of videos, because answers there link to them.
    */
   isFor(audience: string, path: string | null): boolean;
   /** False if neither an origin nor an audience of the gateway is configured. Then no token can be meant for it. */
@@ -98,8 +99,10 @@ export function createResources({ publicUrl, domains, audience, shared }: Resour
       const meant = pathIn(text);
       if (meant === null) return false;
       if (shared || meant === '/') return true;
-      if (path === null || !isResourcePath(path)) return false;
+      if (path === null) return false;
       const [one, asked] = [plainPath(meant), plainPath(path)];
+      if (ALL.has(one) && VIDEO_FILE.test(path)) return true;
+      if (!isResourcePath(path)) return false;
       return placeOf(one) === placeOf(asked) || (ALL.has(one) && asked.startsWith(`${one}/`));
     },
   };
@@ -107,6 +110,12 @@ export function createResources({ publicUrl, domains, audience, shared }: Resour
 
 /** The addresses of all tools and of all agents. */
 const ALL: ReadonlySet<string> = new Set(['/mcp', '/a2a']);
+
+/**
+ * The address of a video's file, which can only be read. Tools and agents that make videos answer with it, and their
+ * client has no other token to fetch it with.
+ */
+const VIDEO_FILE = /^\/api\/v1\/videos\/[^/]+\/content$/;
 
 /** The routes of HTTP+JSON below the address of an agent. */
 const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/.*)?|card|extendedAgentCard)$/i;

@@ -54,7 +54,7 @@ test('without a key nobody gets in, and is told how', async () => {
   expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer realm="tollgate"/);
   expect(reply.message).toMatchObject({
     jsonrpc: '2.0',
-    id: null,
+    id: 1,
     error: { code: -32010, data: { type: 'unauthorized' } },
   });
 });

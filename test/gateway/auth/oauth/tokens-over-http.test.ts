@@ -220,14 +220,8 @@ describe('a token', () => {
   it('for one endpoint is refused at another one, and says for which it is', async () => {
     const { call, token } = await world();
     const text = token({ aud: [`${PUBLIC_URL}/mcp/acme/weather`, 'https://elsewhere.example'] });
-    const refused = {
-      status: 401,
-      body: {
-        error: {
-          message: `Invalid access token: it is only for ${PUBLIC_URL}/mcp/acme/weather: ask for a token for this address`,
-        },
-      },
-    };
+    const message = `Invalid access token: it is only for ${PUBLIC_URL}/mcp/acme/weather: ask for a token for this address`;
+    const refused = { status: 401, body: { error: { message } } };
     // The first time it is verified, and after that it is known.
     for (let n = 0; n < 2; n += 1) {
       const elsewhere = await call('POST', '/mcp/acme/maps', bearer(text));
