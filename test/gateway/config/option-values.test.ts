@@ -5,6 +5,7 @@ import { LIMIT_CASES } from './limit-cases.ts';
 import { load, problemsOf } from './load.ts';
 import { MEDIA_CASES } from './media-option-cases.ts';
 import type { Case } from './option-case.ts';
+import { OAUTH_CASES } from './oauth-option-cases.ts';
 import { PAYMENT_CASES } from './payment-option-cases.ts';
 import { TUNNEL_CASES } from './tunnel-option-cases.ts';
 
@@ -135,49 +136,7 @@ const CASES = {
     is: 60_000,
     fallback: 3_600_000,
   },
-  'oauth.issuer': {
-    toml: '"https://idp.example/realms/main"',
-    wrong: '"http://idp.example"',
-    of: (c) => c.oauth.issuer,
-    is: 'https://idp.example/realms/main',
-    fallback: null,
-  },
-  'oauth.audience': {
-    toml: '"api://tollgate"',
-    wrong: '"two words"',
-    of: (c) => c.oauth.audience,
-    is: 'api://tollgate',
-    fallback: null,
-  },
-  'oauth.shared_audience': {
-    toml: 'true',
-    wrong: '"yes"',
-    of: (c) => c.oauth.sharedAudience,
-    is: true,
-    fallback: false,
-  },
-  'oauth.scopes': {
-    toml: '["mcp", "mcp:call"]',
-    wrong: '["two words"]',
-    of: (c) => c.oauth.scopes.join(),
-    is: 'mcp,mcp:call',
-    fallback: '',
-  },
-  'oauth.required_scope': {
-    toml: '"mcp:call"',
-    wrong: "'a\"b'",
-    of: (c) => c.oauth.requiredScope,
-    is: 'mcp:call',
-    fallback: null,
-  },
-  'oauth.jwks_url': {
-    toml: '"http://127.0.0.1:9/keys?set=1"',
-    wrong: '"ftp://idp.example/keys"',
-    of: (c) => c.oauth.jwksUrl,
-    is: 'http://127.0.0.1:9/keys?set=1',
-    fallback: null,
-  },
-  ...TUNNEL_CASES,
+  ...OAUTH_CASES,
   'cluster.url': {
     toml: '"https://10.0.0.1:8403/"',
     wrong: '"http://10.0.0.1"',
