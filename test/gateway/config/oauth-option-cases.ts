@@ -44,5 +44,4 @@ export const OAUTH_CASES = {
     is: 'http://127.0.0.1:9/keys?set=1',
     fallback: null,
   },
-  ...TUNNEL_CASES,
 } as const satisfies Record<string, Case>;

@@ -137,6 +137,7 @@ const CASES = {
     fallback: 3_600_000,
   },
   ...OAUTH_CASES,
+  ...TUNNEL_CASES,
   'cluster.url': {
     toml: '"https://10.0.0.1:8403/"',
     wrong: '"http://10.0.0.1"',
