@@ -67,7 +67,7 @@ function withoutBareNull(schema: Schema): Schema {
   return { ...schema, type: types.length === 1 ? types[0] : types };
 }
 
-/** Generators make constants of an enumeration, and for null beside a number or a boolean there is none. */
+/** Generators make constants of an enumeration, and cannot make one for null beside a number or a boolean. */
 function withPlainEnum(schema: Schema): Schema {
   const { enum: values, ...rest } = schema;
   const isMixed =
