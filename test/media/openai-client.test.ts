@@ -105,5 +105,5 @@ test('errors are those that the client knows', async () => {
     param: 'partial_images',
   });
   provider.answer((_request, response) => json(response, 429, { error: { message: 'slow down' } }));
-  expect(await failure({ model: 'test/paint', prompt: 'A' })).toBeInstanceOf(OpenAI.InternalServerError);
+  expect(await failure({ model: 'test/paint', prompt: 'A' })).toBeInstanceOf(OpenAI.RateLimitError);
 });
