@@ -22,10 +22,10 @@ test(`in each of ${ROUNDS} rounds`, { timeout: 600_000 }, async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const wallet = round % 2 === 0 ? solanaWallet() : evmWallet();
     const { nonce } = (await (await fetch(api(gateways[round % 3]!, '/auth/nonce'))).json()) as { nonce: string };
-    const headers = await signInHeaders(wallet, { nonce });
+    const headers = { ...(await signInHeaders(wallet, { nonce })), 'content-type': 'application/json' };
     const answers = await Promise.all(
       Array.from({ length: REQUESTS }, async (_, index) => {
-        const response = await fetch(api(gateways[index % 3]!, '/keys'), { method: 'POST', headers });
+        const response = await fetch(api(gateways[index % 3]!, '/keys'), { method: 'POST', headers, body: '{}' });
         return { status: response.status, body: (await response.json()) as { key?: string } };
       }),
     );
@@ -34,7 +34,7 @@ test(`in each of ${ROUNDS} rounds`, { timeout: 600_000 }, async () => {
     expect(answers.filter(({ body }) => body.key !== undefined)).toHaveLength(1);
     const key = answers.find(({ body }) => body.key !== undefined)!.body.key!;
     for (const gateway of gateways) {
-      expect((await fetch(api(gateway, '/keys'), { method: 'POST', headers })).status).toBe(401);
+      expect((await fetch(api(gateway, '/keys'), { method: 'POST', headers, body: '{}' })).status).toBe(401);
       // The key that was made is good at each, and the only one.
       const listed = await fetch(api(gateway, '/keys'), { headers: { authorization: `Bearer ${key}` } });
       expect(((await listed.json()) as { data: readonly unknown[] }).data).toHaveLength(1);

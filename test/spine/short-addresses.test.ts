@@ -24,6 +24,7 @@ test('both addresses answer the same, and what is unknown is 404 with its own na
     (await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } })).json();
   expect(await get('/v1/models?type=all')).toEqual(await get('/api/v1/models?type=all'));
   expect(await get('/v1/nowhere')).toMatchObject({
-    error: { code: 404, message: expect.stringContaining('/v1/nowhere') },
+    // Here the code is a word, as in OpenAI's API.
+    error: { code: 'not_found', message: expect.stringContaining('/v1/nowhere') },
   });
 });
