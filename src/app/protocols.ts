@@ -24,7 +24,7 @@ import {
   responsesRoutes,
 } from '#openai';
 import { createImageSpeaker, createVideoSpeaker, imageRoutes, videoRoutes } from '#media';
-import { createFetchInput } from './fetch-input.ts';
+import { createFetchInputs } from './fetch-input.ts';
 import { quotables } from './quotables.ts';
 import { quoteRoutes } from '#pages';
 import { rpcRoutes } from '#rpc';
@@ -67,12 +67,12 @@ export async function openProtocols(middle: Middle) {
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
   speaking.model = createModelSpeaker({ catalog, config, now });
-  const fetchInput = createFetchInput(config.webhooks);
-  speaking.image = createImageSpeaker({ catalog, config, fetchInput });
+  const fetchInputs = createFetchInputs(config.webhooks, middle.server.requestBodies);
+  speaking.image = createImageSpeaker({ catalog, config, fetchInputs });
   const ownUrl = () => ownUrlOf(doors);
-  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInput, ownUrl });
+  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInputs, ownUrl });
   const kept = openKept(middle);
-  await mountDoors(doors, { ...media, ...kept }, mcp, a2a, fetchInput);
+  await mountDoors(doors, { ...media, ...kept }, mcp, a2a, fetchInputs);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
@@ -184,7 +184,7 @@ async function mountDoors(
   { videoDoors, kept }: Awaited<ReturnType<typeof openMedia>> & Pick<ReturnType<typeof openKept>, 'kept'>,
   mcp: Mcp,
   a2a: A2a,
-  fetchInput: ReturnType<typeof createFetchInput>,
+  fetchInputs: ReturnType<typeof createFetchInputs>,
 ): Promise<void> {
   const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = doors;
   const { speakers, keepAlive, push, oauth, graceMs, now, onError } = doors;
@@ -208,7 +208,7 @@ async function mountDoors(
   const secret = doors.identity.secret('thinking of models');
   const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
-  const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
+  const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
   const paidDoors = {
     chat: chatRoutes(chat),
     completions: completionsRoutes(chat),
@@ -217,7 +217,7 @@ async function mountDoors(
     responses: responsesRoutes({ ...chat, ...sealed, limiter: doors.limiter, kept }),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
-    videos: videoRoutes({ ...videoDoors, fetchInput, idempotency, payments, quotes, quote }),
+    videos: videoRoutes({ ...videoDoors, fetchInputs, idempotency, payments, quotes, quote }),
   };
   await mount(server, paidDoors, { prefix });
   await mount(server, { oauth: oauth.routes, oldTransport });

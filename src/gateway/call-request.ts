@@ -89,6 +89,13 @@ export interface CallRequest {
   readonly room?: (call: Call) => Promise<void>;
   /** See Call. */
   readonly outlivesClient?: boolean;
+  /** See Call. */
+  readonly memory?: HeldByCall;
+}
+
+/** Memory that a request holds until its call has ended, such as files that were fetched for it. */
+export interface HeldByCall {
+  release(): void;
 }
 
 /** The most that a call is charged, whatever it uses. */

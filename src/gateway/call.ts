@@ -2,6 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { CallerMember } from './acting.ts';
+import type { HeldByCall } from './call-request.ts';
 import type { PiecedBody } from './pieced-body.ts';
 import type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
 import type { PaymentSlip } from './payments/payments.ts';
@@ -389,6 +390,8 @@ export interface Call {
    * Default false.
    */
   readonly outlivesClient?: boolean;
+  /** Is given back when the call has ended, or did not begin; absent for none. */
+  readonly memory?: HeldByCall | undefined;
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */

@@ -203,12 +203,12 @@ export {
   type TakenKey,
   type Written,
 } from './serve.ts';
-export { addressOf, admissionOf, noteAdmission, noteVisitor } from './server/admission-of-request.ts';
+export { addressOf, admissionOf, clientNetworkOf, noteAdmission, noteVisitor } from './server/admission-of-request.ts';
 export { bodiesBytesOf, type BodyRefusal, PARSED_JSON } from './server/body-memory.ts';
 export { allowPages } from './server/cors.ts';
 export { createDrain } from './server/drain.ts';
 export { nameSchema, numberField, objectField, tokensField } from './server/field-schema.ts';
-export { type HeldBody, heldBodyOf, readBytes } from './server/request-bodies.ts';
+export { type HeldBody, heldBodyOf, readBytes, type RequestBodies } from './server/request-bodies.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';
 export { answerMissingPages, createServer, type ServerOptions, toGatewayError } from './server/server.ts';

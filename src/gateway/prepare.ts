@@ -228,6 +228,7 @@ function toCall(
     payment: request.payment ?? null,
     outlivesClient: request.outlivesClient ?? false,
     priced: request.priced,
+    memory: request.memory,
   };
 }
 

@@ -1,7 +1,7 @@
 import { type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
 import type { Frame, Leaving, MicroUsd } from '#billing';
 import type { Call, Caller } from './call.ts';
-import type { CallRequest } from './call-request.ts';
+import type { CallRequest, HeldByCall } from './call-request.ts';
 import {
   type Beginning,
   type GivenReply,
@@ -124,11 +124,19 @@ export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve
     kept: boolean,
   ): Promise<Written | null> {
     let opened: O | null = null;
-    const held = asked.body ? new HeldFrames(asked.body.keep()) : null;
+    const giveBodyBack = asked.body?.keep();
+    let held: HeldFrames | null = null;
     try {
       const opening = asked.open(callId, gone);
       opened = opening instanceof Promise ? await opening : opening;
-      if (held !== null) opened = { ...opened, frames: held.of(opened.frames) };
+      const memory = opened.call?.memory;
+      if (giveBodyBack || memory) {
+        held = new HeldFrames(() => {
+          giveBodyBack?.();
+          memory?.release();
+        });
+        opened = { ...opened, frames: held.of(opened.frames) };
+      }
       return await asked.write(opened, kept);
     } catch (error) {
       const refusal = refusalOf(payments, quotes, asked.caller, opened?.call ?? null, error);
@@ -137,7 +145,8 @@ export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve
       if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
       throw ofGeneration(toGatewayError(error), opened.id);
     } finally {
-      held?.written();
+      if (held === null) giveBodyBack?.();
+      else held.written();
     }
   }
 
@@ -244,7 +253,24 @@ export function openCall(
   callId: string,
   gone: Leaving,
 ): OpenedCall | Promise<OpenedCall> {
-  const prepared = pipeline.prepare(request, callId);
   const run = (call: Call) => ({ id: call.id, call, frames: pipeline.run(call, gone) });
+  const { memory } = request;
+  if (memory) return openHolding(pipeline, request, callId, memory).then(run);
+  const prepared = pipeline.prepare(request, callId);
   return prepared instanceof Promise ? prepared.then(run) : run(prepared);
+}
+
+/** Prepares a call whose memory is given back if it does not begin. */
+async function openHolding(
+  pipeline: Pick<Pipeline, 'prepare'>,
+  request: CallRequest,
+  callId: string,
+  memory: HeldByCall,
+): Promise<Call> {
+  try {
+    return await pipeline.prepare(request, callId);
+  } catch (error) {
+    memory.release();
+    throw error;
+  }
 }

@@ -55,9 +55,11 @@ export function addImageQuotes(
   errorHandler: NonNullable<Parameters<typeof app.setErrorHandler>[0]>,
 ): void {
   const { limits, upstream, billing } = config;
-  const fetchInput = () => Promise.reject(new Error('nothing is fetched for a quote'));
+  const fetchInputs = () => {
+    throw new Error('nothing is fetched for a quote');
+  };
   for (const door of QUOTE_DOORS) {
-    const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInput }, door);
+    const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, door);
     app.post<{ Body: Buffer | undefined }>(
       door.path,
       {
@@ -74,7 +76,7 @@ export function addImageQuotes(
         errorHandler,
       },
       async (request, reply) => {
-        const image = await read(request.body ?? EMPTY, request.headers, callerOf(request));
+        const image = await read(request.body ?? EMPTY, request.headers, callerOf(request), null);
         const { request: call } = imageToCall(image.body, {
           ...image,
           events: { prefix: 'image_generation', partialImages: 2 },

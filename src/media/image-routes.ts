@@ -22,6 +22,7 @@ import {
   PAYABLE,
   refusedWithTerms,
   takeBytes,
+  clientNetworkOf,
   heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -34,7 +35,7 @@ import { imageAnswerOf } from './image-schema.ts';
 import { answerError, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import { bodyOrForm } from './request/form-schema.ts';
-import type { FetchInput } from './request/input-images.ts';
+import type { FetchInputs } from './request/input-images.ts';
 import { writeImages } from './write-images.ts';
 import { writeStream } from './write-stream.ts';
 
@@ -49,7 +50,7 @@ interface ImageDeps {
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'publicUrl'>;
   /** Fetches an image to edit from an untrusted URL. */
-  readonly fetchInput: FetchInput;
+  readonly fetchInputs: FetchInputs;
   /** Gets internal errors, and failures of calls whose client has left. */
   readonly onError: (
     error: unknown,
@@ -130,7 +131,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     takeBytes(app, limits.mediaBodyBytesMax, 1, /^multipart\/form-data(?:;|$)/i);
     addImageQuotes(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of IMAGE_DOORS) {
-      const read = createReadImage({ payments, limits, fetchInput: deps.fetchInput }, door);
+      const read = createReadImage({ payments, limits, fetchInputs: deps.fetchInputs }, door);
       app.post<{ Body: Buffer | undefined }>(
         door.path,
         {
@@ -151,7 +152,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         },
         async (request, reply) => {
           const admission = admissionOf(request);
-          const image = await read(request.body ?? EMPTY, request.headers, admission.caller);
+          const image = await read(request.body ?? EMPTY, request.headers, admission.caller, clientNetworkOf(request));
           try {
             const call = imageToCall(image.body, {
               ...image,

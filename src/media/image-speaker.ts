@@ -21,19 +21,19 @@ import { unprocessable } from './image-price.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 import { type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { bodySchema, generateFields } from './request/image-fields.ts';
-import { editInputs, type FetchInput, type InputSource } from './request/input-images.ts';
+import { type EditInputs, editInputs, type FetchInputs, type InputSource } from './request/input-images.ts';
 
 interface ImageSpeakerOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly config: Pick<Config, 'upstream'>;
-  readonly fetchInput: FetchInput;
+  readonly fetchInputs: FetchInputs;
 }
 
 /**
  * Lets the doors of other protocols call image models, with parts as request and reply. The text of the last turn is
  * the prompt, and its images are edited. The answer has the images as files.
  */
-export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeakerOptions): Speaker {
+export function createImageSpeaker({ catalog, config, fetchInputs }: ImageSpeakerOptions): Speaker {
   const replyBytesMax = config.upstream.imagesReplyBytesMax;
   const check = createCheck<ImageBody>(bodySchema('ImageRequest', generateFields));
   return {
@@ -57,23 +57,36 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
       catalog.resolve(name, 'image');
       const { prompt, files } = lastOf(turns);
       if (prompt === '') throw unprocessable('messages', `${name} needs a text that describes the image`);
-      const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetchInput);
+      const fetched = () => fetchInputs(caller.account, null);
+      const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetched);
+      const body = check(withOwnNames({ ...given, model: name, prompt }));
       if (edit !== null && !caller.anonymous) await edit.load();
-      const { request, ask } = imageToCall(check(withOwnNames({ ...given, model: name, prompt })), {
-        caller,
-        edit,
-        events: { prefix: 'image_generation', partialImages: 0 },
-        payment: null,
-        requestId,
-        headers: {},
-        replyBytesMax,
-        receipts: 'on-request',
-      });
+      const { request, ask } = releasedIfItFails(edit, () =>
+        imageToCall(body, {
+          caller,
+          edit,
+          events: { prefix: 'image_generation', partialImages: 0 },
+          payment: null,
+          requestId,
+          headers: {},
+          replyBytesMax,
+          receipts: 'on-request',
+        }),
+      );
       const exchange = createImageExchange({ ask, requestId, replyBytesMax });
       const spoken = oneRequest({ ...exchange, reader: (offer) => new ImagePartsReader(exchange.reader(offer)) });
       return { ...request, exchange: spoken, stream, traceparent, wantsReceipt };
     },
   };
+}
+
+function releasedIfItFails<T>(edit: EditInputs | null, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    edit?.release();
+    throw error;
+  }
 }
 
 function sourceOf({ url, bytes }: FilePart, index: number): InputSource {

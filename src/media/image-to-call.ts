@@ -57,6 +57,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
     preferences,
     stickyKey: session === null ? null : `${caller.account} ${session}`,
     images: 0,
+    ...(context.edit === null ? {} : { memory: context.edit }),
     stream: ask.stream !== null,
     exchange: oneRequest(createImageExchange({ ask, requestId, replyBytesMax })),
     price(offer) {

@@ -1,4 +1,5 @@
 export { imageRoutes } from './image-routes.ts';
+export type { FetchInputs } from './request/input-images.ts';
 export { createImageSpeaker } from './image-speaker.ts';
 export { quotableImages } from './quotable-images.ts';
 export { quotableVideos } from './video/doors/quote-videos.ts';

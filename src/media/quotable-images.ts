@@ -10,15 +10,17 @@ export function quotableImages({
   upstream,
   billing,
 }: Pick<Config, 'limits' | 'upstream' | 'billing'>): Quotable {
-  const fetchInput = () => Promise.reject(new Error('nothing is fetched for a quote'));
+  const fetchInputs = () => {
+    throw new Error('nothing is fetched for a quote');
+  };
   const [generate, edit] = QUOTE_DOORS.map((door) => ({
     door,
-    read: createReadImage({ payments: NO_PAYMENTS, limits, fetchInput }, door),
+    read: createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, door),
   }));
   return async (body, { caller, requestId, headers }) => {
     const edits = ['images', 'image', 'image_count'].some((name) => Object.hasOwn(body, name));
     const { read } = edits ? edit! : generate!;
-    const image = await read(Buffer.from(JSON.stringify(body)), {}, caller);
+    const image = await read(Buffer.from(JSON.stringify(body)), {}, caller, null);
     return imageToCall(image.body, {
       ...image,
       events: { prefix: 'image_generation', partialImages: 2 },

@@ -5,7 +5,7 @@ import type { Config } from '#config';
 import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf, refuseEncoding } from '#gateway';
 import type { ImageDoor } from './image-doors.ts';
 import { byNameIn, type ImageBody, withOwnNames } from './request/image-ask.ts';
-import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
+import { type EditInputs, editInputs, countedInputs, type FetchedInputs, type FetchInputs, inputSource } from './request/input-images.ts';
 import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */
@@ -21,15 +21,21 @@ export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'editsAt' |
 interface ReadDeps {
   readonly payments: Payments;
   readonly limits: Config['limits'];
-  readonly fetchInput: FetchInput;
+  readonly fetchInputs: FetchInputs;
 }
 
-type ReadImage = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<ImageRequest>;
+/** `network`: of the client; null if nothing is to be fetched for it. */
+type ReadImage = (
+  bytes: Buffer,
+  headers: IncomingHttpHeaders,
+  admitted: Caller,
+  network: string | null,
+) => Promise<ImageRequest>;
 
 const FORM = /^multipart\/form-data\b/i;
 
 /** Reads and checks a request. Rejects with GatewayError if the request is invalid. */
-export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door: ReadDoor): ReadImage {
+export function createReadImage({ payments, limits, fetchInputs }: ReadDeps, door: ReadDoor): ReadImage {
   const check = createCheck<ImageBody>(door.schema);
   const { properties } = door.schema;
   const names = actedOn(Object.keys(properties));
@@ -46,7 +52,7 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
       throw byNameIn(sent, error);
     }
   };
-  return async (bytes, headers, admitted) => {
+  return async (bytes, headers, admitted, network) => {
     refuseEncoding(headers);
     const content = await read(bytes, headers);
     const parsed = withModel(withOwnNames(content.value));
@@ -59,7 +65,7 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
     const inputs = door.quotes ? countOf : inputsOf;
-    const edit = door.edits ? inputs(body, content, fetchInput) : null;
+    const edit = door.edits ? inputs(body, content, () => fetchInputs(payer.caller.account, network)) : null;
     return { body, edit, ...payer };
   };
 }
@@ -75,9 +81,9 @@ function refuseImages(body: ImageBody, sent: unknown, editsAt: string): void {
 }
 
 /** Throws GatewayError `invalid_request` for an image that is neither base64 nor an address. */
-function inputsOf({ images, mask }: ImageBody, content: ReadBody, fetchInput: FetchInput): EditInputs {
+function inputsOf({ images, mask }: ImageBody, content: ReadBody, begin: () => FetchedInputs): EditInputs {
   const sources = (images as readonly unknown[]).map((one, index) => inputSource(one, `images[${index}]`, content));
-  return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, fetchInput);
+  return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, begin);
 }
 
 /** The inputs of a quote request, which needs only the number of images. */

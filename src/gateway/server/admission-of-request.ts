@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { networkOf } from '#wire';
 import type { Caller } from '../call.ts';
 import type { Admission } from '../pipeline.ts';
 
@@ -26,6 +27,9 @@ export function noteVisitor(request: FastifyRequest, caller: Caller): void {
 /** The caller of a request, as far as it is known before the body is read. */
 export const callerOf = (request: FastifyRequest): Caller | undefined =>
   (request as Known)[ADMISSION]?.caller ?? (request as Known)[VISITOR];
+
+/** The network of the client, by which its bodies are counted. */
+export const clientNetworkOf = (request: FastifyRequest): string => networkOf(addressOf(request));
 
 /**
  * The client's address. Faster than `request.ip`, which evaluates the list of trusted proxies even without an

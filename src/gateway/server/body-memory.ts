@@ -19,8 +19,8 @@ export type BodyRefusal = 'account' | 'network' | 'gateway' | 'slow';
 
 /** Counts the memory for the bodies of requests. */
 export interface BodyMemory {
-  /** Begins to count one body. `account`: null if it is not known. */
-  open(account: string | null, network: string): MemoryHold;
+  /** Begins to count one body, or the files of one request. `account`, `network`: null if it is not known. */
+  open(account: string | null, network: string | null): MemoryHold;
   /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
   take(hold: MemoryHold, bytes: number): void;
   /** Bytes that are held now. */
@@ -42,7 +42,10 @@ export function createBodyMemory(limits: BodyLimits, onRefused: (why: BodyRefusa
   return {
     used: memory.used,
     open: (account, network) =>
-      account === null ? memory.open(`network ${network}`) : memory.open(`account ${account}`, `network ${network}`),
+      memory.open(
+        ...(account === null ? [] : [`account ${account}`]),
+        ...(network === null ? [] : [`network ${network}`]),
+      ),
     take(hold, bytes) {
       const full = hold.lacks(bytes);
       if (full === undefined) return;

@@ -1,21 +1,31 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, networkOf, type Placed, PlacedList } from '#wire';
+import { GatewayError, type Placed, PlacedList } from '#wire';
 import type { LimitsConfig } from '#config';
 import type { MemoryHold } from '../held-memory.ts';
 import { PAYMENT_HEADERS } from '../payments/payment-header.ts';
-import { addressOf, callerOf } from './admission-of-request.ts';
+import { callerOf, clientNetworkOf } from './admission-of-request.ts';
 import { type BodyMemory, type BodyRefusal, createBodyMemory } from './body-memory.ts';
 import { tooLarge } from './linger.ts';
 import { endConnectionOf } from './refuse-pipelines.ts';
 
 /** Reads the bodies of requests into memory that is counted. One for each server. */
-interface RequestBodies {
+export interface RequestBodies {
   /** Bytes that are held now for bodies above 64 KiB, and for slow smaller ones. */
   heldBytes(): number;
   /** To be called before the body is read, for each request with a body. */
   expect(request: FastifyRequest, reply: FastifyReply): void;
   read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void;
+  /** Begins to count the files that the gateway fetches for a request. `network`: null if it is not known. */
+  openFiles(account: string, network: string | null): FileMemory;
+}
+
+/** The memory of the files of one request. */
+export interface FileMemory {
+  /** Counts more bytes. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
+  grow(bytes: number): void;
+  /** Gives all of it back. */
+  release(): void;
 }
 
 type Done = (error: Error | null, body?: Buffer) => void;
@@ -146,6 +156,18 @@ class Bodies implements RequestBodies {
     body.begin();
   }
 
+  openFiles(account: string, network: string | null): FileMemory {
+    const hold = this.memory.open(account, network);
+    let held = 0;
+    return {
+      grow: (bytes) => {
+        this.memory.take(hold, held + bytes);
+        held += bytes;
+      },
+      release: () => hold.release(),
+    };
+  }
+
   arrives(body: ArrivingBody): void {
     this.#arriving.add(body);
     this.#timer ??= setInterval(() => this.#turn(), this.turnMs).unref();
@@ -261,7 +283,7 @@ class ArrivingBody implements Placed {
     if (this.#hold === null) {
       const caller = callerOf(this.#request);
       const account = caller === undefined || caller.anonymous ? null : caller.account;
-      this.#hold = memory.open(account, networkOf(addressOf(this.#request)));
+      this.#hold = memory.open(account, clientNetworkOf(this.#request));
     }
     try {
       memory.take(this.#hold, bytes * this.#weight);

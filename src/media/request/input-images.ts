@@ -15,8 +15,18 @@ export type InputSource = { readonly param: string } & (
   | { readonly kind: 'url'; readonly url: string }
 );
 
-/** Fetches an untrusted URL. Rejects with GatewayError `invalid_request`, which gives the reason but no address. */
-export type FetchInput = (url: string, bytesMax: number) => Promise<Buffer>;
+/** The files that the gateway fetches for one request. They are in memory until `release`. */
+export interface FetchedInputs {
+  /**
+   * Fetches an untrusted URL. Rejects with GatewayError: `invalid_request` with the reason, but no address, or
+   * `rate_limit_exceeded`, `service_unavailable` if there is no memory for the file.
+   */
+  fetch(url: string, bytesMax: number): Promise<Buffer>;
+  release(): void;
+}
+
+/** Begins to fetch for a request of this account. `network`: of the client; null if it is not known. */
+export type FetchInputs = (account: string, network: string | null) => FetchedInputs;
 
 /** The images of one request for an edit. */
 export interface EditInputs {
@@ -25,8 +35,13 @@ export interface EditInputs {
   readonly hasMask: boolean;
   /** Width to height of the first image, such as `1024:768`; null before `load`. */
   readonly ratio: string | null;
-  /** Fetches and checks all of them. Rejects with GatewayError `invalid_request` that names the image. */
+  /**
+   * Fetches and checks all of them. Rejects with GatewayError: `invalid_request` that names the image, or
+   * `rate_limit_exceeded`, `service_unavailable` if there is no memory for it.
+   */
   load(): Promise<void>;
+  /** Gives back the memory of fetched images. To be called when the call has ended. */
+  release(): void;
   /** In the order of the request. Call `load` before. */
   readonly images: readonly InputImage[];
   readonly mask: InputImage | null;
@@ -76,13 +91,13 @@ function sourceOf(text: string, param: string, parts: BodyParts, as: 'any' | 'ba
   return { kind: 'base64', text: given, param };
 }
 
-/** The images of a request. Nothing is done with them before `load`. */
+/** The images of a request. Nothing is done with them before `load`. `begin`: called if there is something to fetch. */
 export function editInputs(
   sources: readonly InputSource[],
   maskSource: InputSource | null,
-  fetchInput: FetchInput,
+  begin: () => FetchedInputs,
 ): EditInputs {
-  return new SentInputs(sources, maskSource, fetchInput);
+  return new SentInputs(sources, maskSource, begin);
 }
 
 class SentInputs implements EditInputs {
@@ -90,15 +105,16 @@ class SentInputs implements EditInputs {
   readonly hasMask: boolean;
   readonly #sources: readonly InputSource[];
   readonly #maskSource: InputSource | null;
-  readonly #fetchInput: FetchInput;
+  readonly #begin: () => FetchedInputs;
+  #fetched: FetchedInputs | null = null;
   #loaded: { readonly images: readonly InputImage[]; readonly mask: InputImage | null } | null = null;
 
-  constructor(sources: readonly InputSource[], maskSource: InputSource | null, fetchInput: FetchInput) {
+  constructor(sources: readonly InputSource[], maskSource: InputSource | null, begin: () => FetchedInputs) {
     this.count = sources.length;
     this.hasMask = maskSource !== null;
     this.#sources = sources;
     this.#maskSource = maskSource;
-    this.#fetchInput = fetchInput;
+    this.#begin = begin;
   }
 
   get ratio(): string | null {
@@ -116,17 +132,27 @@ class SentInputs implements EditInputs {
 
   async load(): Promise<void> {
     let left = FETCHED_BYTES_MAX;
-    const fetchWithin: FetchInput = async (url, bytesMax) => {
-      const bytes = await this.#fetchInput(url, Math.max(1, Math.min(bytesMax, left)));
+    const fetchWithin: FetchedInputs['fetch'] = async (url, bytesMax) => {
+      this.#fetched ??= this.#begin();
+      const bytes = await this.#fetched.fetch(url, Math.max(1, Math.min(bytesMax, left)));
       left -= bytes.byteLength;
       return bytes;
     };
     const all: InputImage[] = [];
-    for (const source of [...this.#sources, ...(this.#maskSource === null ? [] : [this.#maskSource])]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, for a bound of all together
-      all.push(await read(source, fetchWithin));
+    try {
+      for (const source of [...this.#sources, ...(this.#maskSource === null ? [] : [this.#maskSource])]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, for a bound of all together
+        all.push(await read(source, fetchWithin));
+      }
+    } catch (error) {
+      this.release();
+      throw error;
     }
     this.#loaded = { images: all.slice(0, this.count), mask: all[this.count] ?? null };
+  }
+
+  release(): void {
+    this.#fetched?.release();
   }
 
   #ready() {
@@ -141,11 +167,12 @@ export const countedInputs = (count: number): EditInputs => ({
   hasMask: false,
   ratio: null,
   load: () => Promise.resolve(),
+  release() {},
   images: [],
   mask: null,
 });
 
-async function read(source: InputSource, fetchInput: FetchInput): Promise<InputImage> {
+async function read(source: InputSource, fetch: FetchedInputs['fetch']): Promise<InputImage> {
   const { param } = source;
   if (source.kind === 'base64') {
     const { text } = source;
@@ -154,17 +181,16 @@ async function read(source: InputSource, fetchInput: FetchInput): Promise<InputI
       throw fault(param, 'is not valid base64: it has 4 characters for each 3 bytes, and padding');
     return image(headOf(text), param, InputBytes.ofBase64(text));
   }
-  const bytes = source.kind === 'file' ? source.bytes : await fetched(source.url, param, fetchInput);
+  const bytes = source.kind === 'file' ? source.bytes : await fetched(source.url, param, fetch);
   if (bytes.byteLength > INPUT_BYTES_MAX) throw tooLong(param);
   return image(readImageHead(bytes), param, InputBytes.ofFile(bytes));
 }
 
-async function fetched(url: string, param: string, fetchInput: FetchInput): Promise<Buffer> {
+async function fetched(url: string, param: string, fetch: FetchedInputs['fetch']): Promise<Buffer> {
   try {
-    return await fetchInput(url, INPUT_BYTES_MAX);
+    return await fetch(url, INPUT_BYTES_MAX);
   } catch (error) {
-    if (error instanceof GatewayError) throw fault(param, error.message);
-    throw error;
+    throw error instanceof GatewayError && error.code === 'invalid_request' ? fault(param, error.message) : error;
   }
 }
 

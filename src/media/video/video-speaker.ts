@@ -33,7 +33,7 @@ interface VideoSpeakerOptions {
   readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
   readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
-  readonly fetchInput: MakeVideosDeps['fetchInput'];
+  readonly fetchInputs: MakeVideosDeps['fetchInputs'];
   /** The address at which clients reach this gateway; null if it is not known. */
   readonly ownUrl: () => string | null;
   readonly now: () => number;
@@ -45,12 +45,12 @@ interface VideoSpeakerOptions {
  * the call ends before that, the answer has the id of the task.
  */
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
-  const { catalog, config, tasks, blobs, callbacks, fetchInput, now } = options;
+  const { catalog, config, tasks, blobs, callbacks, fetchInputs, now } = options;
   const making: MakeVideosDeps = {
     tasks,
     blobs,
     callbacks,
-    fetchInput,
+    fetchInputs,
     now,
     ttlMs: config.media.videoTtlMs,
     fetchMs: config.media.downloadTimeoutMs,
@@ -81,7 +81,7 @@ export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
       const more = isObject(given) ? given : {};
       const body = check(withOwnVideoNames({ ...more, model: name, prompt, ...image }, new Set()));
       const ask = await toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
-      const spoken = spokenVideo(createMakeVideos(making, ask, requestId), options, caller);
+      const spoken = spokenVideo(createMakeVideos(making, ask, { requestId, network: null }), options, caller);
       const context = { caller, payment: null, requestId, headers: {}, receipts: 'on-request' } as const;
       const room = caller.anonymous ? {} : { room: roomForVideos(tasks, blobs, ask) };
       return { ...videoToCall(body, ask, spoken, context), ...room, stream, traceparent, wantsReceipt };

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
-import { isPublicAddress, hostOf, outboundUrlFault, readBounded, skipInterimReplies } from '#wire';
+import { GatewayError, isPublicAddress, hostOf, outboundUrlFault, readBounded, skipInterimReplies } from '#wire';
 import { guardedConnect, permittedAddresses, type Guard } from './guarded-connect.ts';
 import { OutboundFailure } from './outbound-failure.ts';
 import { createPublicLookup, lookupHere, type OutboundLookup } from './outbound-lookup.ts';
@@ -16,6 +16,8 @@ interface GuardedRequest {
   readonly timeoutMs: number;
   /** A longer body is a failure. 0: the body is ignored. */
   readonly bodyBytesMax: number;
+  /** Called with the bytes of memory that the body needs, before it needs them. May throw GatewayError. */
+  readonly takeMemory?: (bytes: number) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -27,8 +29,8 @@ interface GuardedReply {
 }
 
 /**
- * Fetches a URL. Rejects with OutboundFailure, or with the reason of the signal if it was aborted. Redirects are not
- * followed, but returned as replies.
+ * Fetches a URL. Rejects with OutboundFailure, with the reason of the signal if it was aborted, or with an error of
+ * `takeMemory`. Redirects are not followed, but returned as replies.
  */
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedReply>;
 
@@ -64,7 +66,8 @@ export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOpt
     try {
       return await Promise.race([stopped.promise, call.send(request)]);
     } catch (error) {
-      if (error instanceof OutboundFailure || (signal?.aborted && error === signal.reason)) throw error;
+      if (error instanceof OutboundFailure || error instanceof GatewayError) throw error;
+      if (signal?.aborted && error === signal.reason) throw error;
       throw new OutboundFailure('its address could not be reached, or the connection broke off', { cause: error });
     } finally {
       clearTimeout(timer);
@@ -105,6 +108,7 @@ function createCall(url: URL, guard: Guard) {
       headers = {},
       body,
       bodyBytesMax,
+      takeMemory = () => {},
     }: Omit<GuardedRequest, 'timeoutMs' | 'signal'>): Promise<GuardedReply> {
       const addresses = await permittedAddresses(hostOf(url), guard);
       // Loaded on first use, because many gateways never need it.
@@ -123,7 +127,9 @@ function createCall(url: URL, guard: Guard) {
       const path = `${url.pathname}${url.search}`;
       const sent = { 'accept-encoding': 'identity', 'user-agent': 'tollgate', ...headers };
       const reply = await client.request({ method, path, headers: sent, body: body ?? null });
-      return { status: reply.statusCode, headers: reply.headers, body: await readBody(reply.body, bodyBytesMax) };
+      const length = Number(reply.headers['content-length'] ?? NaN);
+      const bytes = await readBody(reply.body, { length, bytesMax: bodyBytesMax, takeMemory });
+      return { status: reply.statusCode, headers: reply.headers, body: bytes };
     },
     end() {
       over = true;
@@ -135,14 +141,38 @@ function createCall(url: URL, guard: Guard) {
   };
 }
 
+/** `length`: from the head of the reply; NaN if it does not say. */
 async function readBody(
   body: AsyncIterable<Uint8Array> & { on(event: 'error', listener: () => void): unknown },
-  bytesMax: number,
+  { length, bytesMax, takeMemory }: { length: number; bytesMax: number; takeMemory: (bytes: number) => void },
 ): Promise<Buffer> {
   if (bytesMax === 0) {
     // The body fails when its connection closes. The error is ignored.
     body.on('error', () => {});
     return Buffer.alloc(0);
   }
-  return readBounded(body, bytesMax, () => new OutboundFailure(`the reply has more than ${bytesMax} bytes`));
+  const tooLong = () => new OutboundFailure(`the reply has more than ${bytesMax} bytes`);
+  if (!Number.isSafeInteger(length)) return readBounded(counted(body, takeMemory), bytesMax, tooLong);
+  body.on('error', () => {});
+  if (length > bytesMax) throw tooLong();
+  takeMemory(length);
+  const whole = Buffer.allocUnsafeSlow(length);
+  let received = 0;
+  for await (const chunk of body) {
+    if (received + chunk.byteLength > length) throw tooLong();
+    whole.set(chunk, received);
+    received += chunk.byteLength;
+  }
+  return whole.subarray(0, received);
+}
+
+/** Chunks count twice, because the chunks and the whole body are in memory together at the end. */
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  takeMemory: (bytes: number) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of body) {
+    takeMemory(2 * chunk.byteLength);
+    yield chunk;
+  }
 }

@@ -51,6 +51,9 @@ export function openBridged(
   const traceparent = context.headers['traceparent'];
 
   return async (callId, gone) => {
+    // Everything that may fail comes before: the request may hold memory that only its call gives back.
+    const quote = quoteAsked(null, context.headers, null);
+    const preferences = body.provider ? { preferences: toPreferences(body.provider) } : {};
     const asked = await speaker
       .toCall(name, ask, {
         caller,
@@ -69,10 +72,10 @@ export function openBridged(
         serving = offer;
         sent.asked = true;
       }),
-      quote: quoteAsked(null, context.headers, null),
+      quote,
       ...(payment ? { payment } : {}),
       ...(body.metadata ? { metadata: body.metadata } : {}),
-      ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
+      ...preferences,
     };
     const opened = await openCall(pipeline, capCost(request, maxCost), callId, gone);
     const { call } = opened;

@@ -22,6 +22,7 @@ import {
   PAYABLE,
   refusedWithTerms,
   takeBytes,
+  clientNetworkOf,
   heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -51,7 +52,7 @@ export interface QueueDeps {
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'billing' | 'publicUrl' | 'media' | 'webhooks'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
-  readonly fetchInput: MakeVideosDeps['fetchInput'];
+  readonly fetchInputs: MakeVideosDeps['fetchInputs'];
   /** Gets internal errors. */
   readonly onError: (
     error: unknown,
@@ -76,7 +77,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     ttlMs: media.videoTtlMs,
     fetchMs: media.downloadTimeoutMs,
     callbacks: deps.callbacks,
-    fetchInput: deps.fetchInput,
+    fetchInputs: deps.fetchInputs,
   };
 
   /** A request in the form that `serve` takes. */
@@ -97,7 +98,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     );
     const onError = (error: unknown) => deps.onError(error, request);
     const callRequest: CallRequest = {
-      ...videoToCall(body, ask, createMakeVideos(making, ask, request.id), {
+      ...videoToCall(body, ask, createMakeVideos(making, ask, { requestId: request.id, network: clientNetworkOf(request) }), {
         caller,
         payment,
         requestId: request.id,

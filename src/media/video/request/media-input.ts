@@ -1,7 +1,7 @@
 import { GatewayError, isObject, outboundUrlFault } from '#wire';
 import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/found-image.ts';
 import { InputBytes } from '../../request/input-bytes.ts';
-import { type BodyParts, type FetchInput, isBase64 } from '../../request/input-images.ts';
+import { type BodyParts, type FetchedInputs, isBase64 } from '../../request/input-images.ts';
 
 /** A picture, a video or sound that a request brings as input. */
 export interface MediaInput {
@@ -64,15 +64,15 @@ function toInput(param: string, kind: Kind, head: Buffer, content: InputBytes): 
   return { param, kind, url: null, file: { type, content } };
 }
 
-/** An input with its bytes. If it is an address, the bytes are fetched. Rejects with GatewayError `invalid_request`. */
-export async function withFile(input: MediaInput, fetchInput: FetchInput): Promise<MediaInput> {
+/** An input with its bytes. If it is an address, the bytes are fetched. Rejects with GatewayError, see FetchedInputs. */
+export async function withFile(input: MediaInput, fetched: FetchedInputs): Promise<MediaInput> {
   const { param, kind, url } = input;
   if (url === null) return input;
   try {
-    const bytes = await fetchInput(url, FILE_BYTES_MAX);
+    const bytes = await fetched.fetch(url, FILE_BYTES_MAX);
     return toInput(param, kind, bytes, InputBytes.ofFile(bytes));
   } catch (error) {
-    if (!(error instanceof GatewayError) || error.param === param) throw error;
+    if (!(error instanceof GatewayError) || error.code !== 'invalid_request' || error.param === param) throw error;
     throw fault(param, error.message);
   }
 }

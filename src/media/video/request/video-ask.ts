@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { GatewayError, outboundUrlFault } from '#wire';
 import type { ProviderPreferences } from '#gateway';
 import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
-import type { BodyParts, FetchInput } from '../../request/input-images.ts';
+import type { BodyParts, FetchedInputs } from '../../request/input-images.ts';
 import { type MediaInput, readInput, withFile } from './media-input.ts';
 import { REFERENCES_MAX, REFERENCES_RIGHT } from './video-fields.ts';
 
@@ -211,12 +211,12 @@ async function readReferences(
   return references;
 }
 
-/** The request with the bytes of all its inputs. Rejects with GatewayError `invalid_request`, which names the input. */
-export async function withFiles(ask: VideoAsk, fetchInput: FetchInput): Promise<VideoAsk> {
+/** The request with the bytes of all its inputs. Rejects with GatewayError, see FetchedInputs. */
+export async function withFiles(ask: VideoAsk, fetched: FetchedInputs): Promise<VideoAsk> {
   const named = Object.entries(ask.inputs).map(
-    async ([name, input]) => [name, await withFile(input, fetchInput)] as const,
+    async ([name, input]) => [name, await withFile(input, fetched)] as const,
   );
-  const references = ask.references.map((input) => withFile(input, fetchInput));
+  const references = ask.references.map((input) => withFile(input, fetched));
   return { ...ask, inputs: Object.fromEntries(await Promise.all(named)), references: await Promise.all(references) };
 }
 

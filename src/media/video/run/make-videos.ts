@@ -1,7 +1,7 @@
 import { UpstreamFailure } from '#wire';
 import { type Call, type Conversation, endOnly, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
-import type { FetchInput } from '../../request/input-images.ts';
+import type { FetchInputs } from '../../request/input-images.ts';
 import { type VideoAsk, withFiles } from '../request/video-ask.ts';
 import { roomAt } from '../room-for-videos.ts';
 import { planAt } from '../video-price.ts';
@@ -27,8 +27,8 @@ export interface MakeVideosDeps {
   /** How much longer a file that is finished in time may wait for its download, and be downloaded. */
   readonly fetchMs: number;
   readonly callbacks: Callbacks;
-  /** Fetches an input from an untrusted URL, for an API that takes only files. */
-  readonly fetchInput: FetchInput;
+  /** Fetches inputs from untrusted URLs, for an API that takes only files. */
+  readonly fetchInputs: FetchInputs;
 }
 
 /** A task that a call has begun. It is the tail of the call. */
@@ -39,6 +39,13 @@ export interface BegunVideo {
   readonly notes: VideoNotes;
   /** The key that signs the message to its callback; absent without a callback. */
   readonly callbackSecret?: string;
+}
+
+/** The request that asks for videos. */
+interface VideoAsker {
+  readonly requestId: string;
+  /** The network of the client; null if it is not known. */
+  readonly network: string | null;
 }
 
 /** Offers that refuse JSON, and take a form. */
@@ -53,13 +60,13 @@ const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
  * The native side of a call for videos. It creates one job for each variant, and stores the task. The call ends
  * `pending`: its lock is kept until the videos are here.
  */
-export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId: string): Conversation {
+export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, from: VideoAsker): Conversation {
   let call: Call | null = null;
   return {
     begin(prepared) {
       call = prepared;
     },
-    converse: (offer, send) => endOnly(() => beginVideos(deps, ask, offer, call!, send, requestId)),
+    converse: (offer, send) => endOnly(() => beginVideos(deps, ask, offer, call!, send, from)),
   };
 }
 
@@ -71,7 +78,7 @@ async function beginVideos(
   offer: Offer,
   call: Call,
   send: Send,
-  requestId: string,
+  from: VideoAsker,
 ): Promise<ReplyEnd> {
   const { id, caller } = call;
   const [key, owner] = [keyOf(offer.service, id), ownerOf(caller)];
@@ -82,7 +89,7 @@ async function beginVideos(
     const { estimate } = candidateOf(call, offer);
     const expiresAt = deps.now() + deps.ttlMs + deps.fetchMs;
     await deps.blobs.takeRoom({ id, account: caller.account, ...roomAt(ask, offer, estimate), expiresAt });
-    begun = await make(deps, ask, offer, call, send, requestId);
+    begun = await make(deps, ask, offer, call, send, from);
   } catch (error) {
     await deps.blobs.giveRoomBack(id).catch(() => {});
     if (ask.callbackUrl !== null) await deps.callbacks.forget(key, owner).catch(() => {});
@@ -124,10 +131,15 @@ async function make(
   offer: Offer,
   call: Call,
   send: Send,
-  requestId: string,
+  { requestId, network }: VideoAsker,
 ): Promise<BegunVideo> {
-  const asked = offer.media!.filesOnly ? await withFiles(ask, deps.fetchInput) : ask;
-  const jobs = await createJobs(asked, offer, send, requestId);
+  const fetched = offer.media!.filesOnly ? deps.fetchInputs(call.caller.account, network) : null;
+  let jobs: readonly string[];
+  try {
+    jobs = await createJobs(fetched === null ? ask : await withFiles(ask, fetched), offer, send, requestId);
+  } finally {
+    fetched?.release();
+  }
   try {
     return await begin(deps, ask, offer, call, jobs);
   } catch (error) {
