@@ -5,7 +5,14 @@ import type { Config } from '#config';
 import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf, refuseEncoding } from '#gateway';
 import type { ImageDoor } from './image-doors.ts';
 import { byNameIn, type ImageBody, withOwnNames } from './request/image-ask.ts';
-import { type EditInputs, editInputs, countedInputs, type FetchedInputs, type FetchInputs, inputSource } from './request/input-images.ts';
+import {
+  type EditInputs,
+  editInputs,
+  countedInputs,
+  type FetchedInputs,
+  type FetchInputs,
+  inputSource,
+} from './request/input-images.ts';
 import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */

@@ -98,13 +98,18 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     );
     const onError = (error: unknown) => deps.onError(error, request);
     const callRequest: CallRequest = {
-      ...videoToCall(body, ask, createMakeVideos(making, ask, { requestId: request.id, network: clientNetworkOf(request) }), {
-        caller,
-        payment,
-        requestId: request.id,
-        headers: request.headers,
-        receipts: billing.receipts,
-      }),
+      ...videoToCall(
+        body,
+        ask,
+        createMakeVideos(making, ask, { requestId: request.id, network: clientNetworkOf(request) }),
+        {
+          caller,
+          payment,
+          requestId: request.id,
+          headers: request.headers,
+          receipts: billing.receipts,
+        },
+      ),
       room: roomForVideos(tasks, blobs, ask),
     };
     return {
