@@ -21,7 +21,7 @@ export interface RequestBodies {
 }
 
 /** The memory of the files of one request. */
-export interface FileMemory {
+interface FileMemory {
   /** Counts more bytes. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
   grow(bytes: number): void;
   /** Gives all of it back. */

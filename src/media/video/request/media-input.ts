@@ -64,7 +64,7 @@ function toInput(param: string, kind: Kind, head: Buffer, content: InputBytes): 
   return { param, kind, url: null, file: { type, content } };
 }
 
-/** An input with its bytes. If it is an address, the bytes are fetched. Rejects with GatewayError, see FetchedInputs. */
+/** An input with its bytes. An address is fetched for them. Rejects with GatewayError, see FetchedInputs. */
 export async function withFile(input: MediaInput, fetched: FetchedInputs): Promise<MediaInput> {
   const { param, kind, url } = input;
   if (url === null) return input;
