@@ -18,9 +18,9 @@ export interface AccessTokens {
   known(token: string, path: string | null): Caller | null;
   /**
    * The caller of a token. null for a text that is not a JWT. `path`: of the request, null if it is not a resource.
-   * `address` is the client's. Rejects with GatewayError `unauthorized` with the reason, `permission_denied` without the
-   * required scope, `rate_limit_exceeded` after too many failures from the address, `service_unavailable` without the
-   * issuer's keys.
+   * `address` is the client's. Rejects with GatewayError: `unauthorized` with the reason, `permission_denied` without
+   * the required scope, `rate_limit_exceeded` after too many failures from the address, `service_unavailable` without
+   * the issuer's keys.
    */
   verify(token: string, path: string | null, address: string): Promise<Caller> | null;
 }
