@@ -152,6 +152,14 @@ describe('previous_response_id', () => {
     expect(refused).toMatchObject({ status: 402 });
   });
 
+  test('counts the history among the input tokens', async () => {
+    const { id } = await create({ input: 'word '.repeat(1_000) });
+    const count = async (more: object) =>
+      (await client.responses.inputTokens.count({ model: MODEL, input: 'Hi', ...more })).input_tokens;
+    expect((await count({ previous_response_id: id })) - (await count({}))).toBeGreaterThan(1_000);
+    expect(await refusal(count({ previous_response_id: `${id}0` }))).toMatchObject({ status: 400 });
+  });
+
   test('of an earlier response that is gone is refused with the name of that one', async () => {
     const first = await create();
     const second = await next(first.id);
