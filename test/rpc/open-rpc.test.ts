@@ -127,6 +127,7 @@ test('every schema compiles, and what is described is what is taken', () => {
   expect(named('models/list').params.map(({ name }) => name)).toEqual([
     'type',
     'filter',
+    'output_modalities',
     'offset',
     'limit',
     'after_id',

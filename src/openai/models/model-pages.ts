@@ -1,9 +1,10 @@
-import { dropOldest } from '#wire';
+import { dropOldest, GatewayError } from '#wire';
 import { createFreshPage, tagPage, type Catalog, type Standings, type TaggedPage } from '#gateway';
 import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './anthropic-models.ts';
 import { modelOfAlias } from '../translated/model-alias.ts';
-import { viewListing, type ListingOf } from './models-listing.ts';
-import { viewEndpoints, viewModel } from './models-view.ts';
+import { viewEmbeddingModels, viewImageEndpoints, viewImageModels, viewVideoModels } from './media-models.ts';
+import { viewEntry, viewListing, type ListingOf } from './models-listing.ts';
+import { viewEndpoints } from './models-view.ts';
 
 export interface ModelPagesDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
@@ -16,6 +17,8 @@ export interface ListingQuery {
   readonly filter?: NonNullable<ListingOf['filter']>;
   readonly offset?: number;
   readonly limit?: number;
+  /** Kinds of output, separated by commas, or `all`. Not together with `type`. */
+  readonly output_modalities?: string;
 }
 
 /** Pages about models, each with its tag. Pages of one model throw GatewayError if nobody offers the model. */
@@ -25,32 +28,59 @@ export interface ModelPages {
   listOfKey(query: ListingQuery, services: readonly string[] | null): TaggedPage;
   /** The list in the shape of Anthropic's API. */
   anthropicList(query: AnthropicPage): TaggedPage;
-  /** How many chat models a listing has. */
-  count(query: Pick<ListingQuery, 'type' | 'filter'>): unknown;
+  /** How many entries `data` of a listing has. */
+  count(query: Pick<ListingQuery, 'type' | 'filter' | 'output_modalities'>): unknown;
   entry(name: string): TaggedPage;
   /** The entry as the member `data` of an object. */
   wrappedEntry(name: string): TaggedPage;
   anthropicEntry(name: string): TaggedPage;
   /** The offers of a model. */
   endpoints(name: string): TaggedPage;
+  /** The lists of other kinds of models, in the shape of OpenRouter's API. */
+  listOf(kind: 'image' | 'video' | 'embedding'): TaggedPage;
+  imageEndpoints(name: string): TaggedPage;
 }
 
 /** Most listings in the cache: enough for the usual queries and some pages. */
 const LISTINGS_MAX = 32;
 
+const LISTS = { image: viewImageModels, video: viewVideoModels, embedding: viewEmbeddingModels } as const;
+
 const LIST_OF_KEY = '/api/v1/models/user';
 
-const listingOf = ({ type, filter, offset, limit }: ListingQuery) => ({
-  type: type ?? null,
-  filter: filter ?? null,
-  offset: offset ?? 0,
-  limit: limit ?? null,
-});
+/** Throws GatewayError `invalid_request` for two selections that exclude each other. */
+function listingOf({ type, filter, offset, limit, output_modalities: modalities }: ListingQuery) {
+  if (modalities !== undefined && type !== undefined)
+    throw new GatewayError('invalid_request', 'Send only one of type and output_modalities', {
+      param: 'output_modalities',
+    });
+  return {
+    type: type ?? null,
+    filter: filter ?? null,
+    offset: offset ?? 0,
+    limit: limit ?? null,
+    ...(modalities === undefined ? {} : { modalities: modalitiesOf(modalities) }),
+  };
+}
+
+/** The same for every spelling and order, so that the cache has one page for them. */
+function modalitiesOf(text: string): readonly string[] | 'all' {
+  const kinds = new Set(text.split(','));
+  // OpenAI-compatible servers write the kind of output of such a model in either way.
+  if (kinds.has('embeddings')) kinds.add('embedding');
+  return kinds.has('all') ? 'all' : [...kinds].toSorted();
+}
 
 export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
   const listings = new Map<string, () => TaggedPage>();
   const isModel = (name: string) => catalog.knows(name, 'model');
   const offersOf = (name: string) => catalog.resolve(name, 'model').offers;
+
+  /** The offers of a model of any kind. Most are chat models, and an unknown name is told as one. */
+  const offersOfAny = (name: string) => {
+    const kind = (['model', 'image', 'video'] as const).find((one) => catalog.knows(name, one)) ?? 'model';
+    return catalog.resolve(name, kind).offers;
+  };
 
   /** A page is serialised once per set of offers, because listings are requested far more often than offers change. */
   function kept(key: string, make: () => unknown): TaggedPage {
@@ -76,11 +106,12 @@ export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps)
       const isFirst = query.after_id === undefined && query.before_id === undefined;
       return isFirst ? kept(`anthropic ${query.limit ?? ''}`, make) : tagPage(make());
     },
-    count: ({ type = null, filter = null }) =>
-      viewListing(catalog, { type, filter, offset: 0, limit: 0, services: null })['total_count'],
-    entry: (name) => tagPage(viewModel(offersOf(name))),
-    wrappedEntry: (name) => tagPage({ data: viewModel(offersOf(name)) }),
+    count: (query) => viewListing(catalog, { ...listingOf(query), limit: 0, services: null })['total_count'],
+    entry: (name) => tagPage(viewEntry(offersOfAny(name))),
+    wrappedEntry: (name) => tagPage({ data: viewEntry(offersOfAny(name)) }),
     anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(modelOfAlias(name, isModel)), isModel)),
     endpoints: (name) => tagPage(viewEndpoints(offersOf(name), standings)),
+    listOf: (kind) => kept(kind, () => LISTS[kind](catalog)),
+    imageEndpoints: (name) => tagPage(viewImageEndpoints(catalog.resolve(name, 'image').offers)),
   };
 }

@@ -1,5 +1,6 @@
 import type { Primitive } from '#config';
 import { byService, type Catalog, type Offer } from '#gateway';
+import { viewMediaEntry } from './media-models.ts';
 import { viewImageModel, viewModel, viewService, viewVideoModel } from './models-view.ts';
 
 export const TYPES = ['chat', 'image', 'video', 'all'] as const;
@@ -17,29 +18,52 @@ export interface ListingOf {
   readonly services: readonly string[] | null;
   /** The address of the listing, for the link to its next page. Default: that of the public list. */
   readonly path?: string;
+  /** Kinds of output: `data` has all models that make one of them. Default: `data` has chat models. */
+  readonly modalities?: readonly string[] | 'all';
 }
 
 /** The listing of all services that can be called and match the selection. */
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
-  { type, filter, offset, limit, services, path = '/api/v1/models' }: ListingOf,
+  { type, filter, offset, limit, services, path = '/api/v1/models', modalities }: ListingOf,
 ): Record<string, unknown> {
   const offered = (primitive: Primitive) => servicesOf(catalog, primitive, services);
   const models = filter !== 'agents';
   const agents = filter === 'agents' || (filter === null && type === null);
   const chat = models && (type === null || type === 'chat' || type === 'all') ? offered('model') : [];
-  const end = limit === null ? chat.length : offset + limit;
+  const listed =
+    modalities === undefined || !models || type !== null
+      ? chat
+      : [...chat, ...offered('image'), ...offered('video')].filter((offers) => makes(offers, modalities));
+  const end = limit === null ? listed.length : offset + limit;
   return {
     object: 'list',
-    data: chat.slice(offset, end).map(viewModel),
-    total_count: chat.length,
-    links: { next: end < chat.length ? nextPage(path, { type, filter, offset: end, limit: limit! }) : null },
+    data: listed.slice(offset, end).map(viewEntry),
+    total_count: listed.length,
+    links: {
+      next:
+        end < listed.length
+          ? nextPage(path, { type, filter, offset: end, limit: limit!, ...(modalities ? { modalities } : {}) })
+          : null,
+    },
     agents: agents ? offered('agent').map(viewService) : [],
     image_models: models && (type === 'image' || type === 'all') ? offered('image').map(viewImageModel) : [],
     video_models: models && (type === 'video' || type === 'all') ? offered('video').map(viewVideoModel) : [],
     tools: agents ? offered('tool').map(viewService) : [],
   };
 }
+
+/** Whether one of these offers makes one of these kinds of output. */
+function makes(offers: readonly Offer[], modalities: readonly string[] | 'all'): boolean {
+  if (modalities === 'all') return true;
+  return offers.some(({ primitive, model }) =>
+    (model?.outputModalities ?? [primitive]).some((kind) => modalities.includes(kind)),
+  );
+}
+
+/** One entry of `data`. `offers` is not empty. */
+export const viewEntry = (offers: readonly Offer[]): object =>
+  offers[0]!.primitive === 'model' ? viewModel(offers) : viewMediaEntry(offers);
 
 /** The offers of a primitive, grouped by service. If `services` is not null, only of these services. */
 export function servicesOf(
@@ -53,11 +77,12 @@ export function servicesOf(
 
 function nextPage(
   path: string,
-  { type, filter, offset, limit }: Pick<ListingOf, 'type' | 'filter' | 'offset' | 'limit'>,
+  { type, filter, offset, limit, modalities }: Pick<ListingOf, 'type' | 'filter' | 'offset' | 'limit' | 'modalities'>,
 ): string {
   const query = new URLSearchParams({
     ...(type ? { type } : {}),
     ...(filter ? { filter } : {}),
+    ...(modalities ? { output_modalities: modalities === 'all' ? modalities : modalities.join(',') } : {}),
     offset: `${offset}`,
     limit: `${limit}`,
   });

@@ -1,6 +1,21 @@
+import { MUST_BE } from '#gateway';
 import { FILTERS, TYPES } from './models-listing.ts';
 
 /* Requests for pages of models as the reference describes them. */
+
+/** The kinds of output that a model can have here, and the ones that clients of OpenRouter's API ask for. */
+const KINDS = [
+  'text',
+  'image',
+  'video',
+  'audio',
+  'file',
+  'embeddings',
+  'rerank',
+  'speech',
+  'transcription',
+  'decisions',
+];
 
 export const querySchema = {
   type: 'object',
@@ -15,6 +30,13 @@ export const querySchema = {
       type: 'string',
       enum: FILTERS,
       description: '`models` leaves agents and tools out; `agents` leaves models out.',
+    },
+    output_modalities: {
+      type: 'string',
+      pattern: `^(?:all|(?:${KINDS.join('|')})(?:,(?:${KINDS.join('|')}))*)$`,
+      description:
+        '`data` has the models that make one of these kinds of output, separated by commas, or all models: `image,video`, `embeddings`, `all`. Not together with `type`. Default: chat models; below `/v1` all.',
+      [MUST_BE]: `all, or some of ${KINDS.join(', ')}, separated by commas`,
     },
     offset: { type: 'integer', minimum: 0, maximum: 1_000_000, description: 'Entries of `data` to skip. Default 0.' },
     limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Most entries of `data`. Default: all.' },

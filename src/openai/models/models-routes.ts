@@ -1,9 +1,16 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { dialectOf } from '#wire';
 import { sendPage, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { AnthropicPage } from './anthropic-models.ts';
 import { createModelPages, type ListingQuery, type ModelPages, type ModelPagesDeps } from './model-pages.ts';
 import { headersSchema, nameParams, partsParams, querySchema } from './models-requests.ts';
+import {
+  embeddingModelsSchema,
+  imageEndpointsSchema,
+  imageModelsSchema,
+  videoModelsSchema,
+} from './media-models-schema.ts';
 import { countSchema, endpointsSchema, entrySchema, listingSchema, modelSchema } from './models-schema.ts';
 
 interface ModelsDeps extends ModelPagesDeps {
@@ -18,6 +25,7 @@ export function modelsRoutes({ admit, ...deps }: ModelsDeps): FastifyPluginAsync
   const pages = createModelPages(deps);
   return async (app) => {
     listRoutes(app, pages);
+    kindRoutes(app, pages);
     await app.register(async (own) => listOfKeyRoute(own, pages, admit));
     entryRoutes(app, pages);
   };
@@ -32,6 +40,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
         operationId: 'listModels',
         description:
           'Everything that can be called, with providers and prices, in one answer. No credential is needed. ' +
+          '`data` has chat models; `output_modalities` selects others. Below `/v1` it has the models of all kinds, as in OpenAI’s API. ' +
           'As a chat model an agent of `agents` is called `a2a/<name>`, a tool of a service in `tools` is called `mcp/<name>/<tool>`.',
         tags: ['Models'],
         security: [],
@@ -42,7 +51,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
     },
     (request, reply) => {
       void reply.header('vary', 'anthropic-version');
-      const page = isAnthropic(request) ? pages.anthropicList(request.query) : pages.list(request.query);
+      const page = isAnthropic(request) ? pages.anthropicList(request.query) : pages.list(listAsked(request));
       return sendPage(request, reply, page);
     },
   );
@@ -58,12 +67,74 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
         security: [],
         querystring: {
           type: 'object',
-          properties: { type: querySchema.properties.type, filter: querySchema.properties.filter },
+          properties: {
+            type: querySchema.properties.type,
+            filter: querySchema.properties.filter,
+            output_modalities: querySchema.properties.output_modalities,
+          },
         },
         response: { 200: countSchema },
       },
     },
     ({ query }) => ({ data: { count: pages.count(query) } }),
+  );
+}
+
+/** The lists of models of one kind, in the shape of OpenRouter's API. */
+function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
+  const described = { tags: ['Models'], security: [] };
+  app.get(
+    '/images/models',
+    {
+      schema: {
+        ...described,
+        summary: 'List image models in the shape of OpenRouter’s API',
+        operationId: 'listImageModels',
+        description: 'Image models with what they take. No credential is needed.',
+        response: { 200: imageModelsSchema },
+      },
+    },
+    (request, reply) => sendPage(request, reply, pages.listOf('image')),
+  );
+  app.get<{ Params: NameParts }>(
+    '/images/models/:author/:slug/endpoints',
+    {
+      schema: {
+        ...described,
+        summary: 'List the providers of an image model',
+        operationId: 'listImageEndpoints',
+        description: 'Every provider of the model with its prices, in the shape of OpenRouter’s API.',
+        params: partsParams,
+        response: { 200: imageEndpointsSchema },
+      },
+    },
+    (request, reply) => sendPage(request, reply, pages.imageEndpoints(nameOf(request.params))),
+  );
+  app.get(
+    '/videos/models',
+    {
+      schema: {
+        ...described,
+        summary: 'List video models in the shape of OpenRouter’s API',
+        operationId: 'listVideoModels',
+        description: 'Video models with what they take and cost. No credential is needed.',
+        response: { 200: videoModelsSchema },
+      },
+    },
+    (request, reply) => sendPage(request, reply, pages.listOf('video')),
+  );
+  app.get(
+    '/embeddings/models',
+    {
+      schema: {
+        ...described,
+        summary: 'List embedding models',
+        operationId: 'listEmbeddingModels',
+        description: 'The entries of embedding models as they are in the list of models. No credential is needed.',
+        response: { 200: embeddingModelsSchema },
+      },
+    },
+    (request, reply) => sendPage(request, reply, pages.listOf('embedding')),
   );
 }
 
@@ -147,6 +218,13 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
       return sendPage(request, reply, page);
     },
   );
+}
+
+/** OpenAI's API lists the models of all kinds in one list, and has no other. */
+function listAsked(request: FastifyRequest<{ Querystring: ListingQuery }>): ListingQuery {
+  const { query } = request;
+  const isPlain = query.type === undefined && query.filter === undefined && query.output_modalities === undefined;
+  return isPlain && dialectOf(request) === 'openai' ? { ...query, output_modalities: 'all' } : query;
 }
 
 interface NameParts {

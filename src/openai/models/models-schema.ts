@@ -150,7 +150,11 @@ const ownListSchema = {
   required: ['object', 'data', 'total_count', 'links', 'agents', 'image_models', 'video_models', 'tools'],
   properties: {
     object: { type: 'string', const: 'list' },
-    data: { type: 'array', items: modelSchema, description: 'Chat models, by name.' },
+    data: {
+      type: 'array',
+      items: modelSchema,
+      description: 'Models, by name: chat models, or what `output_modalities` selects.',
+    },
     total_count: { type: 'integer', description: 'Number of entries without `offset` and `limit`.' },
     links: {
       type: 'object',

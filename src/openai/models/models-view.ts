@@ -99,17 +99,10 @@ interface VideoModelItem {
 
 /** The offers of one model service as one entry. `offers` is not empty. */
 export function viewModel(offers: readonly Offer[]): ModelItem {
-  const first = offers[0]!;
+  const head = viewHead(offers);
   const best = cheapest(offers, ({ prompt = 0n, completion = 0n }) => prompt + completion);
   return {
-    id: first.service,
-    object: 'model',
-    created: createdOf(offers),
-    canonical_slug: first.service,
-    owned_by: first.provider.name,
-    name: first.service,
-    display_name: first.displayName,
-    description: descriptionOf(offers),
+    ...head,
     providers: offers.map((offer) => ({
       id: offer.provider.id,
       name: offer.provider.name,
@@ -124,11 +117,26 @@ export function viewModel(offers: readonly Offer[]): ModelItem {
       max_completion_tokens: best.model?.maxOutputTokens ?? null,
       is_moderated: false,
     },
-    links: { details: `/api/v1/models/${first.service}/endpoints` },
+    links: { details: `/api/v1/models/${head.id}/endpoints` },
     default_parameters: null,
     per_request_limits: null,
     supported_voices: null,
   };
+}
+
+/** The members that models of all kinds have. `offers` is not empty. */
+export function viewHead(offers: readonly Offer[]) {
+  const first = offers[0]!;
+  return {
+    id: first.service,
+    object: 'model',
+    created: createdOf(offers),
+    canonical_slug: first.service,
+    owned_by: first.provider.name,
+    name: first.service,
+    display_name: first.displayName,
+    description: descriptionOf(offers),
+  } as const;
 }
 
 function viewArchitecture(offers: readonly Offer[]): Architecture {

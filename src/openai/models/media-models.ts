@@ -1,0 +1,160 @@
+import { byService, viewImagePrice, viewPrice, type Catalog, type ImagePrice, type Offer } from '#gateway';
+import { slugOf } from '#pages';
+import { isEmbedder } from '../embeddings/is-embedder.ts';
+import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-view.ts';
+
+/* Models of images, videos and embeddings, as clients of OpenAI's and OpenRouter's API read them. */
+
+/** Fields of a video service that lists none, because it is then asked with the usual ones (`media/video/wires`). */
+const USUAL_OF_VIDEOS: readonly string[] = ['image_url', 'seed'];
+
+/** The tokens of a media model cost nothing: what is paid for is beside them, under the names that `type=image` has. */
+const FREE_TOKENS = { prompt: '0', completion: '0', image: '0' } as const;
+
+/** The entry of an image or a video model beside those of chat models. `offers` is not empty. */
+export function viewMediaEntry(offers: readonly Offer[]): Record<string, unknown> {
+  const {
+    providers: _names,
+    pricing,
+    supported_params: parameters,
+    ...media
+  } = offers[0]!.primitive === 'video' ? viewVideoModel(offers) : viewImageModel(offers);
+  const head = viewHead(offers);
+  return {
+    ...media,
+    ...head,
+    providers: offers.map((offer) => ({
+      id: offer.provider.id,
+      name: offer.provider.name,
+      pricing: viewPrice(offer),
+    })),
+    context_length: null,
+    architecture: architectureOf(offers),
+    pricing: { ...FREE_TOKENS, ...pricing },
+    supported_parameters: parameters,
+    top_provider: { context_length: null, max_completion_tokens: null, is_moderated: false },
+    links: { details: `/api/v1/models/${head.id}` },
+    default_parameters: null,
+    per_request_limits: null,
+    supported_voices: null,
+  };
+}
+
+function architectureOf(offers: readonly Offer[]) {
+  const takesImages = offers.some(({ primitive, media }) =>
+    primitive === 'video' ? fieldsOf(media).includes('image_url') : media?.imageApi?.edits === true,
+  );
+  const input = takesImages ? ['text', 'image'] : ['text'];
+  const output = [offers[0]!.primitive];
+  return { modality: `${input.join('+')}->${output.join('+')}`, input_modalities: input, output_modalities: output };
+}
+
+const fieldsOf = (media: Offer['media']): readonly string[] =>
+  media === null || media.supportedParams.length === 0 ? USUAL_OF_VIDEOS : media.supportedParams;
+
+/** `GET /images/models`, in the shape of OpenRouter's API. */
+export const viewImageModels = (catalog: Pick<Catalog, 'offers'>): object => ({
+  data: byService(catalog.offers('image')).map((offers) => {
+    const { id, created, display_name: name, description } = viewHead(offers);
+    return {
+      id,
+      name,
+      created,
+      description,
+      architecture: architectureOf(offers),
+      endpoints: `/api/v1/images/models/${id}/endpoints`,
+      supported_parameters: parametersOf(offers),
+      supports_streaming: offers.some(streams),
+    };
+  }),
+});
+
+/** `GET /images/models/{name}/endpoints`, in the shape of OpenRouter's API. `offers` is not empty. */
+export const viewImageEndpoints = (offers: readonly Offer[]): object => ({
+  id: offers[0]!.service,
+  endpoints: offers.map((offer) => ({
+    provider_name: offer.provider.name,
+    provider_slug: slugOf(offer.provider.name),
+    provider_tag: null,
+    pricing: imagePrices(viewImagePrice(offer)),
+    supported_parameters: parametersOf([offer]),
+    supports_streaming: streams(offer),
+    allowed_passthrough_parameters: [],
+  })),
+});
+
+/** Prices of an image: its usual one, those of tiers and qualities, and those of edits. */
+function imagePrices({ generation, resolutions = {}, variants = {}, edit, input_image: input }: ImagePrice) {
+  const made = (usd: number, variant?: string) => ({
+    billable: 'output_image',
+    unit: 'image',
+    ...(variant === undefined ? {} : { variant }),
+    cost_usd: usd,
+  });
+  return [
+    made(generation),
+    ...Object.entries({ ...resolutions, ...variants }).map(([variant, usd]) => made(usd, variant)),
+    ...(edit === undefined ? [] : [made(edit, 'edit')]),
+    ...(input === undefined ? [] : [{ billable: 'input_image', unit: 'image', cost_usd: input }]),
+  ];
+}
+
+const streams = ({ media }: Offer): boolean => media?.supportedParams.includes('stream') === true;
+
+/** A parameter of which the values are not known may have any. */
+function parametersOf(offers: readonly Offer[]): Record<string, object> {
+  const { supported_params: names, constraints } = viewImageModel(offers);
+  const lists = { aspect_ratio: constraints.aspect_ratios, output_format: constraints.formats };
+  return {
+    ...Object.fromEntries(names.map((name) => [name, { type: 'boolean' }])),
+    ...Object.fromEntries(
+      Object.entries(lists)
+        .filter(([, values]) => values.length > 0)
+        .map(([name, values]) => [name, { type: 'enum', values }]),
+    ),
+  };
+}
+
+/** `GET /videos/models`, in the shape of OpenRouter's API. Figures that no provider states are null. */
+export const viewVideoModels = (catalog: Pick<Catalog, 'offers'>): object => ({
+  data: byService(catalog.offers('video')).map((offers) => {
+    const { id, created, display_name: name, description } = viewHead(offers);
+    const { constraints, pricing } = viewVideoModel(offers);
+    const fields = new Set(offers.flatMap(({ media }) => fieldsOf(media)));
+    return {
+      id,
+      canonical_slug: id,
+      name,
+      created,
+      description,
+      supported_aspect_ratios: listed(constraints.aspect_ratios),
+      supported_resolutions: listed(constraints.resolutions),
+      supported_durations: listed(constraints.durations.map((length) => Number.parseInt(length, 10))),
+      supported_sizes: null,
+      supported_frame_images: framesOf(fields),
+      generate_audio: fields.has('generate_audio'),
+      seed: fields.has('seed'),
+      creativity: null,
+      upscale_factor: null,
+      pricing_skus: { ...perSecond(pricing.per_second), base: String(pricing.base) },
+      allowed_passthrough_parameters: [],
+    };
+  }),
+});
+
+/** A price has six decimals at most, so its number is written without an exponent. */
+const perSecond = (prices: Readonly<Record<string, number>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(prices).map(([tier, usd]) => [`per_second_${tier}`, String(usd)]));
+
+const listed = <T>(values: readonly T[]): readonly T[] | null => (values.length === 0 ? null : values);
+
+const framesOf = (fields: ReadonlySet<string>): readonly string[] | null =>
+  listed([...(fields.has('image_url') ? ['first_frame'] : []), ...(fields.has('end_image_url') ? ['last_frame'] : [])]);
+
+/** `GET /embeddings/models`, in the shape of OpenRouter's API. */
+export function viewEmbeddingModels(catalog: Pick<Catalog, 'offers'>): object {
+  const data = byService(catalog.offers('model'))
+    .filter((offers) => offers.some(({ model }) => model && isEmbedder(model)))
+    .map(viewModel);
+  return { data, total_count: data.length, links: { next: null } };
+}
