@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createServer } from '#gateway';
 import { LIMITS } from '../gateway/account/gateway-world.ts';
+import type { Posts } from '../support/http-request-worker.ts';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
@@ -77,6 +79,42 @@ test('a large body with a wrong key: 401', async () => {
   expect(
     (await outcomes('/api/v1/chat/completions', 2 * MIB - 1000, { authorization: 'Bearer svc-sk-v2-wrong' })).found,
   ).toEqual({ 401: TRIES });
+});
+
+/** What a client by `http.request`, in a thread of its own, got of its posts: the status, or the error's code. */
+async function postedBy(posts: Omit<Posts, 'url'>, path: string) {
+  const workerData: Posts = { ...posts, url: spine.origin + path };
+  const worker = new Worker(new URL('../support/http-request-worker.ts', import.meta.url), {
+    execArgv: [],
+    workerData,
+  });
+  const [found] = (await once(worker, 'message')) as [Record<string, number>];
+  return found;
+}
+
+describe.each([
+  [true, TRIES],
+  [false, 40],
+])('http.request, with kept connections: %s', (keepAlive, tries) => {
+  test.each([
+    ['a body that is too large', '/api/v1/chat/completions', 413, 12, {}],
+    ['a wrong key', '/api/v1/chat/completions', 401, 8, { authorization: 'Bearer svc-sk-v2-wrong' }],
+    ['a path that does not exist', '/api/v1/nowhere', 404, 5, {}],
+    ['a body that is no JSON', '/api/v1/image/edit', 400, 5, { 'content-type': 'text/plain' }],
+    ['a wrong key at an agent', '/a2a/test/agent', 401, 8, { authorization: 'Bearer svc-sk-v2-wrong' }],
+    ['a body that is too large for a tool', '/mcp/test/tool', 413, 8, {}],
+  ])('reads the answer to %s', async (_name, path, status, mib, more) => {
+    const headers = { authorization: `Bearer ${slow}`, 'content-type': 'application/json', ...more };
+    expect(await postedBy({ headers, bytes: mib * MIB, tries, keepAlive }, path)).toEqual({ [status]: tries });
+  });
+});
+
+test('a connection whose client asks for its close is closed when the body has come', async () => {
+  const { socket, answer } = await begun('POST', '/nowhere', `${LENGTH}connection: close\r\n`);
+  expect(answer.status).toBe(404);
+  const closed = once(socket, 'close');
+  socket.write('"":1}');
+  await closed;
 });
 
 /** The answer to a request of whose body only the first character was sent. */

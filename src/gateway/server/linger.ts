@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
@@ -19,18 +20,28 @@ const WATCH_MS = 50;
  */
 export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits): (request: FastifyRequest) => void {
   server.addHook('onSend', (request, reply, payload, done) => {
-    // Fastify closes the connection of a request that it cannot read. Here it is closed later, when the client has had
-    // time to read the answer.
-    // The same holds for the header that a gateway sets before it stops.
-    if (!request.raw.complete && !endsItsConnection(request.raw)) {
+    // Fastify closes the connection of a request that it cannot read, and Node that of a client that asks for the close
+    // (`http.request` without kept connections, node-fetch). Here it is closed later, when the client has had time to
+    // read the answer. The same holds for the header that a gateway sets before it stops.
+    const { raw } = request;
+    if (!raw.complete && !endsItsConnection(raw)) {
       reply.removeHeader('connection');
-      if (!reply.raw.headersSent) reply.raw.removeHeader('connection');
+      if (!reply.raw.headersSent) {
+        reply.raw.removeHeader('connection');
+        if (!reply.raw.shouldKeepAlive && raw.socket instanceof Socket) {
+          reply.raw.shouldKeepAlive = true;
+          closesLater.add(raw);
+        }
+      }
     }
     done(null, payload);
   });
   server.addHook('onResponse', (request, _reply, done) => {
     const { raw } = request;
-    if (!raw.complete && raw.socket instanceof Socket && !endsItsConnection(raw)) readOn(raw, raw.socket);
+    if (raw.socket instanceof Socket && !endsItsConnection(raw)) {
+      if (!raw.complete) readOn(raw, raw.socket, closesLater.has(raw));
+      else if (closesLater.has(raw)) raw.socket.destroySoon();
+    }
     done();
   });
   return (request) => {
@@ -39,7 +50,10 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
   };
 }
 
-function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
+/** Requests whose client asked for the close of its connection, which waits for the end of the body. */
+const closesLater = new WeakSet<IncomingMessage>();
+
+function readOn(body: IncomingMessage, socket: Socket, closes: boolean): void {
   const end = () => socket.destroy();
   const timer = setTimeout(end, LINGER_MS).unref();
   // Node itself drops a body that is not read. It gives no data events for these bytes, but the socket counts them.
@@ -51,6 +65,7 @@ function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
     clearTimeout(timer);
     clearInterval(watch);
     socket.removeListener('close', over);
+    if (closes) socket.destroySoon();
   };
   body.once('end', over);
   socket.once('close', over);
