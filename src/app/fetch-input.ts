@@ -12,11 +12,11 @@ const TIMEOUT_MS = 15_000;
  */
 export function createFetchInputs(
   { allowPrivate }: Config['webhooks'],
-  bodies: Pick<RequestBodies, 'openFiles'>,
+  bodies: Pick<RequestBodies, 'open'>,
 ): FetchInputs {
   const fetch = createGuardedFetch({ allowPrivate });
   return (account, network) => {
-    const memory = bodies.openFiles(account, network);
+    const memory = bodies.open(account, network);
     return {
       async fetch(url, bytesMax) {
         try {

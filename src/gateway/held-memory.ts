@@ -27,6 +27,8 @@ export interface MemoryHold {
   lacks(bytes: number): string | null | undefined;
   /** It now holds `bytes` in total, even if there is no room, because it was paid for. */
   mustKeep(bytes: number): void;
+  /** It now holds only `bytes` in total. */
+  shrinks(bytes: number): void;
   /** True if its first share is used up. */
   shareIsFull(): boolean;
   /** Gives all memory back and stops waiting. */
@@ -154,6 +156,13 @@ class Hold implements MemoryHold {
     if (!this.#grows(bytes)) return;
     this.#want(bytes);
     this.#add();
+  }
+
+  shrinks(bytes: number): void {
+    if (bytes >= this.#taken || this.#over) return;
+    for (const count of this.#counts!) count.used -= this.#taken - bytes;
+    this.#taken = bytes;
+    this.#pool.released(this.#keys);
   }
 
   shareIsFull(): boolean {

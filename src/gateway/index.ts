@@ -208,7 +208,8 @@ export { bodiesBytesOf, type BodyRefusal, PARSED_JSON } from './server/body-memo
 export { allowPages } from './server/cors.ts';
 export { createDrain } from './server/drain.ts';
 export { nameSchema, numberField, objectField, tokensField } from './server/field-schema.ts';
-export { type HeldBody, heldBodyOf, readBytes, type RequestBodies } from './server/request-bodies.ts';
+export { type HeldBody, heldBodyOf } from './server/held-body.ts';
+export { type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';
 export { answerMissingPages, createServer, type ServerOptions, toGatewayError } from './server/server.ts';

@@ -17,7 +17,7 @@ import { newCallId } from './new-call-id.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isQuoted } from './quotes/quote-call.ts';
 import type { Quotes } from './quotes/quotes.ts';
-import type { HeldBody } from './server/request-bodies.ts';
+import type { HeldBody } from './server/held-body.ts';
 import { HeldFrames } from './held-frames.ts';
 import { toGatewayError } from './server/server.ts';
 

@@ -79,7 +79,7 @@ export const LIMITS = {
     max: 64 * 1024 * MIB,
     absent: 'a quarter of the memory that the process may use, 128 MiB to 1 GiB',
     meaning:
-      'Memory in bytes for the bodies of requests above 64 KiB, from their arrival to the end of their calls, and for slow smaller ones. Files that the gateway fetches for a request count, too. Parsed JSON counts four times. One account and one network (an IPv4 address, or the first 64 bits of an IPv6 address) get at most a quarter, but always one body of the largest size. A body that does not fit is refused with 429 or 503 and `Retry-After`, before it is read.',
+      'Memory in bytes for the bodies of requests above 64 KiB, from their arrival to the end of their calls, and for slow smaller ones. Files that the gateway fetches for a request, and kept responses to which it refers, count, too. Parsed JSON counts four times. One account and one network (an IPv4 address, or the first 64 bits of an IPv6 address) get at most a quarter, but always one body of the largest size. A body that does not fit is refused with 429 or 503 and `Retry-After`, before it is read.',
   }),
   upload_bytes_per_second_min: whole({
     min: 1,

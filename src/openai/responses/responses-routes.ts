@@ -80,13 +80,13 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
   const { kept } = deps;
   return {
     ...wireFor(deps, { isKept: false, previous: null }),
-    async resolve(asked, bytes, caller) {
+    async resolve(asked, bytes, caller, memory) {
       refuseNeverKept(asked);
       if (asked['background'] === true) throw notInBackground();
       const isKept = kept !== null && asked.store !== false && !caller.anonymous;
       const { previous_response_id: previous, metadata } = asked;
       const wire = wireFor(deps, { isKept, previous: previous ?? null, metadata });
-      const resolved = await conversations.resolve(asked, bytes, caller);
+      const resolved = await conversations.resolve(asked, bytes, caller, memory);
       if (!isKept) return { ...resolved, wire };
       const keeps = keepsResponse(kept, { caller, asked });
       return { ...resolved, wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), keeps }) } };

@@ -122,9 +122,13 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     },
     (request, reply) =>
       after(readBody(request.body, request.headers), (given) => {
+        if (wire.resolve === undefined) return count(given, request, reply);
         const bytes = request.body ?? Buffer.alloc(0);
-        const resolved = wire.resolve?.(given, bytes, admissionOf(request).caller) ?? { wire, asked: given, bytes };
-        return after(resolved, ({ asked }) => count(asked, request, reply));
+        const memory = app.requestBodies.beside(request);
+        return wire
+          .resolve(given, bytes, admissionOf(request).caller, memory)
+          .then(({ asked }) => count(asked, request, reply))
+          .finally(memory.release);
       }),
   );
 }

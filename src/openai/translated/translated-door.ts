@@ -21,6 +21,7 @@ import {
   type Caller,
   createCheck,
   createServe,
+  type MoreMemory,
   NO_PAYMENTS,
   paidSink,
   publicAddress,
@@ -115,10 +116,10 @@ export interface ChatWire<B> {
   /** The wire as providers speak it; null if no provider speaks it. */
   readonly native: NativeWire | null;
   /**
-   * Replaces what a request refers to by its content. The request is then translated by the returned wire. Rejects with
-   * GatewayError. Absent: requests refer to nothing.
+   * Replaces what a request refers to by its content, which `memory` counts. The request is then translated by the
+   * returned wire. Rejects with GatewayError. Absent: requests refer to nothing.
    */
-  resolve?(asked: B, bytes: Buffer, caller: Caller): Promise<Resolved<B>>;
+  resolve?(asked: B, bytes: Buffer, caller: Caller, memory: MoreMemory): Promise<Resolved<B>>;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
   /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
@@ -245,12 +246,17 @@ export function addTranslatedDoor<B extends RoutedBody>(
     },
     async (request, reply) => {
       const admission = admissionOf(request);
-      const one = await read(request, admission.caller);
+      const memory = app.requestBodies.beside(request);
       try {
-        await serve(asked(request, reply, admission, one));
-      } catch (error) {
-        tellPayment(reply, one.payment);
-        throw error;
+        const one = await read(request, admission.caller, memory);
+        try {
+          await serve(asked(request, reply, admission, one));
+        } catch (error) {
+          tellPayment(reply, one.payment);
+          throw error;
+        }
+      } finally {
+        memory.release();
       }
       // The client left before the head was sent, so nothing is left to answer.
       if (!reply.sent) reply.hijack();
@@ -310,13 +316,17 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
   const { payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, now } = deps;
   const readBody = createReadBody<B>(config.limits, wire.schema);
   const isNative = wire.native === null ? () => false : createSpeaks(deps.catalog ?? null, wire.native.name);
-  return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
+  return async (
+    request: FastifyRequest<{ Body: Buffer | undefined }>,
+    admitted: Caller,
+    memory: MoreMemory,
+  ): Promise<Read> => {
     const { body: bytes = EMPTY, headers } = request;
     const given = await readBody(bytes, headers);
     // The path is part of the hash, because the same body has another answer at another path.
     const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
-    const resolved = (await wire.resolve?.(given, bytes, payer.caller)) ?? { wire, asked: given, bytes };
+    const resolved = (await wire.resolve?.(given, bytes, payer.caller, memory)) ?? { wire, asked: given, bytes };
     const { asked } = resolved;
     const context = {
       caller: payer.caller,

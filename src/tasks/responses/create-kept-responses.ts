@@ -1,5 +1,5 @@
 import { loadStatement, rowReader, type Database, type Row } from '#store';
-import { createSealedTexts } from '#wire';
+import { createSealedTexts, OWN_TURN_BYTES, ownTurn } from '#wire';
 import { createKeptBytes } from '#gateway';
 import { sees } from '../task-rows.ts';
 import type { TaskOwner } from '../task.ts';
@@ -121,6 +121,8 @@ export function createKeptResponses({ database, limits, secret, now }: KeptRespo
       const { account } = first;
       const ids = JSON.stringify(responses.map(({ id }) => id));
       for (const { id, input, response } of await database.query(READ[engine], [ids, account])) {
+        // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
+        if ((input as string).length + (response as string).length > OWN_TURN_BYTES) await ownTurn();
         const [openedInput, openedResponse] = [input, response].map((sealed) =>
           texts.open(ownerOf(account), sealed as string),
         );

@@ -1,5 +1,14 @@
-import { GatewayError, isObject, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
-import { authorise, type Caller } from '#gateway';
+import {
+  GatewayError,
+  isObject,
+  OWN_TURN_BYTES,
+  ownTurn,
+  RawJsonError,
+  splice,
+  uniqueMembersOf,
+  withMembers,
+} from '#wire';
+import { authorise, type Caller, type MoreMemory, PARSED_JSON } from '#gateway';
 import { isStorable, type KeptContent, type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { keepsNone, noItem, noPrevious } from './errors.ts';
@@ -23,13 +32,20 @@ interface ResolvedRequest {
 /** Conversations that requests continue by naming kept responses and their items. */
 export interface Conversations {
   /**
-   * Replaces `previous_response_id` and the `item_reference` items of a request by the items themselves. Rejects with
-   * GatewayError.
+   * Replaces `previous_response_id` and the `item_reference` items of a request by the items themselves, which `memory`
+   * counts. Rejects with GatewayError, also if there is no memory for them.
    */
-  resolve(asked: ResponsesBody, bytes: Buffer, caller: Caller): Promise<ResolvedRequest>;
-  /** All items that the model got with the request of a kept response, each with an id. */
-  inputOf(response: KeptResponse, caller: Caller): Promise<readonly Json[]>;
+  resolve(asked: ResponsesBody, bytes: Buffer, caller: Caller, memory: Memory): Promise<ResolvedRequest>;
+  /** All items that the model got with the request of a kept response, each with an id. Counts and rejects likewise. */
+  inputOf(response: KeptResponse, caller: Caller, memory: Memory): Promise<readonly Json[]>;
+  /** A kept response; null if it cannot be read. Counts and rejects likewise. */
+  show(response: KeptResponse, memory: Memory): Promise<Json | null>;
 }
+
+type Memory = Pick<MoreMemory, 'grow' | 'becomes'>;
+
+/** The items of responses that are read, by the ids of the responses. */
+type Read = Map<string, readonly Json[]>;
 
 /** Kept responses with their content, and items in which nothing refers to others any more. */
 interface Opened {
@@ -77,12 +93,28 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     return new Map(ids.flatMap((id) => [[id, holderOf(id)] as const]).filter(isFound));
   }
 
-  /** Reads responses that are not read yet. Throws GatewayError if they are too large for a request. */
-  async function readMore(read: Map<string, KeptContent>, responses: readonly KeptResponse[]): Promise<void> {
-    const more = [...new Map(responses.map((one) => [one.id, one])).values()].filter(({ id }) => !read.has(id));
-    const bytes = more.reduce((sum, { inputBytes, responseBytes }) => sum + inputBytes + responseBytes, 0);
+  /**
+   * Reads responses, by their ids. Their memory is counted before they are read. Throws GatewayError if there is no
+   * memory, or if they are too large for a request.
+   */
+  async function contentOf(
+    responses: readonly KeptResponse[],
+    memory: Memory,
+  ): Promise<ReadonlyMap<string, KeptContent>> {
+    const bytes = responses.reduce((sum, { inputBytes, responseBytes }) => sum + inputBytes + responseBytes, 0);
     if (bytes > READ_FACTOR * bytesMax) throw tooLarge(`${bytesMax} bytes`);
-    for (const [id, content] of await kept!.read(more)) read.set(id, content);
+    memory.grow(PARSED_JSON * bytes);
+    return kept!.read(responses);
+  }
+
+  /** Adds the items of responses that are not read yet, by the ids of the responses. Throws like contentOf. */
+  async function readMore(read: Read, responses: readonly KeptResponse[], memory: Memory): Promise<void> {
+    const more = [...new Map(responses.map((one) => [one.id, one])).values()].filter(({ id }) => !read.has(id));
+    for (const [id, content] of await contentOf(more, memory)) {
+      // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
+      if (content.input.length + content.response.length > OWN_TURN_BYTES) await ownTurn();
+      read.set(id, itemsOfKept(content));
+    }
   }
 
   /** The items of a lineage, then `own`. `missing`: what stands for an item that is not kept. */
@@ -90,48 +122,85 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     lineage: readonly KeptResponse[],
     own: readonly Json[],
     caller: Caller,
+    memory: Memory,
     missing: (item: Json) => Json,
   ): Promise<Opened> {
-    const read = new Map<string, KeptContent>();
-    await readMore(read, lineage);
-    const items = [...lineage.flatMap(({ id }) => itemsOfKept(read.get(id) ?? lost(id))), ...own];
+    const read: Read = new Map();
+    await readMore(read, lineage, memory);
+    const items = [...lineage.flatMap(({ id }) => read.get(id) ?? lost(id)), ...own];
     if (items.length > itemsMax) throw tooLarge(`${itemsMax} items`);
     const ids = [...new Set(items.filter(isReference).map(idOf))];
     const holders = await holdersOf(ids, caller);
     const used = [...new Map([...lineage, ...holders.values()].map((one) => [one.id, one])).values()];
     for (const { service } of used) authorise(caller, service);
-    await readMore(read, [...holders.values()]);
+    await readMore(read, [...holders.values()], memory);
     const named = new Map(
       used
-        .flatMap(({ id }) => (read.has(id) ? itemsOfKept(read.get(id)!) : []))
+        .flatMap(({ id }) => read.get(id) ?? [])
         .flatMap((item) => (isReference(item) ? [] : [[item['id'], item] as const])),
     );
     return { used, items: items.map((item) => (isReference(item) ? (named.get(idOf(item)) ?? missing(item)) : item)) };
   }
 
   return {
-    async resolve(asked, bytes, caller) {
+    async resolve(asked, bytes, caller, memory) {
       const lineage = await lineageOf(asked.previous_response_id, caller);
       const own = itemsOf(asked.input);
       const reference = own.findIndex(isReference);
       if (lineage.length === 0 && reference === -1) return { asked, bytes };
       if (kept === null) throw keepsNone(`input[${reference}] of type item_reference`, `input[${reference}]`);
-      const { used, items } = await open(lineage, own, caller, (item) => nothing(idOf(item)));
-      const input = items.map(asSent);
-      const text = withInput(bytes.toString('utf8'), JSON.stringify(input));
-      if (Buffer.byteLength(text) > bytesMax) throw tooLarge(`${bytesMax} bytes`);
+      const { used, items } = await open(lineage, own, caller, memory, (item) => nothing(idOf(item)));
+      const together = withItems(bytes, items, bytesMax);
+      if (together === null) throw tooLarge(`${bytesMax} bytes`);
+      const { input, text } = together;
+      // What was read is replaced by a request of this size. Its items are counted as those of a body.
+      memory.becomes(PARSED_JSON * Buffer.byteLength(text));
       await kept.use(used);
       const { previous_response_id: _previous, ...rest } = asked;
       return { asked: { ...rest, input }, bytes: Buffer.from(text) };
     },
 
-    async inputOf(response, caller) {
+    async inputOf(response, caller, memory) {
       const earlier = response.previous === null ? [] : await kept!.lineage(response.previous, ownerOf(caller));
-      const content = (await kept!.read([response])).get(response.id);
+      const content = (await contentOf([response], memory)).get(response.id);
       const own = content === undefined ? [] : (JSON.parse(content.input) as readonly Json[]);
-      return (await open(earlier, own, caller, (item) => item)).items;
+      return (await open(earlier, own, caller, memory, (item) => item)).items;
+    },
+
+    async show(response, memory) {
+      const content = (await contentOf([response], memory)).get(response.id);
+      return content === undefined ? null : (JSON.parse(content.response) as Json);
     },
   };
+}
+
+/** The items of a request that is put together, and its JSON text; null if it is longer than `bytesMax`. */
+function withItems(
+  body: Buffer,
+  items: readonly Json[],
+  bytesMax: number,
+): { readonly input: Json[]; readonly text: string } | null {
+  const sent = new Map([...new Set(items)].map((item) => [item, asSent(item)]));
+  const input = items.map((item) => sent.get(item)!);
+  const whole = textOf(input, bytesMax);
+  if (whole === null) return null;
+  const text = withInput(body.toString('utf8'), whole);
+  return Buffer.byteLength(text) > bytesMax ? null : { input, text };
+}
+
+/** The JSON text of items; null if it is longer than `bytesMax`. Many references can name one item. */
+function textOf(items: readonly Json[], bytesMax: number): string | null {
+  const texts = new Map<Json, string>();
+  let length = 2;
+  const parts: string[] = [];
+  for (const item of items) {
+    let text = texts.get(item);
+    if (text === undefined) texts.set(item, (text = JSON.stringify(item)));
+    length += text.length + 1;
+    if (length > bytesMax + 1) return null;
+    parts.push(text);
+  }
+  return `[${parts.join(',')}]`;
 }
 
 /** Sealed texts are longer than their content, and a response repeats parts of its request. */

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { authorise, type Caller, type Pipeline } from '#gateway';
+import { authorise, type Caller, type MoreMemory, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
 import { answerError, refusesAs } from '../../translated/translated-door.ts';
@@ -15,7 +15,7 @@ interface KeptDeps {
   readonly pipeline: Pick<Pipeline, 'admitPoll'>;
   /** null if the gateway keeps no responses. */
   readonly kept: KeptResponses | null;
-  readonly conversations: Pick<Conversations, 'inputOf'>;
+  readonly conversations: Pick<Conversations, 'inputOf' | 'show'>;
   readonly onError: ChatDeps['onError'];
 }
 
@@ -77,10 +77,10 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
       },
       async (request, reply) => {
         const found = await find(request.params.response_id, callerOf(request));
-        const content = (await kept!.read([found])).get(found.id);
-        if (content === undefined) throw noResponse(found.id);
+        const response = await counted(request, (memory) => deps.conversations.show(found, memory));
+        if (response === null) throw noResponse(found.id);
         void reply.header('x-generation-id', callIdOf(found.id));
-        return JSON.parse(content.response) as Json;
+        return response;
       },
     );
     app.delete<OfResponse>(
@@ -119,10 +119,21 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
       async (request) => {
         const caller = callerOf(request);
         const found = await find(request.params.response_id, caller);
-        return pageOf(await deps.conversations.inputOf(found, caller), request.query);
+        const items = await counted(request, (memory) => deps.conversations.inputOf(found, caller, memory));
+        return pageOf(items, request.query);
       },
     );
   };
+}
+
+/** Runs `read` with counted memory, which is free again at its end. */
+async function counted<T>(request: FastifyRequest, read: (memory: MoreMemory) => Promise<T>): Promise<T> {
+  const memory = request.server.requestBodies.beside(request);
+  try {
+    return await read(memory);
+  } finally {
+    memory.release();
+  }
 }
 
 interface PageQuery {

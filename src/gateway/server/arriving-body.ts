@@ -1,0 +1,253 @@
+import type { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { GatewayError, type Placed } from '#wire';
+import type { LimitsConfig } from '#config';
+import type { MemoryHold } from '../held-memory.ts';
+import { PAYMENT_HEADERS } from '../payments/payment-header.ts';
+import { callerOf } from './admission-of-request.ts';
+import type { BodyMemory, BodyRefusal } from './body-memory.ts';
+import { begunFor } from './held-body.ts';
+import { tooLarge } from './linger.ts';
+import { endConnectionOf } from './refuse-pipelines.ts';
+
+/** A body up to this size is not counted if it arrives quickly. */
+export const SMALL_BYTES = 64 * 1024;
+/** The speed of a larger body is its average over this time. */
+const WINDOW_MS = 10_000;
+
+/* A chunked body: see gather. */
+const PIECE_BYTES = 64 * 1024;
+/** This many chunks may have any size. */
+const CHUNKS_FREE = 4_096;
+/** With more chunks, their average size must be at least this. */
+const CHUNK_BYTES_MIN = 64;
+
+export type Done = (error: Error | null, body?: Buffer) => void;
+
+export type ArrivalLimits = Pick<
+  LimitsConfig,
+  | 'anonymousBodyBytesMax'
+  | 'bodyBytesMax'
+  | 'chatBodyBytesMax'
+  | 'mediaBodyBytesMax'
+  | 'requestTimeoutMs'
+  | 'uploadBytesPerSecondMin'
+>;
+
+/** The server of bodies, as one of them sees it. */
+export interface Arrivals {
+  readonly limits: ArrivalLimits;
+  readonly memory: Pick<BodyMemory, 'take'>;
+  /** How often `turn` of each body is called. */
+  readonly turnMs: number;
+  onRefused(why: BodyRefusal): void;
+  /** Begins to count for the account and the network of a request. */
+  openFor(request: FastifyRequest): MemoryHold;
+  arrives(body: ArrivingBody): void;
+  arrived(body: ArrivingBody): void;
+}
+
+/** One body while it arrives. */
+export class ArrivingBody implements Placed {
+  place = -1;
+  readonly #bodies: Arrivals;
+  readonly #request: FastifyRequest;
+  readonly #payload: Readable;
+  readonly #weight: number;
+  readonly #done: Done;
+  /** By its content-length; null for a chunked body. */
+  readonly #length: number | null;
+  readonly #bytesMax: number;
+  /** Counts a body above 64 KiB, or one that is still arriving at the second turn. */
+  #hold: MemoryHold | null = null;
+  /** The bytes, if the length is known. */
+  #whole: Buffer | null = null;
+  /** The bytes of a chunked body, in full pieces and one that is being filled. */
+  #pieces: Buffer[] = [];
+  #filled = 0;
+  #chunks = 0;
+  #received = 0;
+  #turns = -1;
+  #receivedBefore = 0;
+  readonly #onData = (chunk: Buffer) => this.#data(chunk);
+  readonly #onEnd = () => this.#end();
+  readonly #onError = (error: Error) => this.#fail(Object.assign(error, { statusCode: 400 }));
+
+  /** Throws GatewayError for a body that is refused before it is read. */
+  constructor(bodies: Arrivals, request: FastifyRequest, payload: Readable, weight: number, done: Done) {
+    this.#bodies = bodies;
+    this.#request = request;
+    this.#payload = payload;
+    this.#weight = weight;
+    this.#done = done;
+    this.#length = lengthOf(request);
+    this.#bytesMax =
+      this.#length !== null && this.#length <= SMALL_BYTES ? SMALL_BYTES : largestOf(request, bodies.limits);
+    if (this.#length === null || this.#length <= SMALL_BYTES) return;
+    if (this.#length > this.#bytesMax) throw this.#tooLarge();
+    this.#takes(this.#length);
+  }
+
+  begin(): void {
+    this.#bodies.arrives(this);
+    const payload = this.#payload;
+    payload.on('data', this.#onData);
+    payload.on('end', this.#onEnd);
+    payload.on('error', this.#onError);
+    payload.resume();
+  }
+
+  /** Looks at how fast the body arrives. */
+  turn(): void {
+    const { turnMs, limits } = this.#bodies;
+    this.#turns += 1;
+    const large = Math.max(this.#length ?? 0, this.#received) > SMALL_BYTES;
+    const turns = Math.max(
+      1,
+      Math.ceil((large ? Math.min(WINDOW_MS, limits.requestTimeoutMs) : limits.requestTimeoutMs) / turnMs),
+    );
+    if (this.#turns >= turns) {
+      const least = (limits.uploadBytesPerSecondMin * turns * turnMs) / 1_000;
+      if (!large || this.#received - this.#receivedBefore < least) return this.#tooSlow(large);
+      this.#turns = 0;
+      this.#receivedBefore = this.#received;
+    }
+    if (this.#turns < 1 || this.#hold !== null) return;
+    try {
+      this.#takes(this.#length ?? SMALL_BYTES);
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #tooSlow(large: boolean): void {
+    const { limits } = this.#bodies;
+    this.#bodies.onRefused('slow');
+    // The client does not send the rest soon, so the connection is closed with the answer.
+    endConnectionOf(this.#request.raw);
+    this.#fail(
+      new GatewayError(
+        'request_timeout',
+        large
+          ? `The body arrives with less than ${limits.uploadBytesPerSecondMin} bytes per second: send it faster. The operator sets this with limits.upload_bytes_per_second_min`
+          : 'The body did not arrive in time. The operator sets this time with limits.request_timeout_ms',
+      ),
+    );
+  }
+
+  /** Asks for memory for a body of `bytes`. Throws GatewayError without room. */
+  #takes(bytes: number): void {
+    this.#hold ??= this.#bodies.openFor(this.#request);
+    try {
+      this.#bodies.memory.take(this.#hold, bytes * this.#weight);
+    } catch (error) {
+      this.#hold.release();
+      throw error;
+    }
+    const held = begunFor(this.#request);
+    if (held === undefined) return;
+    held.hold = this.#hold;
+    held.bytes = bytes * this.#weight;
+  }
+
+  #data(chunk: Buffer): void {
+    const received = this.#received + chunk.byteLength;
+    if (this.#length === null) {
+      this.#chunks += 1;
+      if (this.#chunks > CHUNKS_FREE && received < this.#chunks * CHUNK_BYTES_MIN) return this.#fail(chunksTooSmall());
+      if (received > this.#bytesMax) return this.#fail(this.#tooLarge());
+      try {
+        if (received > SMALL_BYTES) this.#takes(received);
+      } catch (error) {
+        return this.#fail(error as Error);
+      }
+      this.#gather(chunk);
+    } else {
+      // The bytes are copied, because the chunk is a part of a larger buffer of the socket.
+      this.#whole ??=
+        this.#length > SMALL_BYTES ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length);
+      if (received > this.#length)
+        return this.#fail(new GatewayError('invalid_request', 'The body is longer than its content-length'));
+      chunk.copy(this.#whole, this.#received);
+    }
+    this.#received = received;
+  }
+
+  /**
+   * Copies a chunk into pieces of 64 KiB. Each chunk of a chunked body takes about a hundred bytes of memory, whatever
+   * its size, until the whole body has arrived: 10 MiB in chunks of one byte would take a gigabyte. Each chunk also
+   * takes a microsecond to read, so a body of very small chunks is refused.
+   */
+  #gather(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.byteLength) {
+      let piece = this.#pieces.at(-1);
+      if (piece === undefined || this.#filled === piece.byteLength) {
+        piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, Math.max(1024, 2 * (piece?.byteLength ?? 0))));
+        this.#pieces.push(piece);
+        this.#filled = 0;
+      }
+      const copied = chunk.copy(piece, this.#filled, at);
+      this.#filled += copied;
+      at += copied;
+    }
+  }
+
+  #end(): void {
+    if (this.#length !== null && this.#received !== this.#length)
+      return this.#fail(new GatewayError('invalid_request', 'The body is shorter than its content-length'));
+    const body = this.#length === null ? Buffer.concat(this.#pieces, this.#received) : (this.#whole ?? NOTHING);
+    this.#over();
+    // The memory of a small body that arrived slowly is not counted any more.
+    if (begunFor(this.#request) === undefined) this.#hold?.release();
+    this.#done(null, body);
+  }
+
+  #fail(error: Error): void {
+    this.#over();
+    this.#hold?.release();
+    this.#done(error);
+  }
+
+  #over(): void {
+    this.#bodies.arrived(this);
+    this.#pieces = [];
+    this.#whole = null;
+    const payload = this.#payload;
+    payload.removeListener('data', this.#onData);
+    payload.removeListener('end', this.#onEnd);
+    payload.removeListener('error', this.#onError);
+  }
+
+  #tooLarge(): GatewayError {
+    const { limits } = this.#bodies;
+    const { bodyLimit } = this.#request.routeOptions;
+    if (this.#bytesMax >= bodyLimit) return tooLarge(bodyLimit, limits);
+    return new GatewayError(
+      'payload_too_large',
+      `A request without a credential and without a payment has at most ${this.#bytesMax} bytes. Send a key, or send the payment together with the request, in PAYMENT-SIGNATURE: a smaller request to this address shows the terms. The operator sets this with limits.anonymous_body_bytes_max`,
+    );
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The content-length of a request; null for a chunked body. Node accepts no other form of it. */
+export function lengthOf({ headers }: FastifyRequest): number | null {
+  const length = headers['content-length'];
+  return length === undefined ? (headers['transfer-encoding'] === undefined ? 0 : null) : Number(length);
+}
+
+/** The largest body that a request may have. */
+function largestOf(request: FastifyRequest, { anonymousBodyBytesMax }: ArrivalLimits): number {
+  const { bodyLimit } = request.routeOptions;
+  const paid =
+    callerOf(request)?.anonymous === undefined || PAYMENT_HEADERS.some((name) => request.headers[name] !== undefined);
+  return paid ? bodyLimit : Math.min(bodyLimit, anonymousBodyBytesMax);
+}
+
+const chunksTooSmall = () =>
+  new GatewayError(
+    'invalid_request',
+    `The body comes in chunks of less than ${CHUNK_BYTES_MIN} bytes: send larger ones, or the whole with content-length`,
+  );
