@@ -4,6 +4,7 @@ import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView
 import { MEDIA_ERROR } from '#pages';
 import type { ImageDoor } from './image-doors.ts';
 import { imageToCall } from './image-to-call.ts';
+import type { MediaErrors } from './media-error.ts';
 import { createReadImage, type ReadDoor } from './read-request.ts';
 import { bodySchema, editQuoteFields, generateQuoteFields } from './request/image-fields.ts';
 
@@ -52,7 +53,7 @@ export function addImageQuotes(
   app: FastifyInstance,
   { config, quote }: QuoteDeps,
   callerOf: (request: FastifyRequest) => Caller,
-  errorHandler: NonNullable<Parameters<typeof app.setErrorHandler>[0]>,
+  errors: MediaErrors,
 ): void {
   const { limits, upstream, billing } = config;
   const fetchInputs = () => {
@@ -73,7 +74,7 @@ export function addImageQuotes(
         },
         // The body is still bytes here. The handler parses it and checks it against the same schema.
         validatorCompiler: () => () => true,
-        errorHandler,
+        ...errors,
       },
       async (request, reply) => {
         const image = await read(request.body ?? EMPTY, request.headers, callerOf(request), null);

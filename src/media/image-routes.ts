@@ -32,7 +32,7 @@ import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
 import { imageAnswerOf } from './image-schema.ts';
-import { answerError, toMediaError } from './media-error.ts';
+import { mediaErrors, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import { bodyOrForm } from './request/form-schema.ts';
 import type { FetchInputs } from './request/input-images.ts';
@@ -129,7 +129,8 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
     takeBytes(app, limits.mediaBodyBytesMax, 1, /^multipart\/form-data(?:;|$)/i);
-    addImageQuotes(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
+    const ownErrors = mediaErrors(deps.onError, '/image');
+    addImageQuotes(app, deps, (request) => admissionOf(request).caller, ownErrors);
     for (const door of IMAGE_DOORS) {
       const read = createReadImage({ payments, limits, fetchInputs: deps.fetchInputs }, door);
       app.post<{ Body: Buffer | undefined }>(
@@ -148,7 +149,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           },
           // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,
-          ...(door.ownErrors ? { errorHandler: answerError(deps.onError) } : {}),
+          ...(door.ownErrors ? ownErrors : {}),
         },
         async (request, reply) => {
           const admission = admissionOf(request);

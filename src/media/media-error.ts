@@ -20,13 +20,23 @@ type OnError = (
   request: { readonly id: string; readonly method: string; readonly url: string },
 ) => void;
 
-/** Answers an error with a word as its `code`. */
-export const answerError =
-  (onError: OnError) =>
-  (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+/** Options of a route whose errors have a word as `code`, as have those of unknown methods and paths beside it. */
+export type MediaErrors = ReturnType<typeof mediaErrors>;
+
+/** `below`: the path of the family. Its unknown paths get the same form. */
+export const mediaErrors = (onError: OnError, below: '/image' | '/video') => ({
+  errorHandler(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const known = toGatewayError(error);
     const { status, headers, body } = toMediaError(known);
     if (status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(status).headers(headers).send(body);
-  };
+  },
+  config: {
+    refusal: (error: GatewayError) => {
+      const { body, ...told } = toMediaError(error);
+      return { ...told, text: JSON.stringify(body) };
+    },
+    refusesBelow: below,
+  },
+});

@@ -90,6 +90,41 @@ test.each([
   });
 });
 
+test.each([
+  ['GET', '/api/v1/models/?type=chat', '/api/v1/models'],
+  ['GET', '/api/v1/models//', '/api/v1/models'],
+  ['GET', '/api/v1/models/count/', '/api/v1/models/count'],
+  ['GET', '/api/v1/models/test/model/', '/api/v1/models/test/model'],
+  ['GET', '/v1/models/', '/api/v1/models'],
+  ['GET', '/api/v1/keys/?limit=2', '/api/v1/keys'],
+  ['GET', '/api/v1/videos/', '/api/v1/videos'],
+  ['GET', '/api/v1/providers/', '/api/v1/providers'],
+  ['POST', '/api/v1/embeddings/', '/api/v1/embeddings'],
+])('a slash at the end: %s %s', async (method, path, bare) => {
+  const reply = await ask(method, path);
+  expect(reply.status).toBe(404);
+  expect(await reply.json()).toMatchObject({
+    error: {
+      type: 'not_found',
+      message: expect.stringMatching(`It is at ${bare}, without the slash at its end$`) as string,
+    },
+  });
+});
+
+test.each([
+  ['GET', '/api/v1/image/generate', 405, 'method_not_allowed'],
+  ['PUT', '/api/v1/image/edit/quote', 405, 'method_not_allowed'],
+  ['POST', '/api/v1/image/nowhere', 404, 'not_found'],
+  ['DELETE', '/api/v1/video/queue', 405, 'method_not_allowed'],
+  ['GET', '/api/v1/video/retrieve/', 404, 'not_found'],
+  ['GET', '/api/v1/video/video_abc', 404, 'not_found'],
+])('below /image and /video the code is a word here too: %s %s', async (method, path, status, code) => {
+  const reply = await ask(method, path);
+  expect(reply.status).toBe(status);
+  expect(reply.headers.get('content-type')).toContain('application/json');
+  expect(await reply.json()).toMatchObject({ error: { code, type: code, message: expect.any(String) as string } });
+});
+
 test('OPTIONS tells what a path takes, and where there is no path it is 404', async () => {
   const reply = await ask('OPTIONS', '/api/v1/keys');
   expect([reply.status, reply.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST']);

@@ -16,8 +16,11 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Formats the refusal of other methods of this path. Default: the error format of the chat API. */
     readonly refusal?: TellRefusal;
-    /** The same format is used for unknown paths below this one. */
-    readonly refusesBelow?: boolean;
+    /**
+     * The same format is used for unknown paths below this one, or below another path of the same plugin (such as
+     * `/image`).
+     */
+    readonly refusesBelow?: true | `/${string}`;
   }
 }
 
@@ -46,7 +49,8 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
       let route = routes.get(each);
       if (!route) routes.set(each, (route = { methods: new Set(), refusal: config?.refusal ?? null }));
       for (const one of [method].flat()) route.methods.add(one);
-      if (config?.refusal && config.refusesBelow) below.set(`${each}/`, config.refusal);
+      if (config?.refusal && config.refusesBelow)
+        below.set(config.refusesBelow === true ? `${each}/` : `${prefix}${config.refusesBelow}/`, config.refusal);
     }
   });
   return (path) => {

@@ -11,8 +11,10 @@ const APPENDED =
  */
 export function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
   if (path === '/register') return NO_OAUTH;
-  const bare = path.endsWith('/') ? path.slice(0, -1) : '';
-  if (bare !== '' && exists(bare))
+  let end = path.length;
+  while (path.endsWith('/', end)) end -= 1;
+  const bare = path.slice(0, end);
+  if (bare !== '' && bare !== path && exists(bare))
     return `No such endpoint: ${method} ${path.slice(0, 200)}. It is at ${bare.slice(0, 200)}, without the slash at its end`;
   const [, appended] = APPENDED.exec(path) ?? [];
   const base = appended === undefined ? '' : ` It is at /api/v1/${appended}: check the base URL of the client.`;

@@ -150,7 +150,7 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
   // One hook for all checks before a body is read, because each hook costs time in every request.
   server.addHook('preParsing', (request, reply, payload, done) => {
     try {
-      if (request.is404) return void refuseUnknown(request, reply);
+      if (request.is404 || lacksItsName(request)) return void refuseUnknown(request, reply);
       refuseTooLarge(request);
       bodies.expect(request, reply);
     } catch (error) {
@@ -211,6 +211,19 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
   server.setNotFoundHandler(refuse);
   return refuse;
 }
+
+/**
+ * Whether a path of the API ends with a slash, although its route continues with a name: `/api/v1/models/`. The router
+ * takes it for an empty name. MCP and A2A addresses may end with a slash.
+ */
+function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
+  const query = url.indexOf('?');
+  if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
+  return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
+}
+
+const SLASH = 0x2f;
+const OF_NAMES = /^\/(?:api|admin)\/v1\/(?!mcp\/|a2a\/)/;
 
 type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 const missingPages = new WeakMap<FastifyInstance, PageHandler>();

@@ -28,7 +28,7 @@ import {
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
 import type { Blobs, Tasks } from '#tasks';
-import { answerError } from '../../media-error.ts';
+import { mediaErrors } from '../../media-error.ts';
 import { bodyOrForm } from '../../request/form-schema.ts';
 import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
 import { roomForVideos } from '../room-for-videos.ts';
@@ -129,7 +129,8 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
     takeBytes(app, limits.mediaBodyBytesMax, 1, FORM);
-    addVideoQuote(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
+    const ownErrors = mediaErrors(deps.onError, '/video');
+    addVideoQuote(app, deps, (request) => admissionOf(request).caller, ownErrors);
     for (const door of VIDEO_DOORS) {
       const read = createReadVideo(payments, limits, door);
       app.post<{ Body: Buffer | undefined }>(
@@ -144,7 +145,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
           },
           // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,
-          ...(door.ownErrors ? { errorHandler: answerError(deps.onError) } : {}),
+          ...(door.ownErrors ? ownErrors : {}),
         },
         async (request, reply) => {
           const admission = admissionOf(request);

@@ -10,6 +10,7 @@ import {
   type QuoteView,
 } from '#gateway';
 import { MEDIA_ERROR } from '#pages';
+import type { MediaErrors } from '../../media-error.ts';
 import { toVideoAsk } from '../request/video-ask.ts';
 import { queueFields, videoBodySchema } from '../request/video-fields.ts';
 import { createReadVideo } from './read-video.ts';
@@ -66,7 +67,7 @@ export function addVideoQuote(
   app: FastifyInstance,
   { config, quote }: QuoteDeps,
   callerOf: (request: FastifyRequest) => Caller,
-  errorHandler: NonNullable<Parameters<typeof app.setErrorHandler>[0]>,
+  errors: MediaErrors,
 ): void {
   const quotable = createQuotable(config);
   app.post<{ Body: Buffer | undefined }>(
@@ -84,7 +85,7 @@ export function addVideoQuote(
       },
       // The body is still bytes here. The handler parses it and checks it against the same schema.
       validatorCompiler: () => () => true,
-      errorHandler,
+      ...errors,
     },
     async (request, reply) => {
       const { headers } = request;

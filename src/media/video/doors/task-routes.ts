@@ -4,7 +4,7 @@ import { MUST_BE, objectField, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
 import type { Blobs, Task, Tasks } from '#tasks';
-import { answerError } from '../../media-error.ts';
+import { mediaErrors } from '../../media-error.ts';
 import { textField } from '../../request/image-fields.ts';
 import type { Videos } from '../create-videos.ts';
 import type { VideoView } from '../run/video-view.ts';
@@ -70,11 +70,11 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   }
 
   function ownDoors(app: FastifyInstance, callerOf: CallerOf, send: SendFiles) {
-    const errorHandler = answerError(deps.onError);
+    const errors = mediaErrors(deps.onError, '/video');
     app.post<{ Body: TaskBody }>(
       '/video/retrieve',
       {
-        errorHandler,
+        ...errors,
         schema: {
           tags: ['Videos'],
           summary: 'Ask for a video',
@@ -96,7 +96,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
     app.post<{ Body: TaskBody }>(
       '/video/cancel',
       {
-        errorHandler,
+        ...errors,
         schema: {
           tags: ['Videos'],
           summary: 'Cancel a video',
