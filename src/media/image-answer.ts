@@ -1,4 +1,5 @@
-import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
+import type { SettledFrame } from '#billing/amounts';
+import { billedUsage, openaiUsage, openrouterUsage } from './image-usage.ts';
 import { fileBytes, type FoundImage } from './reply/found-image.ts';
 import type { ImageHead } from './reply/image-head.ts';
 import type { ImageTail } from './reply/image-reader.ts';
@@ -30,16 +31,6 @@ export type Answer = (settled: SettledFrame, about: AnswerAbout) => ImageAnswer;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The member `usage` of both kinds of answer. */
-function usageOf(settled: SettledFrame, images: number): Record<string, unknown> {
-  const { charged, fee } = settled.settlement;
-  return {
-    images,
-    cost: toUsdNumber(charged),
-    cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
-  };
-}
-
 /** The answer of `/image/generate`. */
 export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provider, inputs }) => {
   const { images, raw } = settled.tail as ImageTail;
@@ -63,7 +54,7 @@ export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provi
     {
       ...(inputs === null ? {} : { input_images: inputs.map(({ width, height }) => ({ width, height })) }),
       provider_metadata: { provider, raw: { ...rest, ...(counts === undefined ? {} : { usage: counts }) } },
-      usage: usageOf(settled, images.length),
+      usage: billedUsage(settled),
     },
   );
 };
@@ -73,7 +64,7 @@ export const openaiAnswer =
   (as: 'b64_json' | 'url'): Answer =>
   (settled, { created }) => {
     const { images, raw } = settled.tail as ImageTail;
-    const { created: _theirs, usage: counts, output_format: _named, ...rest } = raw;
+    const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
     return jsonAnswer(
       { created },
       'data',
@@ -87,10 +78,25 @@ export const openaiAnswer =
       {
         ...rest,
         output_format: images[0]!.format,
-        usage: { ...(counts as object | undefined), ...usageOf(settled, images.length) },
+        usage: openaiUsage(settled),
       },
     );
   };
+
+/** The answer of `/images`, in the form of OpenRouter's API. */
+export const openrouterAnswer: Answer = (settled, { created }) =>
+  jsonAnswer(
+    { created },
+    'data',
+    (settled.tail as ImageTail).images.map((image) => ({
+      image,
+      before: {},
+      name: 'b64_json',
+      prefix: '',
+      after: { media_type: `image/${image.format}` },
+    })),
+    { usage: openrouterUsage(settled) },
+  );
 
 /**
  * An answer that is the bytes of one file. Its headers make browsers show it as an image and run nothing, because a

@@ -1,6 +1,12 @@
-import { GatewayError } from '#wire';
-import { type Answer, dataUrlAnswer, fileAnswer, openaiAnswer } from './image-answer.ts';
-import { editAnswerSchema, generateAnswerSchema, generationsAnswerSchema } from './image-schema.ts';
+import { type Dialect, GatewayError } from '#wire';
+import { type Answer, dataUrlAnswer, fileAnswer, openaiAnswer, openrouterAnswer } from './image-answer.ts';
+import {
+  editAnswerSchema,
+  generateAnswerSchema,
+  generationsAnswerSchema,
+  openrouterAnswerSchema,
+} from './image-schema.ts';
+import { openaiUsage, openrouterUsage, ownUsage, type UsageForm } from './image-usage.ts';
 import type { EventForm, ImageBody } from './request/image-ask.ts';
 import {
   bodySchema,
@@ -9,7 +15,9 @@ import {
   editsFields,
   generateFields,
   generationsFields,
+  openrouterFields,
 } from './request/image-fields.ts';
+import { fromOpenrouter, refuseOtherImages, REFERENCES } from './request/openrouter-image.ts';
 
 /** One way to ask for images. */
 export interface ImageDoor {
@@ -19,13 +27,21 @@ export interface ImageDoor {
   readonly form?: object;
   readonly answerSchema: object;
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
-  /** Its requests contain images. */
-  readonly edits?: true;
+  /** Whether its requests contain images. Default: no. */
+  readonly edits?: true | 'if given';
+  /** Its name of the images. Default: `images`. */
+  readonly imagesIn?: string;
+  /** Turns a parsed body into one with the gateway's names. */
+  toOwn?(value: unknown): unknown;
   /** The address for requests with images, if this one takes none. */
   readonly editsAt?: string;
   /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
   readonly events: EventForm;
+  /** The member `usage` of the events. */
+  readonly usage: UsageForm;
+  /** The dialect of an error in a stream. Default: that of the address. */
+  readonly streamDialect?: Dialect;
   answerOf(body: ImageBody): Answer;
   /** Throws GatewayError for a checked body whose fields contradict each other. */
   refuse?(body: ImageBody): void;
@@ -35,8 +51,9 @@ const BILLED =
   'The price is known before the call: a price per image, by resolution tier and quality. It is locked, and the images that arrive are charged. ';
 
 /** The doors of the gateway's own API. */
-const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
+const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'usage' | 'answerOf' | 'refuse'> = {
   ownErrors: true,
+  usage: ownUsage,
   events: { prefix: 'image_generation', partialImages: 2 },
   answerOf: ({ output_type: type }) => (type === 'file' ? fileAnswer : dataUrlAnswer),
   refuse({ output_type: type, n }) {
@@ -48,7 +65,8 @@ const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
 };
 
 /** The doors that answer in the form of OpenAI's API. */
-const OPENAI: Pick<ImageDoor, 'events' | 'answerOf'> = {
+const OPENAI: Pick<ImageDoor, 'events' | 'usage' | 'answerOf'> = {
+  usage: openaiUsage,
   events: { prefix: 'image_generation', partialImages: 0 },
   answerOf: ({ response_format: format }) => openaiAnswer(format === 'url' ? 'url' : 'b64_json'),
 };
@@ -110,5 +128,26 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
     edits: true,
     ...OPENAI,
     events: { prefix: 'image_edit', partialImages: 0 },
+  },
+  {
+    path: '/images',
+    schema: bodySchema('OpenRouterImageRequest', openrouterFields),
+    answerSchema: openrouterAnswerSchema,
+    described: {
+      summary: 'Generate and edit images in the shape of OpenRouter’s API',
+      operationId: 'createOpenRouterImages',
+      description:
+        `The same as \`/image/generate\`, for clients of OpenRouter's API; with \`${REFERENCES}\` the same as \`/image/edit\`. ${BILLED}` +
+        'With `stream`, a provider that streams no images is asked for a whole one.',
+    },
+    edits: 'if given',
+    imagesIn: REFERENCES,
+    toOwn: fromOpenrouter,
+    refuse: refuseOtherImages,
+    events: { prefix: 'image_generation', partialImages: 2, inOpenrouter: true },
+    usage: openrouterUsage,
+    // Its clients parse the code of an error in a stream as a text, and that of other errors as a number.
+    streamDialect: 'openai',
+    answerOf: () => openrouterAnswer,
   },
 ];

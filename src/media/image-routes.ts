@@ -86,7 +86,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     );
     const answer = door.answerOf(body);
     const errorBody = (error: GatewayError) =>
-      (door.ownErrors ? toMediaError(error) : toHttpError(error, dialectOf(request))).body;
+      (door.ownErrors ? toMediaError(error) : toHttpError(error, door.streamDialect ?? dialectOf(request))).body;
     const onError = (error: unknown) => deps.onError(error, request);
     return {
       caller,
@@ -112,7 +112,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           const sink = paidSink(to, payment);
           return stream === null
             ? writeImages(opened, ask, answer, sink, onError)
-            : writeStream(opened, { stream, seed: ask.seed, errorBody, onError }, sink);
+            : writeStream(opened, { stream, seed: ask.seed, usage: door.usage, errorBody, onError }, sink);
         },
         {
           bytesMax: kept.bytesMax,

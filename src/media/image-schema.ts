@@ -89,7 +89,60 @@ export const generationsAnswerSchema = {
       },
     },
     output_format: { type: 'string', enum: ['png', 'jpeg', 'webp'], description: 'As the first file says.' },
-    usage: usageSchema,
+    usage: {
+      ...usageSchema,
+      title: 'OpenAiImageUsage',
+      properties: {
+        ...usageSchema.properties,
+        input_tokens: { type: 'integer', description: '0 if the provider counts none. Nothing is charged by tokens.' },
+        input_tokens_details: {
+          type: 'object',
+          properties: { image_tokens: { type: 'integer' }, text_tokens: { type: 'integer' } },
+        },
+        output_tokens: { type: 'integer' },
+        total_tokens: { type: 'integer' },
+      },
+    },
+  },
+};
+
+const openrouterUsageSchema = {
+  title: 'OpenRouterImageUsage',
+  type: 'object',
+  required: ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost'],
+  properties: {
+    prompt_tokens: { type: 'integer', description: '0 if the provider counts none. Nothing is charged by tokens.' },
+    completion_tokens: { type: 'integer' },
+    total_tokens: { type: 'integer' },
+    images: usageSchema.properties.images,
+    cost: usageSchema.properties.cost,
+    is_byok: { type: 'boolean', const: false },
+    cost_details: {
+      type: 'object',
+      properties: {
+        ...usageSchema.properties.cost_details.properties,
+        upstream_inference_prompt_cost: { type: 'number', description: 'Always 0.' },
+        upstream_inference_completions_cost: { type: 'number', description: 'The same as `cost`.' },
+      },
+    },
+  },
+};
+
+/** The answer of `POST /images`. */
+export const openrouterAnswerSchema = {
+  title: 'OpenRouterImages',
+  type: 'object',
+  required: ['created', 'data'],
+  properties: {
+    created: { type: 'integer', description: 'Epoch seconds.' },
+    data: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { b64_json: text('The image in base64.'), media_type: text('Such as `image/png`.') },
+      },
+    },
+    usage: openrouterUsageSchema,
   },
 };
 

@@ -23,7 +23,9 @@ export interface ImageRequest extends Payer {
 }
 
 /** The part of a door that is needed to read a request. `quotes`: the images themselves are not needed. */
-export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'editsAt' | 'refuse'> & { readonly quotes?: true };
+export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'editsAt' | 'imagesIn' | 'toOwn' | 'refuse'> & {
+  readonly quotes?: true;
+};
 
 interface ReadDeps {
   readonly payments: Payments;
@@ -62,17 +64,22 @@ export function createReadImage({ payments, limits, fetchInputs }: ReadDeps, doo
   return async (bytes, headers, admitted, network) => {
     refuseEncoding(headers);
     const content = await read(bytes, headers);
-    const parsed = withModel(withOwnNames(content.value));
+    const parsed = withModel(withOwnNames(door.toOwn ? door.toOwn(content.value) : content.value));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
-    const body = checked(parsed, content.value);
-    door.refuse?.(body);
+    const sent = checked(parsed, content.value);
+    door.refuse?.(sent);
+    // Images under another name are taken out, because a provider may have a field of that name.
+    const { [door.imagesIn ?? 'images']: images, ...rest } = sent;
+    const body = door.imagesIn === undefined ? sent : (rest as ImageBody);
     if (door.editsAt !== undefined) refuseImages(body, content.value, door.editsAt);
     // The path is part of the hash, because the same body has another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
     const inputs = door.quotes ? countOf : inputsOf;
-    const edit = door.edits ? inputs(body, content, () => fetchInputs(payer.caller.account, network)) : null;
+    const brings = door.edits === 'if given' ? Array.isArray(images) && images.length > 0 : door.edits;
+    const begin = () => fetchInputs(payer.caller.account, network);
+    const edit = brings ? inputs({ ...body, images }, content, begin, door.imagesIn) : null;
     return { body, edit, ...payer };
   };
 }
@@ -88,8 +95,13 @@ function refuseImages(body: ImageBody, sent: unknown, editsAt: string): void {
 }
 
 /** Throws GatewayError `invalid_request` for an image that is neither base64 nor an address. */
-function inputsOf({ images, mask }: ImageBody, content: ReadBody, begin: () => FetchedInputs): EditInputs {
-  const sources = (images as readonly unknown[]).map((one, index) => inputSource(one, `images[${index}]`, content));
+function inputsOf(
+  { images, mask }: ImageBody,
+  content: ReadBody,
+  begin: () => FetchedInputs,
+  name = 'images',
+): EditInputs {
+  const sources = (images as readonly unknown[]).map((one, index) => inputSource(one, `${name}[${index}]`, content));
   return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, begin);
 }
 

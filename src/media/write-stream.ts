@@ -1,6 +1,6 @@
 import { GatewayError, type ReplySink, writeSlices } from '#wire';
-import { formatUsd, toUsdNumber } from '#billing/amounts';
 import { type OpenedCall, toGatewayError, wasCharged } from '#gateway';
+import type { UsageForm } from './image-usage.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 import { completedEvent, errorEvent } from './reply/stream-events.ts';
 import type { ImageStream } from './request/image-ask.ts';
@@ -9,6 +9,7 @@ interface StreamOptions {
   readonly stream: ImageStream;
   /** The seed that was sent. null for none. */
   readonly seed: number | null;
+  readonly usage: UsageForm;
   /** The body of an error, in the form of the door. */
   readonly errorBody: (error: GatewayError) => object;
   readonly onError: (error: unknown) => void;
@@ -23,7 +24,7 @@ const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-con
  */
 export async function writeStream(
   { id, call, frames }: OpenedCall,
-  { stream, seed, errorBody, onError }: StreamOptions,
+  { stream, seed, usage, errorBody, onError }: StreamOptions,
   sink: ReplySink,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
@@ -48,22 +49,17 @@ export async function writeStream(
       provider = value.providerName;
       begin();
       const { images, raw } = value.tail as ImageTail;
-      const { created: _theirs, usage: counts, output_format: _named, ...rest } = raw;
-      const { charged, fee } = value.settlement;
+      const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
+      const created = Math.floor(call.startedAt / 1000);
       const cost = {
-        usage: {
-          ...(counts as object | undefined),
-          images: images.length,
-          cost: toUsdNumber(charged),
-          cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
-        },
+        usage: usage(value),
         ...(value.receipt === null ? {} : { receipt: value.receipt }),
       };
       for (const [index, image] of images.entries()) {
         const used = image.seed ?? seed;
         const isLast = index === images.length - 1;
         const [before, base64, after] = completedEvent(stream.eventPrefix, image, {
-          created_at: Math.floor(call.startedAt / 1000),
+          ...(stream.inOpenrouter ? { created, media_type: `image/${image.format}` } : { created_at: created }),
           ...rest,
           ...(stream.partialImages === null ? { index } : {}),
           ...(used === null ? {} : { seed: used }),

@@ -23,6 +23,8 @@ export interface ImageStream {
   /** Partial images, 0 to 3. null for several images, which no provider is asked to stream. */
   readonly partialImages: number | null;
   readonly eventPrefix: EventPrefix;
+  /** The events are in the form of OpenRouter's API. A provider that streams no images is asked without a stream. */
+  readonly inOpenrouter: boolean;
 }
 
 /** A request for images, the same for all doors. */
@@ -274,6 +276,8 @@ export interface EventForm {
   readonly prefix: EventPrefix;
   /** Number of partial images if the request does not say it. */
   readonly partialImages: number;
+  /** The form of OpenRouter's API. Default: that of OpenAI's. */
+  readonly inOpenrouter?: true;
 }
 
 function streamOf({ stream, partial_images: said, n, output_type: type }: ImageBody, events: EventForm) {
@@ -286,7 +290,7 @@ function streamOf({ stream, partial_images: said, n, output_type: type }: ImageB
   // No API says to which of several images a partial one belongs. So several are asked for in one piece.
   const isOne = typeof n !== 'number' || n === 1;
   const partialImages = isOne ? (typeof said === 'number' ? said : events.partialImages) : null;
-  return { partialImages, eventPrefix: events.prefix };
+  return { partialImages, eventPrefix: events.prefix, inOpenrouter: events.inOpenrouter === true };
 }
 
 function refuseLongMetadata(metadata: ImageBody['metadata'] | null): void {

@@ -1,6 +1,7 @@
 import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#gateway';
 import { formSchema } from './form-schema.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
+import { REFERENCES } from './openrouter-image.ts';
 
 /* The fields of requests for images. A field that is null counts as absent, because clients send either. */
 
@@ -205,6 +206,32 @@ export const editsFields = {
   ...generationsFields,
   ...EDIT,
   input_fidelity: oneOf(['high', 'low'], 'How closely the images are kept.'),
+} as const;
+
+/** The fields of `POST /images`. */
+export const openrouterFields = {
+  ...COMMON,
+  ...STREAM,
+  model: modelField,
+  prompt: promptField,
+  n: countField,
+  size: {
+    ...sizeField,
+    pattern: '^(?:auto|512|[1-9][0-9]?K|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$',
+    description: 'A tier such as `2K`, which is the same as `resolution`, or width and height, such as `1024x1024`.',
+    [MUST_BE]: 'auto, a tier such as 2K, or a width and a height such as 1024x1024',
+  },
+  quality: oneOf(QUALITIES, 'It may decide the price: see `/models?type=image`.'),
+  output_format: formatField,
+  background: generationsFields.background,
+  output_compression: generationsFields.output_compression,
+  [REFERENCES]: {
+    type: ['array', 'null'],
+    maxItems: INPUT_IMAGES_MAX,
+    items: EDIT.images.items,
+    description: `Images to begin with, at most ${INPUT_IMAGES_MAX}, such as \`{"type":"image_url","image_url":{"url":…}}\`.`,
+    [MUST_BE]: `a list of at most ${INPUT_IMAGES_MAX} images`,
+  },
 } as const;
 
 /** The fields of `POST /image/generate/quote`: those of the call. */

@@ -2,6 +2,7 @@ import { GatewayError, isObject, type JsonLimits, ownTurn, parseJson, readJson }
 import { bytesOfString, longStringsIn, UpstreamFailure, withoutLongStrings } from '#wire/replies';
 import type { BodyParts } from './input-images.ts';
 import { formParts } from './form-parts.ts';
+import { REFERENCES } from './openrouter-image.ts';
 
 /** A body as it was read. */
 export interface ReadBody extends BodyParts {
@@ -15,7 +16,7 @@ const NO_FILE = () => null;
 const NO_BYTES = (text: string) => Buffer.from(text, 'utf8');
 
 /** Fields of requests for images that may have long texts. */
-export const IMAGE_INPUTS: readonly string[] = ['images', 'image', 'mask'];
+export const IMAGE_INPUTS: readonly string[] = ['images', 'image', 'mask', REFERENCES];
 
 interface JsonFields {
   /** The fields whose long texts are inputs. */

@@ -17,6 +17,8 @@ export interface VideoNotes extends VideoPlan {
    * finished by then can still be fetched. Absent in tasks of earlier versions: the task ends then.
    */
   readonly dueAt?: number;
+  /** The request was in the form of OpenRouter's API, so its videos are shown in that form. */
+  readonly openrouter?: true;
 }
 
 /** How the videos of a task ended. */

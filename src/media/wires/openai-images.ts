@@ -52,9 +52,9 @@ export function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean
   }
   if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
   if (typeof ask.stream?.partialImages === 'number') {
-    if (!takes.lists('stream'))
+    if (takes.lists('stream')) Object.assign(body, { stream: true, partial_images: ask.stream.partialImages });
+    else if (!ask.stream.inOpenrouter)
       throw unprocessable('stream', `${offer.service} of ${offer.provider.name} streams no images`);
-    Object.assign(body, { stream: true, partial_images: ask.stream.partialImages });
   }
   if (ask.seed !== null) {
     takes.must('seed');

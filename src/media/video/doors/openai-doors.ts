@@ -1,13 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
+import { dialectOf, GatewayError } from '#wire';
 import { MUST_BE } from '#gateway';
 import { ownerOf } from '#tasks';
-import { toVideoId, wantsSeveral } from '../video-task.ts';
+import { notesOf, toVideoId, wantsSeveral } from '../video-task.ts';
 import { openaiVideo } from './openai-video.ts';
+import { addressOfVideo, openrouterVideo } from './openrouter-video.ts';
 import type { SendFiles } from './send-file-reply.ts';
 import { type CallerOf, expired, idField } from './task-of-request.ts';
 import type { TaskRoutesDeps } from './task-routes.ts';
-import { fileAnswer, videoSchema } from './video-schema.ts';
+import { fileAnswer, openrouterVideoSchema, videoSchema } from './video-schema.ts';
 
 const PAGE = 20;
 const PAGE_MAX = 100;
@@ -28,32 +29,42 @@ const deletedSchema = {
 };
 const onlyId = { type: 'object', required: ['id'], properties: { id: idField } };
 
+const described = (summary: string, operationId: string, description: string) => ({
+  tags: ['Videos'],
+  summary,
+  operationId,
+  description,
+});
+
 /** Adds the routes for existing videos, in the shape of OpenAI's API. */
 export function addOpenaiDoors(
   app: FastifyInstance,
-  { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,
+  { videos, tasks, config }: Pick<TaskRoutesDeps, 'videos' | 'tasks' | 'config'>,
   send: SendFiles,
   callerOf: CallerOf,
 ): void {
-  const described = (summary: string, operationId: string, description: string) => ({
-    tags: ['Videos'],
-    summary,
-    operationId,
-    description,
-  });
+  addList(app, { videos, tasks }, callerOf);
   app.get<{ Params: { id: string } }>(
     '/videos/:id',
     {
       schema: {
-        ...described('Show a video', 'showVideo', 'Shows the state of a video, in the shape of OpenAI’s API.'),
+        ...described(
+          'Show a video',
+          'showVideo',
+          'Shows the state of a video, in the shape of OpenAI’s API. One that was asked for in the shape of OpenRouter’s API is shown in that shape, but not below `/v1`.',
+        ),
         params: onlyId,
-        response: { 200: videoSchema },
+        response: { 200: { description: 'The video.', anyOf: [videoSchema, openrouterVideoSchema] } },
       },
       serializerCompiler: () => (data) => JSON.stringify(data),
     },
     async (request) => {
       const task = await videos.refresh(await videos.find(request.params.id, callerOf(request)));
-      return openaiVideo(task, await videos.view(task));
+      const view = await videos.view(task);
+      if (notesOf(task).openrouter !== true || dialectOf(request) === 'openai') return openaiVideo(task, view);
+      const cost = view.status === 'completed' ? await tasks.costOf(task, () => task.taskId) : null;
+      const charged = cost === null ? null : cost.calls.reduce((sum, call) => sum + call.charged, 0n);
+      return openrouterVideo(task, view, addressOfVideo(request, config.publicUrl, toVideoId(task)), charged);
     },
   );
   app.get<{ Params: { id: string }; Querystring: { index?: number } }>(
@@ -107,6 +118,13 @@ export function addOpenaiDoors(
       return { id: toVideoId(over), object: 'video.deleted', deleted: true };
     },
   );
+}
+
+function addList(
+  app: FastifyInstance,
+  { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,
+  callerOf: CallerOf,
+): void {
   app.get<{ Querystring: { after?: string; limit?: number } }>(
     '/videos',
     {

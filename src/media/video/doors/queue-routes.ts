@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink } from '#wire';
+import { createHttpSink, dialectOf } from '#wire';
 import type { Config } from '#config';
 import {
   type Admission,
@@ -32,11 +32,13 @@ import { mediaErrors } from '../../media-error.ts';
 import { bodyOrForm } from '../../request/form-schema.ts';
 import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
 import { roomForVideos } from '../room-for-videos.ts';
-import { createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
+import { type BegunVideo, createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
+import { addressOfVideo } from './openrouter-video.ts';
 import { addVideoQuote } from './quote-videos.ts';
 import { createReadVideo, FORM, type VideoRequest } from './read-video.ts';
 import { VIDEO_DOORS, type VideoDoor } from './video-doors.ts';
 import { videoToCall } from './video-to-call.ts';
+import { openrouterVideoSchema } from './video-schema.ts';
 import { writeBegun } from './write-begun.ts';
 
 export interface QueueDeps {
@@ -86,7 +88,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     reply: FastifyReply,
     door: VideoDoor,
     { rate }: Admission,
-    { body, caller, payment, key, bodyHash }: VideoRequest,
+    { body, caller, payment, key, bodyHash, openrouter }: VideoRequest,
     ask: VideoAsk,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
@@ -97,11 +99,15 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       () => rateHeaders(rate),
     );
     const onError = (error: unknown) => deps.onError(error, request);
+    const answerOf = (begun: BegunVideo, created: number) =>
+      openrouter && door.inOpenrouter
+        ? { status: 202 as const, body: door.inOpenrouter(begun, addressOfVideo(request, config.publicUrl, begun.id)) }
+        : { status: 200 as const, body: door.answerOf(begun, created) };
     const callRequest: CallRequest = {
       ...videoToCall(
         body,
         ask,
-        createMakeVideos(making, ask, { requestId: request.id, network: clientNetworkOf(request) }),
+        createMakeVideos(making, ask, { requestId: request.id, network: clientNetworkOf(request), openrouter }),
         {
           caller,
           payment,
@@ -118,7 +124,9 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       body: heldBodyOf(request),
       gone: gone.signal,
       open: (callId, left) => openCall(pipeline, callRequest, callId, left),
-      ...answersOn<OpenedCall>(client, (opened, sink) => writeBegun(opened, door, paidSink(sink, payment), onError)),
+      ...answersOn<OpenedCall>(client, (opened, sink) =>
+        writeBegun(opened, answerOf, paidSink(sink, payment), onError),
+      ),
       refuse: async (refusal) => {
         const videos = ask.n === 1 ? 'A video' : `${ask.n} videos`;
         throw await refusedWithTerms(refusal, videos, body.model, publicAddress(request, config.publicUrl));
@@ -141,7 +149,11 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
             description: door.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Videos'],
             ...bodyOrForm(door),
-            response: { 200: door.answerSchema, ...(door.ownErrors ? { default: MEDIA_ERROR } : {}) },
+            response: {
+              200: door.answerSchema,
+              ...(door.inOpenrouter ? { 202: openrouterVideoSchema } : {}),
+              ...(door.ownErrors ? { default: MEDIA_ERROR } : {}),
+            },
           },
           // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,
@@ -149,7 +161,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
         },
         async (request, reply) => {
           const admission = admissionOf(request);
-          const video = await read(request.body ?? EMPTY, request.headers, admission.caller);
+          const video = await read(request.body ?? EMPTY, request.headers, admission.caller, dialectOf(request));
           try {
             const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate, video);
             await serve(asked(request, reply, door, admission, video, ask));

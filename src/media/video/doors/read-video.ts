@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { actedOn, GatewayError, isObject, lookAlikeAt } from '#wire';
+import { actedOn, type Dialect, GatewayError, isObject, lookAlikeAt } from '#wire';
 import type { Config } from '#config';
 import { type Caller, createCheck, type Payer, payerOf, type Payments, refuseEncoding, withModel } from '#gateway';
 import type { BodyParts } from '../../request/input-images.ts';
 import { readJsonBody } from '../../request/read-body.ts';
 import { VIDEO_INPUTS, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
 import { VIDEOS_MAX } from '../request/video-fields.ts';
+import { speaksOpenrouter, withOwnInputs } from './openrouter-video.ts';
 import { readForm } from './read-form.ts';
 import type { VideoDoor } from './video-doors.ts';
 
@@ -15,6 +16,8 @@ export interface VideoRequest extends Payer {
   readonly body: VideoBody;
   /** The long texts and the files of the body. */
   readonly parts: BodyParts;
+  /** The answer is in the form of OpenRouter's API. */
+  readonly openrouter: boolean;
 }
 
 export const FORM = 'multipart/form-data';
@@ -22,7 +25,12 @@ export const FORM = 'multipart/form-data';
 const JSON_FIELDS = { inputs: VIDEO_INPUTS, othersMayBeLong: true };
 const toBytes = (text: string) => Buffer.from(text, 'utf8');
 
-type ReadVideo = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<VideoRequest>;
+type ReadVideo = (
+  bytes: Buffer,
+  headers: IncomingHttpHeaders,
+  admitted: Caller,
+  dialect?: Dialect,
+) => Promise<VideoRequest>;
 
 /** A number of videos above the bound is a valid request that nobody serves. Throws GatewayError `unprocessable`. */
 function refuseTooMany(body: unknown): void {
@@ -35,12 +43,12 @@ function refuseTooMany(body: unknown): void {
 export function createReadVideo(
   payments: Payments,
   limits: Config['limits'],
-  door: Pick<VideoDoor, 'path' | 'schema' | 'fields' | 'form'>,
+  door: Pick<VideoDoor, 'path' | 'schema' | 'fields' | 'form' | 'inOpenrouter'>,
 ): ReadVideo {
   const check = createCheck<VideoBody>(door.schema);
   const names = actedOn(Object.keys(door.fields));
   const known = new Set(Object.keys(door.fields));
-  return async (bytes, headers, admitted) => {
+  return async (bytes, headers, admitted, dialect = 'own') => {
     refuseEncoding(headers);
     const type = headers['content-type'] ?? '';
     const isForm = type.startsWith(FORM);
@@ -51,9 +59,13 @@ export function createReadVideo(
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     refuseTooMany(parsed);
-    const body = withOwnVideoNames(check(parsed), new Set()) as VideoBody;
+    const checked = check(parsed);
+    const takesBoth = door.inOpenrouter !== undefined;
+    const openrouter = takesBoth && !isForm && dialect === 'own' && speaksOpenrouter(checked, headers);
+    const named = withOwnVideoNames(checked, new Set()) as VideoBody;
+    const body = takesBoth ? withOwnInputs(named) : named;
     // The path is part of the hash, because the same body has another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${form === null ? hash('sha256', bytes) : form.hash()}`);
-    return { body, parts, ...(await payerOf(payments, headers, admitted, bodyHash)) };
+    return { body, parts, openrouter, ...(await payerOf(payments, headers, admitted, bodyHash)) };
   };
 }

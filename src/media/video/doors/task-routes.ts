@@ -17,11 +17,11 @@ import { statusOrFile, statusSchema } from './video-schema.ts';
 export interface TaskRoutesDeps {
   readonly pipeline: Pick<Pipeline, 'admitPoll'>;
   readonly videos: Videos;
-  readonly tasks: Pick<Tasks, 'list'>;
+  readonly tasks: Pick<Tasks, 'list' | 'costOf'>;
   readonly blobs: Pick<Blobs, 'read'>;
   /** The name of a task's provider; its id if the offer is gone. */
   readonly providerName: (task: Task) => string;
-  readonly config: Pick<Config, 'limits'>;
+  readonly config: Pick<Config, 'limits' | 'publicUrl'>;
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },

@@ -3,6 +3,7 @@ import type { BegunVideo } from '../run/make-videos.ts';
 import { queueFields, videoBodySchema, videosFields } from '../request/video-fields.ts';
 import { queuedSchema, videoSchema } from './video-schema.ts';
 import { begunVideo } from './openai-video.ts';
+import { begunInOpenrouter } from './openrouter-video.ts';
 
 /** One way to ask for videos. */
 export interface VideoDoor {
@@ -16,6 +17,8 @@ export interface VideoDoor {
   /** The same body as a form, if it may be one. */
   readonly form?: object;
   answerOf(begun: BegunVideo, created: number): object;
+  /** The answer to a request in the form of OpenRouter's API. Absent if the door knows no such form. */
+  inOpenrouter?(begun: BegunVideo, address: string): object;
 }
 
 const BILLED =
@@ -58,7 +61,7 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
     described: {
       summary: 'Queue a video in the shape of OpenAI’s API',
       operationId: 'createVideo',
-      description: `The same as \`/video/queue\`, for clients of OpenAI's API. ${BILLED}`,
+      description: `The same as \`/video/queue\`, for clients of OpenAI's API. A request with \`duration\`, \`frame_images\` or \`input_references\`, or of a client of OpenRouter's API, is answered in the shape of that API (202), but not below \`/v1\`. ${BILLED}`,
     },
     form: formSchema({
       title: 'OpenAiVideoForm',
@@ -68,5 +71,6 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
       example: { model: 'demo/projector', prompt: 'A tollgate in the morning', seconds: '2' },
     }),
     answerOf: (begun, created) => begunVideo(begun, created),
+    inOpenrouter: ({ id, key }, address) => begunInOpenrouter(id, key.taskId, address),
   },
 ];

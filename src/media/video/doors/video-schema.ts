@@ -80,6 +80,30 @@ export const videoSchema = {
   },
 };
 
+/** A video in the shape of OpenRouter's API. */
+export const openrouterVideoSchema = {
+  title: 'OpenRouterVideo',
+  type: 'object',
+  required: ['id', 'polling_url', 'status'],
+  properties: {
+    id: text('The same id as that of `/video/queue`.'),
+    generation_id: text('The id of the call, for `/generation`.'),
+    polling_url: text('Address that shows the state of the video.'),
+    status: { type: 'string', enum: ['pending', 'in_progress', 'completed', 'failed', 'cancelled', 'expired'] },
+    unsigned_urls: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Addresses of the files of a finished video. They need the key, too.',
+    },
+    error: text('Why it failed. Nothing is charged then.'),
+    usage: {
+      type: 'object',
+      description: 'For a finished video.',
+      properties: { cost: { type: 'number', description: 'USD.' }, is_byok: { type: 'boolean', const: false } },
+    },
+  },
+};
+
 const file = { type: 'string', format: 'binary' };
 
 /** The file of one video, or the archive of several. */

@@ -1,19 +1,19 @@
 import type { ReplySink } from '#wire';
 import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
 import type { BegunVideo } from '../run/make-videos.ts';
-import type { VideoDoor } from './video-doors.ts';
 
 /** Writes the answer to a request for videos, after its task is stored. Throws the errors of the call. */
 export const writeBegun = (
   opened: OpenedCall,
-  door: VideoDoor,
+  answerOf: (begun: BegunVideo, created: number) => { readonly status: 200 | 202; readonly body: object },
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
     const { id, call } = opened;
-    const text = JSON.stringify(door.answerOf(settled.tail as BegunVideo, Math.floor(call.startedAt / 1000)));
-    sink.head(200, {
+    const { status, body } = answerOf(settled.tail as BegunVideo, Math.floor(call.startedAt / 1000));
+    const text = JSON.stringify(body);
+    sink.head(status, {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(text),
       'x-generation-id': id,

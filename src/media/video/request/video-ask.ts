@@ -57,6 +57,8 @@ export const VIDEO_INPUTS: readonly string[] = [
   'reference_images',
   'video_reference',
   'audio_reference',
+  'frame_images',
+  'input_references',
 ];
 
 /** Fields that are read here, or that the gateway acts on. No provider gets them unchanged. */
@@ -140,6 +142,7 @@ export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): un
       throw fault(alias, `${alias} and ${name} have different values: send only ${name}`);
     named[name] = said;
   }
+  if (named['resolution'] === '4K') named['resolution'] = '4k';
   for (const name of Object.keys(named))
     if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not supported: the number of videos is n`);
   return named;

@@ -96,6 +96,12 @@ export const queueFields = {
   duration: { ...spokenFields.duration, type: ['string', 'integer'] },
 } as const;
 
+const pictureField = {
+  type: ['string', 'object'],
+  description: 'An https URL or a data URL, as text or as `{"url": …}`.',
+  [MUST_BE]: 'an https URL or a data URL, as text or {"url": …}',
+};
+
 /** The fields of `POST /videos`. */
 export const videosFields = {
   model: modelField,
@@ -108,6 +114,28 @@ export const videosFields = {
     [MUST_BE]: 'a number of seconds such as "4"',
   },
   input_reference: inputField('The first frame; a file, where the request is a form.'),
+  duration: {
+    ...spokenFields.duration,
+    description: 'OpenRouter’s name of `seconds`. The answer is then in the shape of OpenRouter’s API.',
+  },
+  frame_images: {
+    type: ['array', 'null'],
+    maxItems: 2,
+    items: {
+      type: 'object',
+      required: ['frame_type', 'image_url'],
+      properties: { frame_type: { type: 'string', enum: ['first_frame', 'last_frame'] }, image_url: pictureField },
+    },
+    description: 'The first and the last frame, as in OpenRouter’s API.',
+    [MUST_BE]: 'a list of at most two objects with frame_type (first_frame or last_frame) and image_url',
+  },
+  input_references: {
+    type: ['array', 'null'],
+    maxItems: REFERENCES_MAX + 2,
+    items: { type: 'object', required: ['type'], properties: { type: { type: 'string' }, image_url: pictureField } },
+    description: 'Pictures, a video or sound to begin with, as in OpenRouter’s API.',
+    [MUST_BE]: 'a list of objects with a type (image_url, video_url or audio_url) and a member of that name',
+  },
   ...COMMON,
 } as const;
 

@@ -46,6 +46,8 @@ interface VideoAsker {
   readonly requestId: string;
   /** The network of the client; null if it is not known. */
   readonly network: string | null;
+  /** Whether the request is in the form of OpenRouter's API. Default: no. */
+  readonly openrouter?: boolean;
 }
 
 /** Offers that refuse JSON, and take a form. */
@@ -131,7 +133,7 @@ async function make(
   offer: Offer,
   call: Call,
   send: Send,
-  { requestId, network }: VideoAsker,
+  { requestId, network, openrouter }: VideoAsker,
 ): Promise<BegunVideo> {
   const fetched = offer.media!.filesOnly ? deps.fetchInputs(call.caller.account, network) : null;
   let jobs: readonly string[];
@@ -141,7 +143,7 @@ async function make(
     fetched?.release();
   }
   try {
-    return await begin(deps, ask, offer, call, jobs);
+    return await begin(deps, ask, offer, call, { jobs, ...(openrouter ? { openrouter } : {}) });
   } catch (error) {
     await cancelAll(jobs, send, requestId);
     throw error;
@@ -180,12 +182,12 @@ async function begin(
   ask: VideoAsk,
   offer: Offer,
   call: Call,
-  jobs: readonly string[],
+  made: Pick<VideoNotes, 'jobs' | 'openrouter'>,
 ): Promise<BegunVideo> {
   const { id: callId, caller, startedAt, service: model } = call;
   const notes: VideoNotes = {
     ...planAt(ask, offer),
-    jobs,
+    ...made,
     model,
     size: sizeAt(ask, offer),
     dueAt: now() + ttlMs,
