@@ -103,7 +103,7 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
   {
     path: '/image/edit',
     schema: bodySchema('ImageEditRequest', editFields, BRINGS_IMAGES),
-    form: editFormSchema('ImageEditForm', editFields),
+    form: editFormSchema(editFields),
     answerSchema: editAnswerSchema,
     described: {
       summary: 'Edit images',
@@ -118,7 +118,7 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
   {
     path: '/images/edits',
     schema: bodySchema('OpenAiImageEditRequest', editsFields, BRINGS_IMAGES),
-    form: editFormSchema('OpenAiImageEditForm', editsFields),
+    form: editFormSchema(editsFields),
     answerSchema: generationsAnswerSchema,
     described: {
       summary: 'Edit images in the shape of OpenAI’s API',

@@ -1,7 +1,6 @@
 type Fields = Readonly<Record<string, object>>;
 
 interface FormOf {
-  readonly title: string;
   readonly properties: Fields;
   readonly required: readonly string[];
   /** The fields that are files, with what they are. */
@@ -15,8 +14,7 @@ interface FormOf {
  * The schema of a form, for the reference. It has the fields of the same body in JSON, and files where that has texts.
  * The reader of forms makes the one of the other, so this schema validates nothing.
  */
-export const formSchema = ({ title, properties, required, files, several = [], example }: FormOf) => ({
-  title,
+export const formSchema = ({ properties, required, files, several = [], example }: FormOf) => ({
   type: 'object',
   description: 'A field whose value is not a text may be sent as text or as a part of type `application/json`.',
   required,
@@ -27,10 +25,7 @@ export const formSchema = ({ title, properties, required, files, several = [], e
     ...Object.fromEntries(
       Object.entries(files).map(([name, description]) => {
         const file = { type: 'string', format: 'binary' };
-        return [
-          name,
-          several.includes(name) ? { type: 'array', minItems: 1, items: file, description } : { ...file, description },
-        ];
+        return [name, several.includes(name) ? { type: 'array', items: file, description } : { ...file, description }];
       }),
     ),
   },
@@ -48,8 +43,11 @@ function withoutNull(field: object): object {
   };
 }
 
-/** Describes the body of a route: JSON, and a form where it takes one. */
+/**
+ * Describes the body of a route: JSON, and a form where it takes one. The form stands first, because a generator that
+ * knows only one type of body takes the first: so its clients upload files.
+ */
 export const bodyOrForm = ({ schema, form }: { readonly schema: object; readonly form?: object }) =>
   form === undefined
     ? { consumes: ['application/json'], body: schema }
-    : { body: { content: { 'application/json': { schema }, 'multipart/form-data': { schema: form } } } };
+    : { body: { content: { 'multipart/form-data': { schema: form }, 'application/json': { schema } } } };

@@ -164,7 +164,7 @@ export const generationsFields = {
 
 const IMAGE_RIGHT = 'an object with b64 (base64 or a data URL) or url (an https URL)';
 const addressed = (about: string) => ({
-  title: 'OptionalInputImage',
+  title: 'InputImage',
   type: ['object', 'string', 'null'],
   description: about,
   [MUST_BE]: IMAGE_RIGHT,
@@ -183,7 +183,6 @@ const EDIT = {
     maxItems: INPUT_IMAGES_MAX,
     items: {
       ...addressed('An image: PNG, JPEG or WebP, at most 20 MiB and 50 megapixels.'),
-      title: 'InputImage',
       type: ['object', 'string'],
     },
     description: `The images to edit, 1 to ${INPUT_IMAGES_MAX}. The first one is the base.`,
@@ -273,10 +272,9 @@ export const bodySchema = (
 });
 
 /** The schema of a form with the fields of an edit, for the reference. */
-export function editFormSchema(title: string, all: Readonly<Record<string, object>>) {
+export function editFormSchema(all: Readonly<Record<string, object>>) {
   const { images: _, ...fields } = all;
   return formSchema({
-    title,
     properties: fields,
     required: ['prompt', 'image'],
     files: { image: 'An image to edit. Send it once for each image.', mask: 'The part to edit is transparent in it.' },

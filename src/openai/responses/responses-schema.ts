@@ -32,6 +32,20 @@ export interface ResponsesBody {
   readonly [field: string]: unknown;
 }
 
+/** An item of the input. Which members it may have depends on its type, and `to-chat-body.ts` checks them. */
+const itemSchema = {
+  title: 'ResponseInputItem',
+  type: 'object',
+  properties: {
+    type: { description: 'Such as `message` (the default), `function_call_output` or `item_reference`.' },
+    role: { description: 'Of a message: `user`, `assistant`, `system` or `developer`.' },
+    content: { description: 'Of a message: a text, or parts.' },
+    id: { description: 'The id of the item. Of an `item_reference`: that of the item that it names.' },
+  },
+  additionalProperties: true,
+  [MUST_BE]: 'an item such as a message',
+} as const;
+
 /** JSON schema of `POST /responses`. */
 export function responsesSchema(itemsMax: number) {
   return {
@@ -51,7 +65,7 @@ export function responsesSchema(itemsMax: number) {
         type: ['string', 'array'],
         minItems: 1,
         maxItems: itemsMax,
-        items: { type: 'object', additionalProperties: true, [MUST_BE]: 'an item such as a message' },
+        items: itemSchema,
         description:
           'A text, or items. An item of type `item_reference` names an item of a kept response or of its request by its `id`.',
         [MUST_BE]: `a string or an array of 1 to ${itemsMax} items`,

@@ -52,6 +52,8 @@ export const pricingSchema = {
     ),
     per_second: {
       type: ['number', 'object'],
+      // Named, because generators for Java make no class of an object without names.
+      properties: { '480p': { type: 'number' }, '720p': { type: 'number' }, '1080p': { type: 'number' } },
       additionalProperties: { type: 'number' },
       description: 'USD per second; of videos by resolution',
     },

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '#wire';
-import { mapInner, portable, type Schema } from './portable-schema.ts';
+import { acceptsNull, mapInner, portable, type Schema, withoutNull } from './portable-schema.ts';
 
 /** Schemas by name, for `components.schemas`. */
 export type NamedSchemas = Record<string, Schema>;
@@ -14,11 +14,13 @@ export function nameSchemas<T>(value: T, named: NamedSchemas): T {
     const inner = mapInner(schema, moved);
     const { title, ...rest } = inner;
     if (typeof title !== 'string') return inner;
-    const { description: own, ...words } = rest;
-    const known = (named[title] ??= rest);
+    const { description: own, ...words } = withoutNull(rest);
+    const known = (named[title] ??= own === undefined ? words : { description: own, ...words });
     const { description, ...others } = known;
     if (!isDeepStrictEqual(words, others)) throw new Error(`Two schemas have the title ${title}`);
-    return { $ref: `#/components/schemas/${title}`, ...(own === description ? {} : { description: own }) };
+    const $ref = `#/components/schemas/${title}`;
+    const told = own === description ? {} : { description: own };
+    return acceptsNull(rest) ? { anyOf: [{ $ref }, { type: 'null' }], ...told } : { $ref, ...told };
   };
   const walk = (part: unknown): unknown => {
     if (Array.isArray(part)) return part.map(walk);

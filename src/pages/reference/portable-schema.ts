@@ -67,14 +67,18 @@ function withoutBareNull(schema: Schema): Schema {
   return { ...schema, type: types.length === 1 ? types[0] : types };
 }
 
-/** Generators make constants of an enumeration, and cannot make one for null beside a number or a boolean. */
+/**
+ * Generators make constants of an enumeration. They cannot make one for a boolean, for null beside a number, or for a
+ * number that stands alone. Behind two negations the same rule stays for those who validate.
+ */
 function withPlainEnum(schema: Schema): Schema {
-  const { enum: values, ...rest } = schema;
-  const isMixed =
-    Array.isArray(values) &&
-    values.includes(null) &&
-    values.some((value) => typeOf(value) !== 'string' && value !== null);
-  return isMixed && schema['not'] === undefined ? { ...rest, not: { not: { enum: values } } } : schema;
+  const { enum: several, const: only, ...rest } = schema;
+  if (schema['not'] !== undefined) return schema;
+  if (typeof only === 'number' || typeof only === 'boolean') return { ...rest, not: { not: { const: only } } };
+  const isHard =
+    Array.isArray(several) &&
+    several.some((value) => typeof value === 'boolean' || (typeof value === 'number' && several.includes(null)));
+  return isHard ? { ...rest, not: { not: { enum: several } } } : schema;
 }
 
 function typeOf(value: unknown): string {
@@ -137,4 +141,22 @@ function withItems(schema: Schema): Schema {
   return !isArray || schema['items'] !== undefined || schema['prefixItems'] !== undefined
     ? schema
     : { ...schema, items: {} };
+}
+
+/** Whether null is accepted, as far as the types say it. */
+export function acceptsNull({ type, anyOf }: Schema): boolean {
+  if (Array.isArray(anyOf) && type === undefined) return anyOf.some((one) => isObject(one) && acceptsNull(one));
+  return type === 'null' || (Array.isArray(type) && type.includes('null'));
+}
+
+/** The same schema for a value that is not null. */
+export function withoutNull(schema: Schema): Schema {
+  const { type, anyOf, enum: values } = schema;
+  const types = Array.isArray(type) ? (type as readonly string[]).filter((one) => one !== 'null') : [];
+  return {
+    ...schema,
+    ...(types.length > 0 ? { type: types.length === 1 ? types[0] : types } : {}),
+    ...(Array.isArray(values) ? { enum: values.filter((value) => value !== null) } : {}),
+    ...(Array.isArray(anyOf) ? { anyOf: anyOf.map((one: unknown) => (isObject(one) ? withoutNull(one) : one)) } : {}),
+  };
 }

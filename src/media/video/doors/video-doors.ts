@@ -64,7 +64,6 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
       description: `The same as \`/video/queue\`, for clients of OpenAI's API. A request with \`duration\`, \`frame_images\` or \`input_references\`, or of a client of OpenRouter's API, is answered in the shape of that API (202), but not below \`/v1\`. ${BILLED}`,
     },
     form: formSchema({
-      title: 'OpenAiVideoForm',
       properties: videosFields,
       required: ['model'],
       files: { input_reference: 'The first frame.' },
