@@ -48,6 +48,8 @@ test('a method that a path does not take is 405, and Allow lists those that it t
     // A neighbour with a parameter may take it: GET /deposits/claim asks for the deposit of that id.
     if (reply.status === 404 && !(await reply.text()).includes('No such endpoint')) continue;
     expect(reply.status, `${missing} ${path}`).toBe(405);
+    // Its GET and DELETE only say that it takes POST.
+    if (/^(?:\/api\/v1)?\/a2a$/.test(path)) methods.clear();
     const allowed = reply.headers.get('allow')?.split(', ') ?? [];
     expect(allowed, path).toEqual(expect.arrayContaining([...methods]));
     expect(allowed, path).not.toContain(missing);
@@ -123,6 +125,22 @@ test.each([
   expect(reply.status).toBe(status);
   expect(reply.headers.get('content-type')).toContain('application/json');
   expect(await reply.json()).toMatchObject({ error: { code, type: code, message: expect.any(String) as string } });
+});
+
+test.each(['/a2a', '/api/v1/a2a'])('OPTIONS %s tells what other methods get', async (path) => {
+  const reply = await ask('OPTIONS', path);
+  expect([reply.status, reply.headers.get('allow')]).toEqual([204, 'POST']);
+  for (const method of ['GET', 'HEAD', 'DELETE', 'PUT']) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { status, headers } = await ask(method, path);
+    expect([method, status, headers.get('allow')]).toEqual([method, 405, 'POST']);
+  }
+});
+
+test('HEAD /sse is GET without a body', async () => {
+  const [get, head] = [await ask('GET', '/sse'), await ask('HEAD', '/sse')];
+  expect([head.status, head.headers.get('content-type')]).toEqual([404, get.headers.get('content-type')]);
+  expect(await head.text()).toBe('');
 });
 
 test('OPTIONS tells what a path takes, and where there is no path it is 404', async () => {

@@ -121,3 +121,19 @@ test('a JSON body is answered in JSON whatever is accepted', async () => {
     expect(response.headers.get('content-type')).toContain('application/json');
   }
 });
+
+test.each([
+  ['GET', '/api/v1/keys/'],
+  ['DELETE', '/api/v1/keys/'],
+  ['GET', '/api/v1/videos/'],
+  ['GET', '/api/v1/providers/'],
+])('a name that is too long is unknown: %s %s', async (method, path) => {
+  const answer = await request(method, path + 'x'.repeat(600));
+  expectError(answer, 404, 'not_found');
+  expect(answer.body).not.toContain('xxx');
+  expect(answer.body).toContain('512 characters');
+  // As any other name, to a key that is wrong.
+  const stranger = await request(method, path + 'x'.repeat(600), { authorization: 'Bearer svc-sk-wrong' });
+  const short = await request(method, `${path}x`, { authorization: 'Bearer svc-sk-wrong' });
+  expect(stranger.status).toBe(short.status === 401 ? 401 : 404);
+});

@@ -40,14 +40,15 @@ export function readAddress(
   // The name of this service looks like a route. The routes of other agents are tried first, so that it cannot take
   // their requests.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
-  const places: { readonly at: number; readonly service: string }[] = [];
+  const places: Place[] = [];
+  const unknown: Place[] = [];
   for (
     let at = path.lastIndexOf('/'), pieces = 0;
     at >= 0 && pieces < PIECES_MAX;
     at = at === 0 ? -1 : path.lastIndexOf('/', at - 1), pieces += 1
   ) {
     const service = at > SERVICE_CHARS_MAX ? null : decode(path.slice(1, at));
-    if (service !== null && (at === 0 || isService(service))) places.push({ at, service });
+    if (service !== null) (at === 0 || isService(service) ? places : unknown).push({ at, service });
   }
   let wrong: Address | null = null;
   // A request without a version matches the routes of 0.3 first, before the longer name of a service whose end looks
@@ -63,7 +64,20 @@ export function readAddress(
   if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
   // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not the name of another agent.
   const misspelt = /:[^/]+$/.test(path) && places.some(({ at }) => at > 0);
+  // A route of an agent that does not exist. So the client reads the error in the form of its binding.
+  if (!misspelt)
+    for (const one of version === null ? VERSIONS : [version])
+      for (const { at, service } of unknown) {
+        const match = matchRest(one, verb, path.slice(at));
+        if ('operation' in match) return { kind: 'rest', service, version: one, match };
+      }
   return posted && !misspelt ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
+}
+
+/** A way to divide a path: where the route begins, and the service before it. */
+interface Place {
+  readonly at: number;
+  readonly service: string;
 }
 
 const POST = ['POST'] as const;

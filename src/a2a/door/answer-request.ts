@@ -76,6 +76,7 @@ export function createAnswerRequest(
     const writer = () =>
       createReplyWriter({
         ...envelope,
+        accept: request.headers.accept,
         moreHeaders: () => ({
           ...receiptHeaders(payment),
           ...extensions.activated,

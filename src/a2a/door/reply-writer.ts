@@ -18,7 +18,7 @@ import { exactly } from '../wire/exact-value.ts';
 import { isStreaming, type Operation } from '../wire/methods.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
 import { bareFromResult } from '../wire/bare-body.ts';
-import { errorValue, REST_MEDIA_TYPES, toA2aError, type A2aBinding } from '../wire/errors-a2a.ts';
+import { errorValue, restMediaType, toA2aError, type A2aBinding } from '../wire/errors-a2a.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
 /**
@@ -63,6 +63,8 @@ export interface ReplyEnvelope {
 }
 
 interface ReplyWriterOptions extends ReplyEnvelope {
+  /** The media types that the client accepts, as its header says them. */
+  readonly accept?: string | undefined;
   /** Opens the answer. `headers` is called for the headers of a stream when its head is written. */
   readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
   /** More headers for a reply that is not a stream. Called when it is written. */
@@ -81,6 +83,7 @@ export function createReplyWriter({
   idText,
   operation,
   bare = false,
+  accept,
   moreHeaders,
   onError,
 }: ReplyWriterOptions): ReplyWriter {
@@ -100,7 +103,7 @@ export function createReplyWriter({
     if (bare) return text;
     return rest ? formedText(text) : resultText(idText, text);
   };
-  const type = { 'content-type': rest ? REST_MEDIA_TYPES[version] : 'application/json' };
+  const type = { 'content-type': rest ? restMediaType(version, accept) : 'application/json' };
   let begun = false;
   let head: Readonly<Record<string, string>> = {};
   const answer = open(() => head);

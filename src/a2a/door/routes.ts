@@ -5,7 +5,7 @@ import { requireAdmission } from '#auth';
 import { addressOf, createAnswerRequest, readVersionOf, type AnswerRequestDeps } from './answer-request.ts';
 import { describeDoor } from './described-door.ts';
 import { A2aError } from '../wire/a2a-error.ts';
-import { REST_MEDIA_TYPES, toA2aError } from '../wire/errors-a2a.ts';
+import { restMediaType, toA2aError } from '../wire/errors-a2a.ts';
 
 export interface A2aRoutesDeps extends AnswerRequestDeps {
   readonly admit: Pipeline['admit'];
@@ -37,16 +37,19 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
       void reply
         .code(status)
         .headers(challenge === null ? headers : { ...headers, 'www-authenticate': challenge })
-        .type(binding === 'rest' ? REST_MEDIA_TYPES[version] : 'application/json')
+        .type(binding === 'rest' ? restMediaType(version, request.headers.accept) : 'application/json')
         .send(text);
     });
 
     const refusal = (error: GatewayError) => toA2aError(error, { version: '1.0', binding: 'rest' });
     for (const path of ['/a2a', '/a2a/*'] as const) {
-      const described = describeDoor(path === '/a2a', app.prefix !== '');
+      const all = path === '/a2a';
+      const described = describeDoor(all, app.prefix !== '');
+      // The address of all agents takes only POST. Its other routes say so.
+      const config = all ? ({ refusesMethod: true } as const) : {};
       app.post(path, { bodyLimit: bodyBytesMax, schema: described.post, config: { refusal } }, answer);
-      app.get(path, { schema: described.get, exposeHeadRoute: false }, answer);
-      app.delete(path, { schema: described.get }, answer);
+      app.get(path, { schema: described.get, exposeHeadRoute: false, config }, answer);
+      app.delete(path, { schema: described.get, config }, answer);
     }
   };
 }

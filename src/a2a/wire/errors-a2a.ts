@@ -134,11 +134,18 @@ export const A2A_GATEWAY_ERRORS = {
 /** The binding of a request: JSON-RPC, or HTTP+JSON (REST). */
 export type A2aBinding = 'jsonrpc' | 'rest';
 
-/** The media type of replies over HTTP+JSON: 1.0.1 section 11.1; 0.3 section 3.2.3. */
-export const REST_MEDIA_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<
-  A2aVersion,
-  string
->;
+/**
+ * The media type of replies over HTTP+JSON: 1.0.1 section 11.1; 0.3 section 3.2.3. `accept`: the request's header. A
+ * client that takes plain JSON alone gets it, because some clients do not read an error of another type.
+ */
+export function restMediaType(version: A2aVersion, accept: string | undefined): string {
+  if (version === '0.3') return 'application/json';
+  return accept !== undefined && PLAIN_JSON.test(accept) && !/a2a\+json|\*/i.test(accept)
+    ? 'application/json'
+    : 'application/a2a+json';
+}
+
+const PLAIN_JSON = /(?:^|[\s,])application\/json(?=$|[\s;,])/i;
 
 interface A2aErrorTarget {
   readonly version: A2aVersion;
@@ -254,10 +261,10 @@ function detailsOf({ row, type, message, param, retryAfterS, metadata }: A2aFaul
 
 function plainData({ type, param, retryAfterS, metadata }: A2aFault): object | undefined {
   const data = {
-    ...metadata,
     ...(type === null ? {} : { type }),
     ...(param === undefined ? {} : { param }),
     ...(retryAfterS === undefined ? {} : { retry_after_s: retryAfterS }),
   };
-  return Object.keys(data).length === 0 ? undefined : data;
+  // An object with the task's id alone says nothing new, and clients of Go cannot read an object here.
+  return Object.keys(data).length === 0 ? undefined : { ...metadata, ...data };
 }

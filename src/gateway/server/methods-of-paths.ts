@@ -14,6 +14,8 @@ type TellRefusal = (
 
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** The route only refuses its method, in its own words. So the path does not have the method. */
+    readonly refusesMethod?: true;
     /** Formats the refusal of other methods of this path. Default: the error format of the chat API. */
     readonly refusal?: TellRefusal;
     /**
@@ -48,7 +50,7 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
       if (!route) routes.set(each, (route = { methods: new Set(), refusal: config?.refusal ?? null }));
-      for (const one of [method].flat()) route.methods.add(one);
+      if (!config?.refusesMethod) for (const one of [method].flat()) route.methods.add(one);
       if (config?.refusal && config.refusesBelow)
         below.set(config.refusesBelow === true ? `${each}/` : `${prefix}${config.refusesBelow}/`, config.refusal);
     }

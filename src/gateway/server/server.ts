@@ -95,9 +95,10 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
     // Clients of OpenAI's API reach the same endpoints, in their dialect.
     rewriteUrl: ({ url = '/' }) => (url.startsWith(STRICT_PREFIX) ? `/api${url}` : url),
     exposeHeadRoutes: true,
-    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    // The router would answer longer ones in its own words, and before the key is checked: see hasTooLongName.
+    routerOptions: { maxParamLength: HEADER_BYTES, ignoreTrailingSlash: false },
     http: {
-      maxHeaderSize: 32 * 1024,
+      maxHeaderSize: HEADER_BYTES,
       headersTimeout: Math.min(limits.requestTimeoutMs, 20_000),
       connectionsCheckingInterval: 5_000,
       shouldUpgradeCallback: (request) => server.server.listenerCount('upgrade') > 0 && asksForTunnel(request),
@@ -151,6 +152,7 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
   server.addHook('preParsing', (request, reply, payload, done) => {
     try {
       if (request.is404 || lacksItsName(request)) return void refuseUnknown(request, reply);
+      if (hasTooLongName(request)) throw nameTooLong();
       refuseTooLarge(request);
       bodies.expect(request, reply);
     } catch (error) {
@@ -221,6 +223,24 @@ function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
   if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
   return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
 }
+
+/** The most bytes of a request's headers, and so of its address. */
+const HEADER_BYTES = 32 * 1024;
+
+/** The longest name or id in a path. Wildcards, which hold whole paths, may be longer. */
+const NAME_CHARS_MAX = 512;
+
+function hasTooLongName({ url, params }: FastifyRequest): boolean {
+  if (url.length <= NAME_CHARS_MAX) return false;
+  const named = Object.entries((params ?? {}) as Readonly<Record<string, string>>);
+  return named.some(([name, value]) => name !== '*' && value.length > NAME_CHARS_MAX);
+}
+
+const nameTooLong = () =>
+  new GatewayError(
+    'not_found',
+    `Not found: a part of the address has more than ${NAME_CHARS_MAX} characters, and no name or id is that long`,
+  );
 
 const SLASH = 0x2f;
 const OF_NAMES = /^\/(?:api|admin)\/v1\/(?!mcp\/|a2a\/)/;

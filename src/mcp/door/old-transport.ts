@@ -11,7 +11,7 @@ const SSE_ADDRESS =
  */
 export const oldTransport: FastifyPluginAsync = async (app) => {
   app.route({
-    method: ['GET', 'POST'],
+    method: ['GET', 'HEAD', 'POST'],
     url: '/sse',
     schema: { hide: true },
     exposeHeadRoute: false,

@@ -81,6 +81,63 @@ test('a bare message is refused in the form of JSON-RPC, with the status of HTTP
   });
 });
 
+const send = (version: '0.3' | '1.0') =>
+  JSON.stringify({
+    message: { messageId: 'm', role: version === '1.0' ? 'ROLE_USER' : 'user', parts: [{ text: 'echo x' }] },
+  });
+
+test.each([
+  ['1.0', '/message:send', send('1.0')],
+  ['1.0', '/message:stream', send('1.0')],
+  ['1.0', '/tasks/x:cancel', '{}'],
+  ['1.0', '/tasks/x:subscribe', '{}'],
+  ['1.0', '/tasks/x/pushNotificationConfigs', '{"url":"https://example.com"}'],
+  ['0.3', '/v1/message:send', send('0.3')],
+  ['0.3', '/v1/tasks/x:cancel', '{}'],
+] as const)(
+  'at an agent that does not exist, a route of HTTP+JSON is answered in its form: %s %s',
+  async (...asked) => {
+    const [version, path, body] = asked;
+    const { origin } = calls.world.spine;
+    for (const headers of [{ 'a2a-version': version }, {}]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { status, type, text } = await post(`${origin}/a2a/nobody/here${path}`, body, headers);
+      expect(status).toBe(404);
+      const message = expect.stringContaining('Agent not found: nobody/here') as string;
+      if (version === '1.0') {
+        expect(type).toContain('application/a2a+json');
+        expect(JSON.parse(text)).toMatchObject({ error: { code: 404, status: 'NOT_FOUND', message } });
+      } else expect(JSON.parse(text)).toMatchObject({ code: -32_013, message });
+    }
+    const refused = await post(`${origin}/a2a/nobody/here${path}`, body, { authorization: 'Bearer svc-sk-wrong' });
+    expect(refused.status).toBe(401);
+  },
+);
+
+test('a client that accepts plain JSON alone gets it from HTTP+JSON of 1.0', async () => {
+  const { url } = await calls.serve();
+  const typeOf = async (path: string, body: string, accept: string) => {
+    const { type } = await post(`${url}${path}`, body, { 'a2a-version': '1.0', accept });
+    return type.split(';', 1)[0];
+  };
+  for (const [path, body] of [
+    ['/message:send', send('1.0')],
+    ['/message:send', '{'],
+    ['/tasks/nobodys:cancel', '{}'],
+  ] as const)
+    for (const [accept, type] of [
+      ['application/json', 'application/json'],
+      ['application/json;q=0.9, text/event-stream', 'application/json'],
+      ['application/json, text/plain, */*', 'application/a2a+json'],
+      ['application/json, application/a2a+json', 'application/a2a+json'],
+      ['text/event-stream', 'application/a2a+json'],
+    ] as const)
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect([path, accept, await typeOf(path, body, accept)]).toEqual([path, accept, type]);
+  const wrong = { 'a2a-version': '1.0', accept: 'application/json', authorization: 'Bearer svc-sk-wrong' };
+  expect((await post(`${url}/message:send`, send('1.0'), wrong)).type).toContain('application/json');
+});
+
 test('who asked for a stream by JSON-RPC of 0.3 is told of an error in an event', async () => {
   const { url } = await calls.serve({ version: 'both' });
   const message = { kind: 'message', messageId: 'e', role: 'user', parts: [{ kind: 'text', text: 'task x' }] };

@@ -109,8 +109,8 @@ test.each([
   const bridge = await startBridge(server.url);
   const { message } = await bridge.post('tools/call', { name: 't' }, { capabilities });
   expect(message.result!['inputRequests']).toEqual({
-    'input-1': { method: 'roots/list' },
-    'input-2': { method: 'roots/list' },
+    'input-1': { method: 'roots/list', params: {} },
+    'input-2': { method: 'roots/list', params: {} },
   });
   expect(await bridge.faults()).toEqual([]);
 });
@@ -175,7 +175,7 @@ test('a server that asks beside the request, before it has begun to answer that,
   const bridge = await startBridge(server.url);
   const first = await bridge.post('tools/call', { name: 't' }, { capabilities });
   const [key, question] = askedOf(first.message);
-  expect(question).toEqual({ method: 'roots/list' });
+  expect(question).toEqual({ method: 'roots/list', params: {} });
   const round = { inputResponses: { [key]: { roots: [] } }, requestState: first.message.result!['requestState'] };
   const second = await bridge.post('tools/call', { name: 't', ...round }, { capabilities });
   expect(second.message.result?.['said']).toEqual({ roots: [] });

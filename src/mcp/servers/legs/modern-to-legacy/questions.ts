@@ -55,7 +55,8 @@ class OpenQuestions implements Questions {
 
   add({ id, idText, method, text, members }: RequestMessage): void {
     const params = members.get('params');
-    const asked = `{"method":${JSON.stringify(method)}${params ? `,"params":${text.slice(params.start, params.end)}` : ''}}`;
+    // `params` is always there, because some clients cannot read a question without it.
+    const asked = `{"method":${JSON.stringify(method)},"params":${params ? text.slice(params.start, params.end) : '{}'}}`;
     this.#open = [...this.#open, { key: `input-${++this.#count}`, id, idText, text: asked }];
   }
 
