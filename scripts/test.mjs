@@ -1,13 +1,15 @@
-// Runs the checks of `npm test`: types, lint and format, then the tests. Node 20 and newer can run this script. It
-// starts the tools with the Node that npm installed.
+// Runs the tests, with types, lint and format beside them. Node 20 and newer can run this script. It starts the tools
+// with the Node that npm installed.
 //
-//   node scripts/test.mjs                 everything
-//   node scripts/test.mjs --deep          the same tests with many more iterations, one part after the other
+//   node scripts/test.mjs                 what every change must hold: no servers, no programs, no browser
+//   node scripts/test.mjs --changed       of these, what imports a file that differs from the last commit
+//   node scripts/test.mjs --full          the rest: PostgreSQL, Redis, chains, processes, browsers
+//   node scripts/test.mjs --deep          all tests with many more iterations, one part after the other
 //   node scripts/test.mjs --deep --list   the names of the parts
 //   node scripts/test.mjs --deep --part soak --part money   only these parts, without the checks
 //   node scripts/test.mjs --deep --part bare --as user --only test   of part bare, only this account and this command
 //   node scripts/test.mjs --check         only types, lint and format
-//   node scripts/test.mjs billing/money   only tests whose path contains this, without the checks
+//   node scripts/test.mjs billing/money   only tests whose path contains this, of every tier, without the checks
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
@@ -24,6 +26,8 @@ const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
 
 const args = process.argv.slice(2);
 const deep = args.includes('--deep');
+const full = args.includes('--full');
+const changedOnly = args.includes('--changed');
 const checkOnly = args.includes('--check');
 const wanted = readParts();
 const accounts = readChoice('--as', ACCOUNTS);
@@ -38,6 +42,8 @@ const env = {
   ...process.env,
   PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`,
   ...(deep ? { TOLLGATE_DEEP: '1' } : {}),
+  // Which files run: test-tiers.ts.
+  TOLLGATE_TESTS: deep ? 'deep' : filters.length > 0 ? 'any' : full ? 'full' : 'everyday',
 };
 const steps = [
   { name: 'types', tool: 'tsc', args: ['--noEmit'] },
@@ -50,10 +56,14 @@ let interrupted = false;
 
 if (whole) requireTools();
 if (!checkOnly) requireCache();
-console.log(`tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : ''}, Node ${node.version}`);
-if (whole) for (const step of steps) if (!interrupted) results.push(await run(step));
-const tests =
-  checkOnly || interrupted ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
+console.log(
+  `tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : full ? ' (full)' : ''}, Node ${node.version}`,
+);
+// The full run comes after the everyday one, which has made the checks.
+const [, tests] = await Promise.all([
+  whole && !full ? check() : null,
+  checkOnly ? null : deep && filters.length === 0 ? runParts() : runTests(filters),
+]);
 process.exitCode = tests === null ? Number(interrupted || results.some(({ ok }) => !ok)) : summarise();
 
 /** Reads the names after `--part`. With `--list`, prints all names and exits. */
@@ -194,12 +204,19 @@ function findNode() {
   process.exit(1);
 }
 
-/** Runs one check and prints its output below its name. */
+/** The checks, one after the other. They leave the tests the larger part of the machine. */
+async function check() {
+  for (const step of steps) if (!interrupted) results.push(await run(step));
+}
+
+/** Runs one check and prints its output below its name, when it ends: tests may write at the same time. */
 async function run({ name, tool, args: toolArgs }) {
-  console.log(`\n> ${name}: ${tool} ${toolArgs.join(' ')}`);
   const started = performance.now();
-  const code = await execute(join(BIN, tool), toolArgs);
-  return { name, ok: code === 0, seconds: (performance.now() - started) / 1000 };
+  const output = [];
+  const code = await execute(join(BIN, tool), toolArgs, output);
+  const seconds = (performance.now() - started) / 1000;
+  console.log(`\n> ${name}: ${tool} ${toolArgs.join(' ')} (${seconds.toFixed(1)} s)\n${output.join('')}`);
+  return { name, ok: code === 0, seconds };
 }
 
 /** `only` contains parts of paths. If it is empty, all tests run. */
@@ -212,14 +229,19 @@ async function runTests(only) {
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${REPORT}`,
+    ...(changedOnly ? ['--changed', '--passWithNoTests'] : []),
     ...only,
   ]);
   return { ...countTests(code), code, seconds: (performance.now() - started) / 1000 };
 }
 
-function execute(file, fileArgs) {
+/** Runs a program and returns its exit code. Its output goes to this process's, or into `output` if that is given. */
+function execute(file, fileArgs, output) {
+  const to = output === undefined ? 'inherit' : 'pipe';
   return new Promise((done) => {
-    const child = spawn(file, fileArgs, { cwd: CHECKOUT, env, stdio: ['ignore', 'inherit', 'inherit'] });
+    const child = spawn(file, fileArgs, { cwd: CHECKOUT, env, stdio: ['ignore', to, to] });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text) => output.push(text));
     // Nothing else is started after a signal. A terminal's Ctrl-C reaches the child as well, so it is not forwarded.
     const stop = (signal) => {
       interrupted = true;

@@ -19,29 +19,37 @@ declare module 'vitest' {
   }
 }
 
-/** Starts the shared servers and passes their URLs to `inject`. Tests that break a server start their own one. */
+/** Starts the shared servers, if tests of this run use them, and passes their URLs to `inject`. Tests that break a server start their own one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
   // The deep run starts programs of other languages, with all that they need.
   if (process.env['TOLLGATE_DEEP'] !== '1') allowNamedProgramsOnly(directory);
-  const [postgres, redis] = await Promise.all([
-    timed('PostgreSQL', () => startPostgres({ ...UNDURABLE, keepAs: join(directory, 'postgres') })),
-    timed('Redis', () => startRedis({ progress: say })),
+  const [servers] = await Promise.all([
+    // The everyday tests need none: `scripts/test-tiers.ts` says which those are.
+    process.env['TOLLGATE_TESTS'] === 'everyday' ? null : startServers(project, directory),
     // The web pages are built before the first gateway starts. Otherwise a test that looks at a gateway's child
     // processes could see the build.
     findBuilt({ root: ROOT, signal: new AbortController().signal }),
   ]);
-  // The programs were found once, and perhaps copied to a readable place. Tests with their own server reuse the result.
-  process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
-  await prepareFreshDatabases(postgres.url, (url) => migrate({ url, dataDir: '' }));
   const removeData = await prepareDataDirectories(ownPrefix(), (dataDir) => migrate({ dataDir }));
-  project.provide('postgresUrl', postgres.url);
-  project.provide('redisUrl', redis.url);
   return async () => {
-    await Promise.all([postgres.stop(), redis.stop()]);
+    await servers?.stop();
     removeData();
     rmSync(directory, { recursive: true, force: true });
   };
+}
+
+async function startServers(project: TestProject, directory: string): Promise<{ stop(): Promise<unknown> }> {
+  const [postgres, redis] = await Promise.all([
+    timed('PostgreSQL', () => startPostgres({ ...UNDURABLE, keepAs: join(directory, 'postgres') })),
+    timed('Redis', () => startRedis({ progress: say })),
+  ]);
+  // The programs were found once, and perhaps copied to a readable place. Tests with their own server reuse the result.
+  process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
+  await prepareFreshDatabases(postgres.url, (url) => migrate({ url, dataDir: '' }));
+  project.provide('postgresUrl', postgres.url);
+  project.provide('redisUrl', redis.url);
+  return { stop: () => Promise.all([postgres.stop(), redis.stop()]) };
 }
 
 /** Tests that crash a server, or that test durability, start their own one. */

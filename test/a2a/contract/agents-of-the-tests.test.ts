@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startAgent, startAgentProcess, startRawAgent } from '../../support/a2a-agent/index.ts';
+import { startAgent, startRawAgent } from '../../support/a2a-agent/index.ts';
+import { startAgentProcess } from '../../support/a2a-agent/agent-process.ts';
 import { createTalk } from './talk.ts';
 
 async function talkTo(version: '1.0' | '0.3') {

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { agentBlock, startAgentProcess, type AgentProcess } from '../../support/a2a-agent/index.ts';
+import { agentBlock } from '../../support/a2a-agent/index.ts';
+import { startAgentProcess, type AgentProcess } from '../../support/a2a-agent/agent-process.ts';
 import { dialIn, READY } from '../../support/dial-in.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { until } from '../../support/tunnel-spine.ts';

@@ -11,4 +11,3 @@ export type {
 } from './agent.ts';
 export { startAgent } from './start-agent.ts';
 export { startRawAgent } from './raw-agent.ts';
-export { startAgentProcess, type AgentProcess } from './agent-process.ts';

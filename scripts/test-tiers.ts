@@ -1,0 +1,146 @@
+// Which test files run when. `npm test` holds what every change must hold, in minutes: tests that need nothing but this
+// process and the embedded database. `npm run test:full` holds the others. `npm run test:deep` runs all of them with
+// large counts, and those that need what a machine may not have.
+//
+// A test file needs more than this process when it, or a file of test/ that it imports, starts a program, a browser or
+// a chain, or asks for the run's PostgreSQL or Redis. A file that runs its tests on both databases (`ENGINES`) is in
+// both tiers: `npm test` runs them on the embedded one, `npm run test:full` on both.
+import { readdirSync, readFileSync } from 'node:fs';
+import path, { dirname, join, relative, resolve, sep } from 'node:path';
+
+/**
+ * The tiers, as values of the environment variable TOLLGATE_TESTS. `any` is what `npx vitest run <file>` takes: every
+ * file but those of the deep run.
+ */
+const TIERS = ['everyday', 'full', 'deep', 'any'] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** Files that start programs, and whose question is one that every change must answer. */
+const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
+
+/** Files that need nothing else, but take long. What they ask with large counts and waits, faster files ask as well. */
+const FULL_TOO = [
+  'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
+  'test/billing/ledger-model.test.ts',
+  'test/fairness/**/*.test.ts',
+  'test/gateway/registry/{document-fuzz,grace,prices-that-jump}.test.ts',
+  'test/gateway/webhooks/{queues-are-bounded,slow-receivers-hold-up-nobody}.test.ts',
+  'test/mcp/attacks/hostile-servers.test.ts',
+  'test/mcp/calls/large-outcomes-repeated.test.ts',
+  'test/mcp/sessions/abandoned.test.ts',
+  'test/provide/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
+  'test/media/{blobs-in-s3,files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
+  'test/media/{large-replies-repeated,video-limits,video-queue}.test.ts',
+  'test/spine/{abandoned-reasoning,answers-before-the-body,cut-replies,slow-senders,stalled-readers}.test.ts',
+  'test/tunnel/prices-that-jump.test.ts',
+];
+
+/**
+ * Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. Only there is it
+ * asked whether JSON-RPC entries and A2A tasks leave timers, sockets or memory behind (`nothing-is-left`); by day
+ * `test/mcp/faults/connections-are-cut` asks it of tools.
+ */
+const DEEP_ONLY = [
+  'test/a2a/contract/across-versions.test.ts',
+  'test/a2a/faults/{gateways-are-killed,nothing-is-left}.test.ts',
+  'test/billing/chain/{evm-payout-far-back,transactions-that-vanish}.test.ts',
+  'test/billing/ledger-races-without-guards.test.ts',
+  'test/cli/log-reader-gone.test.ts',
+  'test/cluster/gateway-freezes.test.ts',
+  'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
+  'test/examples/paid-call.test.ts',
+  'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
+  'test/gateway/reference/docs-in-a-browser.test.ts',
+  'test/gateway/registry/flapping.test.ts',
+  'test/look-alikes/servers-in-go.test.ts',
+  'test/mcp/clients/{coding-agents,frameworks,inspector}.test.ts',
+  'test/mcp/conformance/client-through-the-gateway.test.ts',
+  'test/mcp/conformance/fixture-itself.test.ts',
+  'test/mcp/faults/soak.test.ts',
+  'test/media/videos-outlive-a-kill.test.ts',
+  'test/openai/clients/*.test.ts',
+  'test/spine/chains/killed-with-money-under-way.test.ts',
+  'test/release/{package-installs,sources-of-a-package}.test.ts',
+  'test/rpc/nothing-is-left.test.ts',
+  'test/spine/soak.test.ts',
+  'test/store/{a-backup-of-many-files,upgrade-with-calls-under-way}.test.ts',
+  'test/support-tests/{gateway-process,no-orphans}.test.ts',
+  'test/web/guide-in-a-browser.test.ts',
+  'test/tunnel/five-hundred-streams.test.ts',
+  'test/tunnel/two-hundred-proxies.test.ts',
+];
+
+/** The test files of a tier, relative to `checkout`. */
+export function filesOfTier(tier: Tier, checkout: string): string[] {
+  if (!TIERS.includes(tier)) throw new Error(`TOLLGATE_TESTS is one of ${TIERS.join(', ')}, and not ${tier}`);
+  const all = readTests(checkout);
+  if (tier === 'deep') return all.map(({ file }) => file);
+  const tests = all.filter(({ file }) => !isOneOf(DEEP_ONLY, file));
+  if (tier === 'any') return tests.map(({ file }) => file);
+  const wanted = tests.filter(({ file, needsMore, onBoth }) => {
+    const isEveryday = isOneOf(EVERYDAY_TOO, file) || (!needsMore && !isOneOf(FULL_TOO, file));
+    return tier === 'everyday' ? isEveryday : !isEveryday || onBoth;
+  });
+  return wanted.map(({ file }) => file);
+}
+
+/** Whether one of the globs stands for the file. */
+export function isOneOf(globs: readonly string[], file: string): boolean {
+  return globs.some((glob) => path.matchesGlob(file, glob));
+}
+
+interface TestFile {
+  /** Relative to the checkout, with slashes. */
+  readonly file: string;
+  /** Whether it needs more than this process and the embedded database. */
+  readonly needsMore: boolean;
+  /** Whether it runs its tests on both databases. */
+  readonly onBoth: boolean;
+}
+
+interface Source extends Omit<TestFile, 'file'> {
+  readonly imports: readonly string[];
+}
+
+function readTests(checkout: string): TestFile[] {
+  const sources = new Map<string, Source>();
+  for (const name of readdirSync(join(checkout, 'test'), { recursive: true, encoding: 'utf8' }))
+    if (name.endsWith('.ts')) sources.set(join(checkout, 'test', name), readSource(join(checkout, 'test', name)));
+  return [...sources]
+    .filter(([file]) => file.endsWith('.test.ts'))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([file, { onBoth }]) => ({
+      file: relative(checkout, file).split(sep).join('/'),
+      needsMore: reached(file, sources).some((source) => source.needsMore),
+      onBoth,
+    }));
+}
+
+function readSource(file: string): Source {
+  const text = readFileSync(file, 'utf8');
+  return {
+    imports: [...text.matchAll(/^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'/gm)].map((match) =>
+      resolve(dirname(file), match[1]!),
+    ),
+    needsMore: startsSomething(text),
+    onBoth: /\bENGINES\b/.test(text),
+  };
+}
+
+/** Whether the file's own text starts a program, a browser or a chain, or asks for PostgreSQL or Redis. */
+function startsSomething(text: string): boolean {
+  const asksForServer = /inject\('(?:postgresUrl|redisUrl)'\)/.test(text) && !/\bENGINES\b|engine ===/.test(text);
+  return (
+    /^import (?!type )[^;]* from '(?:node:child_process|playwright-core|litesvm)'|open\w+\('postgres'\)/m.test(text) ||
+    asksForServer
+  );
+}
+
+/** The file and what it imports of test/, directly or not. */
+function reached(file: string, sources: ReadonlyMap<string, Source>, seen = new Map<string, Source>()): Source[] {
+  const source = sources.get(file);
+  if (source === undefined || seen.has(file)) return [];
+  seen.set(file, source);
+  for (const next of source.imports) reached(next, sources, seen);
+  return [...seen.values()];
+}
