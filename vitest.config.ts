@@ -21,7 +21,7 @@ const ALONE = [
 /** Files that compare how long calls take with and without a crowd beside them. They run after the others, with a processor for each. */
 const MEASURED = ['test/fairness/**/*.test.ts'];
 
-const tier = (process.env['TOLLGATE_TESTS'] ?? (deep ? 'deep' : 'any')) as Tier;
+const tier = (process.env['TOLLGATE_TESTS'] ?? (deep ? 'deep' : 'both')) as Tier;
 const files = filesOfTier(tier, import.meta.dirname);
 
 const LAST = { maxWorkers: 2, sequence: { groupOrder: 1 } };

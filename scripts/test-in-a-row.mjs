@@ -1,5 +1,5 @@
-// Runs the tests of `npm test` and `npm run test:full` several times in a row on a busy machine, to find tests that fail
-// only sometimes.
+// Runs the tests of `npm test` and `npm run test:full` several times in a row on a busy machine, to find tests that
+// fail only sometimes.
 //
 //   node scripts/test-in-a-row.mjs                       ten times, with one busy process for each processor
 //   node scripts/test-in-a-row.mjs --runs 3 --load 0     three times, without other load

@@ -9,10 +9,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path, { dirname, join, relative, resolve, sep } from 'node:path';
 
 /**
- * The tiers, as values of the environment variable TOLLGATE_TESTS. `any` is what `npx vitest run <file>` takes: every
+ * The tiers, as values of the environment variable TOLLGATE_TESTS. `both` is what `npx vitest run <file>` takes: every
  * file but those of the deep run.
  */
-const TIERS = ['everyday', 'full', 'deep', 'any'] as const;
+const TIERS = ['everyday', 'full', 'deep', 'both'] as const;
 export type Tier = (typeof TIERS)[number];
 
 /** Files that start programs, and whose question is one that every change must answer. */
@@ -76,7 +76,7 @@ export function filesOfTier(tier: Tier, checkout: string): string[] {
   const all = readTests(checkout);
   if (tier === 'deep') return all.map(({ file }) => file);
   const tests = all.filter(({ file }) => !isOneOf(DEEP_ONLY, file));
-  if (tier === 'any') return tests.map(({ file }) => file);
+  if (tier === 'both') return tests.map(({ file }) => file);
   const wanted = tests.filter(({ file, needsMore, onBoth }) => {
     const isEveryday = isOneOf(EVERYDAY_TOO, file) || (!needsMore && !isOneOf(FULL_TOO, file));
     return tier === 'everyday' ? isEveryday : !isEveryday || onBoth;

@@ -43,7 +43,7 @@ const env = {
   PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`,
   ...(deep ? { TOLLGATE_DEEP: '1' } : {}),
   // Which files run: test-tiers.ts.
-  TOLLGATE_TESTS: deep ? 'deep' : filters.length > 0 ? 'any' : full ? 'full' : 'everyday',
+  TOLLGATE_TESTS: deep ? 'deep' : filters.length > 0 ? 'both' : full ? 'full' : 'everyday',
 };
 const steps = [
   { name: 'types', tool: 'tsc', args: ['--noEmit'] },

@@ -6,11 +6,11 @@ import { filesOfTier } from '../../scripts/test-tiers.ts';
 import { ROOT } from '../architecture/source.ts';
 
 test('each test file belongs to the everyday run, to the full one or to the deep one', () => {
-  const [everyday, full, any, deep] = (['everyday', 'full', 'any', 'deep'] as const).map(
+  const [everyday, full, both, deep] = (['everyday', 'full', 'both', 'deep'] as const).map(
     (tier) => new Set(filesOfTier(tier, ROOT)),
   ) as [Set<string>, Set<string>, Set<string>, Set<string>];
-  expect(everyday.union(full)).toEqual(any);
-  expect(any.isSubsetOf(deep)).toBe(true);
+  expect(everyday.union(full)).toEqual(both);
+  expect(both.isSubsetOf(deep)).toBe(true);
 });
 
 test('what a file imports decides: a program, a browser, a server of the run', () => {
@@ -34,7 +34,7 @@ test('what a file imports decides: a program, a browser, a server of the run', (
     'test/with-a-server.test.ts',
   ]);
   expect(filesOfTier('deep', checkout)).toContain('test/spine/soak.test.ts');
-  expect(() => filesOfTier('daily' as 'any', checkout)).toThrow('one of everyday, full, deep, any');
+  expect(() => filesOfTier('daily' as 'both', checkout)).toThrow('one of everyday, full, deep, both');
 });
 
 function checkoutWith(files: Readonly<Record<string, string>>): string {
