@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { callTool, toolToml } from '../mcp/calls/modern-post.ts';
+import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
 import { ask, modelBlock, startSpine, type Spine } from '../support/spine.ts';
@@ -9,7 +10,7 @@ const ASKS =
   '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"round-1"}';
 const FREE = 'free/model';
 
-describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) => {
+describe.each(ENGINES)('on %s', (engine) => {
   let spine: Spine;
   let server: RawMcp;
   let drop = async () => {};

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { escrowOf } from '#billing';
+import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -8,7 +9,7 @@ import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 /** "user" and "hello", what a template may add, and 50 tokens at 2 USD per 1M. */
 const ESTIMATE = 4 + 5 + 64 + 16 + 2 * 50;
 
-describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) => {
+describe.each(ENGINES)('on %s', (engine) => {
   let gateways: Spine[] = [];
   let drop = async () => {};
   beforeAll(async () => {

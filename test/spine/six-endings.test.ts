@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { earningsOf } from '#billing';
 import { nextClientGone } from '../support/client-gone.ts';
+import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { events, MODEL, startSpine, type Spine } from '../support/spine.ts';
 
@@ -25,7 +26,7 @@ interface Generation {
   readonly entries: { readonly type: string; readonly amount_micro_usdc: number }[];
 }
 
-describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) => {
+describe.each(ENGINES)('on %s', (engine) => {
   /** No clock is over in the first. Each other has one that is, so that no slow machine meets the wrong one. */
   let [usual, impatient, hurried]: Spine[] = [];
   let spine: Spine;
@@ -83,7 +84,7 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     ['not streamed', whole],
   ] as const;
   // By day PostgreSQL sees the streamed ones.
-  for (const [name, call] of engine === 'embedded' || DEEP ? ways : ways.slice(0, 1)) {
+  for (const [name, call] of engine === 'sqlite' || DEEP ? ways : ways.slice(0, 1)) {
     test(`complete with usage, ${name}: the price of the usage`, async () => {
       const { paid, earned, generation } = await measure(() => call('hello !tokens:7'));
       expect(paid).toBe(priceOf(lastCall().promptTokens, 7));

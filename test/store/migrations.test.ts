@@ -20,17 +20,21 @@ test('each migration has a number of its own', () => {
   expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
 });
 
-test('gateways that start at once migrate one after the other, each migration once', async () => {
-  const fresh = await bareDatabase(inject('postgresUrl'));
-  disposals.push(fresh.drop);
-  const databases: OpenDatabase[] = await Promise.all(
-    Array.from({ length: 8 }, () => openDatabase({ url: fresh.url, dataDir: '' })),
-  );
-  disposals.push(async () => void (await Promise.all(databases.map((database) => database.close()))));
-  expect((await databases[0]!.query(APPLIED)).map((row) => row.name)).toEqual(appliedNames);
-});
-
 describe.each(ENGINES)('%s', (name) => {
+  const severalAtOnce = name === 'postgres' ? [8] : [];
+  test.each(severalAtOnce)(
+    '%i gateways that start at once migrate one after the other, each migration once',
+    async (length) => {
+      const fresh = await bareDatabase(inject('postgresUrl'));
+      disposals.push(fresh.drop);
+      const databases: OpenDatabase[] = await Promise.all(
+        Array.from({ length }, () => openDatabase({ url: fresh.url, dataDir: '' })),
+      );
+      disposals.push(async () => void (await Promise.all(databases.map((database) => database.close()))));
+      expect((await databases[0]!.query(APPLIED)).map((row) => row.name)).toEqual(appliedNames);
+    },
+  );
+
   test('opening again changes nothing', async () => {
     const engine = await openEngine(name);
     disposals.push(engine.dispose);

@@ -20,8 +20,8 @@ declare module 'vitest' {
 }
 
 /**
- * Starts the shared servers, if tests of this run use them, and passes their URLs to `inject`. Tests that break a server
- * start their own one.
+ * Starts the shared servers, if tests of this run use them, and passes their URLs to `inject`. Tests that break a
+ * server start their own one.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
