@@ -53,8 +53,19 @@ export async function openOperator(protocols: Protocols) {
   await mountAccounts(protocols);
   await mountAdministration(protocols, analytics);
   await mountHealth(protocols);
-  const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, blobs, keptResponses, config } =
-    protocols;
+  const {
+    server,
+    opened,
+    receipts,
+    cardKey,
+    idempotency,
+    nonces,
+    keptFigures,
+    blobs,
+    keptResponses,
+    background,
+    config,
+  } = protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
@@ -66,6 +77,7 @@ export async function openOperator(protocols: Protocols) {
       quotes: protocols.quotes,
       blobs,
       keptResponses,
+      ...(background && { background }),
       notices: protocols.notices,
       oldUsage: analytics.oldUsage,
     },

@@ -15,6 +15,7 @@ import { createA2a, createCardOrigin, type A2a } from '#a2a';
 import { createMcp, oldTransport, type Mcp } from '#mcp';
 import {
   chatRoutes,
+  createBackground,
   createModelSpeaker,
   createSealedCalls,
   createSealedThinking,
@@ -71,7 +72,7 @@ export async function openProtocols(middle: Middle) {
   speaking.image = createImageSpeaker({ catalog, config, fetchInputs });
   const ownUrl = () => ownUrlOf(doors);
   speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInputs, ownUrl });
-  const kept = openKept(middle);
+  const kept = await openKept(middle);
   await mountDoors(doors, { ...media, ...kept }, mcp, a2a, fetchInputs);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
@@ -92,11 +93,27 @@ export async function openProtocols(middle: Middle) {
   };
 }
 
-/** Responses that are kept for later requests. `kept` is null if none are; old ones are removed nevertheless. */
-function openKept({ config, database, identity, now }: Middle) {
+/**
+ * Responses that are kept for later requests, and those that are made in the background. `kept` and `background` are
+ * null if none are kept; old ones are removed nevertheless.
+ */
+async function openKept({ config, database, identity, opened, outages, now }: Middle) {
   const secret = identity.secret('kept responses');
   const keptResponses = createKeptResponses({ database, limits: config.responses, secret, now });
-  return { keptResponses, kept: config.responses.keepMs === 0 ? null : keptResponses };
+  if (config.responses.keepMs === 0) return { keptResponses, kept: null, background: null };
+  const background = createBackground({
+    kept: keptResponses,
+    onError: (error) =>
+      outages.failed(
+        'background',
+        { err: error },
+        'a response in the background could not be stored; it is tried again',
+      ),
+  });
+  // No other process can have the embedded database open, so every response that is under way died with its process.
+  if (database.engine === 'sqlite') await background.endOrphans();
+  opened.defer(() => background.close());
+  return { keptResponses, kept: keptResponses, background };
 }
 
 /** The files that hold large replies for repeated requests. */
@@ -181,7 +198,11 @@ function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
 
 async function mountDoors(
   doors: Doors,
-  { videoDoors, kept }: Awaited<ReturnType<typeof openMedia>> & Pick<ReturnType<typeof openKept>, 'kept'>,
+  {
+    videoDoors,
+    kept,
+    background,
+  }: Awaited<ReturnType<typeof openMedia>> & Pick<Awaited<ReturnType<typeof openKept>>, 'kept' | 'background'>,
   mcp: Mcp,
   a2a: A2a,
   fetchInputs: ReturnType<typeof createFetchInputs>,
@@ -214,7 +235,14 @@ async function mountDoors(
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, ...sealed, limiter: doors.limiter }),
-    responses: responsesRoutes({ ...chat, ...sealed, limiter: doors.limiter, kept }),
+    responses: responsesRoutes({
+      ...chat,
+      ...sealed,
+      limiter: doors.limiter,
+      kept,
+      background,
+      listeners: doors.listeners,
+    }),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
     videos: videoRoutes({ ...videoDoors, fetchInputs, idempotency, payments, quotes, quote }),

@@ -133,8 +133,8 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
  *
  * The lock is durable before any work is forwarded, except for a call that can cost nothing. The settlement is durable
  * before the last frame of a reply is passed on. A consumer that stops reading (abort of `signal`, or return of the
- * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
- * is charged by reported usage.
+ * iterator) does not end the run. Unless `signal` says that it stops at once, the upstream is read on, within `drainMs`
+ * and `drainBytes`, so that the produced part is charged by reported usage.
  */
 export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>) => BilledHandler<C> {
   return (next) => (call, signal) => run(options, next, call, signal);
@@ -159,7 +159,8 @@ async function* run<C>(
   const leave = () => {
     if (gone) return;
     gone = true;
-    drainTimer = setTimeout(() => upstream.abort(), options.drainMs);
+    if (signal.stopsAtOnce) upstream.abort();
+    else drainTimer = setTimeout(() => upstream.abort(), options.drainMs);
   };
   if (signal.aborted) leave();
   else signal.addEventListener('abort', leave);
@@ -392,9 +393,6 @@ export async function resolutionOf(
 }
 
 function failureDetail(error: unknown, clientGone: boolean): string {
-  return JSON.stringify({
-    outcome: 'failed',
-    clientGone,
-    error: error instanceof Error ? error.message : String(error),
-  });
+  const message = error instanceof Error ? error.message : String(error);
+  return JSON.stringify({ outcome: 'failed', clientGone, error: message });
 }

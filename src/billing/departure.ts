@@ -1,6 +1,8 @@
 /** Tells whether a participant has left a call. AbortSignal implements this interface. */
 export interface Leaving {
   readonly aborted: boolean;
+  /** The participant does not wait for the usage: what it began is stopped at once. Default false. */
+  readonly stopsAtOnce?: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
@@ -11,7 +13,12 @@ export interface Leaving {
  */
 export class Departure implements Leaving {
   aborted = false;
+  readonly stopsAtOnce: boolean;
   #listeners: (() => void)[] = [];
+
+  constructor({ stopsAtOnce = false }: Pick<Leaving, 'stopsAtOnce'> = NONE) {
+    this.stopsAtOnce = stopsAtOnce;
+  }
 
   /** A second call has no effect. */
   abort(): void {
@@ -31,6 +38,8 @@ export class Departure implements Leaving {
     if (at !== -1) this.#listeners.splice(at, 1);
   }
 }
+
+const NONE: Pick<Leaving, 'stopsAtOnce'> = {};
 
 /** The AbortSignal of a Leaving, for APIs that take only an AbortSignal. */
 export function signalOf(leaving: Leaving): AbortSignal {

@@ -88,6 +88,8 @@ export interface CallRequest {
    */
   readonly room?: (call: Call) => Promise<void>;
   /** See Call. */
+  readonly onLocked?: (() => void) | undefined;
+  /** See Call. */
   readonly outlivesClient?: boolean;
   /** See Call. */
   readonly memory?: HeldByCall;

@@ -385,6 +385,8 @@ export interface Call {
   readonly priced?: ((offer: Offer) => PricedFacts) | undefined;
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentSlip | null;
+  /** Called before the first provider is asked. The money of the call is then locked, unless it costs nothing. */
+  readonly onLocked?: (() => void) | undefined;
   /**
    * The work goes on when the client leaves. So the reply is read to its end and paid, within the call's timeout.
    * Default false.

@@ -19,6 +19,7 @@ export function createExecute(options: ExecuteOptions): Handler {
 async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): AsyncGenerator<Frame, void, undefined> {
   const { upstream, observer } = options;
   const { exchange, timeoutMs, caller } = call;
+  call.onLocked?.();
   const requests = new CallRequests(options, call);
   const attempts = new Attempts(options, call);
   const leave = () => requests.stop(new Error('the client is gone'));

@@ -226,6 +226,7 @@ function toCall(
     timeoutMs: request.timeoutMs ?? callTimeoutMs,
     wantsReceipt: request.wantsReceipt,
     payment: request.payment ?? null,
+    onLocked: request.onLocked,
     outlivesClient: request.outlivesClient ?? false,
     priced: request.priced,
     memory: request.memory,

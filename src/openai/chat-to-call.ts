@@ -40,6 +40,8 @@ export interface ChatContext {
    * request.
    */
   readonly native?: NativeAsked | null;
+  /** See Call. */
+  readonly onLocked?: () => void;
 }
 
 /**
@@ -85,6 +87,7 @@ export function toCall(
     wantsReceipt: wantsReceipt(stream, context),
     payment: context.payment ?? null,
     quote: quoteAsked(null, context.headers, null),
+    onLocked: context.onLocked,
   };
   return { request: capCost(request, maxCostOf(body)), exchange };
 }

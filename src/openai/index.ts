@@ -4,6 +4,7 @@ export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { messagesRoutes } from './messages/messages-routes.ts';
 export { createSealedCalls } from './translated/sealed-calls.ts';
 export { createSealedThinking } from './translated/sealed-thinking.ts';
+export { createBackground } from './responses/background/background.ts';
 export { responsesRoutes } from './responses/responses-routes.ts';
 export { createModelSpeaker } from './model-speaker.ts';
 export { quotableModel } from './quotable-model.ts';

@@ -16,7 +16,14 @@ export { createFarBlobs, giveFile, tellHolder } from './blobs/far-blobs.ts';
 export { countLiveTasks, createTasks, type KeptTasks } from './create-tasks.ts';
 export { type BudgetNotices, createBudgetNotices } from './notices/budget-notices.ts';
 export { createKeptResponses } from './responses/create-kept-responses.ts';
-export type { KeptContent, KeptResponse, KeptResponses, NewKeptResponse } from './responses/kept-response.ts';
+export type {
+  KeptContent,
+  KeptResponse,
+  KeptResponses,
+  NewKeptResponse,
+  ReadContent,
+} from './responses/kept-response.ts';
+export type { KeptEvents, RunningEnd, RunningResponses, RunState } from './responses/running-response.ts';
 export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
 export type { CallCost, TaskCost } from './task-cost.ts';
 export { LOOK_MS } from './timed-look.ts';

@@ -31,4 +31,11 @@ export const RESPONSES = {
     default: 4 * GIB,
     meaning: 'Largest size of the kept responses of all accounts, in bytes.',
   }),
+  background_count_max: whole({
+    min: 1,
+    max: 1_000_000,
+    default: 100,
+    meaning:
+      'Most responses of one account that are made with `background: true` at the same time. A further one is refused until one has ended.',
+  }),
 };

@@ -74,6 +74,7 @@ export function openBridged(
       }),
       quote,
       ...(payment ? { payment } : {}),
+      onLocked: context.onLocked,
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...preferences,
     };

@@ -15,19 +15,21 @@ export interface ResponseFacts {
   readonly stored: boolean;
   /** The response whose conversation it continues; null for none. */
   readonly previous: string | null;
+  /** It is made while its client does not wait. */
+  readonly background: boolean;
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** Members of every response object. They repeat the request. */
-export function responseBase({ id, createdAt, asked, stored, previous }: ResponseFacts): Json {
+export function responseBase({ id, createdAt, asked, stored, previous, background }: Omit<ResponseFacts, 'now'>): Json {
   return {
     id,
     object: 'response',
     created_at: createdAt,
     status: 'in_progress',
     completed_at: null,
-    background: false,
+    background,
     error: null,
     frequency_penalty: asked['frequency_penalty'] ?? 0,
     incomplete_details: null,

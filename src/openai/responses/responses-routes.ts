@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { PARSED_JSON, takeBytes } from '#gateway';
+import { PARSED_JSON, takeBytes, type Tally } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { KeptResponses } from '#tasks';
 import { RESPONSES_PATH } from '#config';
@@ -9,13 +9,15 @@ import { isBridged, withoutAlias } from '../translated/model-alias.ts';
 import { NOTHING } from '../reply/needed-back.ts';
 import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
-import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
-import { type Conversations, createConversations } from './kept/conversations.ts';
-import { notInBackground, refuseNeverKept } from './kept/errors.ts';
+import { addTranslatedDoor, type ChatWire, type Resolved } from '../translated/translated-door.ts';
+import type { Background } from './background/background.ts';
+import { changedBody, type Conversations, createConversations } from './kept/conversations.ts';
+import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept/kept-routes.ts';
 import type { ShownThinking } from './response-items.ts';
+import { responseBase } from './response-object.ts';
 import { toResponseError } from './response-error.ts';
 import { createResponseVoice } from './response-voice.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
@@ -29,6 +31,10 @@ interface ResponsesDeps extends CountDeps {
   readonly calls: SealedCalls;
   /** null if the gateway keeps no responses. */
   readonly kept: KeptResponses | null;
+  /** null if the gateway keeps no responses. */
+  readonly background: Background | null;
+  /** Open streams of accounts, also at other doors. */
+  readonly listeners: Tally;
 }
 
 /** `/responses`, as clients of OpenAI's Responses API use it. Register it under `/api/v1`. */
@@ -74,29 +80,59 @@ interface Told {
   readonly previous: string | null;
   /** The client's own; providers do not get it. */
   readonly metadata?: ResponsesBody['metadata'];
+  /** It is made while its client does not wait. */
+  readonly isInBackground: boolean;
 }
 
 function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatWire<ResponsesBody> {
-  const { kept } = deps;
+  const { kept, background, now } = deps;
   return {
-    ...wireFor(deps, { isKept: false, previous: null }),
+    ...wireFor(deps, { isKept: false, previous: null, isInBackground: false }),
     async resolve(asked, bytes, caller, memory) {
       refuseNeverKept(asked);
-      if (asked['background'] === true) throw notInBackground();
+      const isInBackground = asked['background'] === true;
+      if (isInBackground) refuseUnkept(asked, background !== null);
       const isKept = kept !== null && asked.store !== false && !caller.anonymous;
-      const { previous_response_id: previous, metadata } = asked;
-      const wire = wireFor(deps, { isKept, previous: previous ?? null, metadata });
+      const { previous_response_id: previousId, metadata } = asked;
+      const previous = previousId ?? null;
+      const wire = wireFor(deps, { isKept, previous, metadata, isInBackground });
       const resolved = await conversations.resolve(asked, bytes, caller, memory);
-      if (!isKept) return { ...resolved, wire };
-      const keeps = keepsResponse(kept, { caller, asked });
-      return { ...resolved, wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), keeps }) } };
+      if (!isInBackground) {
+        if (!isKept) return { ...resolved, wire };
+        const keeps = keepsResponse(kept, { caller, asked });
+        return {
+          ...resolved,
+          wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), keeps }) },
+        };
+      }
+      const first = (callId: string) =>
+        responseBase({
+          id: responseIdOf(callId),
+          createdAt: Math.floor(now() / 1000),
+          asked,
+          stored: true,
+          previous,
+          background: true,
+        });
+      const inBackground = background!.answers({ caller, asked, first });
+      return {
+        ...streamed(resolved),
+        wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), background: inBackground }) },
+      };
     },
   };
 }
 
+/** The provider of a response in the background streams it, so that what came until it is cancelled is known. */
+function streamed({ asked, bytes }: Pick<Resolved<ResponsesBody>, 'asked' | 'bytes'>) {
+  const { background: _background, ...rest } = asked;
+  const text = changedBody(bytes.toString('utf8'), { stream: 'true', background: null });
+  return { asked: { ...rest, stream: true }, bytes: Buffer.from(text) };
+}
+
 function wireFor(
   { config, thinking, calls, now: clock }: ResponsesDeps,
-  { isKept, previous, metadata }: Told,
+  { isKept, previous, metadata, isInBackground }: Told,
 ): ChatWire<ResponsesBody> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
@@ -117,6 +153,7 @@ function wireFor(
       (callId) => ({
         ...(isKept ? { id: responseIdOf(callId), store: true } : {}),
         ...(previous === null ? {} : { previous_response_id: previous }),
+        ...(isInBackground ? { background: true } : {}),
         ...(metadata === undefined || metadata === null ? {} : { metadata }),
       }),
       isKept,
@@ -151,6 +188,7 @@ function wireFor(
             asked,
             stored: isKept,
             previous,
+            background: isInBackground,
             registry,
             thinking: shown,
           }),

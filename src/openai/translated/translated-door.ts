@@ -14,7 +14,7 @@ import {
   readJson,
   type ReplySink,
 } from '#wire';
-import { Departure } from '#billing/amounts';
+import { Departure, type Leaving } from '#billing/amounts';
 import {
   type Admission,
   type Asked,
@@ -62,8 +62,25 @@ export interface Translation {
   voice(callId: string): Voice;
   /** Makes the ids of tool calls for the client. Default: the provider's ids. */
   readonly idOf?: ClientId;
+  /** The reply is made in the background. Default: the client gets it. */
+  readonly background?: InBackground;
   /** Keeps the reply for later requests while it is written. Default: it is not kept. */
   readonly keeps?: (opened: OpenedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
+}
+
+/** A reply that is made while its client does not wait. */
+export interface InBackground {
+  /** Aborts when the call has to stop. The client's departure does not stop it. */
+  readonly gone: Leaving;
+  /** See Call. */
+  readonly onLocked: () => void;
+  /** Called before the call is prepared. Rejects with GatewayError if there is no room for one more. */
+  admit(): Promise<void>;
+  /**
+   * Lets `make` write the reply, and answers the client as soon as the money is locked. Rejects with the error of a
+   * call that could not begin.
+   */
+  answer(opened: OpenedChat, client: ReplySink, make: (sink: ReplySink) => Promise<unknown>): Promise<void>;
 }
 
 /** A reply that is kept for later requests. */
@@ -174,7 +191,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     { rate }: Admission,
     { translation, native, caller, payment, key, bodyHash }: Read,
   ): Asked<OpenedChat> {
-    const { body, dropped, voice, idOf, keeps } = translation;
+    const { body, dropped, voice, idOf, keeps, background } = translation;
     const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
     const gone = new Departure();
     const client = createHttpSink(
@@ -193,26 +210,35 @@ export function addTranslatedDoor<B extends RoutedBody>(
       receipts: config.billing.receipts,
       asObject: true,
       native,
+      ...(background ? { onLocked: background.onLocked } : {}),
     };
-    const write = async (opened: OpenedChat, sink: ReplySink) => {
-      const keeping = keeps?.(opened, paidSink(sink, payment), options.onError);
-      const translated = translatingSink(keeping?.sink ?? paidSink(sink, payment), {
+    const translate = (opened: OpenedChat, sink: ReplySink) =>
+      translatingSink(sink, {
         stream: opened.about.stream,
         voice: () => voice(opened.id),
         idOf,
         sent: opened.about.sent,
         headers: (chat, isNative) => headersOf(chat, dropped, isNative),
       });
-      const charged = await writeChatReply(opened, translated, options);
+    const write = async (opened: OpenedChat, sink: ReplySink) => {
+      const told = paidSink(sink, payment);
+      if (background) {
+        await background.answer(opened, told, (made) => writeChatReply(opened, translate(opened, made), options));
+        // It is charged at its end, so a repeat must not begin it again.
+        return true;
+      }
+      const keeping = keeps?.(opened, told, options.onError);
+      const charged = await writeChatReply(opened, translate(opened, keeping?.sink ?? told), options);
       await keeping?.finish();
       return charged;
     };
+    const open = chooseChat(body, context, options.onError);
     return {
       caller,
       ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, write),
       body: heldBodyOf(request),
       gone,
-      open: chooseChat(body, context, options.onError),
+      open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
       refuse: async (refusal) => {
         throw await refusedWithTerms(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
       },

@@ -1,24 +1,11 @@
-import { loadStatement, rowReader, type Database, type Row } from '#store';
-import { createSealedTexts, OWN_TURN_BYTES, ownTurn } from '#wire';
-import { createKeptBytes } from '#gateway';
+import { loadStatement } from '#store';
+import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { sees } from '../task-rows.ts';
 import type { TaskOwner } from '../task.ts';
-import type { KeptContent, KeptResponse, KeptResponses } from './kept-response.ts';
-
-interface KeptResponsesOptions {
-  readonly database: Pick<Database, 'engine' | 'query' | 'batch'>;
-  readonly limits: KeptLimits;
-  /** 32 bytes that all gateways of one database share. */
-  readonly secret: Uint8Array;
-  readonly now: () => number;
-}
-
-interface KeptLimits {
-  readonly keepMs: number;
-  readonly accountBytesMax: number;
-  readonly accountCountMax: number;
-  readonly bytesMax: number;
-}
+import { createRunningResponses } from './create-running-responses.ts';
+import type { KeptResponses, ReadContent } from './kept-response.ts';
+import { toKept } from './kept-rows.ts';
+import { createResponseRoom, type KeptResponsesOptions } from './response-room.ts';
 
 /** Most responses of one conversation. A longer one goes on without its beginning, which is an error. */
 const LINEAGE_MAX = 10_000;
@@ -51,24 +38,17 @@ const PROLONG = {
   postgres: loadStatement(import.meta.url, './sql/pg-prolong-responses.sql'),
 } as const;
 const DELETE = loadStatement(import.meta.url, './sql/delete-response.sql');
-const SUM = loadStatement(import.meta.url, './sql/sum-bytes.sql');
-const DELETE_EXCESS = loadStatement(import.meta.url, './sql/delete-excess.sql');
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-responses.sql');
 
-export function createKeptResponses({ database, limits, secret, now }: KeptResponsesOptions): KeptResponses {
-  const { engine } = database;
-  const { keepMs, accountBytesMax, accountCountMax, bytesMax } = limits;
-  const texts = createSealedTexts(secret);
-  const added = createKeptBytes(accountBytesMax);
-  const ownerOf = (account: string) => `response of ${account}`;
+/** The bytes that a response takes with its items. */
+const sizeOf = (sealed: readonly string[], items: number): number =>
+  ROW_BYTES + sealed.reduce((sum, { length }) => sum + length, 0) + items * ITEM_BYTES;
 
-  /** Deletes what the account keeps beyond its share: it may keep as much as is left for others. */
-  async function deleteExcess(account: string): Promise<void> {
-    const [row] = await database.query(SUM, [account]);
-    const others = Number(row!['total']) - Number(row!['own']);
-    const share = Math.max(0, Math.floor((bytesMax - others) / 2));
-    await database.query(DELETE_EXCESS, [account, Math.min(accountBytesMax, share), accountCountMax]);
-  }
+export function createKeptResponses(options: KeptResponsesOptions): KeptResponses {
+  const { database, limits, now } = options;
+  const { engine } = database;
+  const { keepMs, accountBytesMax } = limits;
+  const room = createResponseRoom(options);
 
   const findAll = async (ids: readonly string[], owner: TaskOwner) =>
     ids.length === 0
@@ -78,9 +58,11 @@ export function createKeptResponses({ database, limits, secret, now }: KeptRespo
           .filter((one) => sees(one, owner));
 
   return {
+    running: createRunningResponses(options, room, sizeOf),
+
     async put({ id, account, within, service, previous, input, response, items }) {
-      const sealed = [input, response].map((text) => texts.seal(ownerOf(account), text)) as [string, string];
-      const bytes = ROW_BYTES + sealed[0].length + sealed[1].length + items.length * ITEM_BYTES;
+      const sealed = [room.seal(account, input), room.seal(account, response)] as const;
+      const bytes = sizeOf(sealed, items.length);
       if (bytes > accountBytesMax) return false;
       const at = now();
       const row = [id, account, within, service, previous, ...sealed, bytes, at, at + keepMs];
@@ -88,8 +70,7 @@ export function createKeptResponses({ database, limits, secret, now }: KeptRespo
         { statement: PUT, params: row },
         ...(items.length === 0 ? [] : [{ statement: PUT_ITEMS[engine], params: [id, account, JSON.stringify(items)] }]),
       ]);
-      // A response counts at least as much as one of the most that an account may have.
-      if (added.add(account, Math.max(bytes, accountBytesMax / accountCountMax))) await deleteExcess(account);
+      await room.added(account, bytes);
       return true;
     },
 
@@ -115,20 +96,22 @@ export function createKeptResponses({ database, limits, secret, now }: KeptRespo
     },
 
     async read(responses) {
-      const found = new Map<string, KeptContent>();
+      const found = new Map<string, ReadContent>();
       const [first] = responses;
       if (first === undefined) return found;
       const { account } = first;
       const ids = JSON.stringify(responses.map(({ id }) => id));
-      for (const { id, input, response } of await database.query(READ[engine], [ids, account])) {
+      for (const { id, input, response, run } of await database.query(READ[engine], [ids, account])) {
         // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
         if ((input as string).length + (response as string).length > OWN_TURN_BYTES) await ownTurn();
-        const [openedInput, openedResponse] = [input, response].map((sealed) =>
-          texts.open(ownerOf(account), sealed as string),
-        );
+        const [openedInput, openedResponse] = [input, response].map((sealed) => room.open(account, sealed as string));
         // A text that cannot be opened was sealed by a gateway with another identity.
         if (openedInput == null || openedResponse == null) continue;
-        found.set(id as string, { input: openedInput, response: openedResponse });
+        found.set(id as string, {
+          input: openedInput,
+          response: openedResponse,
+          run: run as ReadContent['run'],
+        });
       }
       return found;
     },
@@ -146,9 +129,3 @@ export function createKeptResponses({ database, limits, secret, now }: KeptRespo
     sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
   };
 }
-
-const read = rowReader<KeptResponse>(
-  { inputBytes: Number, responseBytes: Number, createdAt: Number, expiresAt: Number },
-  { part: 'within' },
-);
-const toKept = (row: Row): KeptResponse => read(row);

@@ -1,4 +1,5 @@
 import type { TaskOwner } from '../task.ts';
+import type { RunningResponses, RunState } from './running-response.ts';
 
 /** A response of a model that is kept for later requests, without its content. */
 export interface KeptResponse extends TaskOwner {
@@ -11,6 +12,10 @@ export interface KeptResponse extends TaskOwner {
   readonly responseBytes: number;
   readonly createdAt: number;
   readonly expiresAt: number;
+  /** null if it has ended, or was answered in place. */
+  readonly run: RunState | null;
+  /** Until when the gateway that makes it is there at least; null as for `run`. */
+  readonly runUntil: number | null;
 }
 
 /** JSON texts. */
@@ -20,6 +25,9 @@ export interface KeptContent {
   /** The response object. */
   readonly response: string;
 }
+
+/** The content of a row, with its state at that moment. */
+export interface ReadContent extends KeptContent, Pick<KeptResponse, 'run'> {}
 
 export interface NewKeptResponse extends TaskOwner, KeptContent {
   readonly id: string;
@@ -35,6 +43,8 @@ export interface NewKeptResponse extends TaskOwner, KeptContent {
  * error.
  */
 export interface KeptResponses {
+  /** Those that gateways make in the background. */
+  readonly running: RunningResponses;
   /** Resolves with false if the response is larger than what an account may keep. */
   put(response: NewKeptResponse): Promise<boolean>;
   /** null if there is no such response, or it is not the owner's. */
@@ -49,10 +59,10 @@ export interface KeptResponses {
   /** The owner's latest responses that have these items, by the id of the item. */
   ofItems(ids: readonly string[], owner: TaskOwner): Promise<ReadonlyMap<string, KeptResponse>>;
   /** The content of responses, by their ids. */
-  read(responses: readonly KeptResponse[]): Promise<ReadonlyMap<string, KeptContent>>;
+  read(responses: readonly KeptResponse[]): Promise<ReadonlyMap<string, ReadContent>>;
   /** Prolongs the time for which responses are kept, because they are used. */
   use(responses: readonly KeptResponse[]): Promise<void>;
-  delete(response: KeptResponse): Promise<void>;
+  delete(response: Pick<KeptResponse, 'id' | 'account'>): Promise<void>;
   /** Deletes expired responses, at most `limit`; returns how many. */
   sweep(limit: number): Promise<number>;
 }

@@ -343,6 +343,13 @@ const CASES = {
     is: 65_536,
     fallback: 4 * 1024 ** 3,
   },
+  'responses.background_count_max': {
+    toml: '1',
+    wrong: '0',
+    of: (c) => c.responses.backgroundCountMax,
+    is: 1,
+    fallback: 100,
+  },
 } as const satisfies Record<OptionKey, Case>;
 
 const OPTIONS = new Map(

@@ -343,7 +343,7 @@ describe('a request that cannot be answered', () => {
   test.each([
     [{ previous_response_id: 'r' }, 400, /^Previous response with id 'r' not found\.$/],
     [{ conversation: 'conv_1' }, 400, /conversation is not supported, .* Name the last one in previous_response_id/],
-    [{ background: true }, 400, /background: true is not supported/],
+    [{ background: true, store: false }, 400, /background: true needs store: true/],
     [{ input: [{ type: 'item_reference', id: 'x' }] }, 404, /^Item with id 'x' not found/],
     [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 400, /image_url must be/],
     [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 422, /runs only at OpenAI/],

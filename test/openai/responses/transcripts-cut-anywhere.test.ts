@@ -27,6 +27,7 @@ function eventsFor(reads: readonly Buffer[]): string {
       now: () => 6,
       stored: false,
       previous: null,
+      background: false,
       asked: { model: 'acme/small' },
       registry,
       thinking: { summary: true, seal: () => 'sealed' },

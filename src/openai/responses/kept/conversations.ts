@@ -9,9 +9,9 @@ import {
   withMembers,
 } from '#wire';
 import { authorise, type Caller, type MoreMemory, PARSED_JSON } from '#gateway';
-import { isStorable, type KeptContent, type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
+import { isStorable, type KeptContent, type KeptResponse, type KeptResponses, ownerOf, type ReadContent } from '#tasks';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
-import { keepsNone, noItem, noPrevious } from './errors.ts';
+import { keepsNone, noItem, noPrevious, underWay } from './errors.ts';
 import { isResponseId, responseOfItem, typeOf } from './kept-ids.ts';
 
 interface ConversationsOptions {
@@ -38,7 +38,7 @@ export interface Conversations {
   resolve(asked: ResponsesBody, bytes: Buffer, caller: Caller, memory: Memory): Promise<ResolvedRequest>;
   /** All items that the model got with the request of a kept response, each with an id. Counts and rejects likewise. */
   inputOf(response: KeptResponse, caller: Caller, memory: Memory): Promise<readonly Json[]>;
-  /** A kept response; null if it cannot be read. Counts and rejects likewise. */
+  /** A kept response as it is now; null if it cannot be read. Counts and rejects likewise. */
   show(response: KeptResponse, memory: Memory): Promise<Json | null>;
 }
 
@@ -70,7 +70,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     const [first] = lineage;
     if (first === undefined) throw noPrevious(previous);
     if (first.previous !== null) throw noPrevious(first.previous);
-    return lineage;
+    return lineage.map(hasEnded);
   }
 
   /** The responses that have the items with these ids, by the id of the item. */
@@ -100,7 +100,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
   async function contentOf(
     responses: readonly KeptResponse[],
     memory: Memory,
-  ): Promise<ReadonlyMap<string, KeptContent>> {
+  ): Promise<ReadonlyMap<string, ReadContent>> {
     const bytes = responses.reduce((sum, { inputBytes, responseBytes }) => sum + inputBytes + responseBytes, 0);
     if (bytes > READ_FACTOR * bytesMax) throw tooLarge(`${bytesMax} bytes`);
     memory.grow(PARSED_JSON * bytes);
@@ -169,7 +169,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
 
     async show(response, memory) {
       const content = (await contentOf([response], memory)).get(response.id);
-      return content === undefined ? null : (JSON.parse(content.response) as Json);
+      return content === undefined ? null : shownOf(content);
     },
   };
 }
@@ -184,7 +184,7 @@ function withItems(
   const input = items.map((item) => sent.get(item)!);
   const whole = textOf(input, bytesMax);
   if (whole === null) return null;
-  const text = withInput(body.toString('utf8'), whole);
+  const text = changedBody(body.toString('utf8'), { input: whole, previous_response_id: null });
   return Buffer.byteLength(text) > bytesMax ? null : { input, text };
 }
 
@@ -209,6 +209,13 @@ const READ_FACTOR = 4;
 const isFound = (one: readonly [string, KeptResponse | undefined]): one is [string, KeptResponse] =>
   one[1] !== undefined;
 
+/** Throws GatewayError for a response that is made in the background and has not ended. */
+function hasEnded(response: KeptResponse): KeptResponse {
+  const { id, run } = response;
+  if (run === null || run === 'lost') return response;
+  throw underWay(id);
+}
+
 /** The items of a request. */
 export const itemsOf = (input: ResponsesBody['input']): readonly Json[] =>
   typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : (input ?? []);
@@ -228,6 +235,13 @@ function itemsOfKept({ input, response }: KeptContent): readonly Json[] {
   return [...(JSON.parse(input) as readonly Json[]), ...(output ?? [])].filter(isObject);
 }
 
+/** A kept response. One that is under way is stored as it began. */
+function shownOf({ response, run }: ReadContent): Json {
+  const shown = JSON.parse(response) as Json;
+  if (run === null || run === 'lost') return shown;
+  return { ...shown, status: run === 'cancelling' ? 'cancelled' : run };
+}
+
 /** Items that need no id. A provider that has not stored an item may refuse its id. */
 const WITHOUT_ID: ReadonlySet<string> = new Set([
   'message',
@@ -243,10 +257,9 @@ function asSent(item: Json): Json {
   return rest;
 }
 
-/** The body with another input, and without the name of the previous response. */
-function withInput(body: string, input: string): string {
+/** The body with other values of some members, as JSON texts. null removes a member. Throws GatewayError. */
+export function changedBody(body: string, changes: Readonly<Record<string, string | null>>): string {
   const text = body.trim();
-  const changes = { input, previous_response_id: null };
   try {
     return splice(text, [withMembers(text, { start: 0, end: text.length }, changes, uniqueMembersOf(text))]);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ResponsesBody } from '../responses-schema.ts';
+import type { Json, ResponsesBody } from '../responses-schema.ts';
 
 /** Fields that refer to something that this gateway never keeps. */
 const NEVER_KEPT = ['conversation', 'prompt'] as const;
@@ -26,13 +26,21 @@ export const keepsNone = (what: string, param: string): GatewayError =>
     { param },
   );
 
-/** The error for a response that is to be made in the background. */
-export const notInBackground = (): GatewayError =>
-  new GatewayError(
-    'invalid_request',
-    'background: true is not supported: this gateway answers each request in place. Leave it out, and set stream: true if the answer takes long',
-    { param: 'background' },
-  );
+/** Throws GatewayError `invalid_request` for a response in the background that its client could not ask for. */
+export function refuseUnkept({ store }: ResponsesBody, keepsResponses: boolean): void {
+  if (!keepsResponses)
+    throw new GatewayError(
+      'invalid_request',
+      'background: true is not supported, because this gateway keeps no responses (responses.keep_ms is 0). Leave it out, and set stream: true if the answer takes long',
+      { param: 'background' },
+    );
+  if (store === false)
+    throw new GatewayError(
+      'invalid_request',
+      'background: true needs store: true, because the response is kept until you ask for it. Leave store out, or leave background out',
+      { param: 'store' },
+    );
+}
 
 export const noResponse = (id: string): GatewayError =>
   new GatewayError('not_found', `Response with id '${shown(id)}' not found.`, { param: 'response_id' });
@@ -42,6 +50,30 @@ export const noPrevious = (id: string): GatewayError =>
     param: 'previous_response_id',
     providerCode: 'previous_response_not_found',
   });
+
+export const notStreamed = (id: string): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    `Response with id '${shown(id)}' has no stream: only one that was created with background: true and stream: true has. Ask for it without stream`,
+    { param: 'stream' },
+  );
+
+export const underWay = (id: string): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    `Previous response with id '${shown(id)}' is still under way in the background. Wait until it has ended`,
+    { param: 'previous_response_id' },
+  );
+
+/** The error for a cancellation of a response that is not under way. */
+export const cannotCancel = ({ background, status }: Json): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    background === true
+      ? `Cannot cancel a response that has ended: its status is ${String(status)}`
+      : 'Cannot cancel a synchronous response: only one that was created with background: true can be cancelled. To end another one, close its connection',
+    { param: 'response_id' },
+  );
 
 export const noItem = (id: string): GatewayError =>
   new GatewayError(

@@ -41,7 +41,7 @@ export function keepsResponse(kept: KeptResponses, { caller, asked }: KeptReques
 }
 
 /** The ids of items that do not contain the id of their response. A reference names an item of another response. */
-const namesOf = (items: readonly Json[], responseId: string): readonly string[] =>
+export const namesOf = (items: readonly Json[], responseId: string): readonly string[] =>
   [...new Set(items.filter(({ type }) => type !== 'item_reference').map(({ id }) => id))].filter(
     (id) => typeof id === 'string' && responseOfItem(id) !== responseId && isStorable(id),
   ) as readonly string[];

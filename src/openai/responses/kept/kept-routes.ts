@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import { authorise, type Caller, type MoreMemory, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -7,14 +7,18 @@ import { answerError, refusesAs } from '../../translated/translated-door.ts';
 import type { ChatDeps } from '../../chat-routes.ts';
 import { toResponseError } from '../response-error.ts';
 import { responseAnswerSchema, type Json } from '../responses-schema.ts';
+import type { Background } from '../background/background.ts';
+import { createSendStream, type SendStreamDeps } from '../background/send-stream.ts';
 import type { Conversations } from './conversations.ts';
-import { noResponse } from './errors.ts';
+import { cannotCancel, noResponse } from './errors.ts';
 import { callIdOf, isResponseId } from './kept-ids.ts';
 
-interface KeptDeps {
+interface KeptDeps extends Omit<SendStreamDeps, 'background'> {
   readonly pipeline: Pick<Pipeline, 'admitPoll'>;
   /** null if the gateway keeps no responses. */
   readonly kept: KeptResponses | null;
+  /** null if the gateway keeps no responses. */
+  readonly background: Background | null;
   readonly conversations: Pick<Conversations, 'inputOf' | 'show'>;
   readonly onError: ChatDeps['onError'];
 }
@@ -33,9 +37,18 @@ const params = {
   },
 };
 
+const described = (summary: string, operationId: string, description: string) => ({
+  tags: ['Chat'],
+  summary,
+  operationId,
+  description,
+  params,
+});
+
 /** The routes of kept responses. */
 export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
-  const { kept } = deps;
+  const { kept, background } = deps;
+  const sendStream = background && createSendStream({ ...deps, background });
   const wire = { toError: toResponseError };
 
   async function find(id: string, caller: Caller): Promise<KeptResponse> {
@@ -46,6 +59,13 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
     return found;
   }
 
+  async function show(found: KeptResponse, request: FastifyRequest, reply: FastifyReply): Promise<Json> {
+    const response = await counted(request, (memory) => deps.conversations.show(found, memory));
+    if (response === null) throw noResponse(found.id);
+    void reply.header('x-generation-id', callIdOf(found.id));
+    return response;
+  }
+
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.pipeline.admitPoll);
     const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
@@ -54,15 +74,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
       config: refusesAs(wire),
       serializerCompiler: () => (data: unknown) => JSON.stringify(data),
     };
-    const described = (summary: string, operationId: string, description: string) => ({
-      tags: ['Chat'],
-      summary,
-      operationId,
-      description,
-      params,
-    });
-
-    app.get<OfResponse>(
+    app.get<OfResponse & { Querystring: StreamQuery }>(
       '/responses/:response_id',
       {
         ...common,
@@ -70,16 +82,39 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
           ...described(
             'Show a response',
             'showResponse',
-            'A response that is kept. The header `x-generation-id` has the id of its call.',
+            'A response that is kept, also while it is made in the background. With `stream`, the events of one that was created with `background` and `stream`, as they come. The header `x-generation-id` has the id of its call.',
+          ),
+          querystring: streamSchema,
+          response: { 200: responseAnswerSchema },
+        },
+      },
+      async (request, reply) => {
+        const found = await find(request.params.response_id, callerOf(request));
+        const { stream, starting_after: after } = request.query;
+        if (stream === true) return sendStream!(found, after, { request, reply, admission: admissionOf(request) });
+        if (after !== undefined) throw afterWithoutStream();
+        await background!.endIfLost(found);
+        return show(found, request, reply);
+      },
+    );
+    app.post<OfResponse>(
+      '/responses/:response_id/cancel',
+      {
+        ...common,
+        schema: {
+          ...described(
+            'Cancel a response',
+            'cancelResponse',
+            'Ends a response that is made in the background. What came until then is charged and shown. A response that is cancelled already is shown again.',
           ),
           response: { 200: responseAnswerSchema },
         },
       },
       async (request, reply) => {
         const found = await find(request.params.response_id, callerOf(request));
-        const response = await counted(request, (memory) => deps.conversations.show(found, memory));
-        if (response === null) throw noResponse(found.id);
-        void reply.header('x-generation-id', callIdOf(found.id));
+        const isUnderWay = await background!.cancel(found);
+        const response = await show(found, request, reply);
+        if (!isUnderWay && response['status'] !== 'cancelled') throw cannotCancel(response);
         return response;
       },
     );
@@ -91,7 +126,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
           ...described(
             'Delete a response',
             'deleteResponse',
-            'Deletes a response that is kept. Conversations that continue it can then no longer be continued.',
+            'Deletes a response that is kept. Conversations that continue it can then no longer be continued. A response that is made in the background is cancelled first.',
           ),
           response: { 200: deletedSchema },
         },
@@ -99,6 +134,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
       async (request) => {
         const found = await find(request.params.response_id, callerOf(request));
         await kept!.delete(found);
+        background!.deleted(found.id);
         return { id: found.id, object: 'response', deleted: true };
       },
     );
@@ -160,6 +196,26 @@ const listSchema = {
     has_more: { type: 'boolean' },
   },
 };
+interface StreamQuery {
+  readonly stream?: boolean;
+  readonly starting_after?: number;
+}
+
+const streamSchema = {
+  type: 'object',
+  properties: {
+    stream: { type: 'boolean', description: 'Answer with the events. Default false.' },
+    starting_after: {
+      type: 'integer',
+      minimum: 0,
+      description: 'With `stream`: the `sequence_number` after which the events begin. Default: all events.',
+    },
+  },
+};
+const afterWithoutStream = () =>
+  new GatewayError('invalid_request', 'starting_after needs stream=true: without it the whole response is shown', {
+    param: 'starting_after',
+  });
 const deletedSchema = {
   type: 'object',
   properties: {

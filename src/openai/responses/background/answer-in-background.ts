@@ -1,0 +1,171 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { GatewayError, type ReplySink } from '#wire';
+import { Departure } from '#billing/amounts';
+import { type Caller, needsCredential } from '#gateway';
+import { type KeptEvents, type KeptResponses, ownerOf } from '#tasks';
+import { eventText } from '../../native/native-speech.ts';
+import type { OpenedChat } from '../../chat-reply.ts';
+import type { InBackground } from '../../translated/translated-door.ts';
+import { itemsOf } from '../kept/conversations.ts';
+import { callIdOf, responseIdOf, withIds } from '../kept/kept-ids.ts';
+import { namesOf } from '../kept/keep-responses.ts';
+import type { Json, ResponsesBody } from '../responses-schema.ts';
+import { endOf, tooLargeEnd } from './background-end.ts';
+import { BackgroundSink, type EndEvent } from './background-sink.ts';
+import { EventLog } from './event-log.ts';
+import type { Place } from './follow-stream.ts';
+import type { Run, Runs } from './runs.ts';
+
+export interface BackgroundRequest {
+  readonly caller: Caller;
+  /** As the client sent it. */
+  readonly asked: ResponsesBody;
+  /** The response of a call before it has begun. */
+  readonly first: (callId: string) => Json;
+}
+
+interface AnswersDeps {
+  readonly kept: Pick<KeptResponses, 'running' | 'delete'>;
+  readonly runs: Runs;
+  /** Writes the events after a number to a client. */
+  readonly follow: (response: Place, after: number, client: ReplySink) => Promise<void>;
+  /** Gets errors of the database, and unexpected errors of calls; the work goes on. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A response that has begun. */
+interface Begun {
+  readonly place: Place;
+  readonly run: Run;
+  /** As its client is told that it has begun. */
+  readonly response: Json;
+  /** null if it is not streamed. */
+  readonly log: EventLog | null;
+}
+
+/** The first pause before the end of a response is stored again. Each one is twice as long. */
+const RETRY_MS = 500;
+const RETRY_MS_MAX = 30_000;
+
+/** Returns a function that begins responses in the background. */
+export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBackground {
+  const { kept, runs, follow, onError } = deps;
+  return (request) => {
+    const { caller, asked } = request;
+    const gone = new Departure({ stopsAtOnce: true });
+    let tellLocked = () => {};
+    const locked = new Promise<null>((resolve) => (tellLocked = () => resolve(null)));
+    return {
+      gone,
+      onLocked: () => tellLocked(),
+      async admit() {
+        if (!caller.anonymous) await kept.running.admit(caller.account);
+      },
+      async answer(opened, client, make) {
+        if (caller.anonymous) return refuseStranger(opened);
+        const begun = await begin(deps, request, opened, gone);
+        const { place, run, response, log } = begun;
+        const sink = new BackgroundSink(log, () => void kept.running.noteBegun(place.id).catch(onError));
+        const made = make(sink).then(
+          () => null,
+          (error: unknown) => ({ error }),
+        );
+        const refusal = await Promise.race([locked, made]);
+        if (refusal !== null) {
+          runs.end(run);
+          await kept.delete(place);
+          throw refusal.error;
+        }
+        void made.then(async (failure) => {
+          if (failure !== null && !(failure.error instanceof GatewayError)) onError(failure.error);
+          const { last, latest } = sink;
+          await finish(deps, begun, endOf({ last, latest: latest ?? response, stopped: run.stopped, failure }));
+          runs.end(run);
+        });
+        if (asked.stream === true) return follow(place, -1, client);
+        const text = JSON.stringify(response);
+        client.head(200, {
+          'content-type': 'application/json; charset=utf-8',
+          'content-length': Buffer.byteLength(text),
+          'x-generation-id': opened.id,
+        });
+        client.end(text);
+      },
+    };
+  };
+}
+
+/** Stores the response of a call that is prepared. Rejects with GatewayError if there is no room for it. */
+async function begin(
+  { kept: { running }, runs, onError }: AnswersDeps,
+  { caller, asked, first }: BackgroundRequest,
+  { id: callId, call, about }: OpenedChat,
+  gone: Departure,
+): Promise<Begun> {
+  const id = responseIdOf(callId);
+  const place = { ...ownerOf(caller), id };
+  const response = { ...first(callId), status: 'queued' };
+  const input = withIds(itemsOf(asked.input), id);
+  const events = asked.stream === true ? firstEvents(response) : null;
+  await running.begin(
+    {
+      ...place,
+      service: call?.service ?? about.model,
+      previous: asked.previous_response_id ?? null,
+      input: JSON.stringify(input),
+      response: JSON.stringify(response),
+      items: namesOf(input, id),
+    },
+    events,
+  );
+  const run = runs.begin(id, gone);
+  const store = (part: KeptEvents) => running.addEvents(place, part);
+  const onStored = () => run.tellChanged();
+  const log = events && new EventLog({ from: events.last + 1, store, onStored, onError });
+  return { place, run, response, log };
+}
+
+/** Stores the end. While the database cannot be reached, it is tried again until the gateway stops. */
+async function finish(
+  { kept, runs, onError }: AnswersDeps,
+  { place, response, log }: Begun,
+  ended: EndEvent,
+): Promise<void> {
+  await log?.close();
+  let end = ended;
+  for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt follows a failure
+      const stored = await kept.running.finish({
+        ...place,
+        response: JSON.stringify(end.response),
+        items: namesOf((end.response['output'] ?? []) as readonly Json[], place.id),
+        events: log?.rest(end.type, { response: end.response }) ?? [],
+      });
+      if (stored !== 'too_large') return;
+      end = tooLargeEnd(response, end, callIdOf(place.id));
+    } catch (error) {
+      onError(error);
+      if (runs.isClosed) return;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await pause(pauseMs);
+    }
+  }
+}
+
+/** The first events of a stream: they tell the id, with which the stream can be taken up again. */
+function firstEvents(response: Json): KeptEvents {
+  const types = ['response.created', 'response.queued'];
+  const text = types
+    .map((type, at) => eventText(type, JSON.stringify({ type, sequence_number: at, response })))
+    .join('');
+  return { first: 0, last: types.length - 1, text };
+}
+
+/** A stranger has nothing to pay with, and nobody could ask for the response of a call that is free. */
+async function refuseStranger({ frames }: OpenedChat): Promise<never> {
+  const iterator = frames[Symbol.asyncIterator]();
+  await iterator.next();
+  await iterator.return?.();
+  throw needsCredential();
+}

@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ReplySink } from '#wire';
+import type { KeptResponse, KeptResponses } from '#tasks';
+import { callIdOf } from '../kept/kept-ids.ts';
+import { endLost } from './end-lost.ts';
+import type { Runs } from './runs.ts';
+
+/** A response and its owner. */
+export type Place = Pick<KeptResponse, 'id' | 'account' | 'within'>;
+
+interface FollowDeps {
+  readonly kept: KeptResponses;
+  readonly runs: Pick<Runs, 'get'>;
+}
+
+/** How often it is checked whether another gateway has stored more events. */
+const LOOK_MS = 500;
+/** Most stored parts that are read at once. */
+const PARTS = 32;
+/** While nothing is stored, it is checked this often whether the client is still there. */
+const QUIET_MS = 2_000;
+const UNREF = { ref: false };
+
+/**
+ * Writes the events of a response after number `after`, as they are stored, until its last one. Every gateway reads
+ * them from the database, also the one that makes the response: so there is one way, and a client that comes back gets
+ * the same events.
+ */
+export async function followStream(
+  { kept, runs }: FollowDeps,
+  place: Place,
+  after: number,
+  client: ReplySink,
+): Promise<void> {
+  const { id } = place;
+  client.head(200, { ...SSE_HEADERS, 'x-generation-id': callIdOf(id) });
+  client.flush();
+  let seen = after;
+  let isOver = false;
+  while (!client.closed) {
+    const run = runs.get(id);
+    // Asked for before the events are read, so that nothing is missed.
+    const changed = run?.changed();
+    // oxlint-disable-next-line no-await-in-loop -- parts follow each other
+    const parts = await kept.running.events(place, seen, PARTS);
+    for (const { last, text } of parts) {
+      const isWritten = client.write(Buffer.from(textAfter(text, seen)));
+      seen = last;
+      // oxlint-disable-next-line no-await-in-loop -- the client reads slowly
+      if (!isWritten) await client.drained();
+      if (client.closed) return;
+    }
+    if (parts.length > 0) continue;
+    if (isOver) return client.end('');
+    if (run !== undefined) {
+      // oxlint-disable-next-line no-await-in-loop -- it waits for more
+      await Promise.race([changed, pause(QUIET_MS, undefined, UNREF)]);
+      continue;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const found = await kept.find(id, place);
+    if (found !== null && kept.running.isLost(found)) await endLost(kept, found);
+    // The last event is stored together with the end, so it is read once more.
+    isOver = found === null || found.run === null || found.run === 'lost';
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    if (!isOver) await pause(LOOK_MS, undefined, UNREF);
+  }
+}
+
+const SSE_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+
+/** The events of a part whose number is higher than `after`. */
+function textAfter(text: string, after: number): string {
+  const events = text.split(/(?<=\n\n)/);
+  const first = events.findIndex((event) => numberOf(event) > after);
+  return first === -1 ? '' : events.slice(first).join('');
+}
+
+function numberOf(event: string): number {
+  const data = event.slice(event.indexOf(DATA) + DATA.length);
+  return (JSON.parse(data) as { readonly sequence_number: number }).sequence_number;
+}
+
+const DATA = '\ndata: ';

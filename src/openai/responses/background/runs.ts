@@ -1,0 +1,119 @@
+import type { RunningResponses } from '#tasks';
+import type { Departure } from '#billing/amounts';
+import type { Stopped } from './background-end.ts';
+
+/** How often it is checked whether responses were cancelled or deleted at another gateway. */
+const LOOK_MS = 1_000;
+/** The gateway says this often that it is there: much more often than it has to. */
+const RENEW_MS = 10_000;
+/** Longest wait for the ends of responses when the gateway stops. */
+const CLOSE_MS = 5_000;
+
+/** A response that this gateway makes in the background. */
+export class Run {
+  readonly id: string;
+  /** Aborts when the call has to stop. */
+  readonly #gone: Departure;
+  /** Resolves when its end is stored. */
+  readonly ended: Promise<void>;
+  stopped: Stopped | null = null;
+  #end!: () => void;
+  #waiting: (() => void)[] = [];
+
+  constructor(id: string, gone: Departure) {
+    this.id = id;
+    this.#gone = gone;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+  }
+
+  stop(why: Stopped): void {
+    this.stopped ??= why;
+    this.#gone.abort();
+  }
+
+  /** Resolves when more of it is stored. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  tellChanged(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+
+  over(): void {
+    this.#end();
+    this.tellChanged();
+  }
+}
+
+/** The responses that this gateway makes in the background. */
+export class Runs {
+  readonly #runs = new Map<string, Run>();
+  readonly #running: RunningResponses;
+  readonly #onError: (error: unknown) => void;
+  #timer: NodeJS.Timeout | null = null;
+  #isLooking = false;
+  #renewedAt = performance.now();
+  isClosed = false;
+
+  constructor(running: RunningResponses, onError: (error: unknown) => void) {
+    this.#running = running;
+    this.#onError = onError;
+  }
+
+  get(id: string): Run | undefined {
+    return this.#runs.get(id);
+  }
+
+  begin(id: string, gone: Departure): Run {
+    const run = new Run(id, gone);
+    this.#runs.set(id, run);
+    this.#timer ??= setInterval(() => void this.#look(), LOOK_MS).unref();
+    if (this.isClosed) run.stop('shutdown');
+    return run;
+  }
+
+  end(run: Run): void {
+    this.#runs.delete(run.id);
+    run.over();
+    if (this.#runs.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** Stops all, and resolves when their ends are stored. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const runs = [...this.#runs.values()];
+    for (const run of runs) run.stop('shutdown');
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, CLOSE_MS)));
+    await Promise.race([Promise.all(runs.map(({ ended }) => ended)), late]);
+    clearTimeout(timer);
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const runs = [...this.#runs.values()];
+      const ids = runs.map(({ id }) => id);
+      const states = await this.#running.statesOf(ids);
+      for (const run of runs) {
+        const state = states.get(run.id);
+        if (state === undefined) run.stop('deleted');
+        if (state === 'cancelling') run.stop('cancelled');
+      }
+      if (performance.now() - this.#renewedAt >= RENEW_MS) {
+        await this.#running.renew(ids);
+        this.#renewedAt = performance.now();
+      }
+    } catch (error) {
+      this.#onError(error);
+    }
+    this.#isLooking = false;
+  }
+}

@@ -1,0 +1,170 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { type Database, loadStatement, type Step } from '#store';
+import { GatewayError } from '#wire';
+import { toKept } from './kept-rows.ts';
+import type { KeptResponsesOptions, ResponseRoom } from './response-room.ts';
+import type { KeptEvents, RunningEnd, RunningResponses, RunState } from './running-response.ts';
+
+/** How long a gateway counts as being there after it last said so. Clocks of gateways may differ by most of it. */
+const ALIVE_MS = 60_000;
+/** A response that was made in the background is not deleted for lack of room for this long, so a client can get it. */
+const HELD_MS = 600_000;
+/** Seconds after which an account with the most responses under way may try again. */
+const FULL_RETRY_S = 5;
+const EVENTS_ROW_BYTES = 128;
+const ANY_TIME = Number.MAX_SAFE_INTEGER;
+
+const PUT = loadStatement(import.meta.url, './sql/put-running.sql');
+const COUNT = loadStatement(import.meta.url, './sql/count-running.sql');
+const NOTE_BEGUN = loadStatement(import.meta.url, './sql/note-begun.sql');
+const CANCEL = loadStatement(import.meta.url, './sql/cancel-run.sql');
+const STATES = {
+  sqlite: loadStatement(import.meta.url, './sql/states-of-runs.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-states-of-runs.sql'),
+} as const;
+const RENEW = {
+  sqlite: loadStatement(import.meta.url, './sql/renew-runs.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-renew-runs.sql'),
+} as const;
+const ADD_ITEMS = {
+  sqlite: loadStatement(import.meta.url, './sql/add-items.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-add-items.sql'),
+} as const;
+const PUT_EVENTS = loadStatement(import.meta.url, './sql/put-events.sql');
+const COUNT_EVENTS = loadStatement(import.meta.url, './sql/count-event-bytes.sql');
+const FINISH = loadStatement(import.meta.url, './sql/finish-run.sql');
+const LOSE = loadStatement(import.meta.url, './sql/lose-run.sql');
+const FIND_LOST = loadStatement(import.meta.url, './sql/find-lost.sql');
+const FIND_EVENTS = loadStatement(import.meta.url, './sql/find-events.sql');
+const LAST_EVENT = loadStatement(import.meta.url, './sql/last-event.sql');
+
+/** Steps of transactions that store events and items. */
+function createSteps(engine: Database['engine'], room: ResponseRoom) {
+  /** `until`: only if the gateway of the response is there at most until then. */
+  function ofEvents(id: string, account: string, { first, last, text }: KeptEvents, until = ANY_TIME): readonly Step[] {
+    // The events of a stream repeat each other: without compression they would take ten times the room.
+    const sealed = room.seal(account, deflateRawSync(text).toString('base64'));
+    return [
+      { statement: PUT_EVENTS, params: [id, first, last, sealed, until] },
+      { statement: COUNT_EVENTS, params: [id, sealed.length + EVENTS_ROW_BYTES, until] },
+    ];
+  }
+
+  const ofItems = (id: string, items: readonly string[]): readonly Step[] =>
+    items.length === 0 ? [] : [{ statement: ADD_ITEMS[engine], params: [id, JSON.stringify(items)] }];
+
+  function ofEnd({ id, account, items, events }: RunningEnd, until?: number): readonly Step[] {
+    return [...events.flatMap((part) => ofEvents(id, account, part, until)), ...ofItems(id, items)];
+  }
+
+  return { ofEvents, ofItems, ofEnd };
+}
+
+/** `sizeOf`: the bytes that a response takes with its items. */
+export function createRunningResponses(
+  { database, limits, now }: KeptResponsesOptions,
+  room: ResponseRoom,
+  sizeOf: (sealed: readonly string[], items: number) => number,
+): RunningResponses {
+  const { engine } = database;
+  const { keepMs, accountBytesMax, backgroundCountMax } = limits;
+
+  const full = () =>
+    new GatewayError(
+      'rate_limit_exceeded',
+      `This account has ${backgroundCountMax} responses under way in the background, which is its limit: wait until one has ended, or cancel one`,
+      { retryAfterS: FULL_RETRY_S },
+    );
+
+  const steps = createSteps(engine, room);
+
+  return {
+    async admit(account) {
+      const [row] = await database.query(COUNT, [account]);
+      if (Number(row!['running']) >= backgroundCountMax) throw full();
+    },
+
+    async begin({ id, account, within, service, previous, input, response, items }, events) {
+      const sealed = [room.seal(account, input), room.seal(account, response)] as const;
+      const bytes = sizeOf(sealed, items.length);
+      if (bytes > accountBytesMax)
+        throw new GatewayError(
+          'payload_too_large',
+          `The input is larger than the ${accountBytesMax} bytes that an account may keep, so no response can be made of it in the background. Send the request without background`,
+          { param: 'input' },
+        );
+      const at = now();
+      const row = [id, account, within, service, previous, ...sealed, bytes, at, at + ALIVE_MS + keepMs, at + ALIVE_MS];
+      const [put] = await database.batch([
+        { statement: PUT, params: [...row, backgroundCountMax] },
+        ...steps.ofItems(id, items),
+        ...(events === null ? [] : steps.ofEvents(id, account, events)),
+      ]);
+      if (put!.length === 0) throw full();
+      await room.added(account, bytes);
+    },
+
+    async noteBegun(id) {
+      await database.query(NOTE_BEGUN, [id]);
+    },
+
+    cancel: async (id) => (await database.query(CANCEL, [id])).length > 0,
+
+    async statesOf(ids) {
+      const rows = await database.query(STATES[engine], [JSON.stringify(ids)]);
+      return new Map(rows.map(({ id, run }) => [id as string, run as RunState | null]));
+    },
+
+    async renew(ids) {
+      const until = now() + ALIVE_MS;
+      await database.query(RENEW[engine], [JSON.stringify(ids), until, until + keepMs]);
+    },
+
+    async addEvents({ id, account }, events) {
+      await database.batch(steps.ofEvents(id, account, events));
+    },
+
+    async finish(end) {
+      const sealed = room.seal(end.account, end.response);
+      if (sizeOf([sealed], end.items.length) > accountBytesMax) return 'too_large';
+      const at = now();
+      const results = await database.batch([
+        ...steps.ofEnd(end),
+        { statement: FINISH, params: [end.id, sealed, at + keepMs, at + HELD_MS] },
+      ]);
+      if (results.at(-1)!.length === 0) return 'gone';
+      await room.added(end.account, sealed.length);
+      return 'kept';
+    },
+
+    lost: async (limit, all = false) => (await database.query(FIND_LOST, [all ? ANY_TIME : now(), limit])).map(toKept),
+
+    isLost: ({ run, runUntil }) => run !== null && run !== 'lost' && (runUntil ?? 0) <= now(),
+
+    async lose(end, isSure = false) {
+      const at = now();
+      const until = isSure ? ANY_TIME : at;
+      const sealed = room.seal(end.account, end.response);
+      await database.batch([
+        ...steps.ofEnd(end, until),
+        { statement: LOSE, params: [end.id, sealed, at + keepMs, at + HELD_MS, until] },
+      ]);
+    },
+
+    async lastEvent(id) {
+      const [row] = await database.query(LAST_EVENT, [id]);
+      const last = row?.['last'] ?? null;
+      return last === null ? null : Number(last);
+    },
+
+    async events({ id, account }, after, limit) {
+      const rows = await database.query(FIND_EVENTS, [id, after, limit]);
+      return rows.flatMap(({ last, events }) => {
+        const packed = room.open(account, events as string);
+        // Events that cannot be opened were sealed by a gateway with another identity.
+        if (packed === null) return [];
+        return [{ last: Number(last), text: inflateRawSync(Buffer.from(packed, 'base64')).toString() }];
+      });
+    },
+  };
+}

@@ -1,0 +1,1 @@
+SELECT max(last) AS last FROM kept_events WHERE response = $1

@@ -1,0 +1,284 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../support/cluster.ts';
+import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+
+// Responses with `background: true`, with OpenAI's SDK as it is on npm.
+
+const COUNT_MAX = 3;
+let spine: Spine;
+let client: OpenAI;
+beforeAll(async () => {
+  spine = await startSpine({ toml: `${UNHURRIED}[responses]\nbackground_count_max = ${COUNT_MAX}\n` });
+  client = clientOf(spine.key);
+});
+beforeEach(() => {
+  spine.provider.log.length = 0;
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+  }
+});
+
+type Shown = OpenAI.Responses.Response & {
+  readonly usage?: { readonly cost?: number };
+  readonly tollgate?: { readonly note?: { readonly message: string } };
+};
+const clientOf = (apiKey: string) => new OpenAI({ baseURL: spine.url, apiKey, maxRetries: 0 });
+const begin = (input: string, more: object = {}, by = client) =>
+  by.responses.create({ model: MODEL, input, max_output_tokens: 1_000, ...more, background: true }) as Promise<Shown>;
+const retrieve = (id: string, by = client) => by.responses.retrieve(id) as Promise<Shown>;
+const isUnderWay = ({ status }: Shown) => status === 'queued' || status === 'in_progress';
+/** A response at its end, as a client that polls sees it. */
+async function ended(id: string, by = client): Promise<Shown> {
+  let shown = await retrieve(id, by);
+  await until(async () => !isUnderWay((shown = await retrieve(id, by))), 'the response has ended');
+  return shown;
+}
+const refusal = async (request: Promise<unknown>) => {
+  const error: unknown = await request.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof OpenAI.APIError)) throw new Error('it was not refused', { cause: error });
+  return { status: error.status as number, message: (error.error as { message: string }).message, param: error.param };
+};
+const callOf = (id: string) => id.replace('resp_', 'gen-');
+
+describe('a response in the background', () => {
+  test('is answered before its model has said anything, and polled until it has ended', async () => {
+    let answer = () => {};
+    spine.provider.hold(new Promise<void>((resolve) => (answer = resolve)));
+    const begun = await begin('!tokens:5', { metadata: { a: 'b' } });
+    expect(begun).toMatchObject({ status: 'queued', background: true, store: true, output: [], usage: null });
+    expect(await retrieve(begun.id)).toMatchObject({ status: 'queued', metadata: { a: 'b' } });
+    expect((await spine.balance()).locked).toBeGreaterThan(0n);
+    spine.provider.hold(null);
+    answer();
+    const shown = await ended(begun.id);
+    expect(shown).toMatchObject({ id: begun.id, status: 'completed', background: true, metadata: { a: 'b' } });
+    expect(shown.output_text.length).toBeGreaterThan(0);
+    const generation = await spine.generation(callOf(begun.id));
+    expect(generation).toMatchObject({ state: 'settled' });
+    expect(shown.usage!.cost).toBeGreaterThan(0);
+    expect((await spine.balance()).locked).toBe(0n);
+  });
+
+  test('is in_progress as soon as its provider answers', async () => {
+    const { id } = await begin('!tokens:200 !token-ms:50');
+    await until(async () => (await retrieve(id)).status === 'in_progress', 'it has begun');
+    await client.responses.cancel(id);
+  });
+
+  test('fails with the error of its provider, and costs nothing', async () => {
+    const { id } = await begin('!status:400');
+    const shown = await ended(id);
+    expect(shown).toMatchObject({ status: 'failed', output: [], error: { code: 'server_error' } });
+    expect(shown.error!.message.length).toBeGreaterThan(10);
+    expect(await spine.generation(callOf(id))).toMatchObject({ state: 'released' });
+  });
+
+  test('can be continued when it has ended, and not before', async () => {
+    const { id } = await begin('!tokens:200 !token-ms:20');
+    expect(await refusal(begin('And then?', { previous_response_id: id }))).toMatchObject({
+      status: 400,
+      param: 'previous_response_id',
+      message: expect.stringContaining('under way'),
+    });
+    await client.responses.cancel(id);
+    const { id: first } = await begin('!tokens:3');
+    await ended(first);
+    const { id: second } = await begin('!tokens:3', { previous_response_id: first });
+    expect(await ended(second)).toMatchObject({ status: 'completed', previous_response_id: first });
+    const { data } = await client.responses.inputItems.list(second, { order: 'asc' });
+    expect(data.map(({ type }) => type)).toEqual(['message', 'message', 'message']);
+  });
+});
+
+describe('a cancelled response', () => {
+  test('has what came until then, which is charged, and its provider is not read on', async () => {
+    const { id } = await begin('!tokens:1000 !token-ms:20');
+    await until(() => (spine.provider.log.at(-1)?.completionTokens ?? 0) > 5, 'its model says something');
+    const cancelled = (await client.responses.cancel(id)) as Shown;
+    expect(cancelled).toMatchObject({ id, status: 'cancelled', error: null, incomplete_details: null });
+    expect(cancelled.output[0]).toMatchObject({ type: 'message', status: 'incomplete' });
+    expect(cancelled.usage!.cost).toBeGreaterThan(0);
+    expect(cancelled.tollgate!.note!.message).toContain('it was cancelled');
+    await until(() => spine.provider.log.at(-1)!.end === 'client_closed', 'its provider is left');
+    expect(await spine.generation(callOf(id))).toMatchObject({ state: 'settled', outcome: 'cut' });
+    expect(await client.responses.cancel(id)).toEqual(cancelled);
+    expect(await retrieve(id)).toMatchObject(cancelled);
+  });
+
+  test('costs nothing if its model has said nothing', async () => {
+    const { id } = await begin('!head-delay:forever');
+    expect(await client.responses.cancel(id)).toMatchObject({ status: 'cancelled', output: [] });
+    expect(await spine.generation(callOf(id))).toMatchObject({ cost_micro_usdc: 0 });
+  });
+
+  test('has not ended yet, is not answered in place, and is the own', async () => {
+    const { id } = await begin('!tokens:3');
+    await ended(id);
+    expect(await refusal(client.responses.cancel(id))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('completed'),
+    });
+    const inPlace = await client.responses.create({ model: MODEL, input: '!tokens:3' });
+    expect(await refusal(client.responses.cancel(inPlace.id))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('Cannot cancel a synchronous response'),
+    });
+    const other = clientOf((await spine.tenant('other', '1')).key);
+    for (const ask of [other.responses.cancel(id), other.responses.retrieve(id)])
+      expect(await refusal(ask)).toMatchObject({ status: 404 });
+  });
+
+  test('is deleted with what it was made of', async () => {
+    const { id } = await begin('!tokens:1000 !token-ms:20', { stream: false });
+    await until(() => (spine.provider.log.at(-1)?.completionTokens ?? 0) > 5, 'its model says something');
+    await client.responses.delete(id);
+    expect(await refusal(retrieve(id))).toMatchObject({ status: 404 });
+    await until(() => spine.provider.log.at(-1)!.end === 'client_closed', 'its provider is left');
+    await spine.quiet();
+    expect(await spine.generation(callOf(id))).toMatchObject({ state: 'settled', outcome: 'cut' });
+  });
+});
+
+type Event = OpenAI.Responses.ResponseStreamEvent;
+const stream = (input: string, more: object = {}) =>
+  client.responses.create({ model: MODEL, input, max_output_tokens: 1_000, ...more, stream: true, background: true });
+async function all(events: AsyncIterable<Event>): Promise<Event[]> {
+  const seen: Event[] = [];
+  for await (const event of events) seen.push(event);
+  return seen;
+}
+const textOf = (events: readonly Event[]) =>
+  events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('');
+
+describe('the stream of a response in the background', () => {
+  test('begins at once, has numbers without gaps, and is the same when it is asked for again', async () => {
+    const events = await all(await stream('!tokens:40 !token-ms:5'));
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, at) => at));
+    expect(events.slice(0, 3).map(({ type }) => type)).toEqual([
+      'response.created',
+      'response.queued',
+      'response.in_progress',
+    ]);
+    const [{ response: first }, { response: last }] = [events[0], events.at(-1)] as [
+      OpenAI.Responses.ResponseCreatedEvent,
+      OpenAI.Responses.ResponseCompletedEvent,
+    ];
+    expect(first).toMatchObject({ status: 'queued', background: true, store: true });
+    expect(last).toMatchObject({ id: first.id, status: 'completed', background: true });
+    const { output_text: text, ...shown } = await retrieve(first.id);
+    expect(shown).toEqual(last);
+    expect(text).toBe(textOf(events));
+    expect(await all(await client.responses.retrieve(first.id, { stream: true }))).toEqual(events);
+    const after = events.length - 3;
+    const rest = await all(await client.responses.retrieve(first.id, { stream: true, starting_after: after }));
+    expect(rest).toEqual(events.slice(after + 1));
+    const followed = client.responses.stream({ response_id: first.id, starting_after: after });
+    expect((await followed.finalResponse()).output_text).toBe(text);
+  });
+
+  test('is taken up after it was lost, while the model goes on', async () => {
+    const begun: Event[] = [];
+    const lost = await stream('!tokens:60 !token-ms:15');
+    for await (const event of lost) {
+      begun.push(event);
+      if (event.type === 'response.output_text.delta') break;
+    }
+    const { response } = begun[0] as OpenAI.Responses.ResponseCreatedEvent;
+    expect(isUnderWay(await retrieve(response.id))).toBe(true);
+    const rest = await client.responses.retrieve(response.id, {
+      stream: true,
+      starting_after: begun.at(-1)!.sequence_number,
+    });
+    const events = [...begun, ...(await all(rest))];
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, at) => at));
+    expect(events.at(-1)!.type).toBe('response.completed');
+    expect(textOf(events)).toBe((await retrieve(response.id)).output_text);
+    expect(spine.provider.log).toHaveLength(1);
+  });
+
+  test('ends when the response is cancelled or deleted', async () => {
+    for (const end of [(id: string) => client.responses.cancel(id), (id: string) => client.responses.delete(id)]) {
+      const events: Event[] = [];
+      for await (const event of await stream('!tokens:1000 !token-ms:15')) {
+        if (events.push(event) === 6) await end((events[0] as OpenAI.Responses.ResponseCreatedEvent).response.id);
+      }
+      const { type, ...last } = events.at(-1) as OpenAI.Responses.ResponseIncompleteEvent;
+      if (end.toString().includes('cancel')) {
+        expect(type).toBe('response.incomplete');
+        expect(last.response.status).toBe('cancelled');
+      } else expect(type).not.toBe('response.completed');
+    }
+  });
+
+  test('fails with its response', async () => {
+    const events = await all(await stream('!status:400'));
+    expect(events.map(({ type }) => type)).toEqual(['response.created', 'response.queued', 'response.failed']);
+  });
+
+  test('is of responses that were begun as streams', async () => {
+    const { id } = await begin('!tokens:3');
+    await ended(id);
+    expect(await refusal(client.responses.retrieve(id, { stream: true }))).toMatchObject({
+      status: 400,
+      param: 'stream',
+    });
+    const answer = await spine.get(`/responses/${id}?starting_after=1`);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('stream=true');
+  });
+});
+
+describe('who may begin one', () => {
+  test('needs money at once, and a response that is refused is not kept', async () => {
+    const poor = await spine.tenant('poor', '0.000001');
+    expect(await refusal(begin('!tokens:5', {}, clientOf(poor.key)))).toMatchObject({ status: 402 });
+    const rows = await spine.app.database.query(
+      {
+        name: 'test/background',
+        text: 'SELECT id FROM kept_responses WHERE account = $1',
+      },
+      [poor.account],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test('a response that nobody keeps cannot be in the background', async () => {
+    expect(await refusal(begin('!tokens:5', { store: false }))).toMatchObject({ status: 400, param: 'store' });
+    await expect(begin('!tokens:5', { model: 'no/such' })).rejects.toMatchObject({ status: 404 });
+  });
+
+  test(`an account has at most ${COUNT_MAX} at the same time`, async () => {
+    const { key } = await spine.tenant('busy', '10');
+    const busy = clientOf(key);
+    const many = await Promise.allSettled(
+      Array.from({ length: COUNT_MAX + 4 }, () => begin('!head-delay:forever', {}, busy)),
+    );
+    const begun = many.flatMap((one) => (one.status === 'fulfilled' ? [one.value.id] : []));
+    expect(begun).toHaveLength(COUNT_MAX);
+    expect(await refusal(begin('!tokens:5', {}, busy))).toMatchObject({
+      status: 429,
+      message: expect.stringContaining(`${COUNT_MAX} responses under way`),
+    });
+    await busy.responses.cancel(begun[0]!);
+    await ended((await begin('!tokens:5', {}, busy)).id, busy);
+    for (const id of begun.slice(1)) await busy.responses.cancel(id);
+  });
+
+  test('a repeat with the same idempotency key gets the same response', async () => {
+    const options = { idempotencyKey: 'the-same' };
+    const body = { model: MODEL, input: '!tokens:5', background: true as const };
+    const first = await client.responses.create(body, { headers: { 'idempotency-key': 'the-same' }, ...options });
+    const again = await client.responses.create(body, { headers: { 'idempotency-key': 'the-same' }, ...options });
+    expect(again.id).toBe(first.id);
+    await ended(first.id);
+    expect(spine.provider.log).toHaveLength(1);
+  });
+});
