@@ -14,9 +14,10 @@ const OWN_RUN_MS = 120_000;
 
 const NOTE_SIGHT = loadStatement(import.meta.url, './sql/note-sight.sql');
 const END = loadStatement(import.meta.url, './sql/end-task.sql');
+const FORGET = loadStatement(import.meta.url, './sql/forget-task.sql');
 
 /** Records what is seen of tasks, and settles their calls at their end. */
-export interface TaskEnd extends Pick<Tasks, 'saw'> {
+export interface TaskEnd extends Pick<Tasks, 'saw' | 'forget'> {
   /**
    * Ends a task whose time is over. Its messages are charged if it has given output; otherwise it is free. Resolves
    * with null if the task has ended already or its time was extended.
@@ -125,6 +126,8 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
       }
     },
 
+    forget: (key) => forgetTask(context, key, settleEnded),
+
     async giveUp(key) {
       for (;;) {
         const row = await read(key);
@@ -169,3 +172,15 @@ function usageOfCalls(
 const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
 /** A provider that was stopped may have had no chance to report its usage, so it is not flagged. */
 const UNTOLD: ReportedUsage = { usage: null, flags: [] };
+
+async function forgetTask(
+  { database, read }: TaskContext,
+  key: TaskKey,
+  settleEnded: (row: TaskRow) => Promise<unknown>,
+): Promise<boolean> {
+  const row = await read(key);
+  if (row === null) return true;
+  if (row.live) return false;
+  if (row.open) await settleEnded(row);
+  return (await database.query(FORGET, keyOf(key))).length > 0 || (await read(key)) === null;
+}

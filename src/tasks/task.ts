@@ -204,6 +204,11 @@ export interface Tasks {
    * call that began the task, or null if not known.
    */
   costOf(key: TaskKey, beganBy: (task: Task) => string | null): Promise<TaskCost | null>;
+  /**
+   * Removes an ended task, after what is open of it is settled. The ledger keeps its calls. Resolves with false if the
+   * task runs, or cannot be settled now.
+   */
+  forget(key: TaskKey): Promise<boolean>;
 }
 
 /**

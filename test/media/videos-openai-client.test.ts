@@ -103,6 +103,9 @@ test('videos.list shows the own ones, page by page', async () => {
   const listed = new Set<string>();
   for await (const { id } of own.videos.list({ limit: 2 })) listed.add(id);
   expect(listed).toEqual(made);
+  const page = await own.videos.list({ limit: 2 }).asResponse();
+  const { first_id: first, data } = (await page.json()) as { first_id: string; data: { id: string }[] };
+  expect(first).toBe(data[0]!.id);
   for (const id of made)
     await expect.poll(async () => (await own.videos.retrieve(id)).status, { timeout: 60_000 }).toBe('completed');
 });
@@ -119,17 +122,38 @@ test.each([
   expect((await spine.get('/videos?order=desc')).status).toBe(200);
 });
 
-test('videos.delete cancels one that goes on, and takes the file of a finished one', async () => {
+test('videos.delete removes one that goes on, one that is finished and one that failed', async () => {
   const before = await spine.balance();
+  const isGone = async (id: string) => {
+    await expect(client.videos.retrieve(id)).rejects.toMatchObject({ status: 404, type: 'not_found' });
+    await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404, type: 'not_found' });
+    await expect(client.videos.delete(id)).rejects.toMatchObject({ status: 404 });
+    expect((await client.videos.list()).data.map((video) => video.id)).not.toContain(id);
+    expect((await spine.post('/video/retrieve', { task_id: id })).status).toBe(404);
+  };
   provider.begin(() => ({ status: 'in_progress' }));
   const running = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
   expect(await client.videos.delete(running.id)).toEqual({ id: running.id, object: 'video.deleted', deleted: true });
   expect(await spine.balance()).toEqual(before);
+  await isGone(running.id);
+  provider.begin(() => ({ status: 'failed', error: { code: 'moderation', message: 'No' } }));
+  const failed = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
+  await expect.poll(async () => (await client.videos.retrieve(failed.id)).status, { timeout: 60_000 }).toBe('failed');
+  await client.videos.delete(failed.id);
+  await isGone(failed.id);
   provider.begin(() => ({}));
-  const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
-  await finished(id);
-  await client.videos.delete(id);
-  await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404, type: 'expired' });
+  const { data: video, response } = await client.videos
+    .create({ model: 'test/film', prompt: 'A tollgate' })
+    .withResponse();
+  await finished(video.id);
+  await client.videos.delete(video.id);
+  await isGone(video.id);
+  // What was charged stays in the books, and is shown.
+  expect(before.available - (await spine.balance()).available).toBe(450_000n);
+  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+    state: 'settled',
+    cost_micro_usdc: 450_000,
+  });
 });
 
 test('a failed video says why, and its content is not found', async () => {

@@ -15,4 +15,5 @@ export const NO_TASKS: Tasks = {
   claim: refused,
   list: refused,
   saw: refused,
+  forget: refused,
 };

@@ -13,7 +13,7 @@ import { cancelJob } from './wires/openai-videos.ts';
 
 interface VideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  readonly tasks: Pick<Tasks, 'find' | 'saw'>;
+  readonly tasks: Pick<Tasks, 'find' | 'saw' | 'forget'>;
   readonly blobs: Blobs;
   readonly downloadTimeoutMs: number;
   /** See createFetchVideos. */
@@ -45,7 +45,7 @@ export interface Videos {
    * if one of its videos is finished.
    */
   cancel(task: Task): Promise<Task>;
-  /** Removes the files of a task. */
+  /** Removes an ended task with its files. Rejects with GatewayError if its charge is not settled yet. */
   remove(task: Task): Promise<void>;
   /** Called when the time of a task is over and no file of it is here. Cancels its jobs, and tells its callback. */
   gaveUp(task: Task): Promise<void>;
@@ -58,6 +58,8 @@ const WAIT_MS = 29_000;
 const WAIT_STEP_MS = 500;
 const CANCEL_MS = 10_000;
 const LOOKED_MAX = 10_000;
+/** Seconds after which a task that another gateway ended is usually settled. */
+const SETTLED_S = 15;
 /** The result of a cancelled task. A task that ended in another way during its cancellation keeps its own result. */
 const CANCELLED: VideoResult = {
   files: [],
@@ -90,9 +92,9 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     timeoutMs: options.downloadTimeoutMs,
     leastPace: options.leastPace,
     elapsed: options.elapsed,
-    isNeeded: async (task) => (await again(task)).live,
+    isNeeded: (task) => runs(tasks, task),
     async onStored(task) {
-      if ((await again(task)).live) await note(task);
+      if (await runs(tasks, task)) await note(task);
     },
     onError: unseen,
   });
@@ -170,6 +172,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
 
     async remove(task) {
       for (const blob of await blobs.find(filesOf(task))) await blobs.remove(blob);
+      if (!(await tasks.forget(task))) throw notSettled();
     },
 
     async gaveUp(task) {
@@ -183,6 +186,15 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     },
   };
 }
+
+/** Whether a task runs now. A deleted one does not. */
+const runs = async (tasks: Pick<Tasks, 'find'>, task: Task): Promise<boolean> =>
+  (await tasks.find(task, task))?.live === true;
+
+const notSettled = () =>
+  new GatewayError('service_unavailable', 'The video is not settled yet: delete it again in a few seconds', {
+    retryAfterS: SETTLED_S,
+  });
 
 async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller): Promise<Task> {
   const named = fromVideoId(id);

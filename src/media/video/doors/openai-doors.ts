@@ -105,7 +105,7 @@ export function addOpenaiDoors(
         ...described(
           'Delete a video',
           'deleteVideo',
-          'Cancels a video that is still being made, free of charge. The files of a finished video can then no longer be fetched.',
+          'Deletes a video and its files. One that is still being made is cancelled, free of charge. What was charged stays charged, and `/generation` still shows it.',
         ),
         params: onlyId,
         response: { 200: deletedSchema },
@@ -144,6 +144,7 @@ function addList(
             properties: {
               object: { type: 'string', enum: ['list'] },
               data: { type: 'array', items: videoSchema },
+              first_id: { type: ['string', 'null'], description: 'The id of the first video of the page.' },
               has_more: { type: 'boolean' },
               last_id: {
                 type: ['string', 'null'],
@@ -163,7 +164,13 @@ function addList(
       const allowed = caller.key?.allowedServices ?? null;
       const shown = page.tasks.filter(({ service }) => allowed === null || allowed.includes(service));
       const data = await Promise.all(shown.map(async (task) => openaiVideo(task, await videos.view(task))));
-      return { object: 'list', data, has_more: page.next !== null, last_id: page.next };
+      return {
+        object: 'list',
+        data,
+        first_id: shown[0] ? toVideoId(shown[0]) : null,
+        has_more: page.next !== null,
+        last_id: page.next,
+      };
     },
   );
 }
