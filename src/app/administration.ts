@@ -19,7 +19,7 @@ import {
   noteAdministrator,
 } from '#auth/keys';
 import { createIdentity } from '#auth/identity';
-import { createBanStore, listProviders, registeredNames } from '#network/providers';
+import { createBanStore, findSeller, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#gateway/server';
 
 export interface Administration {
@@ -63,6 +63,11 @@ export async function openAdministration(
     ledger,
     usage: createKeyUsage(database, now),
     totals: (account) => accountTotals(database, account),
+    async seller(account) {
+      const seller = await findSeller(database, account);
+      // No gateway runs on the embedded database now, so an open connection in it is one that a killed gateway left.
+      return seller === null || database.engine === 'postgres' ? seller : { ...seller, isConnected: false };
+    },
     findTransfer: (id) => findTransfer(database, id),
     now,
   });

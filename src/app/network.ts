@@ -35,6 +35,7 @@ export async function openNetwork(access: Access) {
     server,
     authenticate: drain.authenticate,
     identity,
+    isClosed: async (account) => (await access.states.of(account)) === 'closed',
     registry,
     config: config.tunnel,
     domains: signIn.domains,

@@ -12,7 +12,7 @@ import {
   sessionRoutes,
 } from '#auth';
 import { listBooks } from '#chains';
-import { listProviders } from '#network';
+import { findSeller, listProviders } from '#network';
 import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
@@ -130,6 +130,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     networks,
     offers: (name: string) => catalog.offers().some(({ service }) => service === name),
     totals: (account: string) => accountTotals(database, account),
+    seller: (account: string) => findSeller(database, account),
     findTransfer: (id: string) => findTransfer(database, id),
     usage: createKeyUsage(database, now),
     now,

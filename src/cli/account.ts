@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { describe, usd, type Account } from './account-view.ts';
 import {
   accountPath,
   administer,
@@ -12,24 +13,7 @@ import {
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
 import { referenceOr } from './reference.ts';
-import { facts, painter, table, type Paint } from './terminal.ts';
-
-interface Account {
-  readonly id: string;
-  readonly caip_account_id: string;
-  readonly label: string;
-  readonly created_at: string | null;
-  readonly balance_micro_usdc: number;
-  readonly locked_micro_usdc: number;
-  readonly balance_usd: string;
-  readonly state: 'open' | 'frozen' | 'closed';
-  readonly state_reason: string;
-  readonly state_since: string | null;
-  readonly total_credits_micro_usdc?: number;
-  readonly total_usage_micro_usdc?: number;
-  readonly movements_micro_usdc?: Readonly<Record<Movement, number>>;
-}
-type Movement = 'credited' | 'debited' | 'deposited' | 'withdrawn' | 'paid_out' | 'written_off' | 'other';
+import { painter, table, type Paint } from './terminal.ts';
 
 interface Credit {
   readonly account: Account;
@@ -231,8 +215,11 @@ function stateCommand(
       .requiredOption('--reason <text>', 'why; the owner of the account does not see it'),
   ).action((account: string, flags: AdminFlags & { reason: string }) =>
     administer(flags, {
-      run: async (admin) =>
-        (await admin.request('POST', `${accountPath(account)}/${name}`, { reason: flags.reason })).data as Account,
+      async run(admin) {
+        await admin.request('POST', `${accountPath(account)}/${name}`, { reason: flags.reason });
+        // The answer of a change has no sums, and not what the account earns.
+        return (await admin.request('GET', accountPath(account))).data as Account;
+      },
       show: (changed) => describe(changed, paint),
     }),
   );
@@ -296,6 +283,12 @@ async function refusedClose(refusal: RefusedRequest, admin: AdminClient, name: s
     return new CliError(
       `An open account cannot be closed. Freeze it first, so that no new call begins: ${OWN_NAME} account freeze ${name} --reason "…"`,
     );
+  const seller = account.provider ?? null;
+  if (seller?.connected) return new CliError(`${message}: ${OWN_NAME} provider ban ${seller.provider} --reason "…"`);
+  if (seller !== null && seller.earnings_usd !== '0')
+    return new CliError(
+      `${message}: ${OWN_NAME} provider pay ${seller.provider} --amount ${seller.earnings_usd} --reference …`,
+    );
   if (param === null) return refusal;
   const left = account.balance_usd;
   return new CliError(
@@ -333,46 +326,4 @@ function refuseBadAmount(amount: string): void {
     throw new CliError(
       `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
     );
-}
-
-function describe(account: Account, paint: Paint): string {
-  return facts(
-    [
-      ['account', account.caip_account_id],
-      ['label', account.label || '-'],
-      ['balance', `${account.balance_usd} USD`],
-      ['locked', `${usd(account.locked_micro_usdc)} USD`],
-      ['state', account.state_reason === '' ? account.state : `${account.state}: ${account.state_reason}`],
-      ...movementsOf(account),
-      ...(account.total_usage_micro_usdc === undefined
-        ? []
-        : [['used', `${usd(account.total_usage_micro_usdc)} USD`] as const]),
-      ['created', account.created_at ?? 'by itself, as wallets and subjects of an issuer are'],
-    ],
-    paint,
-  );
-}
-
-const WORDS: readonly (readonly [Movement, string])[] = [
-  ['credited', 'credited'],
-  ['debited', 'debited'],
-  ['deposited', 'deposited'],
-  ['withdrawn', 'withdrawn'],
-  ['paid_out', 'paid out'],
-  ['written_off', 'written off'],
-  ['other', 'other'],
-];
-
-/** Credits and debits always, other movements if there were any. An older gateway tells only their sum. */
-function movementsOf(account: Account): readonly (readonly [string, string])[] {
-  const { movements_micro_usdc: sums, total_credits_micro_usdc: net } = account;
-  if (sums === undefined) return net === undefined ? [] : [['paid in', `${usd(net)} USD, less what was taken again`]];
-  return WORDS.flatMap(([kind, word], index) =>
-    index < 2 || sums[kind] !== 0 ? [[word, `${usd(sums[kind])} USD`] as const] : [],
-  );
-}
-
-/** Micro-USD from an answer as USD, without trailing zeros. */
-function usd(micro: number): string {
-  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
 }

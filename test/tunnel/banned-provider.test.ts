@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { offeredModel } from '../support/dial-in.ts';
+import type { Spine } from '../support/spine.ts';
 import { askTunnel, readStream, startTunnelSpine, until } from '../support/tunnel-spine.ts';
 
 // The operator bans a wallet: its services are gone at once, what runs ends and is paid, and it stays out.
@@ -8,17 +9,7 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   const world = await startTunnelSpine();
   const { spine } = world;
   const bad = await world.supply('Bad');
-  const admin = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`${spine.origin}/admin/v1/providers${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${spine.adminKey}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return (await response.json()) as { readonly data: Record<string, unknown> & readonly Record<string, unknown>[] };
-  };
+  const admin = administrator(spine, '/providers');
   const at = `/${encodeURIComponent(bad.proxy.wallet.accountId)}`;
 
   const running = await readStream(
@@ -66,3 +57,56 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   await until(async () => ((await world.endpoints()) ?? []).length === 1);
   expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);
 });
+
+test('the account of a provider is closed only when the provider sells no more and has been paid', async () => {
+  const world = await startTunnelSpine();
+  const { spine } = world;
+  const { proxy } = await world.supply('Leaving');
+  expect((await spine.post('/chat/completions', askTunnel('hello !tokens:20'))).status).toBe(200);
+  const at = `/${encodeURIComponent(proxy.wallet.accountId)}`;
+  const accounts = administrator(spine, '/accounts');
+  const providers = administrator(spine, '/providers');
+  const reason = { reason: 'bye' };
+  const refused = (message: RegExp) => ({
+    error: { type: 'unprocessable', message: expect.stringMatching(message) as string },
+  });
+
+  await accounts('POST', `${at}/freeze`, reason);
+  // Its offers stay on sale while it is frozen.
+  expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);
+  expect(await accounts('POST', `${at}/close`, reason)).toMatchObject(
+    refused(/provider .* connected and sells. Ban it/),
+  );
+  await providers('POST', `${at}/ban`, reason);
+  expect(await proxy.closed).toBe(2);
+  const { provider } = (await accounts('GET', at)).data;
+  expect(provider).toMatchObject({ provider: proxy.id, connected: false, banned: true });
+  const { earnings_micro_usdc: owed, earnings_usd: left } = provider as {
+    readonly earnings_micro_usdc: number;
+    readonly earnings_usd: string;
+  };
+  expect(owed).toBeGreaterThan(0);
+  expect(await accounts('POST', `${at}/close`, reason)).toMatchObject(
+    refused(new RegExp(`${proxy.id}, to which ${left} USD of its earnings are owed`)),
+  );
+  expect((await accounts('GET', at)).data).toMatchObject({ state: 'frozen' });
+
+  await providers('POST', `${at}/payouts`, { amount_micro_usdc: owed, reference: 'the last payment' });
+  expect((await accounts('POST', `${at}/close`, reason)).data).toMatchObject({ state: 'closed' });
+  // A repetition succeeds.
+  expect((await accounts('POST', `${at}/close`, reason)).data).toMatchObject({ state: 'closed' });
+});
+
+function administrator({ origin, adminKey }: Spine, prefix: string) {
+  return async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${origin}/admin/v1${prefix}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${adminKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as { readonly data: Record<string, unknown> & readonly Record<string, unknown>[] };
+  };
+}

@@ -19,7 +19,27 @@ export interface KnownProvider {
   readonly ban: Ban | null;
 }
 
+/** The provider of an account. */
+export interface Seller {
+  /** Public key. */
+  readonly provider: string;
+  readonly isConnected: boolean;
+  readonly isBanned: boolean;
+}
+
 const LIST = loadStatement(import.meta.url, './sql/list-providers.sql');
+const FIND_SELLER = loadStatement(import.meta.url, './sql/find-seller.sql');
+
+/** The provider that `account` (a ledger account) is. null if it never registered services. */
+export async function findSeller(database: Pick<Database, 'query'>, account: string): Promise<Seller | null> {
+  const [row] = await database.query(FIND_SELLER, [account]);
+  if (!row) return null;
+  return {
+    provider: row['provider'] as string,
+    isConnected: Boolean(row['connected']),
+    isBanned: Boolean(row['banned']),
+  };
+}
 
 /** A page of all known providers, by their public keys. */
 export async function listProviders(

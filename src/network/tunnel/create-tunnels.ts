@@ -22,6 +22,8 @@ interface TunnelsOptions {
   readonly server: FastifyInstance;
   readonly authenticate: AdmitOptions['authenticate'];
   readonly identity: AdmitOptions['identity'];
+  /** Whether the operator has closed an account. Default: none is closed. */
+  readonly isClosed?: (account: string) => Promise<boolean>;
   readonly registry: Pick<Registry, 'join' | 'register' | 'leave' | 'onSuperseded' | 'banOf' | 'onBanned'>;
   readonly config: Pick<TunnelConfig, 'providers' | 'silenceMs' | 'servicesMax' | 'connectionsPerAddressMax'>;
   /** Domains that wallets may sign in for, and that a signed registration may name as its router. */
@@ -95,7 +97,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         silenceMs: config.silenceMs,
         limits,
         frames: place.frames,
-        stillAdmitted: () => stillOpens(() => admit(request, address)),
+        stillAdmitted: () => stillSells(admitted, options, () => admit(request, address)),
       });
       tunnels.set(tunnel.connection.id, tunnel);
       void tunnel.closed.then(() => {
@@ -234,11 +236,17 @@ const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddr
 const ENDS: readonly GatewayError['code'][] = ['unauthorized', 'permission_denied'];
 
 /**
- * False if the credential was revoked, expired or restricted meanwhile. Other errors, such as one of the database,
- * count as true.
+ * False if the key of a provider was revoked, expired or restricted meanwhile, or the account of its wallet was closed.
+ * A wallet signed in for its connection alone, so its signature is not looked at again. Other errors, such as one of
+ * the database, count as true.
  */
-async function stillOpens(admit: () => Promise<AdmittedProvider>): Promise<boolean> {
+async function stillSells(
+  { byKey, account }: AdmittedProvider,
+  { isClosed }: TunnelsOptions,
+  admit: () => Promise<AdmittedProvider>,
+): Promise<boolean> {
   try {
+    if (!byKey) return !(await isClosed?.(account));
     await admit();
     return true;
   } catch (error) {

@@ -32,7 +32,7 @@ interface TunnelOptions {
   readonly limits: TunnelLimits;
   /** The budget for all connections from its network. */
   readonly frames: FrameBudget;
-  /** Whether the proxy's API key is still valid. True if that is unknown. Never rejects. Not called for a wallet. */
+  /** Whether the proxy's API key is still valid, or its wallet's account not closed. True if unknown. Never rejects. */
   readonly stillAdmitted: () => Promise<boolean>;
 }
 
@@ -67,7 +67,7 @@ export interface Tunnel {
 }
 
 const CHALLENGE_BYTES = 32;
-/** Interval of the checks whether a provider's key is still valid. */
+/** Interval of the checks whether a provider may still sell. A revoked key ends its tunnel within a second. */
 const RECHECK_MS = 500;
 
 /** Runs HTTP/2 over an accepted WebSocket, with the gateway as the client, and handles the proxy's registrations. */
@@ -189,7 +189,7 @@ const CLOSE_REASON_BYTES_MAX = 123;
 
 const closeReason = (why: string) => why.replaceAll(/[^ -~]/g, '?').slice(0, CLOSE_REASON_BYTES_MAX);
 
-/** Ends a tunnel whose proxy is silent, or whose key became invalid. */
+/** Ends a tunnel whose proxy is silent, or whose key became invalid or whose account was closed. */
 function watchProxy(
   { socket, wire, silenceMs, admitted, stillAdmitted }: TunnelOptions,
   session: ClientHttp2Session,
@@ -210,15 +210,14 @@ function watchProxy(
       },
     }),
   );
+  const why = admitted.byKey ? 'the key that the proxy came with is no longer valid' : 'the account was closed';
   let asking = false;
-  const recheckKey = async () => {
+  const recheck = async () => {
     // The last check may still run if the database is slow.
     if (asking) return;
     asking = true;
-    if (!(await stillAdmitted())) end(CLOSE.policyViolation, 'the key that the proxy came with is no longer valid');
+    if (!(await stillAdmitted())) end(CLOSE.policyViolation, why);
     asking = false;
   };
-  // A revoked key ends its tunnel within a second. A wallet needs no check, because it signed in for this connection
-  // alone.
-  if (admitted.byKey) timers.every(RECHECK_MS, () => void recheckKey());
+  timers.every(RECHECK_MS, () => void recheck());
 }

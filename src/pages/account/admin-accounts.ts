@@ -1,7 +1,8 @@
 import { GatewayError } from '#wire';
-import { escrowOf, formatUsd, type Ledger } from '#billing';
+import { earningsOf, escrowOf, formatUsd, type Ledger } from '#billing';
 import type { Consumer, ConsumerStore } from '#auth';
 import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
+import type { Seller } from '#network';
 import { objectOf, titled } from '../answer-schemas.ts';
 
 export interface AdminAccountsDeps {
@@ -9,6 +10,8 @@ export interface AdminAccountsDeps {
   readonly networks: readonly string[];
   readonly consumers: ConsumerStore;
   readonly ledger: Pick<Ledger, 'balance'>;
+  /** The provider of an account; null if it never sold anything here. */
+  readonly seller: (account: string) => Promise<Seller | null>;
 }
 
 /** `createdAt` is null for an account that has money but was never registered. */
@@ -43,8 +46,20 @@ export const accountSchema = titled(
         written_off: { type: 'integer', description: 'Left at a close, and kept by the operator.' },
         other: { type: 'integer', description: 'Any other movement. Negative if more was taken.' },
       }),
+      provider: {
+        type: ['object', 'null'],
+        description: 'The provider that the account is. null if it never registered services.',
+        required: ['provider', 'connected', 'banned', 'earnings_micro_usdc', 'earnings_usd'],
+        properties: {
+          provider: { type: 'string', description: 'Public key' },
+          connected: { type: 'boolean' },
+          banned: { type: 'boolean' },
+          earnings_micro_usdc: { type: 'integer', description: 'What it has left to be paid' },
+          earnings_usd: { type: 'string' },
+        },
+      },
     },
-    ['total_credits_micro_usdc', 'total_usage_micro_usdc', 'movements_micro_usdc'],
+    ['total_credits_micro_usdc', 'total_usage_micro_usdc', 'movements_micro_usdc', 'provider'],
   ),
 );
 
@@ -70,6 +85,20 @@ export async function viewAccount(found: FoundAccount, deps: AdminAccountsDeps) 
     state,
     state_reason: stateReason,
     state_since: stateAt === null ? null : new Date(stateAt).toISOString(),
+  };
+}
+
+/** The provider that an account is, and its earnings. null if it has never been a provider. */
+export async function viewSeller(account: string, { seller, ledger }: Pick<AdminAccountsDeps, 'seller' | 'ledger'>) {
+  const found = await seller(account);
+  if (found === null) return null;
+  const left = (await ledger.balance(earningsOf(found.provider)))?.available ?? 0n;
+  return {
+    provider: found.provider,
+    connected: found.isConnected,
+    banned: found.isBanned,
+    earnings_micro_usdc: Number(left),
+    earnings_usd: formatUsd(left),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   findAccount,
   newAccountId,
   viewAccount,
+  viewSeller,
   type AdminAccountsDeps,
   type NewAccountBody,
 } from './admin-accounts.ts';
@@ -128,13 +129,18 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
   const schema = {
     ...ADMINISTRATION,
     summary: 'Show an account',
-    description: 'Balance, all-time figures, and the sums of its movements by kind.',
+    description:
+      'Balance, all-time figures, the sums of its movements by kind, and what the account earns as a provider.',
     params: accountParams,
     response: { 200: oneAccountSchema },
   };
   app.get<{ Params: AccountParams }>('/accounts/:id', { schema }, async ({ params }) => {
     const found = await findAccount(params.id, deps);
-    const [data, totals] = await Promise.all([viewAccount(found, deps), deps.totals(found.account)]);
+    const [data, totals, provider] = await Promise.all([
+      viewAccount(found, deps),
+      deps.totals(found.account),
+      viewSeller(found.account, deps),
+    ]);
     const { credits, usage, movements } = totals;
     return {
       data: {
@@ -150,6 +156,7 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
           written_off: Number(movements.writtenOff),
           other: Number(movements.other),
         },
+        provider,
       },
     };
   });

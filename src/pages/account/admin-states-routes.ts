@@ -3,7 +3,14 @@ import { GatewayError } from '#wire';
 import { escrowOf, formatUsd, OPERATOR_TREASURY } from '#billing';
 import type { AccountState } from '#auth/keys';
 import { dataOf } from '../answer-schemas.ts';
-import { accountParams, accountSchema, findAccount, viewAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import {
+  accountParams,
+  accountSchema,
+  findAccount,
+  viewAccount,
+  viewSeller,
+  type AdminAccountsDeps,
+} from './admin-accounts.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { transferOnce, type OperatorTransfer, type OperatorTransferDeps } from './operator-transfer.ts';
 
@@ -156,7 +163,7 @@ function closeAccount(app: FastifyInstance, deps: Deps, administration: object):
     ...administration,
     summary: 'Close an account',
     description:
-      'Ends a frozen account: its keys are deleted, and every request of it is refused. Nothing may be locked any more. If the account has money, name what becomes of it: `remainder`, with its exact amount and a `reference`. The history stays, and the name is not given to another account. A deposit that arrives later is credited, and the account is in `GET /accounts?state=closed` with its balance.',
+      'Ends a frozen account: its keys are deleted, and every request of it is refused. Nothing may be locked any more. An account that is a provider must not be connected, and must have been paid its earnings. If the account has money, name what becomes of it: `remainder`, with its exact amount and a `reference`. The history stays, and the name is not given to another account. A deposit that arrives later is credited, and the account is in `GET /accounts?state=closed` with its balance.',
     params: accountParams,
     body: {
       type: 'object',
@@ -183,6 +190,7 @@ function closeAccount(app: FastifyInstance, deps: Deps, administration: object):
       const { account, state } = await registered(params.id, deps);
       if (state === 'open')
         throw new GatewayError('unprocessable', 'Freeze the account before you close it, so that no new call begins');
+      if (state === 'frozen') await refuseSeller(deps, account);
       const why = body.reason.trim();
       const remainder = await remainderOf(deps, account, body, why);
       // First the state: an account that somebody unfreezes at this moment keeps its money.
@@ -191,6 +199,26 @@ function closeAccount(app: FastifyInstance, deps: Deps, administration: object):
       return { data: await viewAccount(await findAccount(account, deps), deps) };
     },
   );
+}
+
+/**
+ * Throws GatewayError `unprocessable` for a provider that may still earn, or that has earnings: the owner of a closed
+ * account cannot withdraw them, so the operator must see what it owes before the close.
+ */
+async function refuseSeller(deps: Deps, account: string): Promise<void> {
+  const seller = await viewSeller(account, deps);
+  if (seller === null) return;
+  const { provider, connected, earnings_usd: left } = seller;
+  if (connected)
+    throw new GatewayError(
+      'unprocessable',
+      `The account is the provider ${provider}, which is connected and sells. Ban it first, so that it earns no more`,
+    );
+  if (left !== '0')
+    throw new GatewayError(
+      'unprocessable',
+      `The account is the provider ${provider}, to which ${left} USD of its earnings are owed. Pay them and book the payout first`,
+    );
 }
 
 /**

@@ -157,6 +157,14 @@ test('a key that is revoked ends the tunnel that it opened', async () => {
   expect((await peer.closed).reason).toMatch(/no longer valid/);
 });
 
+test('a wallet whose account is closed is disconnected', async () => {
+  const closed = new Set<string>();
+  const world = await startWorld({ silenceMs: 400, isClosed: async (account) => closed.has(account) });
+  const peer = await world.peer();
+  closed.add(`solana:${peer.welcome.provider}`);
+  expect((await peer.closed).reason).toMatch(/the account was closed/);
+});
+
 test('a look at a key begins only when the one before has ended', async () => {
   const answer = Promise.withResolvers<void>();
   const asked = { slow: 0, quick: 0 };

@@ -54,6 +54,7 @@ export interface WorldOptions {
   readonly servicesMax?: number;
   readonly connectionsPerAddressMax?: number;
   readonly limits?: Partial<TunnelsLimits>;
+  readonly isClosed?: (account: string) => Promise<boolean>;
   /** Comes before the authenticator. */
   readonly authenticate?: (
     authenticate: Authenticator['authenticate'],
@@ -126,6 +127,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     version: '1.2.3',
     observer,
     ...(options.limits ? { limits: options.limits } : {}),
+    ...(options.isClosed ? { isClosed: options.isClosed } : {}),
   });
   const upstream = createTunnelUpstream({
     consumerTag: (provider, account) => `${provider} ${account}`,
