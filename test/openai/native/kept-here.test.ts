@@ -2,6 +2,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, isStepCount, type ModelMessage, streamText, tool } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { until } from '../../support/cluster.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import {
   completion,
@@ -99,6 +100,74 @@ function says(
     event('response.completed', { response: { ...base, status: 'completed', output, usage: RESPONSE_USAGE } }),
   ].join('');
 }
+
+describe('a response in the background', () => {
+  const shown = async (id: string) => (await (await spine.get(`/responses/${id}`)).json()) as Record<string, unknown>;
+  const ask = (more: object = {}) =>
+    post({ model: NATIVE, input: 'Hi', metadata: { a: 'b' }, background: true, ...more });
+
+  test('is an ordinary stream of its provider', async () => {
+    upstream.answer = ({ body }) => ({ text: says(body['stream'], [MESSAGE('msg_b', 'Good morning')]) });
+    const { body } = await ask();
+    expect(body).toMatchObject({ status: 'queued', background: true, model: NATIVE, metadata: { a: 'b' } });
+    const id = body['id'] as string;
+    await until(async () => (await shown(id))['status'] === 'completed', 'it has ended');
+    expect(reached()).toMatchObject({ stream: true, store: false });
+    expect(reached()).not.toHaveProperty('background');
+    expect(await shown(id)).toMatchObject({
+      id,
+      background: true,
+      store: true,
+      metadata: { a: 'b' },
+      output: [{ id: 'msg_b', status: 'completed' }],
+      usage: { cost: expect.any(Number) },
+    });
+    const continued = await post({
+      model: NATIVE,
+      input: [
+        { type: 'item_reference', id: 'msg_b' },
+        { role: 'user', content: 'more' },
+      ],
+    });
+    expect(continued.status).toBe(200);
+  });
+
+  test('has numbered events, although its provider sends none', async () => {
+    upstream.answer = ({ body }) => ({ text: says(body['stream'], [MESSAGE('msg_n', 'Good morning')]) });
+    const reply = await spine.post('/responses', { model: NATIVE, input: 'Hi', background: true, stream: true });
+    const events = (await reply.text())
+      .split('\n\n')
+      .filter((one) => one !== '')
+      .map((one) => JSON.parse(one.slice(one.indexOf('data: ') + 6)) as { type: string; sequence_number: number });
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, at) => at));
+    expect(events.map(({ type }) => type)).toEqual([
+      'response.created',
+      'response.queued',
+      'response.output_item.added',
+      'response.output_text.delta',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+  });
+
+  test('shows what came until it was cancelled', async () => {
+    const whole = says(true, [MESSAGE('msg_1', 'The first'), MESSAGE('msg_2', 'The second')]);
+    const at = whole.lastIndexOf('event: response.output_item.done');
+    upstream.answer = () => ({ text: whole.slice(0, at), rest: new Promise(() => {}) });
+    const { body } = await ask();
+    const id = body['id'] as string;
+    await until(async () => (await shown(id))['status'] === 'in_progress', 'it has begun');
+    const cancelled = (await (await spine.post(`/responses/${id}/cancel`, {})).json()) as Record<string, unknown>;
+    expect(cancelled).toMatchObject({
+      status: 'cancelled',
+      output: [
+        { id: 'msg_1', status: 'completed' },
+        { id: 'msg_2', status: 'incomplete', content: [{ type: 'output_text', text: 'The second' }] },
+      ],
+    });
+    expect((cancelled['usage'] as { cost: number }).cost).toBeGreaterThan(0);
+  });
+});
 
 describe('the response', () => {
   test.each([false, true])('is told as one of this gateway, stream: %j', async (stream) => {

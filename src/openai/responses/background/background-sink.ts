@@ -1,6 +1,7 @@
 import { createEventReader, isObject, type ReplySink } from '#wire';
 import type { Json } from '../responses-schema.ts';
 import type { EventLog } from './event-log.ts';
+import { UnfinishedMessages } from './unfinished-messages.ts';
 
 /** The last event of a response. */
 export interface EndEvent {
@@ -8,7 +9,7 @@ export interface EndEvent {
   readonly response: Json;
 }
 
-const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.failed']);
 
 /** Takes the stream of a response that is made in the background. No client reads it, so it is never closed. */
 export class BackgroundSink implements ReplySink {
@@ -18,6 +19,7 @@ export class BackgroundSink implements ReplySink {
   /** Its last event; null before it. */
   last: EndEvent | null = null;
   readonly #reader = createEventReader({ bytesMax: Number.MAX_SAFE_INTEGER });
+  readonly #unfinished = new UnfinishedMessages();
   readonly #log: EventLog | null;
   readonly #onBegun: () => void;
   #hasBegun = false;
@@ -55,7 +57,10 @@ export class BackgroundSink implements ReplySink {
     if (isObject(response)) this.latest = response;
     if (!this.#hasBegun) this.#onBegun();
     this.#hasBegun = true;
-    if (ENDS.has(type) && isObject(response)) this.last = { type, response };
+    this.#unfinished.take(type, event);
+    if (type === 'response.incomplete' && isObject(response))
+      this.last = { type, response: this.#unfinished.addTo(response) };
+    else if (ENDS.has(type) && isObject(response)) this.last = { type, response };
     // Its own first event was stored before it began.
     else if (type !== 'response.created') this.#log?.add(type, event, data);
   }
