@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fsyncSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { giveToOwner } from '#store/owner';
 
 /**
  * Stores a secret in a new file that only its owner can read, and makes its directory. After a crash or on a full disk
@@ -13,7 +14,13 @@ export function storeSecret(path: string, text: string): boolean {
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   let stored = true;
   try {
-    writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+    const descriptor = openSync(draft, 'wx', 0o600);
+    try {
+      giveToOwner(descriptor, directory);
+      writeFileSync(descriptor, text, { flush: true });
+    } finally {
+      closeSync(descriptor);
+    }
     linkSync(draft, path);
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;

@@ -3,14 +3,16 @@ import { dirname, join, resolve } from 'node:path';
 import type { Config } from '#config';
 import { loadWallet, WalletError } from '#provide/wallet';
 import { CliError } from './cli-error.ts';
+import { refuseUnreadable } from './data-directory.ts';
 import { listenFaults } from './listen-faults.ts';
 import { OWN_NAME } from './own-name.ts';
 
 /**
- * Checks what a start needs and can be known before anything is created: its ports, and the wallets of its treasuries.
- * Rejects with CliError or WalletError.
+ * Checks what a start needs and can be known before anything is created: that it may read its data directory, its
+ * ports, and the wallets of its treasuries. Rejects with CliError or WalletError.
  */
 export async function checkStart(config: Config, workers: number): Promise<void> {
+  refuseUnreadable(config.dataDir);
   const faults = await listenFaults(config, workers);
   if (faults.length > 0) throw new CliError(faults.join('\n'));
   await checkTreasuries(config);

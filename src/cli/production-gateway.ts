@@ -3,6 +3,7 @@ import { printable } from '#wire';
 import { loadConfig, type Config } from '#config';
 import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
+import { warningToRoot } from './data-directory.ts';
 import { realPath } from './discovery.ts';
 import { checkStart, freshDirectory } from './fresh-directory.ts';
 import { runGateway } from './gateway-process.ts';
@@ -42,6 +43,8 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   };
   if (child !== null && slot !== null) return child.runWorker(config, slot, loadAgain);
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
+  const warning = warningToRoot(config.dataDir);
+  if (warning !== null) say(warning);
   if (config.tunnel.providers === null) say(`Providers: ${NO_PROVIDERS}`);
   for (const line of missingAddress(config)) say(line);
   tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');

@@ -1,10 +1,11 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { printable } from '#wire';
 import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
 import { configPath } from './config-path.ts';
 import { CliError } from './cli-error.ts';
+import { refuseUnreadable } from './data-directory.ts';
 import { readAddress } from './read-address.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';
 import { onDatabase } from './target-words.ts';
@@ -187,19 +188,6 @@ function refuseUnusable(
         ? 'Name another directory (--data), or the database (DATABASE_URL).'
         : `Start one (${START}), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`),
   );
-}
-
-/** Refuses another user's data directory, because it would look empty. */
-function refuseUnreadable(dataDir: string): void {
-  if (!existsSync(dataDir)) return;
-  try {
-    accessSync(dataDir, constants.R_OK | constants.X_OK);
-  } catch (error) {
-    throw new CliError(
-      `The data directory ${dataDir} belongs to another user.\nRun this as the user that runs the gateway, or name another directory (--data).`,
-      { cause: error },
-    );
-  }
 }
 
 /** Long enough for a gateway on a busy machine. If nothing listens at its address, that is known at once. */

@@ -7,6 +7,7 @@ import { followLog, type Follower } from './log/follow.ts';
 import { LogGone } from './log/reader.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import type { LogStart } from './log/writer.ts';
+import { deniedTo } from './owner.ts';
 import { UNAVAILABLE } from './sqlite-codes.ts';
 import {
   APPLIED_MIGRATIONS,
@@ -365,7 +366,7 @@ parentPort!.on('message', (order: Order) => {
       say({ opened: true, log: opened.log });
     } catch (error) {
       const { message, code } = describe(error);
-      say({ refused: { message, busy: code === BUSY, logGone: error instanceof LogGone } });
+      say({ refused: { message: deniedTo(error) ?? message, busy: code === BUSY, logGone: error instanceof LogGone } });
       // The thread ends, which closes everything that it has opened.
       parentPort!.close();
     }

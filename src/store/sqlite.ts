@@ -1,10 +1,11 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
 import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
 import { hasLog, LOG_FOLDER } from './log/segments.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
+import { deniedTo, giveToOwner } from './owner.ts';
 import { connect } from './sqlite-thread.ts';
 import type { Refusal } from './sqlite-worker.ts';
 
@@ -96,23 +97,27 @@ export async function openSqlite(dataDir: string, { withoutLog = false } = {}): 
 function prepareFolder(folder: string, path: string): void {
   try {
     const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    closeSync(openSync(path, 'a', 0o600));
-    closeSync(openSync(join(folder, 'tollgate.lock'), 'a', 0o600));
+    makeFile(path);
+    makeFile(join(folder, 'tollgate.lock'));
     for (const each of made === undefined ? [folder] : [folder, dirname(made)]) {
       const handle = openSync(each, 'r');
       fsyncSync(handle);
       closeSync(handle);
     }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DatabaseError(
-      `The data directory ${folder} cannot be used: ${reason}. Give another one with TOLLGATE_DATA.`,
-      {
-        code: 'unusable',
-        cause,
-      },
-    );
+    const reason =
+      deniedTo(cause) ??
+      `${cause instanceof Error ? cause.message : String(cause)}. Give another one with TOLLGATE_DATA.`;
+    throw new DatabaseError(`The data directory ${folder} cannot be used: ${reason}`, { code: 'unusable', cause });
   }
+}
+
+/** Makes an empty file if it does not exist. */
+function makeFile(path: string): void {
+  const isNew = !existsSync(path);
+  const descriptor = openSync(path, 'a', 0o600);
+  if (isNew) giveToOwner(descriptor, dirname(path));
+  closeSync(descriptor);
 }
 
 function inUse(folder: string): DatabaseError {

@@ -20,6 +20,7 @@ const MIDDLE = [
   'store',
   'store/backup',
   'store/database-name',
+  'store/owner',
   'wire',
   'billing',
   'chains',
@@ -57,7 +58,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   config: { rooms: ['wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
   gateway: { rooms: ['store', 'wire', 'billing', 'config'], packages: ['fastify', '@fastify/*', 'ajv'] },
   auth: {
-    rooms: ['store', 'wire', 'wire/errors', 'wire/evm-address', 'billing', 'config', 'gateway'],
+    rooms: ['store', 'store/owner', 'wire', 'wire/errors', 'wire/evm-address', 'billing', 'config', 'gateway'],
     packages: ['fastify', 'bs58', 'jose', 'viem', 'secp256k1'],
   },
   network: {

@@ -4,7 +4,9 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JournalHead } from '#billing';
 import type { Config } from '#config';
+import { DatabaseError } from '#store';
 import { databaseName } from '#store/database-name';
+import { deniedTo, giveToOwner } from '#store/owner';
 // Not from `#auth`, because a command would then load a whole gateway to read one file.
 import { createIdentity } from '#auth/identity';
 
@@ -59,6 +61,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
     const draft = `${path}.${randomBytes(6).toString('hex')}`;
     const handle = await open(draft, 'wx', 0o600);
     try {
+      giveToOwner(handle.fd, dataDir);
       await handle.writeFile(`${JSON.stringify(entries, null, 2)}\n`);
       await handle.sync();
     } catch (error) {
@@ -138,7 +141,7 @@ async function syncFolder(path: string): Promise<void> {
 
 /**
  * The entries of the file by the name of the database. A missing file has no entries. Throws JournalLost if the file
- * cannot be read or parsed, or is not a JSON object.
+ * cannot be parsed or is not a JSON object, and DatabaseError if this user may not read it.
  */
 function readEntries(path: string): Readonly<Record<string, unknown>> {
   try {
@@ -148,6 +151,9 @@ function readEntries(path: string): Readonly<Record<string, unknown>> {
     return content as Record<string, unknown>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    // Nothing is lost then, so the advice is not to go on without it.
+    const denied = deniedTo(error);
+    if (denied !== null) throw new DatabaseError(denied, { code: 'unusable', cause: error });
     throw new JournalLost(
       `${path} cannot be read (${(error as Error).message}).\nRestore it with the database.\n${ACCEPT}`,
       { cause: error },

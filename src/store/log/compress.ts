@@ -1,7 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createZstdCompress } from 'node:zlib';
+import { giveToOwner } from '../owner.ts';
 import { compressedPath, listSegments } from './segments.ts';
 
 /** Bytes per read. A complete segment has 64 MiB. */
@@ -20,7 +21,9 @@ export async function compressClosed(folder: string, position: number): Promise<
     const draft = `${compressedPath(path)}.new`;
     // Bytes after the beginning of the next segment are left out. They were never acknowledged.
     const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: READ_BYTES });
-    await pipeline(plain, createZstdCompress(), createWriteStream(draft, { mode: 0o600, flush: true }));
+    const copy = await open(draft, 'w', 0o600);
+    giveToOwner(copy.fd, folder);
+    await pipeline(plain, createZstdCompress(), copy.createWriteStream({ flush: true }));
     await rename(draft, compressedPath(path));
     const directory = await open(folder, 'r');
     await directory.sync().finally(() => directory.close());

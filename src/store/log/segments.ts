@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
+import { giveToOwner } from '../owner.ts';
 
 /** One file of the log. Its name is the position at which it begins. It ends where the next file begins. */
 export interface Segment {
@@ -23,7 +24,10 @@ export const compressedPath = (path: string): string => `${path}.zst`;
 
 /** Creates the folder if it is missing. */
 export function makeLogFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined) return;
+  const descriptor = openSync(folder, constants.O_RDONLY);
+  giveToOwner(descriptor, dirname(folder));
+  closeSync(descriptor);
 }
 
 /**

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { DatabaseError } from '../database.ts';
+import { giveToOwner } from '../owner.ts';
 import { encodeRecord, type LogHead } from './record.ts';
 import { SEGMENT_BYTES, segmentPath } from './segments.ts';
 
@@ -47,6 +48,7 @@ export function openLogWriter(start: LogStart): LogWriter {
     // The file may exist, left by an attempt that failed before its first record.
     await fs.promises.rm(path, { force: true });
     file = await open(path, 'wx', 0o600);
+    giveToOwner(file, folder);
     const directory = await open(folder, 'r');
     await call((done) => fs.fsync(directory, done)).finally(() => fs.closeSync(directory));
     segment = head.position;

@@ -1,0 +1,49 @@
+/* The owner of the files in a data directory. Users exist on every system except Windows. */
+import { fchownSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+
+const ROOT = 0;
+
+/**
+ * As root, gives a new open file to the owner of its folder. So the gateway of that user can use the files of commands
+ * that root runs. Takes a descriptor, because a path could meanwhile be a link that the owner of the folder made.
+ */
+export function giveToOwner(descriptor: number, folder: string): void {
+  if (process.getuid?.() !== ROOT) return;
+  const { uid, gid } = statSync(folder);
+  if (uid === ROOT) return;
+  try {
+    fchownSync(descriptor, uid, gid);
+  } catch {
+    // In a container without the right to change owners, root keeps the file.
+  }
+}
+
+/** The fault and the remedy, if `error` says that a file may not be used by this user. null for any other error. */
+export function deniedTo(error: unknown): string | null {
+  const { code, path } = (error ?? {}) as NodeJS.ErrnoException;
+  if ((code !== 'EACCES' && code !== 'EPERM') || path === undefined || process.getuid === undefined) return null;
+  const me = nameOfThisUser();
+  return (
+    `${path} ${ownedBy(path)}and the user that runs this (${me}) may not use it.\n` +
+    `Run this as the user of the gateway. If that is ${me}, give it the file: chown ${me} ${path}`
+  );
+}
+
+function ownedBy(path: string): string {
+  try {
+    const { uid } = statSync(path);
+    return `belongs to ${uid === ROOT ? 'root' : `user ${uid}`}, `;
+  } catch {
+    return 'cannot be reached, ';
+  }
+}
+
+/** The name, or the number of a user without a name, as containers have. */
+function nameOfThisUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.());
+  }
+}
