@@ -8,6 +8,7 @@ import type { ChatBody } from './request/chat-schema.ts';
 import { createChatStreamReader } from './stream/chat-stream-reader.ts';
 import type { SentRequest } from './reply/altered-headers.ts';
 import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
+import { readReasoningRefusal } from './request/reasoning-effort.ts';
 import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
 import { learnCap, speaksOfCap, takenCap } from './caps/taken-cap.ts';
 
@@ -29,6 +30,8 @@ interface Form {
   readonly cap: ForwardedCap;
   readonly budget: ChatBudget;
   readonly dropped: readonly string[];
+  /** It has the field `reasoning`. */
+  readonly reasons: boolean;
   /** The size of the prompt that the offer gets, without the dropped fields. */
   readonly received: PromptSize;
 }
@@ -65,6 +68,8 @@ export class ChatExchange implements Exchange, SentRequest {
   /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
   #form: Form | null = null;
   #refused: Refused | null = null;
+  /** The offer that refused the field `reasoning` in this call. */
+  #withoutReasoning: Offer | null = null;
 
   constructor(options: ChatExchangeOptions) {
     this.#options = options;
@@ -138,7 +143,12 @@ export class ChatExchange implements Exchange, SentRequest {
   }
 
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {
-    const { cap, text } = this.#formFor(offer);
+    const { cap, text, reasons } = this.#formFor(offer);
+    if (reasons && readReasoningRefusal(offer, status, answer)) {
+      this.#withoutReasoning = offer;
+      this.#form = null;
+      return true;
+    }
     const { field, tokens } = cap;
     if (field === null) return false;
     const refusal = readCapRefusal(status, answer, field, tokens);
@@ -168,10 +178,18 @@ export class ChatExchange implements Exchange, SentRequest {
   #write(offer: Offer): Form {
     const { body, size } = this.#options;
     const cap = this.#capAt(offer);
-    const { body: forwarded, dropped } = forwardedBody(body, offer, cap);
+    const { body: forwarded, dropped } = forwardedBody(body, offer, cap, this.#withoutReasoning === offer);
     const received = dropped.length === 0 ? size : measurePrompt(forwarded as ChatBody);
     const budget = narrowed(body, withPrompt(this.budgetAt(offer), received, offer), cap);
-    return { offer, text: JSON.stringify(forwarded), cap, budget, dropped, received };
+    return {
+      offer,
+      text: JSON.stringify(forwarded),
+      cap,
+      budget,
+      dropped,
+      received,
+      reasons: 'reasoning' in forwarded,
+    };
   }
 
   /** The cap is at most what was locked, and at most what the offer is now known to accept. */

@@ -64,10 +64,10 @@ describe('a published field', () => {
 });
 
 describe('reasoning, the word of another router,', () => {
-  const NOT_LISTED = [own(), own([]), dialledIn(), dialledIn(['n_predict'])];
+  const NOT_LISTED = [own([]), own(['n_predict']), dialledIn(), dialledIn(['n_predict'])];
 
-  it('goes as it came to an offer that lists it, or that says it takes all', () => {
-    for (const offer of [own('all'), own(['reasoning']), dialledIn('all'), dialledIn(['reasoning'])])
+  it('goes as it came to an offer that lists it or takes all, as the operator’s own models do unless they list', () => {
+    for (const offer of [own(), own('all'), own(['reasoning']), dialledIn('all'), dialledIn(['reasoning'])])
       expect(sent(offer, { reasoning: { effort: 'high', x: [1] } })).toEqual({
         body: { ...OURS, reasoning: { effort: 'high', x: [1] } },
         dropped: [],

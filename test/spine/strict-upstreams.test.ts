@@ -203,7 +203,11 @@ test('fields of another router never reach the service; a plugin is refused', as
     reasoning: { effort: 'low', exclude: false },
   });
   expect(response.status, await response.text()).toBe(200);
-  expect(upstream.asked.at(-1)!.body).toEqual({ model: 'chat', messages, reasoning_effort: 'low' });
+  expect(upstream.asked.slice(seen).map(({ body }) => body)).toEqual([
+    { model: 'chat', messages, reasoning: { effort: 'low', exclude: false } },
+    // The service has refused it.
+    { model: 'chat', messages, reasoning_effort: 'low' },
+  ]);
   expect(response.headers.get('x-tollgate-dropped')!.split(', ').toSorted()).toEqual([
     'include_reasoning',
     'plugins',
@@ -218,5 +222,14 @@ test('fields of another router never reach the service; a plugin is refused', as
     422,
     { error: { type: 'unprocessable', param: 'plugins[0]' } },
   ]);
-  expect(upstream.asked.length - seen).toBe(1);
+  expect(upstream.asked.length - seen).toBe(2);
+  const again = await spine.post('/chat/completions', {
+    model: 'strict/chat',
+    messages,
+    reasoning: { effort: 'high' },
+  });
+  expect(again.status, await again.text()).toBe(200);
+  expect(upstream.asked.slice(seen + 2).map(({ body }) => body)).toEqual([
+    { model: 'chat', messages, reasoning_effort: 'high' },
+  ]);
 });

@@ -1,7 +1,7 @@
 import { type CapField, foldName } from '#wire';
 import type { Offer } from '#gateway';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
-import { reasoningEffort } from './reasoning-effort.ts';
+import { reasoningEffort, refusesReasoning } from './reasoning-effort.ts';
 import {
   BY_A_RULE,
   CAPS,
@@ -35,12 +35,14 @@ export interface ForwardedCap {
 
 /**
  * The body for `offer`. It has the published fields, and the further fields that the model lists (`params.forward`).
- * No field asks for more output than the cap, which is at most what the lock was computed with.
+ * No field asks for more output than the cap, which is at most what the lock was computed with. `reasoningRefused`: the
+ * offer has refused the field `reasoning` in this call.
  */
 export function forwardedBody(
   asked: ChatBody,
   offer: Offer,
   { tokens: completionCap, field: capField }: ForwardedCap,
+  reasoningRefused = false,
 ): ForwardedBody {
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
@@ -53,7 +55,7 @@ export function forwardedBody(
       if (sent !== undefined) body[field] = sent;
     }
   }
-  addReasoning(body, dropped, asked, offer, completionCap);
+  addReasoning(body, dropped, asked, { offer, cap: completionCap, refused: reasoningRefused });
   // A stream without usage cannot be billed.
   if (asked.stream === true) body['stream_options'] = { ...asked.stream_options, include_usage: true };
   body['model'] = offer.model!.upstreamModel;
@@ -62,16 +64,23 @@ export function forwardedBody(
 }
 
 /** Adds the fields that say how much a model reasons. None of their bounds is above the cap. */
-function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Offer, cap: number): void {
+function addReasoning(
+  body: Json,
+  dropped: string[],
+  asked: ChatBody,
+  { offer, cap, refused }: { readonly offer: Offer; readonly cap: number; readonly refused: boolean },
+): void {
   const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = asked;
   if (effort !== undefined) body['reasoning_effort'] = effort;
   if (thinking !== undefined) body['thinking'] = boundedReasoning(thinking, cap);
   if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
-  if (reasoning === undefined) return;
-  // A service that lists all fields or this field accepts it.
-  if (offer.model!.forward === 'all' || listed(offer, 'reasoning'))
-    body['reasoning'] = boundedReasoning(reasoning, cap);
-  else if (asked[REASONING_IF_LISTED]) dropped.push('reasoning');
+  if (reasoning === undefined || reasoning === null) return;
+  // A request of another API may be translated for a model of which nothing is listed. There the field would be refused
+  // by services that know only the published ones, although the client never sent it.
+  const isTranslated = asked[REASONING_IF_LISTED] === true;
+  const isTaken = isTranslated ? lists(offer, 'reasoning') : goes(offer, 'reasoning', 'reasoning');
+  if (isTaken && !refused && !refusesReasoning(offer)) body['reasoning'] = boundedReasoning(reasoning, cap);
+  else if (isTranslated) dropped.push('reasoning');
   else {
     const translated = reasoningEffort(asked);
     Object.assign(body, translated.fields);
@@ -110,6 +119,9 @@ function goes(offer: Offer, field: string, name: string): boolean {
   const all = (offer.model!.forward ?? (own ? 'all' : null)) === 'all';
   return all && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
 }
+
+/** Whether the block of an offer names the field, or says that the model takes all. */
+const lists = (offer: Offer, field: string): boolean => offer.model!.forward === 'all' || listed(offer, field);
 
 function listed({ model }: Offer, field: string): boolean {
   const forward = model!.forward;
