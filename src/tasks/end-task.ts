@@ -101,10 +101,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
         if (!row) return null;
         if (!row.live) {
           if (sight.end === null) return { task: toTask(row), settled: [] };
-          return {
-            task: toTask(row),
-            settled: await settleEnded(row, except),
-          };
+          return { task: toTask(row), settled: await settleEnded(row, except) };
         }
         const state = sight.state === null ? row.state : stateOf(sight.state);
         if (sight.end === null) {
