@@ -19,15 +19,17 @@ const SEALED = /"tg(?:[12]\.|3_)/;
 /** JSON may escape the letters of a key. */
 const MAY_HAVE_TTL = /"ttl"|\\u00(?:74|6c)/i;
 /**
- * Betas that Claude Code and the SDKs ask for. They do not change the price of a token. Server tools have a cost
- * besides tokens.
+ * Betas that change what a call costs. Some have another price of a token, or use other models at their prices. Others
+ * add something to the prompt that is not in the request, so that the lock would be too small. All other betas pass,
+ * because clients ask for new ones with every version, and fail without them.
  */
-const HARMLESS_BETA = new RegExp(
-  '^(?:claude-code|interleaved-thinking|fine-grained-tool-streaming|token-efficient-tools|context-management|' +
-    'prompt-caching|prompt-caching-scope|output-128k|structured-outputs|effort|advanced-tool-use|tool-search-tool|' +
-    'tool-examples|computer-use|mcp-client|code-execution|web-search|web-fetch|pdfs|message-batches|token-counting|' +
-    'redact-thinking|adaptive-thinking)-[0-9]{4}-?[0-9]{2}-?[0-9]{2}$',
+const COSTLY_BETA = new RegExp(
+  '^(?:context-[0-9]+[km]|extended-cache-ttl|fast-mode|speed|priority|service-tier|inference-geo|data-residency|' +
+    'user-profiles-billing|server-side-fallback|fallback|advisor|skills|' +
+    'compact|message-threads|agent-memory|managed-agents|dreaming)(?:-|$)',
+  'i',
 );
+const BETA_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/i;
 const FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -62,7 +64,8 @@ export const MESSAGES_WIRE: NativeWire = {
   fields: FIELDS,
   headers({ 'anthropic-version': version, 'anthropic-beta': beta }, lists) {
     const asked = typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];
-    const passes = (one: string) => HARMLESS_BETA.test(one) || lists('anthropic-beta') || lists(one);
+    const passes = (one: string) =>
+      (BETA_NAME.test(one) && !COSTLY_BETA.test(one)) || lists('anthropic-beta') || lists(one);
     const betas = asked.filter(passes);
     return {
       sent: {

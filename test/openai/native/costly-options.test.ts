@@ -119,6 +119,22 @@ describe('a model that lists nothing', () => {
     expect(dropped).toBe('context-1m-2025-08-07, fast-mode-2026-02-01');
   });
 
+  test.each([
+    ['mid-conversation-tool-changes-2026-07-01,thinking-token-count-2026-05-13', null],
+    ['a-beta-of-tomorrow-2027-01-01', null],
+    ['context-management-2025-06-27', null],
+    ['context-2m-2027-01-01', 'context-2m-2027-01-01'],
+    ['server-side-fallback-2026-07-01', 'server-side-fallback-2026-07-01'],
+    ['advisor-tool-2026-03-01', 'advisor-tool-2026-03-01'],
+    ['message-threads-2026-08-12', 'message-threads-2026-08-12'],
+    ['extended-cache-ttl-2025-04-11', 'extended-cache-ttl-2025-04-11'],
+  ])('of %s it does not get %s', async (beta, lost) => {
+    const asked = { ...asks(PLAIN), messages: [{ role: 'user', content: 'Hi' }] };
+    const { headers, dropped } = await sent('messages', asked, beta);
+    expect(headers['anthropic-beta']).toBe(lost === null ? beta : undefined);
+    expect(dropped).toBe(lost);
+  });
+
   test('gets no compaction, whose tokens `usage` leaves out', async () => {
     const { body, headers, dropped } = await sent('messages', asks(PLAIN, COMPACTS), 'compact-2026-01-12');
     expect(body['context_management']).toEqual({ edits: [CLEAR] });
