@@ -194,8 +194,22 @@ function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
     input_tokens: count(prompt) - read - written,
     cache_creation_input_tokens: written,
     cache_read_input_tokens: read,
+    ...(isObject(claimed['cache_creation']) ? { cache_creation: splitOf(claimed['cache_creation'], written) } : {}),
     output_tokens: completion,
     ...(estimated === undefined ? {} : { estimated }),
     ...cost,
   };
+}
+
+/** The tokens that were written to a cache, by their time in it. Together they are at most `written`. */
+function splitOf(claimed: Json, written: number): Json {
+  let left = written;
+  return Object.fromEntries(
+    Object.entries(claimed).map(([time, value]) => {
+      if (!isCount(value)) return [time, value];
+      const tokens = Math.min(value, left);
+      left -= tokens;
+      return [time, tokens];
+    }),
+  );
 }

@@ -210,3 +210,23 @@ test('billed counts of a message leave out what a cache gave, also where its beg
   const [, told] = /"usage":(\{.*?\})/.exec(speech.last({ ...CUT, usage, isCorrected: true, isBroken: false }, null))!;
   expect(JSON.parse(told!)).toEqual(MESSAGE_USAGE);
 });
+
+test('billed counts of a message cut its parts of a cache, too', () => {
+  const speech = createMessagesSpeech('m');
+  const claimed = {
+    input_tokens: 10,
+    output_tokens: 9,
+    cache_creation_input_tokens: 300,
+    cache_read_input_tokens: 0,
+    cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 100 },
+  };
+  const split = (billed: number): unknown => {
+    const reply = { type: 'message', content: [], usage: claimed };
+    speech.takeWhole(reply);
+    const end = { ...CUT, usage: { prompt_tokens: billed, completion_tokens: 9 }, isCorrected: true, isBroken: false };
+    const { usage } = JSON.parse(speech.whole(JSON.stringify(reply), reply, end)) as { usage: Record<string, unknown> };
+    return [usage['cache_creation_input_tokens'], usage['cache_creation']];
+  };
+  expect(split(0)).toEqual([0, { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 }]);
+  expect(split(250)).toEqual([250, { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 50 }]);
+});
