@@ -161,11 +161,12 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
     row('Reference', `${baseUrl}/docs`),
     row('Data', dataDir),
     row('Clients', `${OWN_NAME} connect --list  ${paint('dim', 'settings for Claude Code, Codex, SDKs, …')}`),
-    ...hints.map((hint) => `\n  ${paint('yellow', '•')} ${hint}\n`),
     `\n  ${paint('dim', 'Try it:')}\n\nexport KEY=${key}\n\n${curl(chat, question)}\n\n`,
     `  ${paint('dim', 'Streamed:')}\n\n${curl(chat, { ...question, stream: true })}\n\n`,
     `  ${paint('dim', 'A tool:')}\n\n${curl(`${baseUrl}/mcp/${FIRST_TOOL_CALL.service}`, toolCall)}\n\n`,
     `  ${paint('dim', 'An agent, that calls the tool and a model in turn (a new messageId rolls again):')}\n\n${curl(`${baseUrl}/a2a/${FIRST_MESSAGE.service}`, send)}\n\n`,
+    // After the calls, because what is printed last is what people see.
+    ...hints.map((hint) => `  ${paint('yellow', '•')} ${hint}\n\n`),
     `  ${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }
