@@ -11,7 +11,7 @@ import { NO_FUNDS, type OpenPayments } from './payments.ts';
 export interface LateRooms {
   tunnels: Pick<Tunnels, 'session' | 'count'>;
   mcp: Pick<Mcp, 'counts' | 'hasTool'>;
-  bodies: { heldBytes(): number };
+  bodies: { heldBytes(): number; waitingCount(): number };
   funds: Pick<OpenPayments, 'figures'>;
   lookAtAgent: Look;
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
@@ -21,7 +21,7 @@ export interface LateRooms {
 export const createLateRooms = (): LateRooms => ({
   tunnels: { session: () => null, count: () => ({ connections: 0, streams: 0 }) },
   mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
-  bodies: { heldBytes: () => 0 },
+  bodies: { heldBytes: () => 0, waitingCount: () => 0 },
   funds: NO_FUNDS,
   lookAtAgent: async () => null,
   gaveUpVideo: async () => {},

@@ -27,6 +27,7 @@ export async function openObservers({
     mcp: () => late.mcp.counts(),
     funds: hasPayments(config) ? () => late.funds.figures() : undefined,
     bodyBytes: () => late.bodies.heldBytes(),
+    bodiesWaiting: () => late.bodies.waitingCount(),
     logLinesLost,
     now,
   });

@@ -46,6 +46,8 @@ interface HeldMemoryOptions {
   readonly waitMs: number;
   /** Makes the error of a wait that was too long. */
   readonly full: () => Error;
+  /** Called when memory became free, after those that wait for it were asked. */
+  readonly onFreed?: () => void;
 }
 
 /** One share may use this part of the total (1 / SHARE), and at least one reply or body of the largest size. */
@@ -69,6 +71,7 @@ export function createHeldMemory({
   uncountedBytes,
   waitMs,
   full,
+  onFreed = () => {},
 }: HeldMemoryOptions): HeldMemory {
   const all: Counted = { key: null, used: 0, max: Math.max(bytesMax, oneBytesMax), holds: new Set() };
   const shareMax = Math.max(all.max / SHARE, oneBytesMax);
@@ -91,6 +94,7 @@ export function createHeldMemory({
     released(keys) {
       for (const key of keys) if (shares.get(key)?.holds.size === 0) shares.delete(key);
       for (const hold of waiting) hold.tryAgain();
+      onFreed();
     },
   };
   return {

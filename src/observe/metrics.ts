@@ -43,6 +43,8 @@ interface MetricsOptions {
   readonly funds?: (() => Promise<FundFigures>) | undefined;
   /** Bytes of memory that are counted for the bodies of requests. */
   readonly bodyBytes?: () => number;
+  /** Number of bodies that wait for memory. */
+  readonly bodiesWaiting?: () => number;
   /** Number of log lines that the collector did not get, since the start. */
   readonly logLinesLost?: () => number;
   readonly now?: () => number;
@@ -109,8 +111,9 @@ function ofProcess(
   {
     tunnels = () => ({ connections: 0, streams: 0 }),
     bodyBytes = () => 0,
+    bodiesWaiting = () => 0,
     logLinesLost = () => 0,
-  }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'logLinesLost'>,
+  }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost'>,
 ): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
   const { limited, bodies, http, events, reloads } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
@@ -142,6 +145,7 @@ function ofProcess(
       ['tollgate_processes', 'Gateway processes that these figures cover', () => 1],
       [...LINES_LOST, logLinesLost],
       ['tollgate_bodies_bytes', 'Memory for the bodies of requests above 64 KiB, as it is counted', bodyBytes],
+      ['tollgate_bodies_waiting', 'Bodies of requests that wait for memory', bodiesWaiting],
       ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],

@@ -18,6 +18,7 @@ requests_per_minute = 1000000
 anonymous_requests_per_minute = 1000000
 burst = 1000000
 bodies_bytes_max = ${4 * MIB}
+bodies_wait_ms = 0
 media_body_bytes_max = ${MIB}
 chat_body_bytes_max = 262144
 body_bytes_max = 131072

@@ -28,6 +28,12 @@ export function noteVisitor(request: FastifyRequest, caller: Caller): void {
 export const callerOf = (request: FastifyRequest): Caller | undefined =>
   (request as Known)[ADMISSION]?.caller ?? (request as Known)[VISITOR];
 
+/** The account whose share of what is scarce a request uses; null without one. */
+export function accountOf(request: FastifyRequest): string | null {
+  const caller = callerOf(request);
+  return caller === undefined || caller.anonymous ? null : caller.account;
+}
+
 /** The network of the client, by which its bodies are counted. */
 export const clientNetworkOf = (request: FastifyRequest): string => networkOf(addressOf(request));
 

@@ -4,11 +4,12 @@ import { GatewayError, type Placed } from '#wire';
 import type { LimitsConfig } from '#config';
 import type { MemoryHold } from '../held-memory.ts';
 import { PAYMENT_HEADERS } from '../payments/payment-header.ts';
-import { callerOf } from './admission-of-request.ts';
-import type { BodyMemory, BodyRefusal } from './body-memory.ts';
+import { accountOf, callerOf, clientNetworkOf } from './admission-of-request.ts';
+import type { BodyMemory, BodyRefusal, FullShare } from './body-memory.ts';
 import { begunFor } from './held-body.ts';
 import { tooLarge } from './linger.ts';
 import { endConnectionOf } from './refuse-pipelines.ts';
+import type { WaitingBodies, WaitingBody } from './waiting-bodies.ts';
 
 /** A body up to this size is not counted if it arrives quickly. */
 export const SMALL_BYTES = 64 * 1024;
@@ -37,7 +38,8 @@ export type ArrivalLimits = Pick<
 /** The server of bodies, as one of them sees it. */
 export interface Arrivals {
   readonly limits: ArrivalLimits;
-  readonly memory: Pick<BodyMemory, 'take'>;
+  readonly memory: Pick<BodyMemory, 'take' | 'lacks' | 'refusal'>;
+  readonly waiting: Pick<WaitingBodies, 'enter' | 'leave'>;
   /** How often `turn` of each body is called. */
   readonly turnMs: number;
   onRefused(why: BodyRefusal): void;
@@ -48,7 +50,7 @@ export interface Arrivals {
 }
 
 /** One body while it arrives. */
-export class ArrivingBody implements Placed {
+export class ArrivingBody implements Placed, WaitingBody {
   place = -1;
   readonly #bodies: Arrivals;
   readonly #request: FastifyRequest;
@@ -73,7 +75,14 @@ export class ArrivingBody implements Placed {
   readonly #onEnd = () => this.#end();
   readonly #onError = (error: Error) => this.#fail(Object.assign(error, { statusCode: 400 }));
 
-  /** Throws GatewayError for a body that is refused before it is read. */
+  /** The client left while its body waits. This is noticed only if what came of the body fits in the buffers. */
+  readonly #onLeft = () => {
+    this.#bodies.waiting.leave(this);
+    this.#stopWaiting();
+    this.#done(Object.assign(new Error('The client has left'), { statusCode: 400 }));
+  };
+
+  /** Throws GatewayError for a body that is too large. */
   constructor(bodies: Arrivals, request: FastifyRequest, payload: Readable, weight: number, done: Done) {
     this.#bodies = bodies;
     this.#request = request;
@@ -85,10 +94,39 @@ export class ArrivingBody implements Placed {
       this.#length !== null && this.#length <= SMALL_BYTES ? SMALL_BYTES : largestOf(request, bodies.limits);
     if (this.#length === null || this.#length <= SMALL_BYTES) return;
     if (this.#length > this.#bytesMax) throw this.#tooLarge();
-    this.#takes(this.#length);
+  }
+
+  get network(): string {
+    return clientNetworkOf(this.#request);
+  }
+
+  get account(): string {
+    return accountOf(this.#request) ?? '';
+  }
+
+  /** Reads the body as soon as there is memory for it. A chunked body and a small one are read at once. */
+  arrive(): void {
+    if (this.#length === null || this.#length <= SMALL_BYTES) return this.begin();
+    this.#payload.once('error', this.#onLeft);
+    this.#payload.once('close', this.#onLeft);
+    this.#bodies.waiting.enter(this);
+  }
+
+  take(): FullShare | null {
+    const hold = this.#bodies.openFor(this.#request);
+    const full = this.#bodies.memory.lacks(hold, this.#length! * this.#weight);
+    if (full === null) this.#holds(hold, this.#length!);
+    else hold.release();
+    return full;
+  }
+
+  refuse(full: FullShare): void {
+    this.#stopWaiting();
+    this.#done(this.#bodies.memory.refusal(full));
   }
 
   begin(): void {
+    this.#stopWaiting();
     this.#bodies.arrives(this);
     const payload = this.#payload;
     payload.on('data', this.#onData);
@@ -144,10 +182,20 @@ export class ArrivingBody implements Placed {
       this.#hold.release();
       throw error;
     }
+    this.#holds(this.#hold, bytes);
+  }
+
+  #holds(hold: MemoryHold, bytes: number): void {
+    this.#hold = hold;
     const held = begunFor(this.#request);
     if (held === undefined) return;
-    held.hold = this.#hold;
+    held.hold = hold;
     held.bytes = bytes * this.#weight;
+  }
+
+  #stopWaiting(): void {
+    this.#payload.removeListener('error', this.#onLeft);
+    this.#payload.removeListener('close', this.#onLeft);
   }
 
   #data(chunk: Buffer): void {

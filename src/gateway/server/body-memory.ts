@@ -14,8 +14,11 @@ export const PARSED_JSON = 4;
 
 type BodyLimits = Pick<LimitsConfig, 'bodiesBytesMax' | 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
 
-/** Why a body was refused: no room in a share or in all memory, or the upload was too slow. */
-export type BodyRefusal = 'account' | 'network' | 'gateway' | 'slow';
+/** The count that has no room: that of the account, of the network, or of all. */
+export type FullShare = 'account' | 'network' | 'gateway';
+
+/** Why a body was refused: no room, or the upload was too slow. */
+export type BodyRefusal = FullShare | 'slow';
 
 /** Counts the memory for the bodies of requests. */
 export interface BodyMemory {
@@ -23,6 +26,10 @@ export interface BodyMemory {
   open(account: string | null, network: string | null): MemoryHold;
   /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
   take(hold: MemoryHold, bytes: number): void;
+  /** The same, but returns the count that has no room, or null if the bytes are counted. */
+  lacks(hold: MemoryHold, bytes: number): FullShare | null;
+  /** Makes the error of a body that is refused, and counts the refusal. */
+  refusal(full: FullShare): GatewayError;
   /** Bytes that are held now. */
   used(): number;
 }
@@ -30,7 +37,12 @@ export interface BodyMemory {
 const MIB = 1024 * 1024;
 const RETRY_AFTER_S = 2;
 
-export function createBodyMemory(limits: BodyLimits, onRefused: (why: BodyRefusal) => void): BodyMemory {
+/** `onRefused`: called for each refusal. `onFreed`: called when memory became free. */
+export function createBodyMemory(
+  limits: BodyLimits,
+  onRefused: (why: BodyRefusal) => void,
+  onFreed: () => void,
+): BodyMemory {
   const { bodyBytesMax, chatBodyBytesMax, mediaBodyBytesMax } = limits;
   const memory = createHeldMemory({
     bytesMax: limits.bodiesBytesMax ?? bodiesBytesOf(1),
@@ -38,7 +50,17 @@ export function createBodyMemory(limits: BodyLimits, onRefused: (why: BodyRefusa
     uncountedBytes: 0,
     waitMs: 0,
     full: () => refusal('gateway', memory.shareMax),
+    onFreed,
   });
+  const lacks: BodyMemory['lacks'] = (hold, bytes) => {
+    const full = hold.lacks(bytes);
+    if (full === undefined) return null;
+    return full === null ? 'gateway' : full.startsWith('account ') ? 'account' : 'network';
+  };
+  const refused = (full: FullShare) => {
+    onRefused(full);
+    return refusal(full, memory.shareMax);
+  };
   return {
     used: memory.used,
     open: (account, network) =>
@@ -46,12 +68,11 @@ export function createBodyMemory(limits: BodyLimits, onRefused: (why: BodyRefusa
         ...(account === null ? [] : [`account ${account}`]),
         ...(network === null ? [] : [`network ${network}`]),
       ),
+    lacks,
+    refusal: refused,
     take(hold, bytes) {
-      const full = hold.lacks(bytes);
-      if (full === undefined) return;
-      const why = full === null ? 'gateway' : full.startsWith('account ') ? 'account' : 'network';
-      onRefused(why);
-      throw refusal(why, memory.shareMax);
+      const full = lacks(hold, bytes);
+      if (full !== null) throw refused(full);
     },
   };
 }
@@ -65,7 +86,7 @@ export function bodiesBytesOf(processes: number): number {
   return Math.floor(Math.min(1024 * MIB, Math.max(128 * MIB, memory / 4)) / processes);
 }
 
-function refusal(why: Exclude<BodyRefusal, 'slow'>, shareMax: number): GatewayError {
+function refusal(why: FullShare, shareMax: number): GatewayError {
   if (why === 'gateway')
     return new GatewayError(
       'service_unavailable',

@@ -3,10 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlacedList } from '#wire';
 import type { LimitsConfig } from '#config';
 import type { MemoryHold } from '../held-memory.ts';
-import { callerOf, clientNetworkOf } from './admission-of-request.ts';
+import { accountOf, clientNetworkOf } from './admission-of-request.ts';
 import { type ArrivalLimits, type Arrivals, ArrivingBody, type Done, lengthOf, SMALL_BYTES } from './arriving-body.ts';
 import { type BodyMemory, type BodyRefusal, createBodyMemory } from './body-memory.ts';
 import { heldBy } from './held-body.ts';
+import { WaitingBodies } from './waiting-bodies.ts';
 
 const TURN_MS = 500;
 
@@ -14,6 +15,8 @@ const TURN_MS = 500;
 export interface RequestBodies {
   /** Bytes that are held now for bodies above 64 KiB, and for slow smaller ones. */
   heldBytes(): number;
+  /** Number of bodies that wait for memory. */
+  waitingCount(): number;
   /** To be called before the body is read, for each request with a body. */
   expect(request: FastifyRequest, reply: FastifyReply): void;
   read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void;
@@ -54,7 +57,7 @@ export const readBytes =
   (request: FastifyRequest, payload: Readable, done: Done): void =>
     request.server.requestBodies.read(request, payload, weight, done);
 
-type Limits = ArrivalLimits & Pick<LimitsConfig, 'bodiesBytesMax'>;
+type Limits = ArrivalLimits & Pick<LimitsConfig, 'bodiesBytesMax' | 'bodiesWaitMs' | 'bodiesWaitingMax'>;
 
 /** `onRefused`: called for each body that is refused because there is no room, or because it is too slow. */
 export function addRequestBodies(
@@ -74,6 +77,7 @@ export function addRequestBodies(
 class Bodies implements RequestBodies, Arrivals {
   readonly limits: Limits;
   readonly memory: BodyMemory;
+  readonly waiting: WaitingBodies;
   readonly onRefused: (why: BodyRefusal) => void;
   readonly turnMs: number;
   readonly #arriving = new PlacedList<ArrivingBody>();
@@ -82,12 +86,17 @@ class Bodies implements RequestBodies, Arrivals {
   constructor(limits: Limits, onRefused: (why: BodyRefusal) => void) {
     this.limits = limits;
     this.onRefused = onRefused;
-    this.memory = createBodyMemory(limits, onRefused);
+    this.waiting = new WaitingBodies(limits);
+    this.memory = createBodyMemory(limits, onRefused, () => this.waiting.serve());
     this.turnMs = Math.min(TURN_MS, Math.ceil(limits.requestTimeoutMs / 2));
   }
 
   heldBytes(): number {
     return this.memory.used();
+  }
+
+  waitingCount(): number {
+    return this.waiting.count;
   }
 
   expect(request: FastifyRequest, reply: FastifyReply): void {
@@ -106,7 +115,7 @@ class Bodies implements RequestBodies, Arrivals {
     } catch (error) {
       return done(error as Error);
     }
-    body.begin();
+    body.arrive();
   }
 
   open(account: string | null, network: string | null): MoreMemory {
@@ -122,9 +131,7 @@ class Bodies implements RequestBodies, Arrivals {
   }
 
   openFor(request: FastifyRequest): MemoryHold {
-    const caller = callerOf(request);
-    const account = caller === undefined || caller.anonymous ? null : caller.account;
-    return this.memory.open(account, clientNetworkOf(request));
+    return this.memory.open(accountOf(request), clientNetworkOf(request));
   }
 
   /** Counts in a hold that has `others` bytes for something else. */
@@ -148,12 +155,17 @@ class Bodies implements RequestBodies, Arrivals {
   }
 
   close(): void {
+    this.waiting.close();
+    this.#stop();
+  }
+
+  #stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
   }
 
   #turn(): void {
-    if (this.#arriving.items.length === 0) return this.close();
+    if (this.#arriving.items.length === 0) return this.#stop();
     // From the last one on, because a body that ends leaves the list, and the last one takes its place.
     for (let place = this.#arriving.items.length - 1; place >= 0; place--) this.#arriving.items[place]?.turn();
   }

@@ -34,6 +34,8 @@ const LIMITS: LimitsConfig = {
   mediaBodyBytesMax: 1_000_000,
   anonymousBodyBytesMax: 1024 * 1024,
   bodiesBytesMax: null,
+  bodiesWaitMs: 0,
+  bodiesWaitingMax: 256,
   uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 1_000_000,
   messagesMax: 1,

@@ -74,6 +74,8 @@ export const LIMIT_CASES = {
     is: 4_194_304,
     fallback: null,
   },
+  'limits.bodies_wait_ms': { toml: '0', wrong: '600001', of: (c) => c.limits.bodiesWaitMs, is: 0, fallback: 30_000 },
+  'limits.bodies_waiting_max': { toml: '1', wrong: '0', of: (c) => c.limits.bodiesWaitingMax, is: 1, fallback: 256 },
   'limits.upload_bytes_per_second_min': {
     toml: '1',
     wrong: '0',

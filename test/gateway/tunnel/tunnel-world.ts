@@ -233,6 +233,8 @@ const LIMITS = {
   mediaBodyBytesMax: 10_000,
   anonymousBodyBytesMax: 1024 * 1024,
   bodiesBytesMax: null,
+  bodiesWaitMs: 0,
+  bodiesWaitingMax: 256,
   uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 10_000,
   messagesMax: 10,

@@ -47,6 +47,8 @@ export const LIMITS: LimitsConfig = {
   mediaBodyBytesMax: 200_000,
   anonymousBodyBytesMax: 1024 * 1024,
   bodiesBytesMax: null,
+  bodiesWaitMs: 0,
+  bodiesWaitingMax: 256,
   uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 100_000,
   messagesMax: 2048,
