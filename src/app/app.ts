@@ -3,6 +3,7 @@ import type { Database } from '#store';
 import type { AuditReport, Ledger } from '#billing';
 import type { Config } from '#config';
 import type { Analytics } from './analytics.ts';
+import { GatewayStopping } from '#wire';
 import { closeGracefully, createConnectionRelease, type Catalog } from '#gateway';
 import type { KeyStore } from '#auth';
 import type { Logger, Metrics } from '#observe';
@@ -100,6 +101,7 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
         // Tells the proxies to look for another gateway at once. Running calls in the tunnels, also those that came
         // from other gateways, may finish.
         closeTunnels: protocols.closeTunnels,
+        stopCalls: () => protocols.stopCalls(new GatewayStopping()),
         closeRest: () => opened.disposeAsync(),
       }),
   };

@@ -1,5 +1,6 @@
 import type { Config } from '#config';
 import type { ServerOptions } from '#gateway';
+import { GatewayStopping } from '#wire';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { VERSION } from '../version.ts';
 import { isAway } from './is-away.ts';
@@ -62,6 +63,12 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     random,
     onError(error, request) {
       const facts = { err: error, request_id: request.id, method: request.method };
+      // Each call that comes during a stop gets this answer, and nobody has to do anything about it.
+      if (error instanceof GatewayStopping) {
+        const refused = { request_id: request.id, method: request.method, reason: error.message };
+        logger.info(refused, 'refused: the gateway is shutting down');
+        return;
+      }
       // While the database is away, every request fails for the same reason.
       if (isAway(error)) outages.failed('requests', facts, 'a request failed', { first: 'error' });
       else logger.error(facts, 'a request failed');

@@ -1,3 +1,4 @@
+import type { GatewayError } from '#wire';
 import {
   createExecute,
   createFree,
@@ -7,6 +8,7 @@ import {
   createReplyMemory,
   createRetryBudget,
   type Quotes,
+  type StopCall,
 } from '#gateway';
 import { refuseStopped } from '#auth';
 import { openAccess } from './access.ts';
@@ -34,12 +36,13 @@ export async function openMiddle(money: Money) {
   const { prices, ledger } = routed;
   const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
   const reload = createReload(routed);
-  return { ...routed, reload, quotes, pipeline: openPipeline(routed, quotes), idempotency };
+  return { ...routed, reload, quotes, ...openPipeline(routed, quotes), idempotency };
 }
 
 function openPipeline(routed: Routed, quotes: Quotes) {
   const { config, drain, authenticator, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } =
     routed;
+  const stops = new Set<StopCall>();
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
     upstream: routed.upstream,
@@ -48,8 +51,9 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     retryBudget: createRetryBudget({ now: elapsed }),
     observer,
     now: elapsed,
+    stops,
   });
-  return createPipeline({
+  const pipeline = createPipeline({
     authenticate: drain.authenticate,
     act: authenticator.act,
     stopped: (account) => refuseStopped(routed.states, account),
@@ -72,4 +76,10 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     now,
     elapsed,
   });
+  return {
+    pipeline,
+    stopCalls(reason: GatewayError) {
+      for (const stop of stops) stop(reason);
+    },
+  };
 }

@@ -102,6 +102,11 @@ export class Attempts {
   failed(talk: Talk | null, error: unknown, left: boolean, stopped: Error | null): EndFrame | null {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
+    if (stopped instanceof GatewayError) {
+      // The gateway stopped the call, so nobody pays and no provider is blamed.
+      health.notProbed(offer, this.#call.caller.account);
+      throw stopped;
+    }
     const cut = cutOf(left, stopped, error);
     const end = cut === null || talk === null ? null : talk.cut ? talk.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its

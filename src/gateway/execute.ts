@@ -1,11 +1,17 @@
-import { UpstreamFailure } from '#wire';
+import { type GatewayError, UpstreamFailure } from '#wire';
 import type { Frame, Leaving } from '#billing';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, Talk } from './call.ts';
 import { CallRequests, type CallRequestsOptions, detachedSend } from './call-requests.ts';
 import { CALL_OVER } from './upstream.ts';
 
-interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {}
+interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {
+  /** Ends a running call early: each call adds its own function. Absent: only the client or the time ends a call. */
+  readonly stops?: Set<StopCall>;
+}
+
+/** Ends one running call with an error, which its client gets. What it had delivered is not charged. */
+export type StopCall = (reason: GatewayError) => void;
 
 /**
  * Forwards a call to its candidates, one after the other, until one replies. The next candidate is tried only while no
@@ -24,6 +30,8 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
   const attempts = new Attempts(options, call);
   const leave = () => requests.stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave);
+  const stop: StopCall = (reason) => requests.stop(reason);
+  options.stops?.add(stop);
   const timer = setTimeout(
     () => requests.stop(new Error(`the call took longer than ${timeoutMs / 1000} s`)),
     timeoutMs,
@@ -78,6 +86,7 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
+    options.stops?.delete(stop);
     // If the consumer returned early, this ends all open exchanges. After a complete reply it has no effect.
     if (!complete) requests.abort(CALL_OVER);
     requests.forget();

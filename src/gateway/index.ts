@@ -75,7 +75,7 @@ export {
 } from './catalog/tool-listings.ts';
 export { createToolPins, type ToolPin, type ToolPins } from './catalog/tool-pins.ts';
 export { byPrice, type ToolCallPrice, viewToolCallPrice } from './catalog/tool-price.ts';
-export { createExecute } from './execute.ts';
+export { createExecute, type StopCall } from './execute.ts';
 export { createFree } from './free.ts';
 export { endOnly } from './end-only.ts';
 export {

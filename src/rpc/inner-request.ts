@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayStopping } from '#wire';
 import type { Carried } from './headers.ts';
 
 /** One request to a door of this gateway. */
@@ -35,7 +35,7 @@ export type Ask = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>
 
 /**
  * Makes requests to the same server from inside the process. Rejects with the reason of `gone` when the client leaves;
- * the door sees this like a closed socket. Rejects with GatewayError `service_unavailable` once the server is closing.
+ * the door sees this like a closed socket. Rejects with GatewayStopping once the server is closing.
  */
 export function createAsk(inject: FastifyInstance['inject']): Ask {
   return async ({ verb, path, headers = {}, body }, { carried, peer, requestId, gone }) => {
@@ -63,15 +63,7 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
       return { status: reply.statusCode, headers: flat(reply.headers), text: reply.payload, bytes: reply.rawPayload };
     } catch (error) {
       gone.throwIfAborted();
-      if ((error as { readonly code?: unknown }).code === CLOSING)
-        throw new GatewayError(
-          'service_unavailable',
-          'This gateway is shutting down: retry in a moment, or at another gateway',
-          {
-            retryAfterS: 1,
-            cause: error,
-          },
-        );
+      if ((error as { readonly code?: unknown }).code === CLOSING) throw new GatewayStopping();
       throw error;
     } finally {
       gone.removeEventListener('abort', leave);

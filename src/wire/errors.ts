@@ -69,6 +69,15 @@ export class GatewayError extends Error {
   }
 }
 
+/** The error of requests that come, or that still run, when a gateway stops. It is no fault, so it raises no alert. */
+export class GatewayStopping extends GatewayError {
+  constructor() {
+    super('service_unavailable', 'This gateway is shutting down: retry in a moment, or at another gateway', {
+      retryAfterS: 1,
+    });
+  }
+}
+
 const OF_PROVIDERS: ReadonlySet<ErrorCode> = new Set(['overloaded', 'provider_unavailable', 'no_provider_healthy']);
 
 /** Whether an error is the failure of a provider, and so is not logged as a fault of the gateway. */
@@ -92,7 +101,8 @@ export function ofGeneration(error: GatewayError, callId: string): GatewayError 
   if (WITHOUT_A_LOCK.has(error.code)) return error;
   const { code, message, cause, param, retryAfterS, headers, body, providerCode } = error;
   return new GatewayError(code, message, {
-    cause,
+    // So that the log still sees the kind of the error.
+    cause: error instanceof GatewayStopping ? error : cause,
     param,
     retryAfterS,
     providerCode,

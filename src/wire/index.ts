@@ -12,6 +12,7 @@ export {
   type ErrorCode,
   GatewayError,
   type GatewayErrorOptions,
+  GatewayStopping,
   isOfProvider,
   ofGeneration,
 } from './errors.ts';

@@ -30,6 +30,9 @@ async function start(drainMs: number): Promise<Spine> {
   });
   return spine;
 }
+const logged = ({ logs }: Spine) =>
+  logs.map((line) => JSON.parse(line) as { readonly level: string; readonly msg: string; readonly method?: string });
+
 /** What the account has once the gateway is gone, from the database itself. */
 async function left(account: string) {
   const database = await openDatabase({ url: databaseUrl, dataDir: '' });
@@ -57,6 +60,12 @@ test('a running stream finishes and is paid; meanwhile readiness and new calls a
   const chunks = events(await text);
   expect(chunks.at(-1)).toBe('[DONE]');
   await closing;
+  // Nobody has to do anything about a refused call, so it raises no alert.
+  const lines = logged(gateway);
+  expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+  expect(lines).toContainEqual(
+    expect.objectContaining({ level: 'info', msg: 'refused: the gateway is shutting down', method: 'POST' }),
+  );
   expect(gateway.provider.log).toHaveLength(1);
   const cost = BigInt(gateway.provider.log[0]!.promptTokens + 60);
   expect(await left(gateway.account)).toEqual({ available: 100_000_000n - cost, locked: 0n });
@@ -101,18 +110,32 @@ test('after an announced stop it is unready and serves on; each answer ends its 
   expect((await left(gateway.account)).available).toBeLessThan(100_000_000n - paid);
 });
 
-test('a stream past the drain limit is cut and not charged', async () => {
+test('a call past the drain limit is cut, with the reason, and not charged', async () => {
   const gateway = await start(300);
   const response = await gateway.post('/chat/completions', ask('hello !tokens:40 !token-ms:200', { stream: true }));
   const reading = response.text();
+  const open = Promise.withResolvers<void>();
+  gateway.provider.hold(open.promise);
+  const whole = gateway.post('/chat/completions', ask('hello'));
+  while (gateway.provider.log.length < 2) await new Promise((resolve) => setImmediate(resolve));
   const begun = performance.now();
-  const end = reading.then(
-    (text) => (text.includes('[DONE]') ? 'whole' : 'cut'),
-    () => 'cut',
-  );
   await gateway.app.close();
   expect(performance.now() - begun).toBeLessThan(atThisLoad(3_000));
-  expect(await end).toBe('cut');
+  open.resolve();
+  const stopping = 'This gateway is shutting down: retry in a moment, or at another gateway';
+  const text = await reading;
+  expect(text).toContain(`"message":"${stopping}"`);
+  expect(text).not.toContain('"finish_reason":"stop"');
+  const refused = await whole;
+  expect(refused.status).toBe(503);
+  expect(await refused.json()).toMatchObject({ error: { message: stopping } });
+  const lines = logged(gateway);
+  expect(lines.filter(({ msg }) => msg === 'call')).toEqual(
+    [1, 2].map(
+      () => expect.objectContaining({ status: 503, error: 'service_unavailable', reason: stopping }) as object,
+    ),
+  );
+  expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
   const { available, locked } = await left(gateway.account);
   expect(available + locked).toBe(100_000_000n);
 });

@@ -10,11 +10,13 @@ interface Closing {
   readonly inFlight: () => number;
   /** After this no new call begins. */
   readonly refuse: () => void;
+  /** Ends the calls that still run, with an error for their clients. */
+  readonly stopCalls: () => void;
   readonly closeTunnels: (drainMs: number) => Promise<unknown>;
   readonly closeRest: () => Promise<void>;
 }
 
-/** Longest wait for clients to read the end of their replies when the gateway stops. */
+/** Longest wait for calls to end that were stopped, and for clients to read the end of their replies. */
 const LAST_BYTES_MS = 2_000;
 
 const IDLE_CHECK_MS = 20;
@@ -53,6 +55,7 @@ export async function closeGracefully({
   inFlight,
   refuse,
   closeTunnels,
+  stopCalls,
   closeRest,
 }: Closing): Promise<void> {
   // Without `stopAccepting` the server still listens. So load balancers see the 503 of /health/ready, and clients get a
@@ -60,8 +63,12 @@ export async function closeGracefully({
   stopAccepting?.();
   refuse();
   const until = performance.now() + drainMs;
+  // Begun before the timers of the tunnels, so that a call ends by this and not by the end of its tunnel.
+  const stopping = setTimeout(stopCalls, drainMs);
   const tunnelsClosed = closeTunnels(drainMs);
-  while (inFlight() > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (inFlight() > 0 && performance.now() < until + LAST_BYTES_MS)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  clearTimeout(stopping);
   await tunnelsClosed;
   // The last bytes of finished replies may still be on their way. Replies that have not finished by now are cut.
   const idle = setInterval(() => server.server.closeIdleConnections(), IDLE_CHECK_MS);

@@ -1,11 +1,11 @@
-import { GatewayError } from '#wire';
+import { GatewayStopping } from '#wire';
 import type { PipelineOptions } from '../pipeline.ts';
 
 /**
  * The state of a gateway that stops. First it is unready and serves on, then running calls go on and no new one begins.
  */
 interface Drain {
-  /** Authenticates callers. After `begin` it throws GatewayError `service_unavailable`. */
+  /** Authenticates callers. After `begin` it throws GatewayStopping. */
   readonly authenticate: PipelineOptions['authenticate'];
   /** From here on load balancers are told to take another gateway. */
   announce(): void;
@@ -20,13 +20,7 @@ export function createDrain(authenticate: PipelineOptions['authenticate']): Drai
   return {
     authenticate(headers, address, calls) {
       if (!begun) return authenticate(headers, address, calls);
-      throw new GatewayError(
-        'service_unavailable',
-        'This gateway is shutting down: retry in a moment, or at another gateway',
-        {
-          retryAfterS: 1,
-        },
-      );
+      throw new GatewayStopping();
     },
     announce: () => {
       announced = true;

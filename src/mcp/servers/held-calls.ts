@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from '#wire';
+import { GatewayError, GatewayStopping } from '#wire';
 import { createTally } from '#gateway';
 import type { Questions } from './legs/modern-to-legacy/questions.ts';
 import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
@@ -79,7 +79,7 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
   return {
     hold(held) {
       const again = { retryAfterS: 1 };
-      if (closed) throw new GatewayError('service_unavailable', 'The gateway is shutting down', again);
+      if (closed) throw new GatewayStopping();
       if (ofAccount.of(held.account) >= perAccountMax)
         throw new GatewayError(
           'rate_limit_exceeded',

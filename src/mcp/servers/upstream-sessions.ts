@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError, isObject, type JsonObject } from '#wire';
+import { GatewayError, GatewayStopping, isObject, type JsonObject } from '#wire';
 import { createTally } from '#gateway';
 import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
 import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
@@ -117,7 +117,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
 
   return {
     of(turn, place) {
-      if (closed) throw new GatewayError('service_unavailable', 'The gateway is shutting down');
+      if (closed) throw new GatewayStopping();
       const client = clientOf(turn, version);
       const { account } = turn.caller;
       const key = hash('sha256', JSON.stringify([account, place.offer.id, client]));
