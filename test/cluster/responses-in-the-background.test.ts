@@ -111,6 +111,27 @@ describe('gateways of one database', () => {
   });
 });
 
+test('a gateway that was out of reach gives its response an end after all', async () => {
+  const database = await freshDatabase(inject('postgresUrl'));
+  const provider = await startProvider();
+  const own = { databaseUrl: database.url, provider, toml: UNHURRIED };
+  const making = await startSpine(own);
+  // For this one the time in which the other has said that it is there is over.
+  const late = await startSpine({ ...own, now: () => Date.now() + 61_000, elapsed: () => performance.now() });
+  try {
+    const { id } = await begin(clientOf(making.url, making.key), '!tokens:60 !token-ms:15');
+    const other = clientOf(late.url, late.key);
+    expect(await other.responses.retrieve(id)).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
+    expect((await reaches(other, id, 'completed')).output_text.length).toBeGreaterThan(0);
+    expect(await making.faults()).toEqual([]);
+  } finally {
+    await making.stop();
+    await late.stop();
+    await provider.stop();
+    await database.drop();
+  }
+});
+
 describe('a gateway that is killed', () => {
   const KEPT = `${UNHURRIED}[upstream]\ncall_timeout_ms = 20000\n[billing]\nsweep_ms = 200\ndrain_ms = 1000\n`;
   const closing: (() => Promise<unknown>)[] = [];

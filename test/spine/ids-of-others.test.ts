@@ -23,6 +23,10 @@ const KINDS = {
     const answer = await post('/responses', { model: MODEL, input: 'hi !tokens:1', max_output_tokens: 50 }, key);
     return ((await answer.json()) as { id: string }).id;
   },
+  'background response': async (key: string) => {
+    const body = { model: MODEL, input: 'hi !head-delay:forever', max_output_tokens: 50, background: true };
+    return ((await (await post('/responses', body, key)).json()) as { id: string }).id;
+  },
   generation: async (key: string) => {
     const response = await post('/chat/completions', ask('hi !tokens:1'), key);
     await response.text();
@@ -93,6 +97,7 @@ const PLACES: readonly {
   { places: /^(GET|DELETE) \/api\/v1\/videos\/:id(\/content)? path id$/, kind: 'video' },
   { places: /^POST \/api\/v1\/video\/(retrieve|cancel) body task_id$/, kind: 'video' },
   { places: /^(GET|DELETE) \/api\/v1\/responses\/:response_id(\/input_items)? path response_id$/, kind: 'response' },
+  { places: /^POST \/api\/v1\/responses\/:response_id\/cancel path response_id$/, kind: 'background response' },
   {
     places: /^POST \/api\/v1\/responses body previous_response_id$/,
     kind: 'response',
@@ -153,7 +158,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'the number of a place in a list of own or public things',
     places:
-      /^GET \/api\/v1\/(videos query after|responses\/:response_id\/input_items query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
+      /^GET \/api\/v1\/(videos query after|responses\/:response_id query starting_after|responses\/:response_id\/input_items query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
   },
   { why: 'an account that becomes a member: an account is no secret', places: /members body account$/ },
   { why: 'members, by their accounts: see organisations.test.ts', places: /members\/:member path member$/ },

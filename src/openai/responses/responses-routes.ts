@@ -90,7 +90,7 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
     ...wireFor(deps, { isKept: false, previous: null, isInBackground: false }),
     async resolve(asked, bytes, caller, memory) {
       refuseNeverKept(asked);
-      const isInBackground = asked['background'] === true;
+      const isInBackground = asked.background === true;
       if (isInBackground) refuseUnkept(asked, background !== null);
       const isKept = kept !== null && asked.store !== false && !caller.anonymous;
       const { previous_response_id: previousId, metadata } = asked;

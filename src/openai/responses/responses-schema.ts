@@ -10,6 +10,7 @@ export interface ResponsesBody {
   readonly input?: string | readonly Json[] | null;
   readonly previous_response_id?: string | null;
   readonly store?: boolean | null;
+  readonly background?: boolean | null;
   readonly instructions?: string | null;
   readonly stream?: boolean | null;
   readonly max_output_tokens?: number | null;
@@ -80,6 +81,12 @@ export function responsesSchema(itemsMax: number) {
       store: {
         type: ['boolean', 'null'],
         description: 'Whether the response is kept for later requests. Default true, unless the gateway keeps none.',
+        [MUST_BE]: 'true or false',
+      },
+      background: {
+        type: ['boolean', 'null'],
+        description:
+          'Answer at once, and make the response although the client leaves. It is then asked for by its id. Default false.',
         [MUST_BE]: 'true or false',
       },
       instructions: {

@@ -59,11 +59,13 @@ export const RESPONSES_WIRE: NativeWire = {
   fields: FIELDS,
   headers: () => ({ sent: {}, dropped: [] }),
   isRetold: isContainerRun,
-  changed({ input, metadata, store }) {
+  changed({ input, metadata, store, background }) {
     const told = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
     const sent = {
       // `metadata` is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
+      // The gateway makes responses in the background, not the provider.
+      ...(background === undefined ? {} : { background: null }),
       // All consumers share the account at a provider, so it must store nothing. Without the field it would store.
       ...(store === false ? {} : { store: 'false' }),
       ...(told === input ? {} : { input: JSON.stringify(told) }),

@@ -3,6 +3,8 @@ import { formatUsd } from '#billing';
 import { createRunTokens } from '#auth';
 import { toolToml } from '../../mcp/calls/modern-post.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
+import { until } from '../../support/cluster.ts';
+import { MODEL } from '../../support/spine.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { dialIn, offeredModel } from '../../support/dial-in.ts';
 import { heldBy, MESSAGE_PRICE, refusalOf, REST, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
@@ -104,6 +106,50 @@ test('the consumer names the budget: in metadata or by header, and all of it is 
     if (Number.isNaN(max)) continue;
     expect(refused?.message, String(max)).toMatch(words);
   }
+});
+
+test('an agent finds the responses that it made with its token, and others do not, until its call has ended', async () => {
+  const { spine } = calls.world;
+  const other = await spine.tenant('beside', '0');
+  let made: readonly string[] = [];
+  const tokens: string[] = [];
+  const show = (id: string, token: string, method = 'GET') =>
+    fetch(`${spine.url}/responses/${id}`, { method, headers: { authorization: `Bearer ${token}` } });
+  const { url } = await serveRaw(
+    calls.world,
+    working(async ({ token }) => {
+      const authorization = `Bearer ${token}`;
+      const create = async (more: object) => {
+        const body = { model: MODEL, input: 'hi !tokens:3', max_output_tokens: 20, ...more };
+        const reply = await spine.post('/responses', body, { authorization });
+        return ((await reply.json()) as { id: string }).id;
+      };
+      const inPlace = await create({});
+      const first = await create({ background: true });
+      for (const id of [inPlace, first])
+        await until(
+          async () => /"status":"(completed|incomplete)"/.test(await (await show(id, token)).text()),
+          'it ends',
+        );
+      const next = await create({ background: true, previous_response_id: first });
+      await until(async () => (await (await show(next, token)).text()).includes('"cost"'), 'it ends');
+      for (const [before] of tokens.entries()) expect((await show(made[before]!, token)).status).toBe(404);
+      made = [inPlace, first, next];
+      tokens.push(token);
+    }),
+    NESTED,
+  );
+  const talk = calls.talk(url);
+  await talk.task('a');
+  const [inPlace, first, next] = made as [string, string, string];
+  // The account of the call sees all of it.
+  for (const id of made) expect((await show(id, spine.key)).status).toBe(200);
+  for (const id of made) expect((await show(id, other.key)).status).toBe(404);
+  expect((await show(first, tokens[0]!)).status).toBe(403);
+  // Another call of the same agent does not.
+  made = [inPlace, first, next];
+  await talk.task('b');
+  expect(tokens).toHaveLength(2);
 });
 
 test('a model, a tool and another agent, called with the token, are paid from the lock of the call alone', async () => {

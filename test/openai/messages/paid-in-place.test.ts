@@ -26,7 +26,13 @@ test.each([
   ['messages', '/messages', body, 'A message'],
   ['completions', '/completions', { model: MODEL, max_tokens: 20, prompt: 'hello' }, 'A completion'],
   ['responses', '/responses', { model: MODEL, max_output_tokens: 20, input: 'hello' }, 'A response'],
-])('%s tell a wallet without an account the terms, and answer when it pays', async (_name, path, asked, noun) => {
+  [
+    'responses in the background',
+    '/responses',
+    { model: MODEL, max_output_tokens: 20, input: 'hello', background: true },
+    'A response',
+  ],
+])('%s tell a wallet without an account the terms, and answer when it pays', async (name, path, asked, noun) => {
   const headers = { 'content-type': 'application/json' };
   const post = (more: object) =>
     fetch(`${spine.url}${path}`, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(asked) });
@@ -41,7 +47,7 @@ test.each([
   expect(terms.resource.description).toMatch(new RegExp(`^${noun} by ${MODEL}`));
   expect(await refused.json()).toMatchObject({ x402Version: 2, accepts: terms.accepts });
 
-  const paid = await post({ 'payment-signature': toHeader(payWith({ wallet: `alice-of${path.slice(1)}` })) });
+  const paid = await post({ 'payment-signature': toHeader(payWith({ wallet: `alice-of-${name}` })) });
   expect(paid.status, await paid.clone().text()).toBe(200);
   expect(paid.headers.get('payment-response')).not.toBeNull();
 });

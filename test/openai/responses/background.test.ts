@@ -1,15 +1,36 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../support/cluster.ts';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
+import { MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import {
+  call,
+  chunk,
+  startTranscripts,
+  usage,
+  words,
+  type TranscriptUpstream,
+} from '../translated/support/transcript-upstream.ts';
 
 // Responses with `background: true`, with OpenAI's SDK as it is on npm.
 
 const COUNT_MAX = 3;
+const CALLER = 'acme/caller';
 let spine: Spine;
 let client: OpenAI;
+let tools: RawMcp;
+let caller: TranscriptUpstream;
 beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[responses]\nbackground_count_max = ${COUNT_MAX}\n` });
+  caller = await startTranscripts();
+  tools = await startRawMcp(
+    () => '{"resultType":"complete","content":[{"type":"text","text":"noon"}]}',
+    ['{"name":"hour","inputSchema":{"type":"object"}}'],
+  );
+  const kit = `[[tools]]\nname = "kit"\ndisplay_name = "Kit"\nprovider_name = "Kit"\nendpoint = "${tools.url}"\n[tools.pricing]\nper_call = 0.001\n`;
+  const model = modelBlock({ name: CALLER, provider: 'Acme', url: caller.url });
+  spine = await startSpine({
+    toml: `${UNHURRIED}[responses]\nbackground_count_max = ${COUNT_MAX}\n${kit}${model}`,
+  });
   client = clientOf(spine.key);
 });
 beforeEach(() => {
@@ -20,6 +41,7 @@ afterAll(async () => {
     expect(await spine.faults()).toEqual([]);
   } finally {
     await spine.stop();
+    await Promise.all([tools.close(), caller.stop()]);
   }
 });
 
@@ -95,6 +117,31 @@ describe('a response in the background', () => {
     expect(await ended(second)).toMatchObject({ status: 'completed', previous_response_id: first });
     const { data } = await client.responses.inputItems.list(second, { order: 'asc' });
     expect(data.map(({ type }) => type)).toEqual(['message', 'message', 'message']);
+  });
+});
+
+describe('what else is called in the background', () => {
+  test('a tool', async () => {
+    const { id } = await begin('{}', { model: 'mcp/kit/hour', max_output_tokens: undefined });
+    expect(await ended(id)).toMatchObject({ status: 'completed', output: [{ content: [{ text: 'noon' }] }] });
+    expect(await spine.generation(callOf(id))).toMatchObject({ state: 'settled', cost_micro_usdc: 1000 });
+  });
+
+  test('a model whose tools the gateway calls, with the cost of all calls', async () => {
+    const asks = [call(0, { id: 'c0', name: 'kit__hour', args: '{}' }), chunk({}, 'tool_calls'), usage()];
+    caller.answer = ({ messages }) => ({ chunks: (messages as unknown[]).length > 1 ? words('It is noon') : asks });
+    const { id } = await begin('What time is it?', { model: CALLER, tools: [{ type: 'mcp', service: 'kit' }] });
+    const shown = await ended(id);
+    expect(shown).toMatchObject({ status: 'completed', output_text: 'It is noon' });
+    expect(shown.usage!.cost).toBeGreaterThan(0.001);
+  });
+
+  test('also below /v1, with errors that have words as codes', async () => {
+    const strict = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
+    const { id } = await begin('!tokens:3', {}, strict);
+    await ended(id, strict);
+    await expect(strict.responses.cancel(id)).rejects.toMatchObject({ status: 400, code: 'invalid_request' });
+    await expect(strict.responses.cancel(`${id}0`)).rejects.toMatchObject({ status: 404, code: 'not_found' });
   });
 });
 
@@ -250,6 +297,17 @@ describe('who may begin one', () => {
     expect(rows).toEqual([]);
   });
 
+  test('a request that is not one is refused', async () => {
+    const answer = await spine.post('/responses', { model: MODEL, input: 'Hi', background: 'yes' });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('background must be true or false');
+    await expect(
+      new OpenAI({ baseURL: spine.url, apiKey: 'svc-sk-none', maxRetries: 0 }).responses.cancel('resp_abcdefgh'),
+    ).rejects.toMatchObject({ status: 401 });
+    const unsigned = await fetch(`${spine.url}/responses/resp_abcdefgh`);
+    expect(unsigned.status).toBe(401);
+  });
+
   test('a response that nobody keeps cannot be in the background', async () => {
     expect(await refusal(begin('!tokens:5', { store: false }))).toMatchObject({ status: 400, param: 'store' });
     await expect(begin('!tokens:5', { model: 'no/such' })).rejects.toMatchObject({ status: 404 });
@@ -270,6 +328,37 @@ describe('who may begin one', () => {
     await busy.responses.cancel(begun[0]!);
     await ended((await begin('!tokens:5', {}, busy)).id, busy);
     for (const id of begun.slice(1)) await busy.responses.cancel(id);
+  });
+
+  test('an account that is frozen begins none, and those that are under way end', async () => {
+    const { account, key } = await spine.tenant('frozen', '1');
+    const by = clientOf(key);
+    const { id } = await begin('!tokens:40 !token-ms:10', {}, by);
+    const admin = (state: string) =>
+      fetch(`${spine.origin}/admin/v1/accounts/${encodeURIComponent(account)}/${state}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ reason: 'a test' }),
+      });
+    expect((await admin('freeze')).status).toBe(200);
+    expect(await refusal(begin('!tokens:3', {}, by))).toMatchObject({ status: 403 });
+    expect(await ended(id, by)).toMatchObject({ status: 'completed' });
+    expect(await spine.generation(callOf(id), key)).toMatchObject({ state: 'settled' });
+  });
+
+  test('its restricted key and the whole account cancel it, and no other key', async () => {
+    const fields = { allowedServices: [MODEL] };
+    const [own, other] = [await spine.tenant('parts', '1', fields), await spine.tenant('parts', '0', fields)];
+    const whole = await spine.tenant('parts', '0');
+    for (const { key } of [own, whole]) {
+      const { id } = await begin('!head-delay:forever', {}, clientOf(own.key));
+      for (const ask of [
+        clientOf(other.key).responses.cancel(id),
+        clientOf(other.key).responses.retrieve(id, { stream: true }),
+      ])
+        expect(await refusal(ask)).toMatchObject({ status: 404 });
+      expect((await clientOf(key).responses.cancel(id)).status).toBe('cancelled');
+    }
   });
 
   test('a repeat with the same idempotency key gets the same response', async () => {

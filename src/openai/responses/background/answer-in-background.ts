@@ -76,12 +76,14 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
           await kept.delete(place);
           throw refusal.error;
         }
-        void made.then(async (failure) => {
-          if (failure !== null && !(failure.error instanceof GatewayError)) onError(failure.error);
-          const { last, latest } = sink;
-          await finish(deps, begun, endOf({ last, latest: latest ?? response, stopped: run.stopped, failure }));
-          runs.end(run);
-        });
+        void made
+          .then((failure) => {
+            if (failure !== null && !(failure.error instanceof GatewayError)) onError(failure.error);
+            const { last, latest } = sink;
+            return finish(deps, begun, endOf({ last, latest: latest ?? response, stopped: run.stopped, failure }));
+          })
+          .catch(onError)
+          .finally(() => runs.end(run));
         if (asked.stream === true) return follow(place, -1, client);
         const text = JSON.stringify(response);
         client.head(200, {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { authorise, type Caller, type MoreMemory, type Pipeline } from '#gateway';
+import { authorise, type Caller, needsCredential, type MoreMemory, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
 import { answerError, refusesAs } from '../../translated/translated-door.ts';
@@ -52,6 +52,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
   const wire = { toError: toResponseError };
 
   async function find(id: string, caller: Caller): Promise<KeptResponse> {
+    if (caller.anonymous) throw needsCredential();
     const found = kept !== null && isResponseId(id) ? await kept.find(id, ownerOf(caller)) : null;
     if (found === null) throw noResponse(id);
     // Kept responses are shown without a call, so the authorisation of calls does not cover them.
@@ -67,7 +68,8 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
   }
 
   return async (app) => {
-    const admissionOf = requireAdmission(app, deps.pipeline.admitPoll);
+    // Agents continue and ask for what they began with their run tokens.
+    const admissionOf = requireAdmission(app, deps.pipeline.admitPoll, true);
     const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
     const common = {
       errorHandler: answerError(deps, wire),
