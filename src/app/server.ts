@@ -1,6 +1,7 @@
 import { configuredNames, createOwnOrigin, createTrust } from '#wire';
 import { allowPages, createCatalog, createServer } from '#gateway';
 import { countAnswers } from '#observe';
+import { anthropicForm } from '#openai';
 import { addWebPages, referenceRoutes } from '#pages';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
@@ -17,7 +18,13 @@ export async function openServer(money: Money) {
   const catalog = createCatalog();
   catalog.replace('config', offers);
   const trust = createTrust(config.trustedProxies);
-  const server = createServer({ trust, limits: config.limits, onBodyRefused: metrics.bodyRefused, onError });
+  const server = createServer({
+    trust,
+    limits: config.limits,
+    onBodyRefused: metrics.bodyRefused,
+    onError,
+    formOf: anthropicForm,
+  });
   money.late.bodies = server.requestBodies;
   opened.defer(() => server.close());
   await allowPages(server, config.corsOrigins);

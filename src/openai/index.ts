@@ -1,6 +1,7 @@
 export { chatRoutes } from './chat-routes.ts';
 export { completionsRoutes } from './completions/completions-routes.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
+export { anthropicForm } from './messages/anthropic-error.ts';
 export { messagesRoutes } from './messages/messages-routes.ts';
 export { createSealedCalls } from './translated/sealed-calls.ts';
 export { createSealedThinking } from './translated/sealed-thinking.ts';

@@ -28,6 +28,13 @@ test('models.list() gives all of them', async () => {
     id: NAMES[3],
     display_name: 'Test: Model',
     created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+    lifecycle: 'active',
+    max_input_tokens: 100_000,
+    max_tokens: 4096,
+    capabilities: null,
+    deprecated_at: null,
+    line: null,
+    retires_at: null,
   });
 });
 
@@ -38,7 +45,26 @@ test('a page at a time, to the end and back', async () => {
   const before = await client.models.list({ before_id: 'test/c', limit: 1 });
   expect([before.data.map(({ id }) => id), before.has_more]).toEqual([['anthropic/test/b'], true]);
   expect((await client.models.list({ after_id: 'anthropic/test/c' })).data.map(({ id }) => id)).toEqual([NAMES[3]]);
-  await expect(client.models.list({ after_id: 'test/none' })).rejects.toMatchObject({ status: 400 });
+});
+
+test.each([
+  ['a page after an unknown model', () => client.models.list({ after_id: 'test/none' }), 400, 'invalid_request_error'],
+  ['a limit that is none', () => client.models.list({ limit: 0 }), 400, 'invalid_request_error'],
+  ['an unknown model', () => client.models.retrieve('test/none'), 404, 'not_found_error'],
+  ['files, which the gateway does not have', () => client.beta.files.list(), 404, 'not_found_error'],
+])('%s is an error in the form of this API', async (_what, ask, status, type) => {
+  const error: unknown = await Promise.resolve(ask()).catch((failed: unknown) => failed);
+  expect(error).toMatchObject({
+    status,
+    type,
+    requestID: expect.any(String) as string,
+    error: { type: 'error', error: { type, message: expect.any(String) as string } },
+  });
+});
+
+test('without the header these errors are those of the chat API', async () => {
+  expect(await (await spine.get('/models/test/none')).json()).toMatchObject({ error: { code: 404 } });
+  expect(await (await spine.get('/files')).json()).toMatchObject({ error: { code: 404 } });
 });
 
 test.each(['test/b', 'anthropic/test/b'])('models.retrieve(%j) gives one', async (id) => {

@@ -46,7 +46,18 @@ export interface ServerOptions {
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
+  /**
+   * The form of an error for a request that no route answers in a form of its own; null for that of the chat API.
+   * Default: always null.
+   */
+  readonly formOf?: (request: FastifyRequest) => ErrorForm | null;
 }
+
+/** Writes an error in the form of an API. `id`: of the request. */
+type ErrorForm = (
+  error: GatewayError,
+  request: { readonly id: string },
+) => { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: object };
 
 // Bodies are validated without conversion. In addresses, texts are converted to numbers and booleans. Schemas are not
 // checked at run time, because a test checks them, and compiling the schema of schemas takes longer than everything
@@ -69,7 +80,13 @@ function missing(): never {
  * The HTTP server for all protocols: body and time limits, request ids, and the error format of the chat API for every
  * route without its own format.
  */
-export function createServer({ trust, limits, onBodyRefused = () => {}, onError }: ServerOptions): FastifyInstance {
+export function createServer({
+  trust,
+  limits,
+  onBodyRefused = () => {},
+  onError,
+  formOf = () => null,
+}: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
     logger: false,
     schemaController: NO_COMPILERS,
@@ -171,7 +188,7 @@ export function createServer({ trust, limits, onBodyRefused = () => {}, onError 
 
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
     const known = toGatewayError(error);
-    const http = toHttpError(known, dialectOf(request));
+    const http = formOf(request)?.(known, request) ?? toHttpError(known, dialectOf(request));
     if (http.status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(http.status).headers(http.headers).send(http.body);

@@ -5,6 +5,16 @@ type Json = Readonly<Record<string, unknown>>;
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
+/** Members of a usage that a chat reply does not tell. Strict clients of this API require them. */
+export const UNKNOWN_USAGE = {
+  cache_creation: null,
+  inference_geo: null,
+  output_tokens_details: null,
+  server_tool_use: null,
+  service_tier: null,
+  speed: null,
+};
+
 /**
  * The usage of a chat reply as Anthropic counts it. Tokens that were read from a cache, or written to one, do not
  * count as `input_tokens`. The sum of these three is billed. The cost is included.
@@ -28,6 +38,7 @@ export function anthropicUsage({ usage }: ChatEnd): Json {
     cache_creation_input_tokens: cacheWritten,
     cache_read_input_tokens: cached,
     output_tokens: count(completion),
+    ...UNKNOWN_USAGE,
     ...(reasoning > 0 ? { output_tokens_details: { thinking_tokens: reasoning } } : {}),
     ...more,
   };

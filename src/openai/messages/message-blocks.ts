@@ -144,7 +144,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
 
 /** The end of a delta, after its text. */
 const AFTER = '"}}\n\n';
-const TEXT = { type: 'text', text: '' };
+const TEXT = { type: 'text', text: '', citations: null };
 const THINKING = { type: 'thinking', thinking: '', signature: '' };
 
 /** Parses a text from the inside of its JSON string. */

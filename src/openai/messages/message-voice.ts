@@ -4,7 +4,7 @@ import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.t
 import type { ToolNames } from '../translated/tool-names.ts';
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
-import { anthropicUsage, stopOf } from './anthropic-usage.ts';
+import { anthropicUsage, stopOf, UNKNOWN_USAGE } from './anthropic-usage.ts';
 import { createBlocks, event } from './message-blocks.ts';
 
 interface MessageVoiceOptions {
@@ -41,8 +41,18 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
         cache_creation_input_tokens: 0,
         cache_read_input_tokens: 0,
         output_tokens: 1,
+        ...UNKNOWN_USAGE,
       };
-      const start = { id, type: 'message', role: 'assistant', model, content: [], ...UNSTOPPED, usage };
+      const start = {
+        id,
+        type: 'message',
+        role: 'assistant',
+        model,
+        content: [],
+        ...UNSTOPPED,
+        ...NOTHING_MORE,
+        usage,
+      };
       write(event('message_start', { message: start }) + PING);
     },
     text: blocks.text,
@@ -55,7 +65,7 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
         return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
       blocks.close();
       const more = { ...managed, ...moreOf(end) };
-      const delta = stopOf(end, stopSequences, blocks.called);
+      const delta = { ...stopOf(end, stopSequences, blocks.called), container: null, stop_details: null };
       write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
     },
     failNative: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
@@ -80,6 +90,7 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
           model,
           content,
           ...stop,
+          ...NOTHING_MORE,
           usage: anthropicUsage(end),
           ...managed,
           ...moreOf(end),
@@ -90,6 +101,8 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
 }
 
 const UNSTOPPED = { stop_reason: null, stop_sequence: null };
+/** Members that strict clients of this API require, although they are null. */
+const NOTHING_MORE = { container: null, diagnostics: null, stop_details: null };
 const PING = event('ping', {});
 
 /** The task of an agent, the results of tools that the gateway called, and why a reply was cut. */
@@ -110,7 +123,7 @@ function contentOf({ thinking, text, calls }: ChatSaid, options: MessageVoiceOpt
         : { type: 'thinking', thinking: '', signature: seals.seal(thinkingOf, thinking) },
     );
   }
-  if (text !== '') content.push({ type: 'text', text });
+  if (text !== '') content.push({ type: 'text', text, citations: null });
   for (const { id, name, arguments: given } of calls)
     content.push({ type: 'tool_use', id, name: names.long(name), input: inputOf(given) });
   return content;

@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { contextDeclared } from '#config';
 import type { Catalog, Offer } from '#gateway';
 import { aliasOf } from '../translated/model-alias.ts';
 import { servicesOf } from './models-listing.ts';
@@ -10,6 +11,16 @@ interface AnthropicModel {
   readonly display_name: string;
   /** RFC 3339. */
   readonly created_at: string;
+  readonly lifecycle: 'active';
+  /** The largest context that a provider declares; null if none does. */
+  readonly max_input_tokens: number | null;
+  /** The most tokens of an answer that a provider declares; null if none does. */
+  readonly max_tokens: number | null;
+  /** Strict clients require these members. Nothing is known of them here. */
+  readonly capabilities: null;
+  readonly deprecated_at: null;
+  readonly line: null;
+  readonly retires_at: null;
 }
 
 export interface AnthropicPage {
@@ -30,7 +41,19 @@ export function viewAnthropicModel(offers: readonly Offer[], isModel: (name: str
     id: aliasOf(service, isModel),
     display_name: displayName,
     created_at: new Date(Math.min(...offers.map((offer) => offer.createdAt))).toISOString(),
+    lifecycle: 'active',
+    max_input_tokens: largest(offers.map(({ model }) => (model ? contextDeclared(model) : null))),
+    max_tokens: largest(offers.map(({ model }) => model?.maxOutputTokens ?? null)),
+    capabilities: null,
+    deprecated_at: null,
+    line: null,
+    retires_at: null,
   };
+}
+
+function largest(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((number) => number !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }
 
 /**

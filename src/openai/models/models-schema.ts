@@ -90,6 +90,13 @@ const anthropicProperties = {
   id: text,
   display_name: text,
   created_at: { type: 'string', description: 'RFC 3339.' },
+  lifecycle: { type: 'string', const: 'active' },
+  max_input_tokens: { ...tokens, description: 'The most tokens of a prompt that a provider declares.' },
+  max_tokens: { ...tokens, description: 'The most tokens of an answer that a provider declares.' },
+  capabilities: { type: 'null', description: 'Not known here.' },
+  deprecated_at: { type: 'null', description: 'Not known here.' },
+  line: { type: 'null', description: 'Not known here.' },
+  retires_at: { type: 'null', description: 'Not known here.' },
 } as const;
 const anthropicModelSchema = {
   title: 'AnthropicModel',

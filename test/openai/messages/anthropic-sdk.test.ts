@@ -1,5 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MESSAGES_WIRE } from '../../../src/openai/messages/messages-wire.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import {
   call,
@@ -89,6 +90,31 @@ describe('messages.create', () => {
     expect(await client.messages.create(ask('Hi'))).not.toHaveProperty('context_management');
   });
 
+  test('has every member that the types require, in one piece and in a stream', async () => {
+    upstream.answer = () => ({ body: completion({ content: 'Hi' }) });
+    const empty = { container: null, diagnostics: null, stop_details: null };
+    const usage = {
+      cache_creation: null,
+      inference_geo: null,
+      output_tokens_details: null,
+      server_tool_use: null,
+      service_tier: null,
+      speed: null,
+    };
+    expect(await client.messages.create(ask('Hi'))).toMatchObject({ ...empty, usage });
+    const [start, ...events] = await Array.fromAsync(await client.messages.create({ ...ask('Hi'), stream: true }));
+    expect(start).toMatchObject({ message: { ...empty, usage } });
+    expect(events.find(({ type }) => type === 'content_block_start')).toMatchObject({
+      content_block: { citations: null },
+    });
+    expect(events.at(-2)).toMatchObject({ delta: { container: null, stop_details: null }, usage });
+  });
+
+  test('a text that comes back without citations is no reason to prefer some providers', () => {
+    const text = (citations: unknown) => JSON.stringify({ content: [{ type: 'text', text: 'Hi', citations }] });
+    expect([text(null), text([{ cited_text: 'Hi' }])].map((one) => MESSAGES_WIRE.loses(one))).toEqual([false, true]);
+  });
+
   test('answers calls of tools, and takes their results', async () => {
     upstream.answer = ({ messages }) =>
       (messages as unknown[]).length === 1
@@ -129,7 +155,7 @@ describe('messages.create', () => {
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'rain', is_error: true }] },
       ],
     });
-    expect(second.content).toEqual([{ type: 'text', text: 'It rains.' }]);
+    expect(second.content).toEqual([{ type: 'text', text: 'It rains.', citations: null }]);
     expect((upstream.asked.at(-1)!['messages'] as unknown[]).slice(1)).toEqual([
       {
         role: 'assistant',
@@ -178,7 +204,7 @@ describe('messages.stream', () => {
     const message = await stream.finalMessage();
     expect(message.content).toEqual([
       { type: 'thinking', thinking: 'Two cities.', signature: expect.stringMatching(/^tg1\./) as string },
-      { type: 'text', text: 'I look at "both" \\ \n🌍 now' },
+      { type: 'text', text: 'I look at "both" \\ \n🌍 now', citations: null },
       { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
       { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' } },
     ]);
@@ -276,7 +302,7 @@ test('the tool runner of the SDK calls tools until the model answers', async () 
     ],
   } as never);
   expect(seen).toEqual([{ city: 'Rome' }]);
-  expect((message as Anthropic.Message).content).toEqual([{ type: 'text', text: 'Sunny.' }]);
+  expect((message as Anthropic.Message).content).toEqual([{ type: 'text', text: 'Sunny.', citations: null }]);
 });
 
 describe('a provider that wants back what it sent with a call', () => {

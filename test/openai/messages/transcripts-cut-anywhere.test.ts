@@ -113,7 +113,7 @@ test('a transcript is the same message after a cut at every byte', () => {
   const whole = eventsFor([GOLDEN]);
   expect(whole.replaceAll(/tg1\.[\w-]+/g, 'tg1.…')).toMatchInlineSnapshot(`
     "event: message_start
-    data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"acme/small","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}
+    data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"acme/small","content":[],"stop_reason":null,"stop_sequence":null,"container":null,"diagnostics":null,"stop_details":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1,"cache_creation":null,"inference_geo":null,"output_tokens_details":null,"server_tool_use":null,"service_tier":null,"speed":null}}}
 
     event: ping
     data: {"type":"ping"}
@@ -134,7 +134,7 @@ test('a transcript is the same message after a cut at every byte', () => {
     data: {"type":"content_block_stop","index":0}
 
     event: content_block_start
-    data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
+    data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":"","citations":null}}
 
     event: content_block_delta
     data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"I "}}
@@ -170,7 +170,7 @@ test('a transcript is the same message after a cut at every byte', () => {
     data: {"type":"content_block_stop","index":3}
 
     event: message_delta
-    data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":15,"cache_creation_input_tokens":0,"cache_read_input_tokens":5,"output_tokens":9,"cost":1}}
+    data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null,"container":null,"stop_details":null},"usage":{"input_tokens":15,"cache_creation_input_tokens":0,"cache_read_input_tokens":5,"output_tokens":9,"cache_creation":null,"inference_geo":null,"output_tokens_details":null,"server_tool_use":null,"service_tier":null,"speed":null,"cost":1}}
 
     event: message_stop
     data: {"type":"message_stop"}
