@@ -243,7 +243,7 @@ function repeatError(kind: TakenKey['kind']): GatewayError {
     running: 'The message with this messageId is still being answered. Read its task, or send the message again later',
     unkept:
       'The answer to this message is not stored, because it was too long or newer answers replaced it. To run the message again, send it with a new messageId',
-    lost: 'This message was charged once, but its answer was lost. To run it again, send it with a new messageId',
+    lost: 'This message was charged once, but has no answer that could be repeated: its agent answered with an error after it had made calls, or its gateway stopped. To run it again, send it with a new messageId',
   }[kind];
   return new GatewayError(code, said, {
     param: 'message.messageId',

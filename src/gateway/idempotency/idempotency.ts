@@ -55,8 +55,9 @@ export interface Idempotency {
    */
   finish(use: IdempotentUse, reply: GivenReply, charged: boolean): Promise<boolean>;
   /**
-   * Frees the key of a call that had no effect, so that a retry runs. The key of a call that was charged, or may still
-   * be, stays. If the database is unavailable, a later sweep frees the key.
+   * Frees the key of a call that had no effect, so that a retry runs. The key of a call that may still be charged stays
+   * as it is, and that of a call that was charged becomes `lost`. If the database is unavailable, a later sweep does
+   * this.
    */
   abandon(use: IdempotentUse): Promise<void>;
   /**
@@ -101,6 +102,7 @@ const FIND = loadStatement(import.meta.url, './sql/find-idempotency.sql');
 const SERVICES = loadStatement(import.meta.url, './sql/find-called-names.sql');
 const FINISH = loadStatement(import.meta.url, './sql/finish-idempotency.sql');
 const ABANDON = loadStatement(import.meta.url, './sql/abandon-idempotency.sql');
+const END_CHARGED = loadStatement(import.meta.url, './sql/end-charged-idempotency.sql');
 const END_RUNNING = loadStatement(import.meta.url, './sql/end-running-idempotency.sql');
 const FORGET_FREE = loadStatement(import.meta.url, './sql/forget-free-replies.sql');
 const FORGET_CHARGED = loadStatement(import.meta.url, './sql/forget-charged-replies.sql');
@@ -115,7 +117,12 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   const keptBytes = createKeptBytes(keptRepliesBytesMax);
   /** Keys that could not be freed. Their clients were told to retry, and would get 409 until the rows expire. */
   const toFree = new Set<IdempotentUse>();
-  const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
+  const free = async ({ account, key, callId }: IdempotentUse) => {
+    await database.batch([
+      { statement: ABANDON, params: [account, key, callId] },
+      { statement: END_CHARGED, params: [account, key, callId, now()] },
+    ]);
+  };
 
   const detailsOf = async (callId: string) =>
     (await database.query(SERVICES, [callId])).map((row) => ({

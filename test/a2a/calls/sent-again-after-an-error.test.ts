@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startWebhook, tells, type Webhook } from '../contract/webhook.ts';
 import type { Json } from '../contract/shapes.ts';
-import { heldBy, LEGACY_RPC, MESSAGE_PRICE, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
+import { heldBy, LEGACY_RPC, MESSAGE_PRICE, refusalOf, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
+import { asAgent, giftOf } from './support/nested.ts';
 import { serveRaw, taskResult, writeEvent } from './support/raw-served.ts';
 
 const calls = useCallsWorld();
@@ -73,6 +74,81 @@ test('and one that comes by the endpoint of all methods', async () => {
       expect(await send()).toMatchObject({ result: { task: { id: 't' } } });
     }),
   ).toBe(MESSAGE_PRICE);
+});
+
+test.each(WIRES)('of repeats at once after the error, one reaches the agent and is charged: $name', async (wire) => {
+  let asked = 0;
+  const repeats = 6;
+  const answered = Promise.withResolvers<void>();
+  const { url } = await serveRaw(
+    calls.world,
+    async ({ response, id }) => {
+      asked += 1;
+      const first = asked === 1;
+      if (!first) await answered.promise;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id,
+          ...(first
+            ? { error: { code: -32_603, message: 'database busy' } }
+            : { result: taskResult('t', 'COMPLETED') }),
+        }),
+      );
+    },
+    { modern: true },
+  );
+  const talk = calls.talk(url, wire);
+  expect(
+    await calls.spent(async () => {
+      expect((await talk.sent('hello', saying('raced'))).text).toContain('database busy');
+      let refused = 0;
+      const sent = Array.from({ length: repeats }, async () => {
+        const reply = await talk.sent('hello', saying('raced'));
+        if (refusalOf(reply) !== null || reply.status === 409) refused += 1;
+        // All others are refused while the one runs.
+        if (refused === repeats - 1) answered.resolve();
+        return reply;
+      });
+      const replies = await Promise.all(sent);
+      expect(replies.filter(({ text }) => text.includes('still being answered'))).toHaveLength(repeats - 1);
+      expect(heldBy(await talk.sent('hello', saying('raced')))['id']).toBe('t');
+    }),
+  ).toBe(MESSAGE_PRICE);
+  expect(asked).toBe(2);
+});
+
+test('a message whose agent made calls before its error is not run again, and the repeat is told so at once', async () => {
+  let asked = 0;
+  const { url } = await serveRaw(
+    calls.world,
+    async (exchange) => {
+      asked += 1;
+      const { response, id } = exchange;
+      expect(await asAgent(calls.world.spine, giftOf(exchange).metadata!.token).chat()).toMatchObject({ status: 200 });
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_603, message: 'database busy' } }));
+    },
+    { modern: true, pricing: 'per_call = 0.001\nnested_max = 0.05' },
+  );
+  const talk = calls.talk(url);
+  const cost = await calls.spent(async () => {
+    expect((await talk.sent('hello', saying('worked'))).text).toContain('database busy');
+  });
+  // The calls of the agent alone.
+  expect(cost).toBeGreaterThan(0n);
+  expect(cost).toBeLessThan(MESSAGE_PRICE);
+  expect(
+    await calls.spent(async () => {
+      for (let time = 0; time < 2; time += 1) {
+        const refused = refusalOf(await talk.sent('hello', saying('worked')));
+        expect(refused).toMatchObject({ code: -32_014, message: expect.stringContaining('new messageId') as string });
+        expect(refused!.message).not.toContain('still being answered');
+      }
+    }),
+  ).toBe(0n);
+  expect(asked).toBe(1);
 });
 
 async function hook(): Promise<Webhook> {

@@ -18,16 +18,16 @@ async function world(engine: EngineName) {
   const database = await openTestDatabase(engine);
   let isAway = false;
   const away = (now: boolean) => void (isAway = now);
-  const query: Database['query'] = (...args) =>
-    isAway
-      ? Promise.reject(new DatabaseError('away', { code: 'connection', unavailable: true }))
-      : database.query(...args);
+  const gone = () => Promise.reject(new DatabaseError('away', { code: 'connection', unavailable: true }));
+  const query: Database['query'] = (...args) => (isAway ? gone() : database.query(...args));
+  const batch: Database['batch'] = (...args) => (isAway ? gone() : database.batch(...args));
   const idempotency = createIdempotency(
-    { ...database, query },
+    { ...database, query, batch },
     { now: () => clock.now, ttlMs: 24 * HOUR_MS, runningTtlMs: HOUR_MS },
   );
   const use = { account: 'tollgate:local:alice', key: 'order 7', callId: 'gen-1' };
-  const charge = async (id: string) => {
+  /** The call `id` ends, and costs so much. */
+  const charge = async (id: string, charged = 5n) => {
     const ledger = await createLedger({ database });
     onTestFinished(() => ledger.close());
     await ledger.transfer({ id: 'credit', from: 'treasury:test', to: `escrow:${use.account}`, amount: 10n, memo: '' });
@@ -43,7 +43,7 @@ async function world(engine: EngineName) {
       id,
       price: 'p',
       provider: 'x',
-      charge: 5n,
+      charge: charged,
       draw: false,
       feeBps: 0,
       usage: '{}',
@@ -147,8 +147,9 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await charge(use.callId);
     // Whoever could not hear that the settlement happened takes it for failed.
     await idempotency.abandon(use);
+    // It has ended, so nobody is told to wait for it.
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
-      kind: 'running',
+      kind: 'lost',
       callId: 'gen-1',
     });
     clock.now += HOUR_MS;
@@ -160,6 +161,20 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     clock.now += 24 * HOUR_MS;
     expect(await idempotency.sweep()).toBe(1);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
+  });
+
+  it('of a call that ended with a charge of 0 are free, also if its gateway died before it freed them', async () => {
+    const { clock, idempotency, use, charge } = await world(engine);
+    for (const key of ['abandoned', 'died', 'swept']) {
+      await idempotency.begin({ ...use, key, callId: `call of ${key}`, bodyHash: 'a' });
+      await charge(`call of ${key}`, 0n);
+    }
+    await idempotency.abandon({ ...use, key: 'abandoned', callId: 'call of abandoned' });
+    expect(await idempotency.begin({ ...use, key: 'abandoned', bodyHash: 'a' })).toEqual({ kind: 'new' });
+    await idempotency.abandon({ ...use, key: 'abandoned' });
+    clock.now += HOUR_MS;
+    expect(await idempotency.begin({ ...use, key: 'died', bodyHash: 'a' })).toEqual({ kind: 'new' });
+    expect(await idempotency.sweep()).toBe(1);
   });
 
   it('of calls that died with the only gateway are free at its next start, but not where the call was charged', async () => {
