@@ -109,8 +109,10 @@ class ResponsesSpeech implements NativeSpeech {
 
   cutWhole(said: string, end: NativeEnd): string {
     const content = [{ type: 'output_text', text: said, annotations: [] }];
-    const message = { type: 'message', id: 'msg_cut', role: 'assistant', status: 'incomplete', content };
-    return JSON.stringify({ id: 'resp_cut', ...this.#cutResponse(said === '' ? [] : [message], end) });
+    const { id = 'resp_cut' } = this.#own as { readonly id?: string };
+    // Later requests can name the message of a response that is kept: its id contains that of the response.
+    const message = { type: 'message', id: itemIdOf(id), role: 'assistant', status: 'incomplete', content };
+    return JSON.stringify({ id, ...this.#cutResponse(said === '' ? [] : [message], end) });
   }
 
   #takeResponse(response: JsonObject): void {
@@ -141,6 +143,8 @@ class ResponsesSpeech implements NativeSpeech {
     };
   }
 }
+
+const itemIdOf = (responseId: string): string => `${responseId.replace(/^resp/, 'msg')}_0`;
 
 const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call', 'reasoning']);
 function sizeOfItem(item: unknown): EventSize {

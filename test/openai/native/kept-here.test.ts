@@ -215,6 +215,28 @@ describe('the response', () => {
     ]);
   });
 
+  test('has messages of its own ids, also where the answer is cut to its cap', async () => {
+    const said = ['one', 'two'].map(
+      (word) => word + Array.from({ length: 4_000 }, (_, at) => ` ${at * 7919}`).join(''),
+    );
+    const ids: unknown[] = [];
+    for (const text of said) {
+      upstream.answer = () => ({ text: response({ output: [MESSAGE('msg_long', text)] }) });
+      const { body } = await post({ model: NATIVE, input: 'Hi', max_output_tokens: 16 });
+      expect(body).toMatchObject({ status: 'incomplete', store: true });
+      ids.push((body['output'] as { id: string }[])[0]!.id);
+    }
+    expect(new Set(ids).size).toBe(2);
+    upstream.answer = () => ({ text: response({ output: [MESSAGE('msg_short', 'Good')] }) });
+    const input = [
+      { type: 'item_reference', id: ids[0] },
+      { role: 'user', content: 'more' },
+    ];
+    expect((await post({ model: NATIVE, input })).status).toBe(200);
+    const [first] = reached()['input'] as { content: { text: string }[] }[];
+    expect(first!.content[0]!.text.startsWith('one')).toBe(true);
+  });
+
   test('of a model that has no thinking is asked for without it, from the second request on at once', async () => {
     const message = 'Encrypted content is not supported with this model.';
     simple.answer = ({ body }) =>

@@ -6,6 +6,7 @@ import { MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../../supp
 import {
   call,
   chunk,
+  completion,
   startTranscripts,
   usage,
   words,
@@ -369,5 +370,79 @@ describe('who may begin one', () => {
     expect(again.id).toBe(first.id);
     await ended(first.id);
     expect(spine.provider.log).toHaveLength(1);
+  });
+});
+
+describe('what is stored of it', () => {
+  let late = 0;
+  let small: Spine;
+  let by: OpenAI;
+  beforeAll(async () => {
+    small = await startSpine({
+      now: () => Date.now() + late,
+      elapsed: () => performance.now(),
+      toml:
+        `${UNHURRIED}[responses]\naccount_bytes_max = 65536\n` +
+        modelBlock({ name: CALLER, provider: 'Acme', url: caller.url, maxOutputTokens: 90_000 }),
+    });
+    by = new OpenAI({ baseURL: small.url, apiKey: small.key, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    try {
+      expect(await small.faults()).toEqual([]);
+    } finally {
+      await small.stop();
+    }
+  });
+  const kept = (table: string) =>
+    small.app.database.query({ name: `test/${table}`, text: `SELECT * FROM ${table}` }, []);
+  const create = (more: object = {}) => by.responses.create({ model: CALLER, input: 'Hi', ...more }) as Promise<Shown>;
+
+  test('is sealed, also its events', async () => {
+    caller.answer = () => ({ chunks: words('Good', ' morning', ' to', ' you') });
+    const body = { model: CALLER, input: 'a secret of mine', background: true as const, stream: true as const };
+    expect(textOf(await all(await by.responses.create(body)))).toBe('Good morning to you');
+    const [events, responses] = [await kept('kept_events'), await kept('kept_responses')];
+    expect(events.length).toBeGreaterThan(0);
+    const text = JSON.stringify([events, responses], (_key, value: unknown) =>
+      typeof value === 'bigint' ? Number(value) : value,
+    );
+    for (const one of ['secret', 'morning', Buffer.from('morning').toString('base64').slice(0, 8)])
+      expect(text).not.toContain(one);
+    const [row] = responses;
+    const sizes = events.reduce((sum, { events: sealed }) => sum + (sealed as string).length, 0);
+    expect(Number(row!['bytes'])).toBeGreaterThan(
+      sizes + (row!['input'] as string).length + (row!['response'] as string).length,
+    );
+  });
+
+  test('is kept for ten minutes, although newer ones of its account need the room', async () => {
+    caller.answer = ({ stream: isStreamed }) =>
+      isStreamed ? { chunks: words('Good morning') } : { body: completion({ content: 'Good morning' }) };
+    const { id } = await create({ background: true });
+    await ended(id, by);
+    const fill = async () => {
+      for (let at = 0; at < 12; at += 1) await create({ input: 'x'.repeat(12_000) });
+    };
+    await fill();
+    expect((await retrieve(id, by)).status).toBe('completed');
+    late += 601_000;
+    await fill();
+    expect(await refusal(retrieve(id, by))).toMatchObject({ status: 404 });
+  });
+
+  test('is a failure if it is larger than what its account may keep, and says what it cost', async () => {
+    const text = Array.from({ length: 9_000 }, (_, at) => `${at * 7919} `).join('');
+    caller.answer = () => ({ chunks: words(text) });
+    const { id } = await create({ background: true, max_output_tokens: 80_000 });
+    const shown = await ended(id, by);
+    expect(shown).toMatchObject({
+      status: 'failed',
+      output: [],
+      error: { code: 'server_error', message: expect.stringContaining('responses.account_bytes_max') },
+    });
+    expect(shown.usage!.cost).toBeGreaterThan(0);
+    const large = create({ background: true, input: 'x'.repeat(70_000) });
+    expect(await refusal(large)).toMatchObject({ status: 413, param: 'input' });
   });
 });

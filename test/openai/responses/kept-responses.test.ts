@@ -272,6 +272,31 @@ describe('is seen by', () => {
   });
 });
 
+test('a key that may no longer use a model does not see its responses any more', async () => {
+  const { key, hash } = await spine.tenant('narrowed', '1', { allowedServices: [MODEL, OTHER] });
+  const by = clientOf(key);
+  const [inModel, inOther] = [await create({}, by), await create({ model: OTHER }, by)];
+  const narrowed = await fetch(`${spine.url}/keys/${hash}`, {
+    method: 'PATCH',
+    headers: {
+      authorization: `Bearer ${(await spine.tenant('narrowed', '0')).key}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ allowed_services: [MODEL] }),
+  });
+  expect(narrowed.status, await narrowed.text()).toBe(200);
+  expect((await by.responses.retrieve(inModel.id)).id).toBe(inModel.id);
+  const [item] = inOther.output;
+  for (const ask of [
+    by.responses.retrieve(inOther.id),
+    by.responses.delete(inOther.id),
+    Promise.resolve(by.responses.inputItems.list(inOther.id)),
+    next(inOther.id, {}, by),
+    create({ input: [{ type: 'item_reference', id: item!.id }] }, by),
+  ])
+    expect(await refusal(ask)).toMatchObject({ status: 403, message: expect.stringContaining(OTHER) });
+});
+
 test('the content is not readable in the database', async () => {
   const { id } = await create({ input: 'a secret of mine' });
   const [row] = await spine.app.database.query(
@@ -315,6 +340,38 @@ describe('what an account keeps', () => {
       await small.stop();
     }
   });
+});
+
+test('all accounts together keep at most what the operator allows, and each is answered', async () => {
+  const BYTES_MAX = 200_000;
+  const small = await startSpine({
+    toml: `${UNHURRIED}[responses]\nbytes_max = ${BYTES_MAX}\naccount_bytes_max = 65536\n${modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url })}`,
+  });
+  try {
+    const bySize = async () => {
+      const rows = await small.app.database.query(
+        { name: 'test/sizes', text: 'SELECT account, SUM(bytes) AS bytes FROM kept_responses GROUP BY account' },
+        [],
+      );
+      return new Map(rows.map(({ account, bytes }) => [account as string, Number(bytes)]));
+    };
+    const accounts: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      const { account, key } = await small.tenant(name, '1');
+      accounts.push(account);
+      const own = new OpenAI({ baseURL: small.url, apiKey: key, maxRetries: 0 });
+      for (let i = 0; i < 8; i += 1)
+        expect(await create({ input: 'x'.repeat(6_000) }, own)).toMatchObject({ status: 'completed', store: true });
+      const sizes = await bySize();
+      expect([...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(BYTES_MAX);
+    }
+    // Who comes later takes nothing from those who were there.
+    const sizes = await bySize();
+    for (const account of accounts.slice(0, 3)) expect(sizes.get(account)).toBeGreaterThan(20_000);
+    expect(await small.faults()).toEqual([]);
+  } finally {
+    await small.stop();
+  }
 });
 
 describe('a gateway that keeps nothing', () => {
