@@ -6,7 +6,14 @@ import { join, sep } from 'node:path';
 /** Words of paths, by the name of the part. The parts run in this order. */
 const PARTS = {
   soak: ['/soak.test.ts', 'killed', 'flapping', 'five-hundred', 'two-hundred', 'freezes', 'vanish', 'races'],
-  clients: ['test/mcp/clients/', 'test/openai/clients/', 'test/mcp/conformance/', 'in-a-browser', '-sdk.test.ts'],
+  clients: [
+    'test/clients/',
+    'test/mcp/clients/',
+    'test/openai/clients/',
+    'test/mcp/conformance/',
+    'in-a-browser',
+    '-sdk.test.ts',
+  ],
   money: ['test/billing/', 'test/cost-caps/', 'test/store/'],
   chat: ['test/openai/', 'test/spine/', 'test/fairness/', 'test/bridges/'],
   mcp: ['test/mcp/'],

@@ -46,6 +46,7 @@ const DEEP_ONLY = [
   'test/billing/chain/{evm-payout-far-back,transactions-that-vanish}.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
   'test/cli/log-reader-gone.test.ts',
+  'test/clients/generated/generated-clients.test.ts',
   'test/cluster/gateway-freezes.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',

@@ -28,6 +28,7 @@ const PROMPT_RIGHT = 'a string that is not empty, or a list of one such string';
 
 /** JSON schema of `POST /completions`. */
 export const completionsSchema = {
+  title: 'CompletionRequest',
   type: 'object',
   required: ['model', 'prompt'],
   additionalProperties: true,

@@ -22,6 +22,7 @@ const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
 /** JSON schema of `POST /embeddings`. */
 export const embeddingsSchema = {
+  title: 'EmbeddingsRequest',
   type: 'object',
   required: ['model', 'input'],
   additionalProperties: true,

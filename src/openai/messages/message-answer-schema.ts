@@ -15,9 +15,18 @@ export const messageAnswerSchema = {
     content: {
       type: 'array',
       items: {
+        title: 'MessageContent',
         type: 'object',
         required: ['type'],
-        properties: { type: { type: 'string', enum: ['thinking', 'text', 'tool_use'] } },
+        properties: {
+          type: { type: 'string', description: 'Such as `text`, `thinking` or `tool_use`.' },
+          text: { type: 'string', description: 'Of a text.' },
+          thinking: { type: 'string', description: 'Of a thought.' },
+          signature: { type: 'string', description: 'Of a thought.' },
+          id: { type: 'string', description: 'Of a tool call.' },
+          name: { type: 'string', description: 'Of a tool call.' },
+          input: { description: 'Of a tool call: its arguments.' },
+        },
         additionalProperties: true,
       },
     },

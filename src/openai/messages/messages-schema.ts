@@ -105,6 +105,7 @@ const toolFields = {
 /** JSON schema of `POST /messages`. `counted`: that of `POST /messages/count_tokens`, which needs no `max_tokens`. */
 export function messagesSchema(messagesMax: number, counted = false) {
   return {
+    title: counted ? 'MessageToCount' : 'MessageRequest',
     type: 'object',
     required: counted ? ['model', 'messages'] : ['model', 'messages', 'max_tokens'],
     additionalProperties: true,

@@ -61,6 +61,7 @@ const MODEL_RIGHT = 'the name of a model: 1 to 256 characters without control ch
 /** JSON schema of `POST /chat/completions`. It checks requests, and the reference page shows it. */
 export function chatSchema(messagesMax: number) {
   return {
+    title: 'ChatCompletionRequest',
     type: 'object',
     required: ['messages'],
     // If a body has only `models`, the first of them becomes `model` before the check. `required` comes first: see

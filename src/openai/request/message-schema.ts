@@ -17,6 +17,7 @@ export const PART_TYPES = [
 const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])';
 
 const PART = {
+  title: 'ChatMessagePart',
   type: 'object',
   required: ['type'],
   properties: {
@@ -35,6 +36,7 @@ const PART = {
       [MUST_BE]: 'an object such as {"url": "https://…"}',
     },
   },
+  additionalProperties: true,
   // `required` comes first, because the validator reports the first branch that fails.
   allOf: [
     {
@@ -54,6 +56,7 @@ const PART = {
 };
 
 export const messageSchema = {
+  title: 'ChatMessage',
   type: 'object',
   required: ['role'],
   properties: {
@@ -64,7 +67,10 @@ export const messageSchema = {
       items: { type: 'object', [MUST_BE]: 'an object' },
       [MUST_BE]: 'an array of tool calls',
     },
+    tool_call_id: { description: 'Of the message of a tool: the id of the call that it answers.' },
+    name: { description: 'The name of the participant.' },
   },
+  additionalProperties: true,
   // An assistant message may have only tool calls, and a function result may be null.
   anyOf: [
     {

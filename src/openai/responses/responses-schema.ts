@@ -148,7 +148,7 @@ export function responsesSchema(itemsMax: number) {
 
 /** The answer of `/responses` as the reference describes it. */
 export const responseAnswerSchema = {
-  title: 'Response',
+  title: 'ResponseObject',
   type: 'object',
   required: ['id', 'object', 'status', 'model', 'output', 'usage'],
   additionalProperties: true,
@@ -166,9 +166,38 @@ export const responseAnswerSchema = {
     output: {
       type: 'array',
       items: {
+        title: 'ResponseOutputItem',
         type: 'object',
         required: ['type'],
-        properties: { type: { type: 'string', enum: ['reasoning', 'message', 'function_call', 'custom_tool_call'] } },
+        properties: {
+          type: {
+            type: 'string',
+            description: 'Such as `message`, `reasoning`, `function_call` or `custom_tool_call`.',
+          },
+          id: { type: 'string' },
+          status: { type: 'string', description: 'Such as `completed`.' },
+          role: { type: 'string', description: 'Of a message: `assistant`.' },
+          content: {
+            type: 'array',
+            description: 'Of a message: its parts.',
+            items: {
+              title: 'ResponseOutputPart',
+              type: 'object',
+              required: ['type'],
+              properties: {
+                type: { type: 'string', description: 'Such as `output_text` or `refusal`.' },
+                text: { type: 'string', description: 'Of a text.' },
+                refusal: { type: 'string', description: 'Of a refusal.' },
+                annotations: { type: 'array', items: { type: 'object', additionalProperties: true } },
+              },
+              additionalProperties: true,
+            },
+          },
+          call_id: { type: 'string', description: 'Of a tool call: the id that its result names.' },
+          name: { type: 'string', description: 'Of a tool call.' },
+          arguments: { type: 'string', description: 'Of the call of a function: JSON text.' },
+          input: { type: 'string', description: 'Of the call of a custom tool.' },
+        },
         additionalProperties: true,
       },
     },
