@@ -214,6 +214,36 @@ describe('a slow body', () => {
   });
 });
 
+test('refused bodies are read and dropped one connection at a time, and their clients get the answer', async () => {
+  const sockets = new Set<Socket>();
+  const note = (socket: Socket) => void sockets.add(socket);
+  await silent();
+  spine.app.server.server.on('connection', note);
+  const refused = await Promise.all(Array.from({ length: 24 }, () => begin({ from: '10.0.0.2' })));
+  const answers = await Promise.all(refused.map(({ answer }) => answer));
+  expect(answers.map(({ status }) => status)).toEqual(Array(24).fill(429));
+  spine.app.server.server.removeListener('connection', note);
+  /** The most connections that were read in one turn of the event loop, while the rest of the bodies came. */
+  let most = 0;
+  for (const { socket } of refused) socket.write('x'.repeat(LARGE));
+  expect(sockets.size).toBe(24);
+  const read = new Map([...sockets].map((socket) => [socket, socket.bytesRead]));
+  while ([...sockets].some(({ bytesRead }) => bytesRead < LARGE)) {
+    await new Promise((resolve) => setImmediate(resolve));
+    let now = 0;
+    for (const socket of sockets) {
+      if (socket.bytesRead > read.get(socket)!) now += 1;
+      read.set(socket, socket.bytesRead);
+    }
+    most = Math.max(most, now);
+  }
+  expect(most).toBeLessThanOrEqual(2);
+  const { socket } = refused[0]!;
+  const next = readAnswer(socket);
+  socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
+  expect((await next).status).toBe(200);
+});
+
 describe('the memory of a body is free again', () => {
   test('when its client resets the connection', async () => {
     const { socket } = await silent();

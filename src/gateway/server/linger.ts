@@ -10,8 +10,9 @@ type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'medi
 /** The maximum number of bytes of a body that is read after its request was answered, and the longest time for it. */
 const LINGER_BYTES = 32 * 1024 * 1024;
 const LINGER_MS = 10_000;
-/** How often the number of bytes is checked, in milliseconds. */
-const WATCH_MS = 50;
+/** As much is read each time, in milliseconds. One connection may give 2 MiB more, as libuv reads them at once. */
+const TURN_BYTES = 1024 * 1024;
+const TURN_MS = 20;
 
 /**
  * Lets a client that is refused while it still sends its body read the answer: closing the connection at once would
@@ -36,10 +37,11 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
     }
     done(null, payload);
   });
+  const rests = new Rests();
   server.addHook('onResponse', (request, _reply, done) => {
     const { raw } = request;
     if (raw.socket instanceof Socket && !endsItsConnection(raw)) {
-      if (!raw.complete) readOn(raw, raw.socket, closesLater.has(raw));
+      if (!raw.complete) rests.read(raw, raw.socket, closesLater.has(raw));
       else if (closesLater.has(raw)) raw.socket.destroySoon();
     }
     done();
@@ -53,23 +55,68 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
 /** Requests whose client asked for the close of its connection, which waits for the end of the body. */
 const closesLater = new WeakSet<IncomingMessage>();
 
-function readOn(body: IncomingMessage, socket: Socket, closes: boolean): void {
-  const end = () => socket.destroy();
-  const timer = setTimeout(end, LINGER_MS).unref();
-  // Node itself drops a body that is not read. It gives no data events for these bytes, but the socket counts them.
-  const most = socket.bytesRead + LINGER_BYTES;
-  const watch = setInterval(() => {
-    if (socket.bytesRead > most) end();
-  }, WATCH_MS).unref();
-  const over = () => {
-    clearTimeout(timer);
-    clearInterval(watch);
-    socket.removeListener('close', over);
-    if (closes) socket.destroySoon();
-  };
-  body.once('end', over);
-  socket.once('close', over);
-  body.resume();
+/** A connection on which the rest of a refused body comes. */
+interface Rest {
+  readonly socket: Socket;
+  /** Its `bytesRead` at which it is closed. */
+  readonly most: number;
+}
+
+/**
+ * The rests of refused bodies. Their connections take turns: one is read at a time, and the others wait in the buffers
+ * of the system. So a flood of refused bodies takes little of the event loop.
+ */
+class Rests {
+  readonly #all = new Set<Rest>();
+  #timer: NodeJS.Timeout | null = null;
+
+  read(body: IncomingMessage, socket: Socket, closes: boolean): void {
+    // Node itself drops a body that is not read. It gives no data events for these bytes, but the socket counts them.
+    const rest: Rest = { socket, most: socket.bytesRead + LINGER_BYTES };
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    const over = () => {
+      clearTimeout(timer);
+      this.#all.delete(rest);
+      socket.removeListener('close', over);
+      if (closes) socket.destroySoon();
+      else socket.resume();
+    };
+    body.once('end', over);
+    socket.once('close', over);
+    body.resume();
+    this.#all.add(rest);
+    this.#pauseAfterThis(rest);
+    if (this.#timer === null) this.#wait();
+  }
+
+  #wait(): void {
+    this.#timer = setTimeout(() => this.#readNext(this.#all.size, TURN_BYTES), TURN_MS).unref();
+  }
+
+  /** Reads one connection in each turn of the event loop, until each was read once or these bytes have come. */
+  #readNext(connections: number, bytes: number): void {
+    const [rest] = this.#all;
+    if (rest === undefined) this.#timer = null;
+    else if (connections <= 0 || bytes <= 0) this.#wait();
+    else {
+      // It goes to the end.
+      this.#all.delete(rest);
+      this.#all.add(rest);
+      const { socket, most } = rest;
+      const before = socket.bytesRead;
+      if (before > most) socket.destroy();
+      else socket.resume();
+      this.#pauseAfterThis(rest, () => this.#readNext(connections - 1, bytes - (socket.bytesRead - before)));
+    }
+  }
+
+  /** After what runs now: the event loop reads a connection that is resumed now before it is paused. */
+  #pauseAfterThis(rest: Rest, then = () => {}): void {
+    setImmediate(() => {
+      if (this.#all.has(rest)) rest.socket.pause();
+      then();
+    });
+  }
 }
 
 /** The error for a body above the limit of an endpoint. It names every option that has this value. */
