@@ -15,9 +15,19 @@ export interface Consumer {
   readonly stateAt: number | null;
 }
 
+interface Created {
+  readonly created: boolean;
+  readonly consumer: Consumer;
+}
+
 export interface ConsumerStore {
-  /** Creates an account, or finds the existing one. `created` tells which. */
-  create(account: string, label: string): Promise<{ readonly created: boolean; readonly consumer: Consumer }>;
+  /**
+   * Creates an account, or finds the existing one, whose label stays. `created` tells which. null, and nothing is made,
+   * if another account has this label or name, in any case of letters.
+   */
+  create(account: string, label: string): Promise<Created | null>;
+  /** The account, which is created without a label if it does not exist. */
+  ensure(account: string): Promise<Consumer>;
   /** Finds an account that the operator created or named. */
   find(account: string): Promise<Consumer | null>;
   /** Whether `list` has the account. */
@@ -45,6 +55,7 @@ export interface ConsumerStore {
 }
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
+const INSERT_NAMED = loadStatement(import.meta.url, './sql/insert-named-consumer.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
 const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
@@ -65,25 +76,40 @@ export function createConsumerStore(
     const [row] = await database.query(FIND, [account]);
     return row ? consumerOf(row) : null;
   };
+  // The statements that write a label are exact for two at once, but the embedded database folds only ASCII letters.
+  const isTaken = async (account: string, label: string): Promise<boolean> => {
+    const others = await database.query(LABELS, [account]);
+    return others.some((row) => folded(row['label'] as string) === folded(label));
+  };
   return {
     find,
     isKnown: async (account) => (await database.query(KNOWN, [account])).length > 0,
     async create(account, label) {
-      const [row] = await database.query(INSERT, [account, label, now()]);
+      const found = await find(account);
+      if (found) return { created: false, consumer: found };
+      if (label !== '' && (await isTaken(account, label))) return null;
+      const params = [account, label, now(), nameOf(label)];
+      const row =
+        label === ''
+          ? (await database.query(INSERT, params.slice(0, 3)))[0]
+          : (await inTurn(database, LABELS_TURN, [{ statement: INSERT_NAMED, params }]))[0];
       if (row) return { created: true, consumer: consumerOf(row) };
-      const consumer = await find(account);
+      const made = await find(account);
+      return made && { created: false, consumer: made };
+    },
+    async ensure(account) {
+      const [row] = await database.query(INSERT, [account, '', now()]);
+      const consumer = row ? consumerOf(row) : await find(account);
       if (!consumer) throw new Error(`account ${account} could neither be created nor found`);
-      return { created: false, consumer };
+      return consumer;
     },
     async list({ offset, limit, state, label }) {
       return (await database.query(LIST, [limit, offset, state ?? '', label ?? ''])).map(consumerOf);
     },
     async rename(account, label) {
-      // The statement below is exact for two changes at once, but the embedded database folds only ASCII letters.
-      const others = await database.query(LABELS, [account]);
-      if (others.some((row) => folded(row['label'] as string) === folded(label))) return null;
+      if (await isTaken(account, label)) return null;
       const params = [account, label, nameOf(label)];
-      const [row] = await inTurn(database, 'labels of accounts', [{ statement: RENAME, params }]);
+      const [row] = await inTurn(database, LABELS_TURN, [{ statement: RENAME, params }]);
       return row ? consumerOf(row) : null;
     },
     async changeState(account, { from, to, reason }) {
@@ -102,6 +128,8 @@ export function createConsumerStore(
     },
   };
 }
+
+const LABELS_TURN = 'labels of accounts';
 
 type Steps = Parameters<Database['batch']>[0];
 

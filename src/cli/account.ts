@@ -3,8 +3,8 @@ import { describe, usd, type Account } from './account-view.ts';
 import {
   accountPath,
   administer,
-  isUsd,
   listAll,
+  refuseBadAmount,
   RefusedRequest,
   withAdminOptions,
   type AdminClient,
@@ -86,10 +86,18 @@ function createCommand(paint: Paint): Command {
     // Checked before anything is opened, because a wrong name would leave a new database behind.
     accountPath(name);
     const body = { ...(name.includes(':') ? { account: name } : { name }), ...(label === undefined ? {} : { label }) };
+    let isNew = true;
     return administer(flags, {
       create: true,
-      run: async (admin) => (await admin.request('POST', '/accounts', body)).data as Account,
-      show: (account) => `${describe(account, paint)}\n\nNext: ${OWN_NAME} account credit ${name} 10`,
+      async run(admin) {
+        const { status, data } = await admin.request('POST', '/accounts', body);
+        isNew = status === 201;
+        return data as Account;
+      },
+      show(account) {
+        const next = isNew ? `Next: ${OWN_NAME} account credit ${name} 10` : existed(account, label, name);
+        return `${describe(account, paint)}\n\n${isNew ? next : paint('yellow', next)}`;
+      },
     });
   });
 }
@@ -157,7 +165,7 @@ function creditCommand(paint: Paint): Command {
       show: ({ account, amount_micro_usdc, reference, duplicate }) =>
         duplicate
           ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.caip_account_id} has ${account.balance_usd} USD.`
-          : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
+          : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}${paint('yellow', stopped(account))}`,
     });
   });
 }
@@ -220,7 +228,11 @@ function stateCommand(
         // The answer of a change has no sums, and not what the account earns.
         return (await admin.request('GET', accountPath(account))).data as Account;
       },
-      show: (changed) => describe(changed, paint),
+      show(changed) {
+        const same = changed.state_reason === flags.reason.trim();
+        const kept = `It was ${changed.state} before. The reason of that stays.`;
+        return `${describe(changed, paint)}${same ? '' : `\n\n${paint('yellow', kept)}`}`;
+      },
     }),
   );
 }
@@ -321,9 +333,11 @@ function pathOrNone(name: string): string {
   }
 }
 
-function refuseBadAmount(amount: string): void {
-  if (!isUsd(amount) || Number(amount) === 0)
-    throw new CliError(
-      `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
-    );
+/** An account that exists is not changed by its creation. */
+function existed(account: Account, label: string | undefined, name: string): string {
+  if (label === undefined || label === account.label) return 'The account exists already. Nothing was changed.';
+  return `The account exists already, and keeps its label. Change it: ${OWN_NAME} account rename ${name} ${JSON.stringify(label)}`;
 }
+
+/** A line for an account that makes no calls. */
+const stopped = ({ state }: Account): string => (state === 'open' ? '' : ` The account is ${state}.`);

@@ -17,6 +17,8 @@ export interface AdminClient {
 
 /** An answer of the admin API. `key` is present only if a key was made. */
 export interface Answer {
+  /** The status of HTTP: 201 if something was created. */
+  readonly status: number;
   readonly data: unknown;
   readonly key?: string;
   readonly warnings?: readonly string[];
@@ -123,16 +125,11 @@ function readAnswer(status: number, text: string, where: string, path: string): 
   } catch {
     throw new CliError(`${where} answered with something that is not JSON (status ${status}). Is it a tollgate?`);
   }
-  if (status < 400 && 'data' in body) return { ...body, data: body.data };
+  if (status < 400 && 'data' in body) return { ...body, status, data: body.data };
   const message = body.error?.message ?? `status ${status}`;
   const refusal = { status, param: typeof body.error?.param === 'string' ? body.error.param : null };
   if (status === 404) {
-    const list = !path.startsWith('/providers')
-      ? 'account list'
-      : path.includes('/payouts')
-        ? 'provider payouts <provider>'
-        : 'provider list';
-    throw new RefusedRequest(`${message}.\nSee what there is: ${OWN_NAME} ${list}`, refusal);
+    throw new RefusedRequest(`${message}.\nSee what there is: ${OWN_NAME} ${listFor(path)}`, refusal);
   }
   throw new RefusedRequest(
     status === 401
@@ -140,6 +137,13 @@ function readAnswer(status: number, text: string, where: string, path: string): 
       : message,
     refusal,
   );
+}
+
+/** The command that lists what the address of a request could have named. */
+function listFor(path: string): string {
+  if (path.startsWith('/admin-keys')) return 'admin-key list';
+  if (!path.startsWith('/providers')) return 'account list';
+  return path.endsWith('/payouts/undo') ? 'provider payouts <provider>' : 'provider list';
 }
 
 /**
@@ -165,6 +169,19 @@ export async function administer<T>(
 /** Whether a text is an amount in USD, with at most 6 decimal places. */
 export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
 
+/** The most that one amount of the ledger can be. */
+const USD_MAX = 1_000_000_000;
+
+/** Throws CliError for a text that is no amount above 0. `name` is how the command calls it. */
+export function refuseBadAmount(amount: string, name = '<usd>'): void {
+  const isAmount = /^\d+(?:\.\d{1,6})?$/.test(amount) && Number(amount) > 0;
+  if (isAmount && Number(amount) <= USD_MAX) return;
+  if (isAmount) throw new CliError(`${name} is ${amount}, which is too much: at most ${USD_MAX}`);
+  throw new CliError(
+    `${name} is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
+  );
+}
+
 /** All entries of a paged list. */
 export async function listAll<T>(
   admin: AdminClient,
@@ -183,5 +200,13 @@ const PAGE = 100;
 
 /** The path of an account. It may be named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
 export function accountPath(name: string): string {
-  return `/accounts/${encodeURIComponent(name.includes(':') ? name : localAccount(name))}`;
+  if (name.includes(':')) return `/accounts/${encodeURIComponent(name)}`;
+  try {
+    return `/accounts/${encodeURIComponent(localAccount(name))}`;
+  } catch (error) {
+    throw new CliError(
+      `${(error as Error).message}. ${JSON.stringify(name)} does not. If it is a label: ${OWN_NAME} account show ${JSON.stringify(name)} says which account has it`,
+      { cause: error },
+    );
+  }
 }

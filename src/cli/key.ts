@@ -171,6 +171,8 @@ function keyBody(flags: CreateFlags): object {
     throw new CliError(
       `--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.limit}"`,
     );
+  if (flags.limitReset !== undefined && flags.limit === undefined)
+    throw new CliError('--limit-reset needs --limit: without an amount the key has no limit');
   const body = {
     name: flags.name,
     limit: flags.limit === undefined ? undefined : Number(flags.limit),

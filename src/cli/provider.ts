@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { localAccount } from '#auth/accounts';
-import { administer, isUsd, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { CliError } from './cli-error.ts';
+import { administer, listAll, refuseBadAmount, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { referenceOr } from './reference.ts';
 import { painter, table, type Paint } from './terminal.ts';
 
@@ -138,10 +137,7 @@ function payCommand(paint: Paint): Command {
       .option('--note <text>', 'more about it, for the provider'),
   ).action((name: string, flags: AdminFlags & { amount: string; reference?: string; note?: string }) => {
     const { amount, note } = flags;
-    if (!isUsd(amount) || Number(amount) === 0)
-      throw new CliError(
-        `--amount is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
-      );
+    refuseBadAmount(amount, '--amount');
     return administer(flags, {
       run: async (admin) => {
         const payout = { amount_usd: amount, reference: referenceOr(flags.reference), ...(note ? { note } : {}) };

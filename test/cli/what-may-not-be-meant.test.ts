@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { makePlace, type Place } from './tollgate.ts';
 
@@ -34,6 +36,48 @@ it('an amount that cannot be meant is refused in the words of the command', asyn
     expect.soft(output, amount).not.toContain('amount_usd');
   }
   expect((await place.run(['audit'])).code).toBe(0);
+});
+
+it('an amount that is too large is told as that', async () => {
+  const { code, output } = await place.run(['account', 'credit', 'acme', '99999999999999']);
+  expect([code, output]).toEqual([1, expect.stringMatching(/too much: at most \d/)]);
+});
+
+it('a change that changes nothing says so', async () => {
+  const account = (...args: string[]) => place.run(['account', ...args]);
+  await account('create', 'acme', '--label', 'Acme Ltd');
+  const again = await account('create', 'acme', '--label', 'Other');
+  expect([again.code, again.stdout]).toEqual([
+    0,
+    expect.stringContaining('The account exists already, and keeps its label. Change it: '),
+  ]);
+  expect((await account('create', 'acme')).stdout).toContain('The account exists already. Nothing was changed.');
+  expect((await account('freeze', 'acme', '--reason', 'first')).stdout).not.toContain('before');
+  const frozen = await account('freeze', 'acme', '--reason', 'second');
+  expect(frozen.stdout).toMatch(/frozen: first\n[\s\S]*It was frozen before\. The reason of that stays\./);
+  expect((await account('credit', 'acme', '1')).stdout).toContain('The account is frozen.');
+  expect((await place.run(['key', 'create', 'acme'])).output).toContain(
+    '! The account is frozen: the key makes no calls',
+  );
+});
+
+it('a name that nobody has leads to the right list', async () => {
+  await place.run(['account', 'create', 'acme']);
+  const hints = [
+    [['admin-key', 'revoke', 'inv'], 'admin-key list'],
+    [['provider', 'pay', `eip155:0x${'1'.repeat(40)}`, '--amount', '1'], 'provider list'],
+    [['account', 'credit', 'Acme Ltd', '1'], 'account show "Acme Ltd"'],
+  ] as const;
+  for (const [command, hint] of hints) {
+    const { code, output } = await place.run(command);
+    expect.soft([code, output], command.join(' ')).toEqual([1, expect.stringContaining(hint)]);
+  }
+});
+
+it('a period without a limit is refused, as the key would have no limit', async () => {
+  await place.run(['account', 'create', 'acme']);
+  const { code, output } = await place.run(['key', 'create', 'acme', '--limit-reset', 'daily']);
+  expect([code, output]).toEqual([1, expect.stringContaining('--limit-reset needs --limit')]);
 });
 
 it('a limit that cannot be meant is refused, as it would be no limit or another one', async () => {
@@ -73,7 +117,11 @@ it('an admin key with an empty time does not last for ever', async () => {
 
 it('a name that a consumer chose cannot write to the terminal of the operator', async () => {
   const name = 'x\u001b[2J\u009b2K\r\nroot  active\u202e';
-  await place.run(['account', 'create', 'acme', '--label', name]);
+  await place.run(['account', 'create', 'acme']);
+  // As a label was before the operator's labels were checked.
+  const database = new DatabaseSync(join(place.data, 'tollgate.db'), { timeout: 10_000 });
+  database.prepare('UPDATE consumers SET label = ?').run(name);
+  database.close();
   const made = await place.run(['key', 'create', 'acme', '--name', name, '--json']);
   const { hash } = (JSON.parse(made.stdout) as { data: { hash: string } }).data;
   for (const args of [

@@ -65,7 +65,12 @@ describe.each(ENGINES)('a debit by the operator, on %s', (engine) => {
     });
     expect(await debit(account, { ...asked, amount_usd: 45 })).toMatchObject({
       status: 409,
-      body: { error: { message: 'This reference was already used for another debit', param: 'reference' } },
+      body: {
+        error: {
+          message: `This reference was already used for another debit: 450 USD from escrow:${account} to treasury:operator`,
+          param: 'reference',
+        },
+      },
     });
 
     const listed = await movements(key);

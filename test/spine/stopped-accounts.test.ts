@@ -118,6 +118,10 @@ describe.each(ENGINES)('on %s', (engine) => {
     expect(await act(account, 'unfreeze')).toMatchObject({ status: 422 });
 
     // A key that somebody makes now is of no use. Money that arrives is not lost, and the list shows it.
+    expect(await act(account, 'keys', { name: 'late' })).toMatchObject({
+      status: 201,
+      body: { warnings: ['The account is closed: the key is refused until the account is reopened'] },
+    });
     const again = await spine.tenant('closing', '0');
     await act(account, 'credit', { amount_usd: 2, reference: `late-${engine}` });
     const answer = await spine.get('/session/balance', { authorization: `Bearer ${again.key}` });
@@ -131,6 +135,26 @@ describe.each(ENGINES)('on %s', (engine) => {
     expect(await spine.faults()).toEqual([]);
   });
 
+  it('a wrong account id is told with its right forms, and a used reference with what it was used for', async () => {
+    const key = `eip155:8453:0x${'aB'.repeat(20)}`;
+    for (const wrong of [key, 'eip155:8453:0x4512', 'EIP155:1:0x00', 'solana:mainnet:abc', 'tollgate:local:A'])
+      expect.soft(await act(wrong, 'credit', { amount_usd: 1, reference: 'never' }), wrong).toMatchObject({
+        status: 400,
+        body: { error: { param: 'id', message: expect.stringContaining('with its checksum') as string } },
+      });
+    const { account } = await customer('referred', '0');
+    const reference = `once-${engine}`;
+    await act(account, 'credit', { amount_usd: 2, reference });
+    expect(await act(account, 'credit', { amount_usd: 3, reference })).toMatchObject({
+      status: 409,
+      body: {
+        error: {
+          message: expect.stringMatching(/another credit: 2 USD from treasury:operator to \S+referred$/) as string,
+        },
+      },
+    });
+  });
+
   it('an account gets a new label, unless another account is called so', async () => {
     await admin('POST', '/accounts', { name: 'first', label: 'First Ltd' });
     await admin('POST', '/accounts', { name: 'other', label: 'Other Ltd' });
@@ -139,8 +163,27 @@ describe.each(ENGINES)('on %s', (engine) => {
       status: 200,
       body: { data: { label: 'Premier Ltd' } },
     });
-    for (const taken of ['Other Ltd', 'oTHER ltd', 'Other', '\uff2fther Ltd'])
-      expect(await rename(taken)).toMatchObject({ status: 422, body: { error: { param: 'label' } } });
+    const taken = [
+      'Other Ltd',
+      'oTHER ltd',
+      'Other',
+      '\uff2fther Ltd',
+      'tollgate:local:other',
+      'Tollgate:Local:Nobody',
+    ];
+    const refused = { status: 422, body: { error: { param: 'label' } } };
+    for (const label of taken) {
+      expect.soft(await rename(label), label).toMatchObject(refused);
+      expect.soft(await admin('POST', '/accounts', { name: 'third', label }), label).toMatchObject(refused);
+    }
+    expect(await admin('PATCH', '/accounts/tollgate:local:other', { label: 'Fourth' })).toMatchObject({ status: 200 });
+    expect(await admin('POST', '/accounts', { name: 'fourth' })).toMatchObject(refused);
+    const both = await Promise.all(
+      ['fifth', 'sixth'].map((name) => admin('POST', '/accounts', { name, label: 'At Once' })),
+    );
+    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 422]);
+    // An account that exists is not made, so its creation with another label changes nothing.
+    expect(await admin('POST', '/accounts', { name: 'first', label: 'Other Ltd' })).toMatchObject({ status: 200 });
     expect((await admin('GET', '/accounts/tollgate:local:first')).body.data).toMatchObject({ label: 'Premier Ltd' });
   });
 });

@@ -88,6 +88,11 @@ export async function viewAccount(found: FoundAccount, deps: AdminAccountsDeps) 
   };
 }
 
+const LIKE_AN_ID = /^(?:contract|eip155|solana|oauth|tollgate):/i;
+/** The forms of account ids, for errors. */
+const ACCOUNT_IDS =
+  'a wallet in CAIP-10 (eip155:<chain>:0x… in lower case or with its checksum, or solana:<network>:…), tollgate:local:<name>, or oauth:<issuer>:<subject>';
+
 /** The provider that an account is, and its earnings. null if it has never been a provider. */
 export async function viewSeller(account: string, { seller, ledger }: Pick<AdminAccountsDeps, 'seller' | 'ledger'>) {
   const found = await seller(account);
@@ -104,13 +109,18 @@ export async function viewSeller(account: string, { seller, ledger }: Pick<Admin
 
 /**
  * Finds the account of an id in a path. It must be registered, be a wallet or a subject of a token issuer, or have
- * money. Throws GatewayError `not_found`, or `invalid_request` for an address that may be an ordinary wallet or a
- * contract wallet.
+ * money. Throws GatewayError `not_found`, or `invalid_request` for a wrong id, and for an address that may be an
+ * ordinary wallet or a contract wallet.
  */
 export async function findAccount(id: string, deps: AdminAccountsDeps): Promise<FoundAccount> {
   const account = await accountNamed(id, deps);
   const consumer = account === null ? null : await deps.consumers.find(account);
   if (consumer) return consumer;
+  // A text that begins like an id is told what is wrong with it.
+  if (account === null && LIKE_AN_ID.test(id))
+    throw new GatewayError('invalid_request', `${JSON.stringify(id.slice(0, 200))} is no account id: ${ACCOUNT_IDS}`, {
+      param: 'id',
+    });
   if (account === null || !(needsNoMaking(account) || (await deps.ledger.balance(escrowOf(account)))))
     throw new GatewayError('not_found', 'Account not found');
   return { account, label: '', createdAt: null, state: 'open', stateReason: '', stateAt: null };
@@ -149,9 +159,5 @@ export function newAccountId({ name, account }: NewAccountBody, contractNetworks
   if (name !== undefined) return localAccount(name);
   const parsed = parseAccountId(account!, contractNetworks);
   if (parsed !== null) return parsed;
-  throw new GatewayError(
-    'invalid_request',
-    'account must be a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…), tollgate:local:<name>, or oauth:<issuer>:<subject>',
-    { param: 'account' },
-  );
+  throw new GatewayError('invalid_request', `account must be ${ACCOUNT_IDS}`, { param: 'account' });
 }

@@ -31,6 +31,11 @@ interface NewKeyBody extends KeyBody {
 const KEYS = '/accounts/:id/keys';
 const KEY = '/accounts/:id/keys/:hash';
 const CREDIT = { adminRole: 'credit' } as const;
+/** When a new key of an account that is not open can be used. */
+const UNTIL = {
+  frozen: 'the key makes no calls until the account is unfrozen',
+  closed: 'the key is refused until the account is reopened',
+} as const;
 const ofAKey = keyParams(accountParams.properties);
 
 /**
@@ -64,11 +69,13 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
     KEYS,
     { schema, config: CREDIT },
     async ({ params, body }, reply) => {
-      const { account } = await findAccount(params.id, deps);
+      const { account, state } = await findAccount(params.id, deps);
       // Every key to the development account is a development key. A production gateway on the same database must
       // refuse it, because the account has play money.
       const kind = body.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
-      return reply.code(201).send(await createKey(deps, account, kind, body, { member: null, by: 'operator' }));
+      const { warnings = [], ...made } = await createKey(deps, account, kind, body, { member: null, by: 'operator' });
+      const all = state === 'open' ? warnings : [...warnings, `The account is ${state}: ${UNTIL[state]}`];
+      return reply.code(201).send({ ...made, ...(all.length === 0 ? {} : { warnings: all }) });
     },
   );
 }

@@ -19,6 +19,7 @@ import { addAdminKeyRoutes } from './admin-key-routes.ts';
 import { addAdminMembersRoutes } from './admin-members-routes.ts';
 import { addAdminLimitsRoutes } from './admin-limits-routes.ts';
 import { addAdminStatesRoutes } from './admin-states-routes.ts';
+import { labelTaken, readLabel } from './label.ts';
 import type { MembersDeps } from './members-view.ts';
 import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
@@ -81,7 +82,7 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
     ...ADMINISTRATION,
     summary: 'Create an account',
     description:
-      'Name the account by a `name`, or by the wallet that it belongs to. For an account that exists, the answer is 200 with the unchanged account.',
+      'Name the account by a `name`, or by the wallet that it belongs to. For an account that exists, the answer is 200 with the unchanged account, also if it has another label. A label that another account has as its label or name is refused with 422.',
     body: {
       type: 'object',
       additionalProperties: false,
@@ -93,7 +94,10 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
   app.post<{ Body: NewAccountBody | undefined }>('/accounts', { schema, config: CREDIT }, async (request, reply) => {
     const body = request.body ?? {};
     const account = newAccountId(body, deps.networks);
-    const { created, consumer } = await deps.consumers.create(account, body.label ?? body.name ?? '');
+    const label = readLabel(body.label ?? body.name ?? '', account);
+    const made = await deps.consumers.create(account, label);
+    if (made === null) throw labelTaken(label);
+    const { created, consumer } = made;
     return reply.code(created ? 201 : 200).send({ data: await viewAccount(consumer, deps) });
   });
 }
@@ -201,7 +205,7 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
       const found = await findAccount(request.params.id, deps);
       const amount = amountOf(request.body);
       // An account that gets money must be in the list of accounts, so it is registered.
-      const account = found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
+      const account = found.createdAt === null ? await deps.consumers.ensure(found.account) : found;
       const to = escrowOf(account.account);
       const transfer = { id: `credit:${request.body.reference}`, from: OPERATOR_TREASURY, to, amount };
       const { duplicate } = await transferOnce(deps, { ...transfer, memo: 'operator credit' }, 'credit');

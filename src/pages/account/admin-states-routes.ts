@@ -12,6 +12,7 @@ import {
   type AdminAccountsDeps,
 } from './admin-accounts.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { labelTaken, readLabel } from './label.ts';
 import { transferOnce, type OperatorTransfer, type OperatorTransferDeps } from './operator-transfer.ts';
 
 type Deps = AdminAccountsDeps & OperatorTransferDeps;
@@ -99,29 +100,12 @@ function renameAccount(app: FastifyInstance, deps: Deps, administration: object)
     { schema, config: CREDIT },
     async ({ params, body }) => {
       const { account } = await registered(params.id, deps);
-      const given = readLabel(body.label);
+      const given = readLabel(body.label, account);
       const renamed = await deps.consumers.rename(account, given);
-      if (renamed === null)
-        throw new GatewayError('unprocessable', `Another account has the label or the name ${given}`, {
-          param: 'label',
-        });
+      if (renamed === null) throw labelTaken(given);
       return { data: await viewAccount(renamed, deps) };
     },
   );
-}
-
-/** Letters that look like Latin ones. */
-const LIKE_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
-
-/** The label as it is stored. Throws GatewayError `unprocessable` for one that could be made to look like another. */
-function readLabel(text: string): string {
-  const label = text.normalize('NFKC').trim().replaceAll(/\s+/g, ' ');
-  const refused = (why: string) => new GatewayError('unprocessable', `The label ${why}`, { param: 'label' });
-  if (/[\p{Cc}\p{Cf}]/u.test(label)) throw refused('contains invisible characters: leave them out');
-  const mixed = label.split(' ').find((word) => /\p{Script=Latin}/u.test(word) && LIKE_LATIN.test(word));
-  if (mixed !== undefined)
-    throw refused(`has Latin letters and Cyrillic or Greek ones in one word: ${mixed}. Write each word in one script`);
-  return label;
 }
 
 interface Change {
@@ -263,5 +247,5 @@ async function take(deps: Deps, remainder: OperatorTransfer): Promise<void> {
 /** The account of an id. A wallet that has no row yet gets one, because a state needs it. */
 async function registered(id: string, deps: Deps) {
   const found = await findAccount(id, deps);
-  return found.createdAt === null ? (await deps.consumers.create(found.account, '')).consumer : found;
+  return found.createdAt === null ? deps.consumers.ensure(found.account) : found;
 }

@@ -38,9 +38,11 @@ export async function transferOnce(
   const before = await findTransfer(transfer.id);
   if (!before) throw new Error(`${transfer.id} was refused: ${result.reason}`);
   if (before.from !== transfer.from || before.to !== transfer.to || before.amount !== transfer.amount)
-    throw new GatewayError('idempotency_conflict', `This reference was already used for another ${what}`, {
-      param: 'reference',
-    });
+    throw new GatewayError(
+      'idempotency_conflict',
+      `This reference was already used for another ${what}: ${formatUsd(before.amount)} USD from ${before.from} to ${before.to}`,
+      { param: 'reference' },
+    );
   return { duplicate: true, available };
 }
 

@@ -1,0 +1,28 @@
+import { GatewayError } from '#wire';
+import { parseAccountId } from '#auth/accounts';
+
+/** Letters that look like Latin ones. */
+const LIKE_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
+
+const refused = (message: string) => new GatewayError('unprocessable', message, { param: 'label' });
+
+/**
+ * The label of `account` as it is stored. Throws GatewayError `unprocessable` for a label that could be made to look
+ * like another account's label or id.
+ */
+export function readLabel(text: string, account: string): string {
+  const label = text.normalize('NFKC').trim().replaceAll(/\s+/g, ' ');
+  if (/[\p{Cc}\p{Cf}]/u.test(label)) throw refused('The label contains invisible characters: leave them out');
+  const mixed = label.split(' ').find((word) => /\p{Script=Latin}/u.test(word) && LIKE_LATIN.test(word));
+  if (mixed !== undefined)
+    throw refused(
+      `The label has Latin letters and Cyrillic or Greek ones in one word: ${mixed}. Write each word in one script`,
+    );
+  const named = parseAccountId(label.toLowerCase()) ?? parseAccountId(label);
+  if (named !== null && named !== account) throw refused(`The label ${label} is the id of another account`);
+  return label;
+}
+
+/** The error for a label that belongs to another account. */
+export const labelTaken = (label: string): GatewayError =>
+  refused(`Another account has the label or the name ${label}`);
