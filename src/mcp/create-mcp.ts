@@ -129,6 +129,7 @@ export function createMcp(options: McpOptions): Mcp {
     schemaOf,
     renew: sessions.renew,
     hasEnded: sessions.hasEnded,
+    cancels: sessions,
     drainMs: config.billing.drainMs,
     replyBytesMax,
     version,

@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSpine } from '../../support/spine.ts';
 import { toolToml } from '../calls/modern-post.ts';
@@ -36,6 +37,51 @@ test('a cancelled call is cancelled at a server with sessions at once, which sto
   expect(performance.now() - beganAt).toBeLessThan(30_000);
   expect(server.requests.filter((line) => line.endsWith(' notifications/cancelled'))).toHaveLength(1);
   expect((await spine.balance()).available).toBe(before);
+  expect(await spine.faults()).toEqual([]);
+});
+
+/** A server that answers a call when `answers` resolves, and cancellations with `status`. */
+async function startLate(status: number, answers: Promise<unknown>) {
+  const called = Promise.withResolvers<void>();
+  const cancelled = Promise.withResolvers<void>();
+  const server = await startScripted({
+    async answer({ message }, response) {
+      if (message.method === 'notifications/cancelled') {
+        response.writeHead(status).end();
+        cancelled.resolve();
+      }
+      if (message.method !== 'tools/call') return;
+      const stream = events(response, ': begun\n\n');
+      called.resolve();
+      await answers;
+      stream.end(`data: {"jsonrpc":"2.0","id":${String(message.id)},"result":{"content":[]}}\n\n`);
+    },
+  });
+  return { server, called: called.promise, cancelled: cancelled.promise };
+}
+
+test.each([
+  ['an answer that comes too late after a cancellation is not paid', 202, 0n],
+  ['a server that refuses the cancellation works on, and is paid as if its client had only left', 405, 1_000n],
+])('%s', async (_what, status, charged) => {
+  const answers = Promise.withResolvers<void>();
+  const { server, called, cancelled } = await startLate(status, answers.promise);
+  const { spine, client } = await start(server.url);
+  const before = (await spine.balance()).available;
+  const cancel = new AbortController();
+  const result = client.callTool({ name: 'any', arguments: {} }, { signal: cancel.signal });
+  await called;
+  cancel.abort();
+  await expect(result).rejects.toThrow();
+  await cancelled;
+  if (charged === 0n) await expect.poll(async () => (await spine.balance()).locked, { timeout: 20_000 }).toBe(0n);
+  else {
+    await pause(3_000);
+    expect((await spine.balance()).locked).toBe(1_000n);
+  }
+  answers.resolve();
+  await spine.quiet();
+  expect((await spine.balance()).available).toBe(before - charged);
   expect(await spine.faults()).toEqual([]);
 });
 

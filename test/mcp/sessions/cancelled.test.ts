@@ -81,6 +81,50 @@ test('a server that ends the stream of a cancelled call without a response has n
   expect(await world.faults()).toEqual([]);
 });
 
+test('one that answers too late is not paid, and nobody gets its answer by asking again with its id', async () => {
+  const held = Promise.withResolvers<ReturnType<typeof events>>();
+  const server = await startScripted({
+    answer({ message }, response) {
+      if (message.method === 'tools/call') held.resolve(events(response, ': begun\n\n'));
+    },
+  });
+  const world = await startWorld({ url: server.url, cancelGraceMs: 100 });
+  const gateway = await world.gateway();
+  const id = await open(gateway.url, 'alice');
+  const answer = post(gateway.url, 'alice', id, CALL);
+  const response = await held.promise;
+  await post(gateway.url, 'alice', id, CANCEL);
+  expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
+  // The lock is given back before it answers.
+  expect(await world.faults()).toEqual([]);
+  response.end('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n');
+  expect(await (await post(gateway.url, 'alice', id, CALL)).json()).toMatchObject({
+    error: { message: expect.stringContaining('no answer yet') as string },
+  });
+  expect(await world.charged('alice')).toBe(0n);
+  expect(gateway.failures()).toBe(0);
+  expect(await world.faults()).toEqual([]);
+});
+
+test('a call that is cancelled at another gateway is free, and its end is no failure of the provider', async () => {
+  const held = Promise.withResolvers<ReturnType<typeof events>>();
+  const server = await startScripted({
+    async answer({ message }, response) {
+      if (message.method === 'tools/call') held.resolve(events(response, ': begun\n\n'));
+      if (message.method === 'notifications/cancelled') (await held.promise).end();
+    },
+  });
+  const world = await startWorld({ url: server.url });
+  const [here, there] = [await world.gateway(), await world.gateway()];
+  const id = await open(here.url, 'alice');
+  const answer = post(here.url, 'alice', id, CALL);
+  await held.promise;
+  expect((await post(there.url, 'alice', id, CANCEL)).status).toBe(202);
+  expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
+  expect([here.endings, here.failures(), there.failures()]).toEqual([['t: cancelled, 0'], 0, 0]);
+  expect(await world.faults()).toEqual([]);
+});
+
 test("another session's request with the same id goes on", async () => {
   const server = await startScripted({
     answer({ message, session }, response) {

@@ -205,6 +205,7 @@ async function startGateway(
     replyBytesMax,
     renew: sessions.renew,
     hasEnded: sessions.hasEnded,
+    cancels: sessions,
     cancelGraceMs: options.cancelGraceMs ?? 50,
   });
   const listens = createListenPlaces({
