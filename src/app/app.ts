@@ -101,7 +101,11 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
         // Tells the proxies to look for another gateway at once. Running calls in the tunnels, also those that came
         // from other gateways, may finish.
         closeTunnels: protocols.closeTunnels,
-        stopCalls: () => protocols.stopCalls(new GatewayStopping()),
+        stopCalls() {
+          // Clients can still ask for what came of a response in the background, so it is cut and not failed.
+          protocols.background?.stop();
+          protocols.stopCalls(new GatewayStopping());
+        },
         closeRest: () => opened.disposeAsync(),
       }),
   };

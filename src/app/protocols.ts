@@ -72,10 +72,11 @@ export async function openProtocols(middle: Middle) {
   speaking.image = createImageSpeaker({ catalog, config, fetchInputs });
   const ownUrl = () => ownUrlOf(doors);
   speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInputs, ownUrl });
+  opened.defer(() => mcp.close());
+  // Closed before the tools that responses in the background may call.
   const kept = await openKept(middle);
   await mountDoors(doors, { ...media, ...kept }, mcp, a2a, fetchInputs);
   late.mcp = mcp;
-  opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
   watchTasks(middle, doors, {
     looks: { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look },

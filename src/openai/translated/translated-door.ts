@@ -158,7 +158,7 @@ const KEEP_ALIVE_MS = 15_000;
 const EMPTY = Buffer.alloc(0);
 const NO_SPEAKERS: Partial<Speakers> = {};
 /** One event of a stream. Its other members depend on its type. */
-const EVENT_SCHEMA = {
+export const EVENT_SCHEMA = {
   title: 'StreamEvent',
   type: 'object',
   required: ['type'],

@@ -1,4 +1,5 @@
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
 import { type Database, loadStatement, type Step } from '#store';
 import { GatewayError } from '#wire';
 import { toKept } from './kept-rows.ts';
@@ -38,26 +39,40 @@ const FIND_LOST = loadStatement(import.meta.url, './sql/find-lost.sql');
 const FIND_EVENTS = loadStatement(import.meta.url, './sql/find-events.sql');
 const LAST_EVENT = loadStatement(import.meta.url, './sql/last-event.sql');
 
+// In other threads: the last event repeats the whole response, which may be large.
+const pack = promisify<Buffer, Buffer>(deflateRaw);
+const unpack = promisify<Buffer, Buffer>(inflateRaw);
+
 /** Steps of transactions that store events and items. */
 function createSteps(engine: Database['engine'], room: ResponseRoom) {
   /** `until`: only if the gateway of the response is there at most until then. */
-  function ofEvents(id: string, account: string, { first, last, text }: KeptEvents, until = ANY_TIME): readonly Step[] {
+  async function ofEvents(
+    { id, account }: Pick<RunningEnd, 'id' | 'account'>,
+    parts: readonly KeptEvents[],
+    until = ANY_TIME,
+  ): Promise<readonly Step[]> {
     // The events of a stream repeat each other: without compression they would take ten times the room.
-    const sealed = room.seal(account, deflateRawSync(text).toString('base64'));
-    return [
-      { statement: PUT_EVENTS, params: [id, first, last, sealed, until] },
-      { statement: COUNT_EVENTS, params: [id, sealed.length + EVENTS_ROW_BYTES, until] },
-    ];
+    const packed = await Promise.all(parts.map(({ text }) => pack(Buffer.from(text))));
+    return parts.flatMap(({ first, last }, at) => {
+      const sealed = room.seal(account, packed[at]!.toString('base64'));
+      return [
+        { statement: PUT_EVENTS, params: [id, first, last, sealed, until] },
+        { statement: COUNT_EVENTS, params: [id, sealed.length + EVENTS_ROW_BYTES, until] },
+      ];
+    });
   }
 
   const ofItems = (id: string, items: readonly string[]): readonly Step[] =>
     items.length === 0 ? [] : [{ statement: ADD_ITEMS[engine], params: [id, JSON.stringify(items)] }];
 
-  function ofEnd({ id, account, items, events }: RunningEnd, until?: number): readonly Step[] {
-    return [...events.flatMap((part) => ofEvents(id, account, part, until)), ...ofItems(id, items)];
-  }
-
-  return { ofEvents, ofItems, ofEnd };
+  return {
+    ofEvents,
+    ofItems,
+    ofEnd: async (end: RunningEnd, until?: number) => [
+      ...(await ofEvents(end, end.events, until)),
+      ...ofItems(end.id, end.items),
+    ],
+  };
 }
 
 /** `sizeOf`: the bytes that a response takes with its items. */
@@ -98,7 +113,7 @@ export function createRunningResponses(
       const [put] = await database.batch([
         { statement: PUT, params: [...row, backgroundCountMax] },
         ...steps.ofItems(id, items),
-        ...(events === null ? [] : steps.ofEvents(id, account, events)),
+        ...(await steps.ofEvents({ id, account }, events === null ? [] : [events])),
       ]);
       if (put!.length === 0) throw full();
       await room.added(account, bytes);
@@ -120,8 +135,8 @@ export function createRunningResponses(
       await database.query(RENEW[engine], [JSON.stringify(ids), until, until + keepMs]);
     },
 
-    async addEvents({ id, account }, events) {
-      await database.batch(steps.ofEvents(id, account, events));
+    async addEvents(response, events) {
+      await database.batch(await steps.ofEvents(response, [events]));
     },
 
     async finish(end) {
@@ -129,7 +144,7 @@ export function createRunningResponses(
       if (sizeOf([sealed], end.items.length) > accountBytesMax) return 'too_large';
       const at = now();
       const results = await database.batch([
-        ...steps.ofEnd(end),
+        ...(await steps.ofEnd(end)),
         { statement: FINISH, params: [end.id, sealed, at + keepMs, at + HELD_MS] },
       ]);
       if (results.at(-1)!.length === 0) return 'gone';
@@ -146,7 +161,7 @@ export function createRunningResponses(
       const until = isSure ? ANY_TIME : at;
       const sealed = room.seal(end.account, end.response);
       await database.batch([
-        ...steps.ofEnd(end, until),
+        ...(await steps.ofEnd(end, until)),
         { statement: LOSE, params: [end.id, sealed, at + keepMs, at + HELD_MS, until] },
       ]);
     },
@@ -159,12 +174,13 @@ export function createRunningResponses(
 
     async events({ id, account }, after, limit) {
       const rows = await database.query(FIND_EVENTS, [id, after, limit]);
-      return rows.flatMap(({ last, events }) => {
+      const parts = rows.map(async ({ last, events }) => {
         const packed = room.open(account, events as string);
         // Events that cannot be opened were sealed by a gateway with another identity.
         if (packed === null) return [];
-        return [{ last: Number(last), text: inflateRawSync(Buffer.from(packed, 'base64')).toString() }];
+        return [{ last: Number(last), text: (await unpack(Buffer.from(packed, 'base64'))).toString() }];
       });
+      return (await Promise.all(parts)).flat();
     },
   };
 }

@@ -31,7 +31,9 @@ export interface Background {
   sweep(limit: number): Promise<number>;
   /** Ends all that are stored as under way. For a gateway that has its database alone, before it begins any. */
   endOrphans(): Promise<void>;
-  /** Ends those of this gateway. */
+  /** Ends those of this gateway, because it stops. */
+  stop(): void;
+  /** The same. Resolves when their ends are stored, or after a while. */
   close(): Promise<void>;
 }
 
@@ -52,7 +54,7 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
   /** Resolves when a response has ended, or after a while. */
   async function untilEnded({ id }: KeptResponse): Promise<void> {
     const run = runs.get(id);
-    if (run) return Promise.race([run.ended, pause(CANCEL_MS)]);
+    if (run) return Promise.race([run.ended, pause(CANCEL_MS, undefined, { ref: false })]);
     for (const until = performance.now() + CANCEL_MS; performance.now() < until;) {
       // oxlint-disable-next-line no-await-in-loop -- it waits for another gateway
       const state = (await running.statesOf([id])).get(id);
@@ -92,6 +94,7 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
         count = lost.length;
       }
     },
+    stop: () => runs.stop(),
     close: () => runs.close(),
   };
 }

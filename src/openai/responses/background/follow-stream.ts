@@ -16,7 +16,7 @@ interface FollowDeps {
 /** How often it is checked whether another gateway has stored more events. */
 const LOOK_MS = 500;
 /** Most stored parts that are read at once. */
-const PARTS = 32;
+const PARTS = 8;
 /** While nothing is stored, it is checked this often whether the client is still there. */
 const QUIET_MS = 2_000;
 const UNREF = { ref: false };

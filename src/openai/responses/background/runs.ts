@@ -83,11 +83,16 @@ export class Runs {
     this.#timer = null;
   }
 
-  /** Stops all, and resolves when their ends are stored. */
+  /** Stops all, because the gateway stops. */
+  stop(): void {
+    for (const run of this.#runs.values()) run.stop('shutdown');
+  }
+
+  /** The same. Resolves when their ends are stored, or after a while. */
   async close(): Promise<void> {
     this.isClosed = true;
     const runs = [...this.#runs.values()];
-    for (const run of runs) run.stop('shutdown');
+    this.stop();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, CLOSE_MS)));
     await Promise.race([Promise.all(runs.map(({ ended }) => ended)), late]);

@@ -3,7 +3,7 @@ import { GatewayError } from '#wire';
 import { authorise, type Caller, needsCredential, type MoreMemory, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
-import { answerError, refusesAs } from '../../translated/translated-door.ts';
+import { answerError, EVENT_SCHEMA, refusesAs } from '../../translated/translated-door.ts';
 import type { ChatDeps } from '../../chat-routes.ts';
 import { toResponseError } from '../response-error.ts';
 import { responseAnswerSchema, type Json } from '../responses-schema.ts';
@@ -87,7 +87,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
             'A response that is kept, also while it is made in the background. With `stream`, the events of one that was created with `background` and `stream`, as they come. The header `x-generation-id` has the id of its call.',
           ),
           querystring: streamSchema,
-          response: { 200: responseAnswerSchema },
+          response: { 200: SHOWN },
         },
       },
       async (request, reply) => {
@@ -198,6 +198,14 @@ const listSchema = {
     has_more: { type: 'boolean' },
   },
 };
+const SHOWN = {
+  description: 'The response; with `stream`, its events.',
+  content: {
+    'application/json': { schema: responseAnswerSchema },
+    'text/event-stream': { schema: EVENT_SCHEMA },
+  },
+};
+
 interface StreamQuery {
   readonly stream?: boolean;
   readonly starting_after?: number;
