@@ -10,6 +10,7 @@ const PARTS = {
     'test/clients/',
     'test/mcp/clients/',
     'test/openai/clients/',
+    'document-is-linted',
     'test/mcp/conformance/',
     'in-a-browser',
     '-sdk.test.ts',

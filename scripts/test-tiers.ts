@@ -51,7 +51,7 @@ const DEEP_ONLY = [
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
-  'test/gateway/reference/docs-in-a-browser.test.ts',
+  'test/gateway/reference/{docs-in-a-browser,document-is-linted}.test.ts',
   'test/gateway/registry/flapping.test.ts',
   'test/look-alikes/servers-in-go.test.ts',
   'test/mcp/clients/{coding-agents,frameworks,inspector}.test.ts',

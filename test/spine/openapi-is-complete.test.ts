@@ -14,6 +14,7 @@ interface Answer {
 interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly tags: readonly string[];
   readonly security?: readonly object[];
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
@@ -63,6 +64,11 @@ test('ids are there, short, and each is one operation', () => {
   const ids = operations.map(({ operation }) => operation.operationId);
   for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]{2,31}$/);
   expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+});
+
+test('each says in a sentence what it does', () => {
+  const silent = operations.filter(({ operation }) => !/[.:)`]$/.test(operation.description?.trim() ?? ''));
+  expect(silent.map(({ name }) => name)).toEqual([]);
 });
 
 test('each has a success with a schema, and the errors of its wire with theirs', () => {

@@ -18,6 +18,8 @@ const PACKAGES = {
   mcporter: ['mcporter@0.12.3'],
   opencode: ['opencode-ai@1.18.33'],
   'openapi-typescript': ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3'],
+  redocly: ['@redocly/cli@2.77.0'],
+  spectral: ['@stoplight/spectral-cli@6.16.3'],
   'openai-agents': ['@openai/agents@0.20.0', 'openai@7.55.0', 'zod@4.6.7'],
 } as const;
 

@@ -98,6 +98,7 @@ export function describeRoutes(
       ...common,
       response: { 200: ENDED, default: JSON_RPC_ERROR },
       summary: `End a session with ${what}`,
+      description: 'The id of the session is in the header `mcp-session-id`. Its open streams end.',
       operationId: all ? 'endMcpSession' : 'endMcpServiceSession',
       headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
     },

@@ -57,6 +57,7 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: Fas
   const schema = {
     ...common,
     summary: 'Create a key for an account',
+    description: 'The key itself is in the answer, and is never shown again.',
     params: accountParams,
     body: newKeyBodySchema(
       'NewAccountKeyRequest',
@@ -84,6 +85,7 @@ function listAccountKeys(app: FastifyInstance, deps: AdminKeysDeps, common: Fast
   const schema = {
     ...common,
     summary: "List an account's keys",
+    description: 'The oldest first, with limits and use, without the keys themselves.',
     params: accountParams,
     querystring: pageSchema,
     response: { 200: keyListSchema },

@@ -45,6 +45,7 @@ export function addAdminMembersRoutes(
   const listed = {
     ...common,
     summary: "List an account's members",
+    description: 'Who signs in as a person of the account, with the role and the limits of each.',
     params: accountParams,
     response: { 200: listOf(memberSchema) },
   };
@@ -73,6 +74,7 @@ export function addAdminMembersRoutes(
   const changed = {
     ...common,
     summary: 'Change a member of an account',
+    description: 'Sets what the request names. The rest stays.',
     params: ofAMember,
     body: {
       type: 'object',
