@@ -31,6 +31,8 @@ const NEEDED: Readonly<Record<string, object>> = {
   '/api/v1/image/generate/quote': { model: 'demo/none' },
   '/api/v1/image/edit/quote': { model: 'demo/none' },
   '/api/v1/images/edits': { model: 'demo/none', prompt: 'x', images: [SMALLEST_PNG] },
+  '/api/v1/images': { model: 'demo/none', prompt: 'x' },
+  '/api/v1/videos': { model: 'demo/none', prompt: 'x' },
 };
 
 /**
