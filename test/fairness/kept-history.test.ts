@@ -150,6 +150,25 @@ test('what is shown of a kept response counts while it is read', async () => {
   expect(await (await get(`/responses/${id}/input_items`, '10.0.0.2')).text()).toContain(TEXT);
 });
 
+test('the events of a response in the background count while they are sent', async () => {
+  const instructions = 'x'.repeat(40_000);
+  const asked = { input: 'hi !tokens:1', instructions, background: true, stream: true, max_output_tokens: 16 };
+  const first = await (await send(asked)).text();
+  const made = /"id":"(resp_\w+)"/.exec(first)![1]!;
+  await held(0);
+  const answer = running(await keep());
+  await expect.poll(heldBytes).toBeGreaterThan(4 * TEXT.length);
+  const refused = await (await get(`/responses/${made}?stream=true`, '10.0.0.2')).text();
+  expect(refused).toContain('event: error');
+  expect(refused).toContain('of this account');
+  expect(refused).not.toContain('response.completed');
+  finish();
+  await answer;
+  await held(0);
+  expect(await (await get(`/responses/${made}?stream=true`, '10.0.0.2')).text()).toBe(first);
+  await held(0);
+});
+
 test('a request that names one item very often is refused before it is written out', async () => {
   const input = [{ type: 'message', id: 'msg_of_mine', role: 'user', content: TEXT }];
   expect((await send({ input, max_output_tokens: 16 })).status).toBe(200);

@@ -4,7 +4,7 @@ import type { KeptResponse, KeptResponses } from '#tasks';
 import type { InBackground } from '../../translated/translated-door.ts';
 import { type BackgroundRequest, createAnswers } from './answer-in-background.ts';
 import { endLost } from './end-lost.ts';
-import { followStream, type Place } from './follow-stream.ts';
+import { followStream, type Memory, type Place } from './follow-stream.ts';
 import { Runs } from './runs.ts';
 
 interface BackgroundOptions {
@@ -25,8 +25,8 @@ export interface Background {
   deleted(id: string): void;
   /** Whether the events of a response are stored. */
   isStreamed(id: string): Promise<boolean>;
-  /** Writes the events after number `after` to a client, until the last one. Rejects with GatewayError. */
-  follow(response: Place, after: number, client: ReplySink): Promise<void>;
+  /** Writes the events after number `after` to a client, until the last one. See followStream. */
+  follow(response: Place, after: number, client: ReplySink, memory?: Memory): Promise<void>;
   /** Ends at most `limit` responses whose gateway is gone; returns how many. */
   sweep(limit: number): Promise<number>;
   /** Ends all that are stored as under way. For a gateway that has its database alone, before it begins any. */
@@ -64,8 +64,8 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
     }
   }
 
-  const follow: Background['follow'] = (response, after, client) =>
-    followStream({ kept, runs }, response, after, client);
+  const follow: Background['follow'] = (response, after, client, memory) =>
+    followStream({ kept, runs, onError }, response, after, client, memory);
 
   return {
     answers: createAnswers({ kept, runs, follow, onError }),

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ReplySink } from '#wire';
+import { GatewayError, type ReplySink, toHttpError } from '#wire';
+import { type MoreMemory, toGatewayError } from '#gateway';
 import type { KeptResponse, KeptResponses } from '#tasks';
+import { eventText } from '../../native/native-speech.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
 import { endLost } from './end-lost.ts';
 import type { Runs } from './runs.ts';
@@ -11,7 +13,15 @@ export type Place = Pick<KeptResponse, 'id' | 'account' | 'within'>;
 interface FollowDeps {
   readonly kept: KeptResponses;
   readonly runs: Pick<Runs, 'get'>;
+  /** Gets errors of the database. */
+  readonly onError: (error: unknown) => void;
 }
+
+export type Memory = Pick<MoreMemory, 'becomes'>;
+
+const UNCOUNTED: Memory = { becomes() {} };
+/** An event that waits for its client is in memory as text and as bytes. */
+const COPIES = 3;
 
 /** How often it is checked whether another gateway has stored more events. */
 const LOOK_MS = 500;
@@ -24,17 +34,34 @@ const UNREF = { ref: false };
 /**
  * Writes the events of a response after number `after`, as they are stored, until its last one. Every gateway reads
  * them from the database, also the one that makes the response: so there is one way, and a client that comes back gets
- * the same events.
+ * the same events. `memory` counts the events that are read and not sent. If reading fails, the stream ends with an
+ * event that says so, and the client can come back.
  */
 export async function followStream(
+  deps: FollowDeps,
+  place: Place,
+  after: number,
+  client: ReplySink,
+  memory: Memory = UNCOUNTED,
+): Promise<void> {
+  client.head(200, { ...SSE_HEADERS, 'x-generation-id': callIdOf(place.id) });
+  client.flush();
+  try {
+    await writeEvents(deps, place, after, client, memory);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) deps.onError(error);
+    if (!client.closed) client.fail(Buffer.from(errorEvent(toGatewayError(error))));
+  }
+}
+
+async function writeEvents(
   { kept, runs }: FollowDeps,
   place: Place,
   after: number,
   client: ReplySink,
+  memory: Memory,
 ): Promise<void> {
   const { id } = place;
-  client.head(200, { ...SSE_HEADERS, 'x-generation-id': callIdOf(id) });
-  client.flush();
   let seen = after;
   let isOver = false;
   while (!client.closed) {
@@ -43,6 +70,7 @@ export async function followStream(
     const changed = run?.changed();
     // oxlint-disable-next-line no-await-in-loop -- parts follow each other
     const parts = await kept.running.events(place, seen, PARTS);
+    memory.becomes(parts.reduce((sum, { text }) => sum + COPIES * text.length, 0));
     for (const { last, text } of parts) {
       const isWritten = client.write(Buffer.from(textAfter(text, seen)));
       seen = last;
@@ -65,6 +93,12 @@ export async function followStream(
     // oxlint-disable-next-line no-await-in-loop -- as above
     if (!isOver) await pause(LOOK_MS, undefined, UNREF);
   }
+}
+
+/** The event of the API that says that a stream cannot go on. */
+function errorEvent(error: GatewayError): string {
+  const { message } = toHttpError(error).body.error;
+  return eventText('error', JSON.stringify({ type: 'error', code: error.code, message, param: null }));
 }
 
 const SSE_HEADERS = {

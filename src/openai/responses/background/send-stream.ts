@@ -49,10 +49,12 @@ export function createSendStream({ background, config, listeners, keepAliveMs = 
     const silent = createSilent(() => void client.write(COMMENT));
     const over = () => client.cut();
     place.over.addEventListener('abort', over);
+    const memory = request.server.requestBodies.beside(request);
     keepAlive.watch(silent);
     try {
-      await background.follow(found, after ?? -1, client);
+      await background.follow(found, after ?? -1, client, memory);
     } finally {
+      memory.release();
       keepAlive.forget(silent);
       place.over.removeEventListener('abort', over);
       place.leave();
