@@ -19,7 +19,7 @@ import {
   noteAdministrator,
 } from '#auth/keys';
 import { createIdentity } from '#auth/identity';
-import { createBanStore, findSeller, listProviders, registeredNames } from '#network/providers';
+import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#gateway/server';
 
 export interface Administration {
@@ -79,6 +79,7 @@ export async function openAdministration(
     ledger,
     payouts: createPayouts(database, ledger),
     list: (page) => listProviders(database, page),
+    isSeen: (provider) => isSeenProvider(database, provider),
     ban: bans.put,
     unban: bans.remove,
     networks: config.chains.map(({ network }) => network),

@@ -64,6 +64,7 @@ export async function openNetwork(access: Access) {
     payoutRules,
     upstream,
     cluster,
+    admitProviders: tunnels.admitOnly,
     closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
   };
 }

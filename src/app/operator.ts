@@ -12,7 +12,7 @@ import {
   sessionRoutes,
 } from '#auth';
 import { listBooks } from '#chains';
-import { findSeller, listProviders } from '#network';
+import { findSeller, isSeenProvider, listProviders } from '#network';
 import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
@@ -198,6 +198,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     ledger,
     payouts,
     list: (page) => listProviders(database, page),
+    isSeen: (provider) => isSeenProvider(database, provider),
     ban: protocols.registry.ban,
     unban: protocols.registry.unban,
     networks,

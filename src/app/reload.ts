@@ -36,12 +36,12 @@ const LIVE_LIMITS = [
 const nameInFile = (limit: string): string =>
   `limits.${limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
 /** Options that a reload can change. */
-const LIVE: ReadonlySet<string> = new Set(['server.log_level', ...LIVE_LIMITS.map(nameInFile)]);
+const LIVE: ReadonlySet<string> = new Set(['server.log_level', 'tunnel.providers', ...LIVE_LIMITS.map(nameInFile)]);
 
 export function createReload(routed: Routed): Reload {
   const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
     routed;
-  const { prepareChains, registry, signIn } = routed;
+  const { prepareChains, registry, signIn, admitProviders } = routed;
   let running = routed.config;
 
   const take = async (load: () => Config): Promise<ReloadReport> => {
@@ -60,6 +60,7 @@ export function createReload(routed: Routed): Reload {
     for (const { id } of offers) ownOffers.add(id);
     reservedNames.replace(next.services);
     registry.relist();
+    admitProviders(next.tunnel.providers);
     policies.replace(next.limits);
     logger.level = next.logLevel;
     // Only the options that took effect are updated here. So the next reload reports again what waits for a restart.
@@ -68,7 +69,8 @@ export function createReload(routed: Routed): Reload {
       ...running.limits,
       ...Object.fromEntries(LIVE_LIMITS.map((limit) => [limit, next.limits[limit]])),
     };
-    running = { ...running, services: newServices, logLevel, limits, chains: [...running.chains, ...opened] };
+    const tunnel = { ...running.tunnel, providers: next.tunnel.providers };
+    running = { ...running, services: newServices, logLevel, limits, tunnel, chains: [...running.chains, ...opened] };
     const open = new Set(opened.map(({ network }) => network));
     const waiting = [...chains.added, ...chains.changed, ...chains.removed].filter((network) => !open.has(network));
     return {

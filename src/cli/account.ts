@@ -221,9 +221,11 @@ function stateCommand(
       .description(description)
       .argument('<account>', 'its name or id')
       .requiredOption('--reason <text>', 'why; the owner of the account does not see it'),
-  ).action((account: string, flags: AdminFlags & { reason: string }) =>
-    administer(flags, {
+  ).action((account: string, flags: AdminFlags & { reason: string }) => {
+    let unseen = false;
+    return administer(flags, {
       async run(admin) {
+        unseen = isUnseen((await admin.request('GET', accountPath(account))).data as Account);
         await admin.request('POST', `${accountPath(account)}/${name}`, { reason: flags.reason });
         // The answer of a change has no sums, and not what the account earns.
         return (await admin.request('GET', accountPath(account))).data as Account;
@@ -231,11 +233,16 @@ function stateCommand(
       show(changed) {
         const same = changed.state_reason === flags.reason.trim();
         const kept = `It was ${changed.state} before. The reason of that stays.`;
-        return `${describe(changed, paint)}${same ? '' : `\n\n${paint('yellow', kept)}`}`;
+        const check = unseen ? `\n\n${paint('yellow', `This account was never seen here. Check its id.`)}` : '';
+        return `${describe(changed, paint)}${check}${same ? '' : `\n\n${paint('yellow', kept)}`}`;
       },
-    }),
-  );
+    });
+  });
 }
+
+/** A wallet needs no account to be made, so a mistyped one looks like one that nobody has used. */
+const isUnseen = ({ created_at: made, total_credits_micro_usdc: credits, provider }: Account): boolean =>
+  made === null && credits === 0 && (provider ?? null) === null;
 
 interface CloseFlags extends AdminFlags {
   readonly reason: string;

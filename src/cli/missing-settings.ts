@@ -32,3 +32,12 @@ export function missingAddress(config: Config): readonly string[] {
     ...(agentsLackAddress(config) ? [`Agents: ${NO_AGENT_ADDRESS}`] : []),
   ];
 }
+
+/** Says that nothing is on sale, and what to do. null if the file has services, or lets providers in. */
+export function nothingToSell(config: Config, file: string | null): string | null {
+  if (config.services.length > 0 || admitsProviders(config)) return null;
+  const where = file === null ? 'no configuration file is named' : `${file} has no services`;
+  return `Nothing is on sale: ${where}, and no provider may connect. ${
+    file === null ? 'Name a file with --config' : 'Add [[models]] or other services'
+  }, or let providers in with tunnel.providers`;
+}

@@ -9,7 +9,7 @@ import { checkStart, freshDirectory } from './fresh-directory.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
 import { listeningFacts } from './listening-line.ts';
-import { missingAddress, NO_PROVIDERS } from './missing-settings.ts';
+import { missingAddress, NO_PROVIDERS, nothingToSell } from './missing-settings.ts';
 import { onDatabase, say } from './target-words.ts';
 
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
@@ -45,6 +45,8 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   const warning = warningToRoot(config.dataDir);
   if (warning !== null) say(warning);
+  const empty = nothingToSell(config, file);
+  if (empty !== null) say(empty);
   if (config.tunnel.providers === null) say(`Providers: ${NO_PROVIDERS}`);
   for (const line of missingAddress(config)) say(line);
   tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');

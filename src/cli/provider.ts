@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { localAccount } from '#auth/accounts';
 import { administer, listAll, refuseBadAmount, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { OWN_NAME } from './own-name.ts';
 import { referenceOr } from './reference.ts';
 import { painter, table, type Paint } from './terminal.ts';
 
@@ -15,6 +16,8 @@ interface Provider {
 interface Ban {
   readonly provider: string;
   readonly changed: boolean;
+  /** Absent from an older gateway. */
+  readonly seen?: boolean;
   readonly earnings_usd: string;
 }
 interface Booked {
@@ -101,8 +104,10 @@ function banCommand(paint: Paint): Command {
     administer(flags, {
       run: async (admin) =>
         (await admin.request('POST', `${providerPath(name)}/ban`, { reason: flags.reason })).data as Ban,
-      show: ({ provider, earnings_usd: left }) =>
-        `${paint('green', '✓')} ${provider} is banned. Its earnings of ${left} USD stay on its account: it can withdraw them over a chain, or you pay them.`,
+      show: ({ provider, seen, earnings_usd: left }) =>
+        seen === false
+          ? `${paint('yellow', '!')} ${provider} is banned, but no such provider ever connected here. Check the key: ${OWN_NAME} provider list. Lift a wrong ban: ${OWN_NAME} provider unban ${provider}`
+          : `${paint('green', '✓')} ${provider} is banned. Its earnings of ${left} USD stay on its account: it can withdraw them over a chain, or you pay them.`,
     }),
   );
 }

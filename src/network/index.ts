@@ -4,7 +4,7 @@ export { type PayoutRules, payoutTerms } from './payout-terms.ts';
 export { createRegistry } from './registry/create-registry.ts';
 export { createReservedNames, type ReservedNames } from './registry/reserved-names.ts';
 export { isPresent } from './registry/is-present.ts';
-export { findSeller, type KnownProvider, listProviders, type Seller } from './registry/providers.ts';
+export { findSeller, isSeenProvider, type KnownProvider, listProviders, type Seller } from './registry/providers.ts';
 export { pricesOf } from './registry/listing.ts';
 export { offerOfTunnel } from './registry/offer-of-tunnel.ts';
 export type { RegisteredService, Registry } from './registry/registry.ts';

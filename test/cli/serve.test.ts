@@ -47,6 +47,15 @@ describe('tollgate serve', () => {
     expect(gateway.output()).toContain('OTEL_LOGS_EXPORTER is "console": only otlp sends them');
   });
 
+  it('says at its start that it has nothing to sell, and what to do', async () => {
+    const gateway = await place.gateway(['serve'], env);
+    expect(gateway.output()).toContain(
+      'Nothing is on sale: no configuration file is named, and no provider may connect. Name a file with --config, or let',
+    );
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+  });
+
   it('says at its start that providers are let in, but no wallet can sign in', async () => {
     const admitting = { ...env, TOLLGATE_PROVIDERS: 'anyone' };
     const gateway = await place.gateway(['serve', '--config', 'tollgate.toml'], admitting);

@@ -61,6 +61,16 @@ it('a change that changes nothing says so', async () => {
   );
 });
 
+it('a wallet or a provider that was never seen is told, as it may be mistyped', async () => {
+  const wallet = 'solana:8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm';
+  await place.run(['account', 'create', 'acme']);
+  const banned = await place.run(['provider', 'ban', wallet, '--reason', 'x']);
+  expect([banned.code, banned.output]).toEqual([0, expect.stringContaining('no such provider ever connected here')]);
+  const unseen = 'This account was never seen here. Check its id.';
+  expect((await place.run(['account', 'freeze', wallet, '--reason', 'x'])).stdout).toContain(unseen);
+  expect((await place.run(['account', 'freeze', 'acme', '--reason', 'x'])).stdout).not.toContain(unseen);
+});
+
 it('a name that nobody has leads to the right list', async () => {
   await place.run(['account', 'create', 'acme']);
   const hints = [

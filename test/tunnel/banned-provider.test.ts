@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { offeredModel } from '../support/dial-in.ts';
-import type { Spine } from '../support/spine.ts';
+import { UNHURRIED, type Spine } from '../support/spine.ts';
+import { solanaWallet, type TestWallet } from '../support/wallets.ts';
 import { askTunnel, readStream, startTunnelSpine, until } from '../support/tunnel-spine.ts';
 
 // The operator bans a wallet: its services are gone at once, what runs ends and is paid, and it stays out.
@@ -51,7 +52,10 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   expect((await admin('POST', `${at}/payouts`, payout)).data).toMatchObject({ earnings_micro_usdc: 0 });
   expect((await admin('GET', `${at}/payouts`)).data).toMatchObject([{ reference: 'last payment', undone_at: null }]);
 
-  expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ banned: false, changed: true });
+  const stranger = `/${solanaWallet().providerId}`;
+  expect((await admin('POST', `${stranger}/ban`, { reason: 'mistyped' })).data).toMatchObject({ seen: false });
+  await admin('DELETE', `${stranger}/ban`);
+  expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ banned: false, changed: true, seen: true });
   expect((await admin('DELETE', `${at}/ban`)).data).toMatchObject({ changed: false });
   await world.supply('Bad', { wallet: bad.proxy.wallet, upstream: bad.upstream });
   await until(async () => ((await world.endpoints()) ?? []).length === 1);
@@ -95,6 +99,38 @@ test('the account of a provider is closed only when the provider sells no more a
   expect((await accounts('POST', `${at}/close`, reason)).data).toMatchObject({ state: 'closed' });
   // A repetition succeeds.
   expect((await accounts('POST', `${at}/close`, reason)).data).toMatchObject({ state: 'closed' });
+});
+
+test('a reload admits a provider to the list, and lets go of one that is no longer on it', async () => {
+  const [first, second] = [solanaWallet(), solanaWallet()];
+  const list = (...wallets: readonly TestWallet[]) =>
+    `${UNHURRIED}\n[tunnel]\nproviders = ${JSON.stringify(wallets.map(({ providerId }) => providerId))}`;
+  const world = await startTunnelSpine(list(first).slice(UNHURRIED.length));
+  const { spine } = world;
+  const reload = async (toml: string) => {
+    spine.writeFile(toml);
+    const { data } = await administrator(spine, '')('POST', '/reload');
+    return data;
+  };
+  const upstream = await world.upstream();
+  const dial = (wallet: TestWallet, ready: boolean) =>
+    world.dialIn({ wallet, services: offeredModel({ url: upstream.url, provider: 'Listed' }), ready });
+  expect(await (await dial(second, false)).closed).toBe(2);
+
+  const proxy = await dial(first, true);
+  const running = await readStream(
+    spine.post('/chat/completions', askTunnel('!tokens:20 !stall:900:1500', { stream: true })),
+  );
+  await running.tokens(1);
+  expect(await reload(list(second))).toMatchObject({ options: ['tunnel.providers'], restart: [] });
+  expect((await spine.post('/chat/completions', askTunnel('hello'))).status).not.toBe(200);
+  expect(await running.end).toMatch(/\[DONE\]/);
+  expect(await proxy.closed).toBe(2);
+  expect(await reload(list(second))).toMatchObject({ options: [], restart: [] });
+  await reload(list(first));
+  await dial(first, true);
+  await until(async () => ((await world.endpoints()) ?? []).length === 1);
+  expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);
 });
 
 function administrator({ origin, adminKey }: Spine, prefix: string) {

@@ -1,3 +1,5 @@
+import bs58 from 'bs58';
+import { parseEvmAddress } from '#wire';
 import { serviceNameFault } from '../names.ts';
 import { option, textList, whole } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
@@ -25,16 +27,39 @@ const PROVIDER = new RegExp(
  */
 export type AdmittedProviders = 'anyone' | 'nobody' | readonly string[] | null;
 
+/** Examples for errors. */
+const FORMS = 'such as 8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm, eip155:8453:0x… or tollgate:local:acme';
+const SHOWN = 5;
+
 const TAKES = '`"anyone"`, `"nobody"`, or a list of public keys or account ids';
 const PROVIDERS_MAX = 10_000;
+
+/** The fault of an entry of the list; null for a public key or an account id. */
+function faultOf(entry: unknown): string | null {
+  if (typeof entry !== 'string' || !PROVIDER.test(entry)) return 'is not a public key or an account id';
+  const last = entry.slice(entry.lastIndexOf(':') + 1);
+  if (entry.startsWith('tollgate:') || entry.startsWith('oauth:')) return null;
+  if (last.startsWith('0x'))
+    return parseEvmAddress(last) === null
+      ? 'has a wrong checksum: copy the address again, or write it in small letters'
+      : null;
+  return bs58.decodeUnsafe(last)?.length === KEY_BYTES ? null : 'is no key of Solana: copy it again';
+}
+
+const KEY_BYTES = 32;
 
 function readProviders(value: unknown): AdmittedProviders {
   if (value === 'anyone' || value === 'nobody') return value;
   if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, TAKES.replaceAll('`', ''));
   if (value.length > PROVIDERS_MAX) throw new WrongValue(`has ${value.length} entries`, `at most ${PROVIDERS_MAX}`);
-  for (const one of value as readonly unknown[])
-    if (typeof one !== 'string' || !PROVIDER.test(one))
-      throw new WrongValue(`has ${show(one)}: it is not a public key or an account id`, TAKES.replaceAll('`', ''));
+  const faults = (value as readonly unknown[]).flatMap((one) => {
+    const fault = faultOf(one);
+    return fault === null ? [] : [`${show(one)}, which ${fault}`];
+  });
+  if (faults.length > 0) {
+    const more = faults.length > SHOWN ? `; and ${faults.length - SHOWN} more` : '';
+    throw new WrongValue(`has ${faults.slice(0, SHOWN).join('; ')}${more}`, `public keys or account ids, ${FORMS}`);
+  }
   return value.length === 0 ? 'nobody' : [...new Set(value as string[])];
 }
 

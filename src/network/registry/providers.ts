@@ -28,6 +28,7 @@ export interface Seller {
 }
 
 const LIST = loadStatement(import.meta.url, './sql/list-providers.sql');
+const IS_SEEN = loadStatement(import.meta.url, './sql/is-seen-provider.sql');
 const FIND_SELLER = loadStatement(import.meta.url, './sql/find-seller.sql');
 
 /** The provider that `account` (a ledger account) is. null if it never registered services. */
@@ -63,4 +64,9 @@ export async function listProviders(
             at: Number(row['banned_at']),
           },
   }));
+}
+
+/** Whether a provider has ever connected. */
+export async function isSeenProvider(database: Pick<Database, 'query'>, provider: string): Promise<boolean> {
+  return (await database.query(IS_SEEN, [provider])).length > 0;
 }

@@ -23,7 +23,30 @@ export interface AdmitOptions {
   /** Throws GatewayError. */
   readonly authenticate: (headers: IncomingMessage['headers'], address: string) => Caller | Promise<Caller>;
   readonly identity: Pick<Identity, 'providerId'>;
-  readonly providers: AdmittedProviders;
+  readonly listed: ProviderList;
+}
+
+/** The providers that may connect now. A reload of the configuration replaces them. */
+interface ProviderList {
+  has(names: readonly (string | undefined)[]): boolean;
+  /** Whether nobody may connect. */
+  isEmpty(): boolean;
+  replace(providers: AdmittedProviders): void;
+}
+
+export function createProviderList(providers: AdmittedProviders): ProviderList {
+  let anyone = false;
+  let allowed: ReadonlySet<string> = new Set();
+  const list: ProviderList = {
+    has: (names) => anyone || names.some((name) => name !== undefined && allowed.has(inOneCase(name))),
+    isEmpty: () => !anyone && allowed.size === 0,
+    replace(next) {
+      anyone = next === 'anyone';
+      allowed = new Set(Array.isArray(next) ? (next as readonly string[]).map(inOneCase) : []);
+    },
+  };
+  list.replace(providers);
+  return list;
 }
 
 const refused = (message: string) => new GatewayError('permission_denied', message);
@@ -35,9 +58,8 @@ const refused = (message: string) => new GatewayError('permission_denied', messa
 export function createAdmission({
   authenticate,
   identity,
-  providers,
+  listed,
 }: AdmitOptions): (request: IncomingMessage, address: string) => Promise<AdmittedProvider> {
-  const allowed = new Set(Array.isArray(providers) ? (providers as readonly string[]).map(inOneCase) : []);
   return async (request, address) => {
     const offered = request.headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
     if (!offered?.includes(TUNNEL_PROTOCOL))
@@ -60,10 +82,9 @@ export function createAdmission({
       throw refused(
         'A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account',
       );
-    const names = [provider, account, wallet?.caip10];
-    if (providers !== 'anyone' && !names.some((name) => name !== undefined && allowed.has(inOneCase(name))))
+    if (!listed.has([provider, account, wallet?.caip10]))
       throw refused(
-        allowed.size > 0
+        !listed.isEmpty()
           ? `Provider ${provider} is not on this gateway's list of providers. Ask its operator to add you to tunnel.providers`
           : `This gateway lets no provider in. Its operator can admit you, ${provider}, in tunnel.providers`,
       );

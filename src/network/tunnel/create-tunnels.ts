@@ -9,7 +9,7 @@ import { toGatewayError } from '#gateway';
 import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
 import type { Ban } from '../registry/bans.ts';
 import type { Registry } from '../registry/registry.ts';
-import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
+import { createAdmission, createProviderList, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
 import { ClientNetworks } from './client-networks.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
@@ -59,10 +59,11 @@ const LIMITS: TunnelsLimits = {
 export function createTunnels(options: TunnelsOptions): Tunnels {
   const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
   const limits = { ...LIMITS, ...options.limits };
+  const listed = createProviderList(config.providers);
   const admit = createAdmission({
     authenticate: options.authenticate,
     identity: options.identity,
-    providers: config.providers,
+    listed,
   });
   const tunnels = new Map<string, Tunnel>();
   const sockets = new WebSocketServer({
@@ -156,16 +157,12 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   });
 
   return {
-    session: (connection) => tunnels.get(connection)?.session() ?? null,
-    count() {
-      let connections = 0;
-      let streams = 0;
-      for (const tunnel of tunnels.values()) {
-        if (tunnel.session() !== null) connections += 1;
-        streams += tunnel.streams();
-      }
-      return { connections, streams };
+    admitOnly(providers) {
+      listed.replace(providers);
+      for (const tunnel of tunnels.values()) if (!listed.has(tunnel.names)) tunnel.drain(BANNED_DRAIN_MS, UNLISTED);
     },
+    session: (connection) => tunnels.get(connection)?.session() ?? null,
+    count: () => countOf([...tunnels.values()]),
     async close(drainMs) {
       closing = true;
       const open = [...tunnels.values()];
@@ -177,6 +174,14 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   };
 }
 
+function countOf(tunnels: readonly Tunnel[]): { readonly connections: number; readonly streams: number } {
+  return {
+    connections: tunnels.filter((tunnel) => tunnel.session() !== null).length,
+    streams: tunnels.reduce((sum, tunnel) => sum + tunnel.streams(), 0),
+  };
+}
+
+const UNLISTED = "it is no longer on this gateway's list of providers";
 /** The time that the running calls of a provider have to end once it is banned. */
 const BANNED_DRAIN_MS = 30_000;
 

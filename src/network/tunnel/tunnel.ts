@@ -48,6 +48,8 @@ export interface TunnelLimits extends RegistrationLimits {
 /** The connection of one proxy, from its upgrade to its end. */
 export interface Tunnel {
   readonly connection: Connection;
+  /** The names by which a list of providers may have it. */
+  readonly names: readonly string[];
   /** The session for calls. null before the first registration and while the tunnel ends. */
   session(): CallSession | null;
   /** The number of running calls. */
@@ -167,6 +169,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
 
   return {
     connection,
+    names: [admitted.provider, admitted.account, admitted.caip10],
     session: () => (state === 'serving' && !session.closed && !session.destroyed ? calls : null),
     streams: () => calls.running,
     replaced,

@@ -1,5 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { GatewayError } from '#wire';
+import type { AdmittedProviders } from '#config';
 import type { Connection, Node } from '../registry/registry.ts';
 import type { RegistrationProblem } from './wire.ts';
 
@@ -15,6 +16,11 @@ export interface Tunnels {
   session(connection: string): CallSession | null;
   /** For metrics: the number of proxies that have registered here, and of running calls through them. */
   count(): { readonly connections: number; readonly streams: number };
+  /**
+   * Replaces the list of providers that may connect. The others that are connected get no new calls, and may end those
+   * that run.
+   */
+  admitOnly(providers: AdmittedProviders): void;
   /** Tells every proxy to dial elsewhere, lets running calls finish within `drainMs`, then closes the rest. */
   close(drainMs: number): Promise<void>;
 }

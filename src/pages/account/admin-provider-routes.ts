@@ -15,6 +15,8 @@ interface AdminProvidersDeps {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly payouts: Payouts;
   readonly list: (page: Page) => Promise<readonly KnownProvider[]>;
+  /** Whether a provider has ever connected. */
+  readonly isSeen: (provider: string) => Promise<boolean>;
   readonly ban: (provider: string, reason: string) => Promise<unknown>;
   /** Resolves with false if the provider was not banned. */
   readonly unban: (provider: string) => Promise<boolean>;
@@ -135,6 +137,10 @@ const banAnswer = dataOf(
       provider: { type: 'string', description: 'Public key' },
       banned: { type: 'boolean' },
       changed: { type: 'boolean', description: 'False if it was so before' },
+      seen: {
+        type: 'boolean',
+        description: 'False if it never connected here. A ban holds if it comes, but the key may be mistyped.',
+      },
       earnings_micro_usdc: {
         type: 'integer',
         description: 'What the provider has left to be paid. A ban does not change it',
@@ -194,7 +200,8 @@ async function viewBan(
   deps: AdminProvidersDeps,
 ) {
   const left = await earningsLeft(provider, deps);
-  return { provider, ...state, earnings_micro_usdc: Number(left), earnings_usd: formatUsd(left) };
+  const seen = await deps.isSeen(provider);
+  return { provider, ...state, seen, earnings_micro_usdc: Number(left), earnings_usd: formatUsd(left) };
 }
 
 function bookPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {

@@ -439,3 +439,17 @@ test('the environment variables are these', () => {
     'TOLLGATE_ALERTS_SECRET',
   ]);
 });
+
+test('a list of providers names all its wrong entries, and the forms that are right', () => {
+  const wrong = `eip155:8453:0x${'aB'.repeat(20)}`;
+  const cut = '8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZ';
+  const right = `eip155:8453:0x${'ab'.repeat(20)}`;
+  const [problem] = problemsOf(`[tunnel]\nproviders = ["Name", "${right}", "${wrong}", "${cut.slice(0, 33)}"]`);
+  expect(problem).toMatchObject({
+    key: 'tunnel.providers',
+    wrong: expect.stringMatching(
+      /"Name", which is not .*; "eip155:\S+", which has a wrong checksum.*; "8Yb\S+", which is no key/,
+    ),
+    right: expect.stringContaining('eip155:8453:0x') as string,
+  });
+});

@@ -19,7 +19,7 @@ import {
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/auth/admin-key.ts';
-import { createAdmission } from '../../../../src/network/tunnel/admit-provider.ts';
+import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admit-provider.ts';
 import { TUNNEL_PROTOCOL } from '../../../../src/network/tunnel/wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS } from '../../account/gateway-world.ts';
@@ -259,7 +259,7 @@ describe('a token', () => {
       authenticate: (headers, address) =>
         tokens.verify(headers.authorization!.slice('Bearer '.length), '/mcp', address)!,
       identity: createIdentity({ seed: '0'.repeat(64) }),
-      providers: [],
+      listed: createProviderList([]),
     });
     const headers = { ...bearer(token()), 'sec-websocket-protocol': TUNNEL_PROTOCOL };
     const dial = { headers, rawHeaders: Object.entries(headers).flat() } as unknown as IncomingMessage;

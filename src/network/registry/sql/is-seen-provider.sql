@@ -1,0 +1,1 @@
+SELECT 1 FROM provider_connections WHERE provider = $1
