@@ -1,10 +1,12 @@
 import { Agent } from 'node:http';
+import type { ServerHttp2Stream } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bystand, expectUnharmed } from '../support/bystander.ts';
+import { atThisLoad } from '../support/at-this-load.ts';
+import { bystand, expectUnharmed, type Fare } from '../support/bystander.ts';
 import { startGateway, type Gateway } from '../support/gateway.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { modelBlock } from '../support/spine.ts';
-import { dialPeer, type TunnelPeer } from '../support/tunnel-peer.ts';
+import { dialPeer, documentOf, type TunnelPeer } from '../support/tunnel-peer.ts';
 import { DOMAIN, solanaWallet } from '../support/wallets.ts';
 import { post } from './support/crowd.ts';
 
@@ -31,17 +33,75 @@ afterAll(async () => {
   expect(audit.data.checks.filter(({ ok }) => !ok)).toEqual([]);
 });
 
+const askOf = (model: string) => ({ model, messages: [{ role: 'user', content: 'hello' }], max_tokens: 16 });
+
+/** Makes calls of one account. */
+async function bystander(): Promise<() => Promise<boolean>> {
+  const { key } = await gateway.openAccount('bystander', 1);
+  return async () =>
+    (await post(agent, `${gateway.baseUrl}/api/v1/chat/completions`, key, askOf('market/small'))) === 200;
+}
+
+/** Sends bytes below the WebSocket: they are framed already. */
+const send = (bytes: Buffer) =>
+  (peer.socket as unknown as { readonly _socket: { write(bytes: Buffer): void } })._socket.write(bytes);
+
 /** One account's calls while `flood` is sent; it is made before, so that sending costs this process little. */
 async function beside(flood: Buffer): Promise<void> {
-  const { key } = await gateway.openAccount('bystander', 1);
-  const body = { model: 'market/small', messages: [{ role: 'user', content: 'hello' }], max_tokens: 16 };
-  const call = async () => (await post(agent, `${gateway.baseUrl}/api/v1/chat/completions`, key, body)) === 200;
+  const call = await bystander();
   peer = await dialPeer({ url: gateway.baseUrl, wallet: solanaWallet() });
   const before = await bystand({ call });
-  // Below the WebSocket: what it sends is framed already.
-  (peer.socket as unknown as { readonly _socket: { write(bytes: Buffer): void } })._socket.write(flood);
+  send(flood);
   const during = await bystand({ call });
   expectUnharmed(before, during);
+}
+
+/** A proxy with a call that streams. Its reply has begun. */
+async function streaming(): Promise<ServerHttp2Stream> {
+  const begun = Promise.withResolvers<ServerHttp2Stream>();
+  const serve = (stream: ServerHttp2Stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'text/event-stream' });
+    stream.write(
+      'data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"finish_reason":null}]}\n\n',
+    );
+    begun.resolve(stream);
+  };
+  peer = await dialPeer({ url: gateway.baseUrl, wallet: solanaWallet(), serve });
+  const name = `peer/model-${(named += 1)}`;
+  const registered = await peer.register(documentOf(name, `Peer ${named}`));
+  expect(registered, JSON.stringify(registered)).toMatchObject({ type: 'registered' });
+  const { key } = await gateway.openAccount(`caller-${named}`, 1);
+  const { body } = await fetch(`${gateway.baseUrl}/api/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: JSON.stringify({ ...askOf(name), stream: true }),
+  });
+  // Now the proxy's own session has sent the head of the reply.
+  const reader = body!.getReader();
+  await reader.read();
+  const readOn = (): Promise<void> => reader.read().then(({ done }) => (done ? undefined : readOn()));
+  readOn().catch(() => {});
+  return begun.promise;
+}
+let named = 0;
+
+/** The longest wait that a person hardly notices. */
+const NOTICED_MS = 100;
+
+/** No single call waits long, beside all calls together. */
+function expectNoLongWait(before: Fare, during: Fare): void {
+  expectUnharmed(before, during);
+  process.stdout.write(`waits beside frames on a running call: ${JSON.stringify({ before, during })}\n`);
+  expect(during.worstMs, JSON.stringify({ before, during })).toBeLessThanOrEqual(
+    2 * Math.max(before.worstMs, atThisLoad(NOTICED_MS)),
+  );
+}
+
+/** A frame with one byte of data, a line end, for a stream. */
+function oneByteFor({ id }: ServerHttp2Stream): Buffer {
+  const frame = Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 0, 0x0a]);
+  frame.writeUInt32BE(id!, 5);
+  return frame;
 }
 
 /** A masked WebSocket frame with a mask of zeros. */
@@ -65,6 +125,35 @@ function http2Flood(frame: Buffer): Buffer {
     messages.push(framed(2, Buffer.concat(Array.from({ length: perMessage }, () => frame))));
   return Buffer.concat(messages);
 }
+
+describe('a proxy that floods a running call with frames of one byte', () => {
+  it('is sent away with the reason, and no call of others waits long', async () => {
+    const call = await bystander();
+    const before = await bystand({ call });
+    const flood = http2Flood(oneByteFor(await streaming()));
+    send(flood);
+    expectNoLongWait(before, await bystand({ call }));
+    await peer.closed;
+    expect(gateway.logs()).toContain('frames of a few bytes');
+  });
+
+  it('and stays below what no honest proxy sends: no call of others waits long', async () => {
+    const call = await bystander();
+    const before = await bystand({ call });
+    const frame = oneByteFor(await streaming());
+    // 19,000 at once and then 900 in a second are below the bound.
+    const some = (count: number) => framed(2, Buffer.concat(Array.from({ length: count }, () => frame)));
+    for (let sent = 0; sent < 19_000; sent += 1_000) send(some(1_000));
+    const more = setInterval(() => send(some(90)), 100);
+    try {
+      expectNoLongWait(before, await bystand({ call }));
+    } finally {
+      clearInterval(more);
+    }
+    expect(peer.socket.readyState).toBe(peer.socket.OPEN);
+    peer.kill();
+  });
+});
 
 describe('a proxy that floods its tunnel holds nobody up', () => {
   it('with frames of one byte of data', () => beside(http2Flood(Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 1, 0x20]))));

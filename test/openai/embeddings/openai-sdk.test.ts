@@ -273,3 +273,25 @@ test('without money nobody is asked', async () => {
   expect(reply.status).toBe(402);
   expect(upstream.asked.length).toBe(count);
 });
+
+test('a frozen account gets none, and nothing is sent', async () => {
+  const { account, key } = await spine.tenant('frozen', '1');
+  const become = async (state: 'freeze' | 'unfreeze') => {
+    const path = `/admin/v1/accounts/${encodeURIComponent(account)}/${state}`;
+    const headers = { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' };
+    const answer = await fetch(spine.origin + path, { method: 'POST', headers, body: '{"reason":"a test"}' });
+    expect(answer.status).toBe(200);
+  };
+  upstream.answer = (body) => ({ body: embed(body) });
+  const own = new OpenAI({ baseURL: spine.url, apiKey: key, maxRetries: 0 });
+  const ask = () => own.embeddings.create({ model: MODEL, input: 'x' });
+  await become('freeze');
+  const before = upstream.asked.length;
+  await expect(ask()).rejects.toMatchObject({
+    status: 403,
+    message: expect.stringContaining('This account is frozen by the operator of this gateway'),
+  });
+  expect(upstream.asked.length).toBe(before);
+  await become('unfreeze');
+  expect((await ask()).data).toHaveLength(1);
+});
