@@ -11,7 +11,7 @@ import {
   rateHeaders,
 } from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
-import { noteAskedPath } from './oauth/asked-path.ts';
+import { noteAskedPath } from './oauth/resources.ts';
 
 /**
  * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the

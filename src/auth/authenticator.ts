@@ -10,7 +10,7 @@ import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions }
 import { actFor } from './members/act-for.ts';
 import type { MemberStore } from './members/member-store.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
-import { askedPathOf } from './oauth/asked-path.ts';
+import { askedPathOf } from './oauth/resources.ts';
 import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
 import { createSessionCallers, type SessionCallers } from './sessions/session-callers.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';

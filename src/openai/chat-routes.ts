@@ -32,11 +32,10 @@ import {
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
-import { asksUsage } from './request/asks-usage.ts';
 import { refuseLookAlikes } from './request/acted-on.ts';
 import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
 import { type OpenedChat, writeChatReply } from './chat-reply.ts';
-import { chatSchema, type ChatBody } from './request/chat-schema.ts';
+import { asksUsage, chatSchema, type ChatBody } from './request/chat-schema.ts';
 import { withMaxCost } from './request/max-cost.ts';
 import { refusePlugins } from './request/refuse-plugins.ts';
 import { refusePrivateMedia } from './request/media-hosts.ts';

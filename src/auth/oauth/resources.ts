@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { isLoopback, parseHost } from '#wire';
 
@@ -50,6 +51,21 @@ export function isResourcePath(path: string): boolean {
 export function pathOf({ url }: Pick<Asked, 'url'>): string {
   return url.split('?', 1)[0]!;
 }
+
+const ASKED_PATH = Symbol('path of the request');
+type Marked = IncomingHttpHeaders & { [ASKED_PATH]?: string };
+
+/**
+ * Notes the path of a request for the check of an access token, which is for the resource at one path. The mark is a
+ * symbol on the headers, because authentication gets only the headers, and no client can send a symbol.
+ */
+export function noteAskedPath(request: { readonly url: string; readonly headers: IncomingHttpHeaders }): void {
+  // Tokens have dots. The many requests with a key need no mark.
+  if (request.headers.authorization?.includes('.')) (request.headers as Marked)[ASKED_PATH] = pathOf(request);
+}
+
+/** The path of a request. null if nobody noted it; then only a token for the whole gateway is accepted. */
+export const askedPathOf = (headers: IncomingHttpHeaders): string | null => (headers as Marked)[ASKED_PATH] ?? null;
 
 /**
  * A token's audience is compared with the configured names, never with the Host header. Otherwise a service that
@@ -121,7 +137,12 @@ const VIDEO_FILE = /^\/api\/v1\/videos\/[^/]+\/content$/;
 const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/.*)?|card|extendedAgentCard)$/i;
 
 /** A path without `/api/v1`, below which the same addresses are, and without slashes at its end. */
-const plainPath = (path: string): string => path.replace(/^\/api\/v1(?=\/)/, '').replace(/\/+$/, '');
+function plainPath(path: string): string {
+  let end = path.length;
+  // A pattern for the slashes would take a second for a path of many.
+  while (path.endsWith('/', end)) end -= 1;
+  return path.slice(0, end).replace(/^\/api\/v1(?=\/)/, '');
+}
 
 /** The address of the tool service or the agent at a plain path. */
 const placeOf = (path: string): string => (path.startsWith('/a2a/') ? path.replace(ROUTE, '') : path);

@@ -7,7 +7,7 @@ import { withoutAlias } from '../translated/model-alias.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import { createCompletionVoice } from './completion-voice.ts';
 import { completionAnswerSchema, type CompletionsBody, completionsSchema } from './completions-schema.ts';
-import { asksUsage } from '../request/asks-usage.ts';
+import { asksUsage } from '../request/chat-schema.ts';
 import { toChatBody } from './to-chat-body.ts';
 
 /** `POST /completions`, as clients of OpenAI's older API send it. Register it under `/api/v1`. */

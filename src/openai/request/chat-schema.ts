@@ -31,6 +31,10 @@ export interface ChatBody {
   [field: string]: unknown;
 }
 
+/** Whether the client asks for the usage of a stream. */
+export const asksUsage = ({ stream_options: options }: Pick<ChatBody, 'stream_options'>): boolean =>
+  options?.['include_usage'] === true;
+
 export const REASONING_IF_LISTED = Symbol('reasoning if listed');
 
 /** A function of the client or, with type `mcp`, tools of a service. */

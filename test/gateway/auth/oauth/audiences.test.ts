@@ -107,6 +107,15 @@ describe('a token is for the resource that it names:', () => {
   });
 });
 
+it('a path of thousands of slashes is read in no time', () => {
+  const before = process.cpuUsage();
+  // As many as an address may have, ten times.
+  for (let time = 0; time < 10; time += 1)
+    expect(resources.isFor(`${PUBLIC_URL}/mcp`, `/mcp${'/'.repeat(32_000)}x`)).toBe(false);
+  // Of the processor's time, which other processes do not stretch.
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000);
+});
+
 describe('the metadata of a request is at', () => {
   const nameless = createResources({ publicUrl: null, domains: [], audience: null, shared: false });
   const at = (url: string, host: string, protocol: 'http' | 'https' = 'http') =>
