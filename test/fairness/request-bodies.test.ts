@@ -63,6 +63,7 @@ interface Upload {
   /** null: chunked. */
   readonly length?: number | null;
   readonly headers?: string;
+  readonly type?: string;
 }
 
 /** Sends the head of a request. Its body is up to the test. */
@@ -72,6 +73,7 @@ async function begin({
   path = '/image/edit',
   length = LARGE,
   headers = '',
+  type = 'application/json',
 }: Upload = {}) {
   const socket = await openSocket(spine.origin);
   open.add(socket);
@@ -79,7 +81,7 @@ async function begin({
   answer.catch(() => {});
   const size = length === null ? 'transfer-encoding: chunked' : `content-length: ${length}`;
   socket.write(
-    `POST /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\ncontent-type: application/json\r\n` +
+    `POST /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\ncontent-type: ${type}\r\n` +
       `${key === null ? '' : `authorization: Bearer ${key}\r\n`}${headers}${size}\r\n\r\n`,
   );
   return { socket, answer };
@@ -143,7 +145,8 @@ describe('a large body is refused before it is read', () => {
     const { socket, answer } = await begin({ length: null });
     const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
     for (let i = 0; i < 8; i++) socket.write(piece);
-    await held(8 * 65_536);
+    // At the end its pieces and the whole are in memory together.
+    await held(2 * 8 * 65_536);
     const other = await (await begin({ from: '10.0.0.2' })).answer;
     expect(other.status).toBe(429);
     socket.write('0\r\n\r\n');
@@ -272,6 +275,28 @@ describe('the memory of a body is free again', () => {
     await held(body.length);
     answered();
     await held(0);
+  });
+
+  test('when a chunked body is whole: it counts twice only while it arrives', async () => {
+    let answered = () => {};
+    provider.answer((_request, response) => {
+      answered = () => response.writeHead(500).end();
+    });
+    const { socket, answer } = await begin({ length: null, type: 'multipart/form-data; boundary=b' });
+    const part = (name: string, content: string, more = '') =>
+      `--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${content}\r\n`;
+    const file = png(9, 9).toString('latin1').padEnd(200_000, 'x');
+    const form = `${part('model', 'test/paint')}${part('prompt', 'x')}${part('image', file, '; filename="a.png"')}--b--\r\n`;
+    const bytes = Buffer.from(form, 'latin1');
+    const asked = provider.requests.length;
+    socket.write(`${bytes.byteLength.toString(16)}\r\n`);
+    socket.write(bytes);
+    await held(2 * bytes.byteLength);
+    socket.write('\r\n0\r\n\r\n');
+    await expect.poll(() => provider.requests.length, { timeout: 30_000 }).toBe(asked + 1);
+    await held(bytes.byteLength);
+    answered();
+    expect((await answer).status).toBeGreaterThanOrEqual(500);
   });
 
   test('when it is answered with an error or with success', async () => {

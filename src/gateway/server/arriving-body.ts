@@ -22,6 +22,8 @@ const PIECE_BYTES = 64 * 1024;
 const CHUNKS_FREE = 4_096;
 /** With more chunks, their average size must be at least this. */
 const CHUNK_BYTES_MIN = 64;
+/** When it has arrived, its pieces and the whole are in memory together. */
+const CHUNKED_WEIGHT_MIN = 2;
 
 export type Done = (error: Error | null, body?: Buffer) => void;
 
@@ -177,7 +179,7 @@ export class ArrivingBody implements Placed, WaitingBody {
   #takes(bytes: number): void {
     this.#hold ??= this.#bodies.openFor(this.#request);
     try {
-      this.#bodies.memory.take(this.#hold, bytes * this.#weight);
+      this.#bodies.memory.take(this.#hold, this.#counted(bytes));
     } catch (error) {
       this.#hold.release();
       throw error;
@@ -190,7 +192,20 @@ export class ArrivingBody implements Placed, WaitingBody {
     const held = begunFor(this.#request);
     if (held === undefined) return;
     held.hold = hold;
-    held.bytes = bytes * this.#weight;
+    held.bytes = this.#counted(bytes);
+  }
+
+  /** The bytes that are counted while the body arrives. */
+  #counted(bytes: number): number {
+    return bytes * (this.#length === null ? Math.max(CHUNKED_WEIGHT_MIN, this.#weight) : this.#weight);
+  }
+
+  /** Only the whole of a chunked body is left. */
+  #countWhole(): void {
+    const bytes = this.#received * this.#weight;
+    this.#hold?.shrinks(bytes);
+    const held = begunFor(this.#request);
+    if (held !== undefined && held.hold !== null) held.bytes = Math.min(held.bytes, bytes);
   }
 
   #stopWaiting(): void {
@@ -246,6 +261,7 @@ export class ArrivingBody implements Placed, WaitingBody {
       return this.#fail(new GatewayError('invalid_request', 'The body is shorter than its content-length'));
     const body = this.#length === null ? Buffer.concat(this.#pieces, this.#received) : (this.#whole ?? NOTHING);
     this.#over();
+    if (this.#length === null) this.#countWhole();
     // The memory of a small body that arrived slowly is not counted any more.
     if (begunFor(this.#request) === undefined) this.#hold?.release();
     this.#done(null, body);
