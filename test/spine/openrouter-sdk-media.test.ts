@@ -223,6 +223,16 @@ describe('videos', () => {
     ],
     [{ frame_images: 'x' }, 'frame_images', /^frame_images must be a list of at most two objects/],
     [{ input_references: [{ type: 'text' }] }, 'input_references[0]', /type must be image_url, video_url or audio_url/],
+    [
+      { input_references: [{ type: 'image_url', image_url: { url: 'x' } }] },
+      'input_references[0].image_url',
+      /^input_references\[0\]\.image_url must be an https URL or a data URL/,
+    ],
+    [
+      { frame_images: [{ frame_type: 'last_frame', image_url: { url: 'x' } }] },
+      'frame_images[0].image_url',
+      /^frame_images\[0\]\.image_url must be an https URL or a data URL/,
+    ],
     [{ duration: 'long' }, 'duration', /^duration must be a length such as 5s/],
   ])('%j is refused by name', async (more, param, message) => {
     const response = await spine.post('/videos', { model: 'test/film', prompt: 'A', ...more });

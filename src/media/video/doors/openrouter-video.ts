@@ -4,7 +4,7 @@ import { GatewayError } from '#wire';
 import { toUsdNumber, type MicroUsd } from '#billing/amounts';
 import { publicAddress } from '#gateway';
 import type { Task } from '#tasks';
-import type { VideoBody } from '../request/video-ask.ts';
+import type { InputPlaces, VideoBody } from '../request/video-ask.ts';
 import type { VideoView } from '../run/video-view.ts';
 import { toVideoId } from '../video-task.ts';
 
@@ -37,28 +37,32 @@ interface Inputs {
 const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
 
 /**
- * Replaces the inputs of OpenRouter's API in a checked body by the fields of `/video/queue`. Throws GatewayError
- * `invalid_request` for an input of another kind, and for one that the request has twice.
+ * Replaces the inputs of OpenRouter's API in a checked body by the fields of `/video/queue`. `places`: where the client
+ * has them. Throws GatewayError `invalid_request` for an input of another kind, and for one that the request has twice.
  */
-export function withOwnInputs(body: VideoBody): VideoBody {
+export function withOwnInputs(body: VideoBody): { readonly body: VideoBody; readonly places: InputPlaces } {
   const { frame_images: frames, input_references: references, ...rest } = body as VideoBody & Inputs;
   const own: Record<string, unknown> = rest;
+  const places: Record<string, string> = {};
   const put = (param: string, name: string, value: unknown) => {
     if ((own[name] ?? null) !== null) throw fault(param, `${param} is the same input as another field of this request`);
     own[name] = value;
+    places[name] = param;
   };
   for (const [at, { frame_type: type, image_url: image }] of (frames ?? []).entries())
-    put(`frame_images[${at}]`, FRAMES[type], image);
+    put(`frame_images[${at}].image_url`, FRAMES[type], image);
   const pictures: unknown[] = [];
   for (const [at, reference] of (references ?? []).entries()) {
     const param = `input_references[${at}]`;
     const type = String(reference['type']);
-    if (type === 'image_url') pictures.push(reference['image_url']);
-    else if (Object.hasOwn(SINGLE, type)) put(param, SINGLE[type]!, reference[type]);
+    if (type === 'image_url') {
+      places[`reference_image_urls[${pictures.length}]`] = `${param}.image_url`;
+      pictures.push(reference['image_url']);
+    } else if (Object.hasOwn(SINGLE, type)) put(`${param}.${type}`, SINGLE[type]!, reference[type]);
     else throw fault(param, `${param}.type must be image_url, video_url or audio_url`);
   }
   if (pictures.length > 0) put('input_references', 'reference_image_urls', pictures);
-  return own as VideoBody;
+  return { body: own as VideoBody, places };
 }
 
 /** The address at which a client of a request finds a video. */

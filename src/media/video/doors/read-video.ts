@@ -5,7 +5,7 @@ import type { Config } from '#config';
 import { type Caller, createCheck, type Payer, payerOf, type Payments, refuseEncoding, withModel } from '#gateway';
 import type { BodyParts } from '../../request/input-images.ts';
 import { readJsonBody } from '../../request/read-body.ts';
-import { VIDEO_INPUTS, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
+import { type InputPlaces, VIDEO_INPUTS, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
 import { VIDEOS_MAX } from '../request/video-fields.ts';
 import { speaksOpenrouter, withOwnInputs } from './openrouter-video.ts';
 import { readForm } from './read-form.ts';
@@ -16,6 +16,8 @@ export interface VideoRequest extends Payer {
   readonly body: VideoBody;
   /** The long texts and the files of the body. */
   readonly parts: BodyParts;
+  /** See ReadOptions. */
+  readonly places: InputPlaces;
   /** The answer is in the form of OpenRouter's API. */
   readonly openrouter: boolean;
 }
@@ -63,9 +65,9 @@ export function createReadVideo(
     const takesBoth = door.inOpenrouter !== undefined;
     const openrouter = takesBoth && !isForm && dialect === 'own' && speaksOpenrouter(checked, headers);
     const named = withOwnVideoNames(checked, new Set()) as VideoBody;
-    const body = takesBoth ? withOwnInputs(named) : named;
+    const { body, places } = takesBoth ? withOwnInputs(named) : { body: named, places: {} };
     // The path is part of the hash, because the same body has another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${form === null ? hash('sha256', bytes) : form.hash()}`);
-    return { body, parts, openrouter, ...(await payerOf(payments, headers, admitted, bodyHash)) };
+    return { body, parts, places, openrouter, ...(await payerOf(payments, headers, admitted, bodyHash)) };
   };
 }

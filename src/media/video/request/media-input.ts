@@ -44,7 +44,8 @@ export async function readInput(
   const sent = parts.fileOf(text);
   if (sent !== null) return toInput(param, kind, sent, InputBytes.ofFile(sent));
   const given = parts.bytesOf(text);
-  if (!isWholeDataUrl(given) && (isDataUrl(given) || !isObject(value)))
+  const isBare = isObject(value) && text === value['b64'];
+  if (!isWholeDataUrl(given) && (isDataUrl(given) || !isBare))
     throw fault(param, 'must be an https URL or a data URL in base64');
   const base64 = base64Of(given);
   if (base64.byteLength > Math.ceil(FILE_BYTES_MAX / 3) * 4) throw tooLong(param);

@@ -153,7 +153,11 @@ interface ReadOptions {
   readonly quotes?: boolean;
   /** The long texts and files of the body; default none. */
   readonly parts?: BodyParts;
+  /** The places of inputs in the client's own body, by the names of `/video/queue`, for errors. Default: those names. */
+  readonly places?: InputPlaces;
 }
+
+export type InputPlaces = Readonly<Record<string, string>>;
 
 const WITHOUT_PARTS: BodyParts = { bytesOf: (text) => Buffer.from(text, 'utf8'), fileOf: () => null };
 
@@ -162,16 +166,21 @@ export async function toVideoAsk(
   body: VideoBody,
   account: string,
   allowPrivate: boolean,
-  { quotes = false, parts = WITHOUT_PARTS }: ReadOptions = {},
+  { quotes = false, parts = WITHOUT_PARTS, places = {} }: ReadOptions = {},
 ): Promise<VideoAsk> {
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};
   for (const [name, kind] of Object.entries(INPUTS)) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
-    const input = await readInput(body[name], name, kind, parts, allowPrivate);
+    const input = await readInput(body[name], places[name] ?? name, kind, parts, allowPrivate);
     if (input !== null) inputs[name as InputName] = input;
   }
-  const references = await readReferences(body['reference_image_urls'] ?? [], parts, allowPrivate);
+  const references = await readReferences(
+    body['reference_image_urls'] ?? [],
+    (at) => places[`reference_image_urls[${at}]`] ?? `reference_image_urls[${at}]`,
+    parts,
+    allowPrivate,
+  );
   const prompt = text(body['prompt']);
   if (!quotes && (prompt === null || prompt === '') && inputs.image_url === undefined)
     throw fault('prompt', 'prompt is missing. It may be omitted only if image_url is given');
@@ -199,6 +208,7 @@ export async function toVideoAsk(
 
 async function readReferences(
   listed: unknown,
+  placeOf: (at: number) => string,
   parts: BodyParts,
   allowPrivate: boolean,
 ): Promise<readonly MediaInput[]> {
@@ -208,7 +218,7 @@ async function readReferences(
   const references: MediaInput[] = [];
   for (const [at, one] of listed.entries()) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
-    const input = await readInput(one, `reference_image_urls[${at}]`, 'image', parts, allowPrivate);
+    const input = await readInput(one, placeOf(at), 'image', parts, allowPrivate);
     if (input !== null) references.push(input);
   }
   return references;
