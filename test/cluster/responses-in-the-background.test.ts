@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { startCluster, until, type Cluster } from '../support/cluster.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { startGateway, type Gateway } from '../support/gateway.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { IDENTITY_SEED, modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -129,6 +130,30 @@ test('a gateway that was out of reach gives its response an end after all', asyn
     await late.stop();
     await provider.stop();
     await database.drop();
+  }
+});
+
+test('a database that restarts loses no response and no event', async () => {
+  const postgres = await startPostgres();
+  const provider = await startProvider();
+  const database = await freshDatabase(postgres.url);
+  const spine = await startSpine({ databaseUrl: database.url, provider, toml: UNHURRIED });
+  try {
+    const by = clientOf(spine.url, spine.key);
+    const { id, events } = await firstEvents(by, '!tokens:100 !token-ms:20');
+    const { id: unstreamed } = await begin(by, '!tokens:100 !token-ms:20');
+    await postgres.kill9();
+    await until(() => provider.log.length === 2 && provider.log.every(({ end }) => end !== null), 'both have ended');
+    await postgres.restart();
+    const shown = () => by.responses.retrieve(id).catch(() => null);
+    await until(async () => (await shown())?.status === 'completed', 'its end is stored');
+    expect((await reaches(by, unstreamed, 'completed')).output_text.length).toBeGreaterThan(0);
+    expect((await rest(by, id, events)).at(-1)!.type).toBe('response.completed');
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await provider.stop();
+    await postgres.stop();
   }
 });
 

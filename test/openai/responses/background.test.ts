@@ -137,6 +137,14 @@ describe('what else is called in the background', () => {
     expect(shown.usage!.cost).toBeGreaterThan(0.001);
   });
 
+  test('also by JSON-RPC', async () => {
+    const params = { model: MODEL, input: '!tokens:3', background: true };
+    const answer = await spine.post('/rpc', { jsonrpc: '2.0', id: 1, method: 'responses/create', params });
+    const { result } = (await answer.json()) as { result: Shown };
+    expect(result).toMatchObject({ status: 'queued', background: true });
+    expect(await ended(result.id)).toMatchObject({ status: 'completed' });
+  });
+
   test('also below /v1, with errors that have words as codes', async () => {
     const strict = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
     const { id } = await begin('!tokens:3', {}, strict);
