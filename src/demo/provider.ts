@@ -142,7 +142,8 @@ async function handle(
     model: chat.model,
     choices: choices.map((choice, index) => ({
       index,
-      message: messageOf(choice),
+      message: { ...messageOf(choice), refusal: null },
+      logprobs: null,
       finish_reason: choice.finishReason,
     })),
     usage: usageOf(chat, choices),

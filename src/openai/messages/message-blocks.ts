@@ -1,6 +1,9 @@
 import { createJsonProgress, type JsonProgress } from '../translated/json-progress.ts';
 import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
 
+/** The model calls a tool itself, and no program of its provider does. */
+export const CALLER = { type: 'direct' };
+
 interface BlocksOptions {
   readonly thinking: 'shown' | 'sealed' | 'off';
   readonly seals: SealedThinking;
@@ -126,7 +129,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     },
     call(call, id, name) {
       this.called = true;
-      calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, name, input: {} } }));
+      calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, caller: CALLER, name, input: {} } }));
     },
     arguments(call, json) {
       const block = calls.get(call);

@@ -5,7 +5,7 @@ import type { ToolNames } from '../translated/tool-names.ts';
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
 import { anthropicUsage, stopOf, UNKNOWN_USAGE } from './anthropic-usage.ts';
-import { createBlocks, event } from './message-blocks.ts';
+import { CALLER, createBlocks, event } from './message-blocks.ts';
 
 interface MessageVoiceOptions {
   /** Id of the message. */
@@ -125,7 +125,7 @@ function contentOf({ thinking, text, calls }: ChatSaid, options: MessageVoiceOpt
   }
   if (text !== '') content.push({ type: 'text', text, citations: null });
   for (const { id, name, arguments: given } of calls)
-    content.push({ type: 'tool_use', id, name: names.long(name), input: inputOf(given) });
+    content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
   return content;
 }
 

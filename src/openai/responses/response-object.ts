@@ -26,6 +26,7 @@ export function responseBase({ id, createdAt, asked, stored, previous, backgroun
   return {
     id,
     object: 'response',
+    access_programs: null,
     created_at: createdAt,
     status: 'in_progress',
     completed_at: null,

@@ -135,7 +135,9 @@ describe('messages.create', () => {
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
     });
     const first = await client.messages.create(asked);
-    expect(first.content).toEqual([{ type: 'tool_use', id: 'call_1', name: 'weather', input: { city: 'Oslo' } }]);
+    expect(first.content).toEqual([
+      { type: 'tool_use', id: 'call_1', name: 'weather', input: { city: 'Oslo' }, caller: { type: 'direct' } },
+    ]);
     expect(first.stop_reason).toBe('tool_use');
     expect(upstream.asked.at(-1)).toMatchObject({
       tools: [
@@ -205,8 +207,8 @@ describe('messages.stream', () => {
     expect(message.content).toEqual([
       { type: 'thinking', thinking: 'Two cities.', signature: expect.stringMatching(/^tg1\./) as string },
       { type: 'text', text: 'I look at "both" \\ \n🌍 now', citations: null },
-      { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
-      { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' } },
+      { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' }, caller: { type: 'direct' } },
+      { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' }, caller: { type: 'direct' } },
     ]);
     expect(message).toMatchObject({ stop_reason: 'tool_use', usage: { input_tokens: 15, output_tokens: 9 } });
 

@@ -149,7 +149,7 @@ test('a transcript is the same message after a cut at every byte', () => {
     data: {"type":"content_block_stop","index":1}
 
     event: content_block_start
-    data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}
+    data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"a","caller":{"type":"direct"},"name":"f","input":{}}}
 
     event: content_block_delta
     data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\\"q\\""}}
@@ -161,7 +161,7 @@ test('a transcript is the same message after a cut at every byte', () => {
     data: {"type":"content_block_stop","index":2}
 
     event: content_block_start
-    data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"b","name":"g","input":{}}}
+    data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"b","caller":{"type":"direct"},"name":"g","input":{}}}
 
     event: content_block_delta
     data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{}"}}
