@@ -153,7 +153,7 @@ interface ReadOptions {
   readonly quotes?: boolean;
   /** The long texts and files of the body; default none. */
   readonly parts?: BodyParts;
-  /** The places of inputs in the client's own body, by the names of `/video/queue`, for errors. Default: those names. */
+  /** The places of inputs in the client's own body, by the names of `/video/queue`, for errors; default those names. */
   readonly places?: InputPlaces;
 }
 
