@@ -153,6 +153,11 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: 'in answers only', places: /body tollgate\.state$/ },
   { why: 'counts without a call', places: /^POST \/api\/v1\/(messages\/count_tokens|responses\/input_tokens) / },
   { why: 'a hint for the provider', places: /body prompt_cache_key$/ },
+  {
+    why: 'items of kept responses: see kept-responses.test.ts',
+    places: /^POST \/api\/v1\/responses body input\.\[\]\.id$/,
+  },
+  { why: 'a call in the conversation that the client sends', places: /body messages\.\[\]\.tool_call_id$/ },
   { why: 'a state of calls', places: /^GET \/api\/v1\/generations query state$/ },
   { why: 'a credential', places: /^POST \/api\/v1\/auth\/session body api_key$/ },
   {
@@ -170,7 +175,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'a quote that is asked for has no quote; all doors of calls read quotes in one place',
     places:
-      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|messages|responses|completions|embeddings|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|messages|responses|completions|embeddings|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
   },
 ];
 
