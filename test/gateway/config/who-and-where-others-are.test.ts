@@ -24,7 +24,7 @@ test.each(['OpenAI', 'acme', EVM.slice(0, -1), `${EVM}0`, 'solana:mainnet', 'loc
   (name) => {
     const problems = problemsOf(`[tunnel]\nproviders = ["${SOLANA}", "${name}"]`);
     expect(problems).toMatchObject([{ key: 'tunnel.providers' }]);
-    expect(JSON.stringify(problems)).toContain('it is not a public key or an account id');
+    expect(JSON.stringify(problems)).toContain('which is not a public key or an account id');
   },
 );
 

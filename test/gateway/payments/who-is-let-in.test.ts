@@ -27,7 +27,7 @@ const PUBLIC: readonly RegExp[] = [
   // The pages of accounts are the same document for everybody: what they show they ask for.
   /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|(images|video|videos|embeddings)\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
   /^GET \/admin$/,
   /^(GET|DELETE) \/admin\/v1\/session$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
@@ -43,6 +43,7 @@ const PAID: readonly string[] = [
   'POST /api/v1/messages',
   'POST /api/v1/responses',
   'POST /api/v1/image/generate',
+  'POST /api/v1/images',
   'POST /api/v1/images/generations',
   'POST /api/v1/image/edit',
   'POST /api/v1/images/edits',
