@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fsyncSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { giveToOwner } from '#store/owner';
+import { giveToOwner, makeFolder } from '#store/owner';
 
 /**
  * Stores a secret in a new file that only its owner can read, and makes its directory. After a crash or on a full disk
@@ -10,7 +10,7 @@ import { giveToOwner } from '#store/owner';
  */
 export function storeSecret(path: string, text: string): boolean {
   const directory = dirname(path);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   let stored = true;
   try {

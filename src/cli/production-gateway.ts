@@ -1,6 +1,7 @@
 import { databaseName } from '#store/database-name';
 import { printable } from '#wire';
 import { loadConfig, type Config } from '#config';
+import { CliError } from './cli-error.ts';
 import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { warningToRoot } from './data-directory.ts';
@@ -26,9 +27,11 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   // Loaded only if needed, because a start waits for everything that it loads.
   const workers = flags.workers === undefined ? null : await import('./workers.ts');
   const count = workers?.workerCount(flags.workers ?? '') ?? 0;
+  if (flags.probe && !flags.validate)
+    throw new CliError('--probe is for --validate: tollgate serve --validate --probe');
   if (flags.validate) {
     const { validate } = await import('./validate-gateway.ts');
-    return await validate(load, file, count);
+    return await validate(load, { file, workers: count, probe: flags.probe ?? false });
   }
 
   const loaded = load();

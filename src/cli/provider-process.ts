@@ -6,7 +6,6 @@ import {
   createReload,
   loadChecks,
   loadProvider,
-  type Log,
   type ProviderConfig,
   secretsOf,
 } from '#provide';
@@ -88,17 +87,9 @@ async function validate(file: string, probe: boolean): Promise<void> {
 
   print('');
   const scrub = createScrubber(secretsOf(config));
+  // Loaded here, because a running proxy does not need it.
+  const { printChecks, SILENT } = await import('./print-checks.ts');
   const { providerChecks, runChecks } = await loadChecks();
   const checks = providerChecks(config, wallet, { env: process.env, version: VERSION, log: SILENT }, Date.now);
-  const width = Math.max(...checks.map(({ name }) => name.length));
-  const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {
-    const mark = result.ok ? tick : paint('red', '✗');
-    print(
-      `${mark} ${kind.padEnd(9)} ${name.padEnd(width)}  ${paint('dim', `${result.ms} ms`.padStart(8))}  ${scrub(result.detail)}`,
-    );
-    for (const advice of result.advice) print(`  ${paint('yellow', '!')} ${scrub(advice)}`);
-  });
-  if (!ok) process.exitCode = 1;
+  await printChecks(checks, runChecks, scrub);
 }
-
-const SILENT: Log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });

@@ -6,6 +6,7 @@ export interface ServeFlags {
   readonly port?: string;
   readonly data?: string;
   readonly validate?: boolean;
+  readonly probe?: boolean;
   readonly workers?: string;
 }
 
@@ -40,6 +41,7 @@ export function serveCommand(): Command {
     .description('Run a production gateway.')
     .option('-c, --config <file>', 'TOML file of this gateway (TOLLGATE_CONFIG, or CONFIG_FILE_PATH)')
     .option('--validate', 'check the file, say everything that is wrong with it, and exit')
+    .option('--probe', 'with --validate: also call each service of the file, which its provider may charge')
     .option('--host <address>', 'address to listen on (HOST)')
     .option('--port <number>', 'port to listen on (PORT)')
     .option('--workers <count>', 'run so many processes on the one port, or "auto" for one per core; needs PostgreSQL')

@@ -1,5 +1,7 @@
-import { ConfigError, type Config } from '#config';
+import { createScrubber } from '#wire';
+import { ConfigError, type Config, secretsOf } from '#config';
 import { WalletError } from '#provide/wallet';
+import { VERSION } from '../version.ts';
 import { checkTreasuries } from './fresh-directory.ts';
 import { listenFaults } from './listen-faults.ts';
 import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './missing-settings.ts';
@@ -10,7 +12,10 @@ import { painter, type Paint } from './terminal.ts';
  * Prints a summary of the file. If the file is wrong, prints all problems and sets the exit code. A port that is taken
  * is only a warning: the file may be meant for another machine.
  */
-export async function validate(load: () => Config, file: string | null, workers: number): Promise<void> {
+export async function validate(
+  load: () => Config,
+  { file, workers, probe }: { readonly file: string | null; readonly workers: number; readonly probe: boolean },
+): Promise<void> {
   const paint = painter();
   try {
     const config = load();
@@ -20,11 +25,31 @@ export async function validate(load: () => Config, file: string | null, workers:
       ...(await portLines(config, workers, paint)),
     ];
     process.stdout.write(`${lines.join('\n')}\n`);
+    if (config.services.length === 0) return;
+    if (probe) await tryServices(config);
+    else process.stdout.write('The services were not called. To call each of them: --validate --probe\n');
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
     process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
     process.exitCode = 1;
   }
+}
+
+/** Calls each service of the file as `tollgate provide --validate` does. */
+async function tryServices(config: Config): Promise<void> {
+  // Loaded here, because other commands do not need it.
+  const [{ loadChecks }, { printChecks, SILENT }] = await Promise.all([
+    import('#provide'),
+    import('./print-checks.ts'),
+  ]);
+  const { serviceChecks, runChecks } = await loadChecks();
+  const run = { env: process.env, version: VERSION, log: SILENT };
+  process.stdout.write('\n');
+  await printChecks(
+    config.services.flatMap((each) => serviceChecks(each, run)),
+    runChecks,
+    createScrubber(secretsOf(config)),
+  );
 }
 
 function summarise(config: Config, file: string | null, paint: Paint): readonly string[] {

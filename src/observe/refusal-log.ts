@@ -28,14 +28,14 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
       },
     },
     watch(server) {
-      if (!logger.isLevelEnabled(level)) return;
       server.addHook('onError', (request, _reply, error, done) => {
         reasons.set(request.raw, error.message);
         done();
       });
       server.addHook('onResponse', (request, reply, done) => {
         const status = reply.raw.statusCode;
-        if (status >= 400 && !logged.delete(request.id)) {
+        // The level may change while the gateway runs.
+        if (status >= 400 && !logged.delete(request.id) && logger.isLevelEnabled(level)) {
           const path = request.url.split('?', 1)[0]!.slice(0, PATH_CHARS_MAX);
           const reason = reasons.get(request.raw);
           logger[level](

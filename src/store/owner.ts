@@ -1,6 +1,7 @@
 /* The owner of the files in a data directory. Users exist on every system except Windows. */
-import { fchownSync, statSync } from 'node:fs';
+import { existsSync, fchownSync, mkdirSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { dirname, resolve } from 'node:path';
 
 const ROOT = 0;
 
@@ -17,6 +18,24 @@ export function giveToOwner(descriptor: number, folder: string): void {
   } catch {
     // In a container without the right to change owners, root keeps the file.
   }
+}
+
+/**
+ * Makes a folder for this user alone, with the folders above it. Returns the outermost that was made; undefined if all
+ * exist. One after the other, because in places where no folder can be made, such as /proc, Node tries for ever to make
+ * them together.
+ */
+export function makeFolder(path: string): string | undefined {
+  const folder = resolve(path);
+  if (existsSync(folder)) return undefined;
+  const above = makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process was faster.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return above ?? folder;
 }
 
 /** The fault and the remedy, if `error` says that a file may not be used by this user. null for any other error. */

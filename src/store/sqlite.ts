@@ -1,11 +1,11 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
 import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
 import { hasLog, LOG_FOLDER } from './log/segments.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
-import { deniedTo, giveToOwner } from './owner.ts';
+import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
 import { connect } from './sqlite-thread.ts';
 import type { Refusal } from './sqlite-worker.ts';
 
@@ -96,7 +96,7 @@ export async function openSqlite(dataDir: string, { withoutLog = false } = {}): 
 /** Creates the files, readable by their owner only, and flushes the folder so that it survives a power cut. */
 function prepareFolder(folder: string, path: string): void {
   try {
-    const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const made = makeFolder(folder);
     makeFile(path);
     makeFile(join(folder, 'tollgate.lock'));
     for (const each of made === undefined ? [folder] : [folder, dirname(made)]) {

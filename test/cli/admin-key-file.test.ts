@@ -45,3 +45,8 @@ it('a data directory that is a file is told in words', async () => {
     expect.stringMatching(/admin key .*(?:ENOTDIR|EEXIST).*\nChoose a data directory/),
   ]);
 });
+
+it('a place where no folder can be made is told at once', async () => {
+  const { code, output } = await place.runAlone(['serve'], { TOLLGATE_DATA: '/proc/nope/data' });
+  expect([code, output]).toEqual([1, expect.stringContaining('The admin key cannot be stored in /proc/nope/data')]);
+});

@@ -151,6 +151,19 @@ describe('tollgate serve', () => {
     );
   });
 
+  it('--validate --probe also calls the services, and shows which do not answer', async () => {
+    const validate = (...flags: string[]) =>
+      place.run(['serve', '--config', 'tollgate.toml', '--validate', ...flags], env);
+    const file = await validate();
+    expect([file.code, file.output]).toEqual([0, expect.stringContaining('To call each of them: --validate --probe')]);
+    const called = await validate('--probe');
+    expect(called.code).toBe(1);
+    expect(called.output).toMatch(/^✗ model +mine\/one +\d+ ms /m);
+    expect(called.output).not.toContain('the-key-of-mine');
+    const alone = await place.run(['serve', '--probe'], env);
+    expect([alone.code, alone.output]).toEqual([1, expect.stringContaining('--probe is for --validate')]);
+  });
+
   it('--validate says which ports are taken, except by the gateway that it is about', async () => {
     const database = await freshDatabase(inject('postgresUrl'));
     onTestFinished(() => database.drop());

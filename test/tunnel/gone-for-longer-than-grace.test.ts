@@ -55,7 +55,7 @@ test('it vanishes after the grace time; when it returns it is as before', async 
     {
       error: {
         type: 'provider_unavailable',
-        message: `The last provider of ${goes.pinned} disconnected a moment ago: retry in a few seconds`,
+        message: `The last provider of ${goes.pinned} has disconnected. If it comes back, that takes seconds: retry a few times, then take another service`,
       },
     },
   ]);

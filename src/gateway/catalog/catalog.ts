@@ -144,7 +144,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
       if ([name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)))
         throw new GatewayError(
           'no_provider_healthy',
-          `The last provider of ${printable(name)} disconnected a moment ago: retry in a few seconds`,
+          `The last provider of ${printable(name)} has disconnected. If it comes back, that takes seconds: retry a few times, then take another service`,
           { retryAfterS: BACK_S },
         );
       const { code, kind, hint, param } = NOT_FOUND[primitive];

@@ -20,7 +20,8 @@ export function providerChecks(
   return [...routerChecks(config.router, wallet, now), ...config.services.flatMap((each) => serviceChecks(each, run))];
 }
 
-function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {
+/** Lists the checks of one service of a provider's or a gateway's file. */
+export function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {
   if (service.primitive === 'tool') return [toolCheck(service, target, run)];
   // Only tools can be commands.
   if (target.kind !== 'http') return [];

@@ -32,3 +32,28 @@ it('strangers do not fill the log of production', async () => {
   await spine.get('/modles');
   expect(refused()).toEqual([]);
 });
+
+it('at level debug a refused request is found by its id, also if the level came with a reload', async () => {
+  spine = await startSpine({ mode: 'production' });
+  const level = async (name: string) => {
+    spine.writeFile(`[server]\nlog_level = "${name}"\n`);
+    const headers = { authorization: `Bearer ${spine.adminKey}` };
+    expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
+  };
+  await level('debug');
+  const ask = { model: 'test/model', messages: [{ role: 'user', content: 'hi' }] };
+  const answers = [
+    await spine.post('/chat/completions', ask, { authorization: 'Bearer svc-sk-v2-mistyped' }),
+    await spine.post('/chat/completions', { ...ask, model: 'test/modle' }),
+    await spine.post('/chat/completions', { ...ask, messages: 5 }),
+    await spine.get('/modles'),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([401, 404, 400, 404]);
+  await expect.poll(refused).toHaveLength(4);
+  const lines = spine.logs.filter((line) => line.includes('"refused"')).map((line) => JSON.parse(line) as object);
+  for (const [index, answer] of answers.entries())
+    expect.soft(lines[index]).toMatchObject({ request_id: answer.headers.get('x-request-id'), status: answer.status });
+  await level('info');
+  await spine.get('/modles');
+  expect(refused()).toHaveLength(4);
+});
