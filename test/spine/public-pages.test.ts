@@ -142,7 +142,7 @@ describe('/openapi.json', () => {
         }
         if (!operation.requestBody) continue;
         const { content } = operation.requestBody;
-        expect(Object.keys(content)[0], where).toBe('application/json');
+        expect(Object.keys(content), where).toContain('application/json');
         // What the page sends when somebody tries it.
         const { schema, example = {} } = content['application/json']!;
         // Some take an empty body, or none.

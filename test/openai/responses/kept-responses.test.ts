@@ -288,13 +288,13 @@ test('a key that may no longer use a model does not see its responses any more',
   expect((await by.responses.retrieve(inModel.id)).id).toBe(inModel.id);
   const [item] = inOther.output;
   for (const ask of [
-    by.responses.retrieve(inOther.id),
-    by.responses.delete(inOther.id),
-    Promise.resolve(by.responses.inputItems.list(inOther.id)),
-    next(inOther.id, {}, by),
-    create({ input: [{ type: 'item_reference', id: item!.id }] }, by),
+    () => by.responses.retrieve(inOther.id),
+    () => by.responses.delete(inOther.id),
+    () => Promise.resolve(by.responses.inputItems.list(inOther.id)),
+    () => next(inOther.id, {}, by),
+    () => create({ input: [{ type: 'item_reference', id: item!.id }] }, by),
   ])
-    expect(await refusal(ask)).toMatchObject({ status: 403, message: expect.stringContaining(OTHER) });
+    expect(await refusal(ask())).toMatchObject({ status: 403, message: expect.stringContaining(OTHER) });
 });
 
 test('the content is not readable in the database', async () => {
