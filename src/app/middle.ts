@@ -60,6 +60,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     limiter,
     policy: policies.of,
     sharedPolicy: policies.shared,
+    countPolicy: policies.counts,
     newKeyPolicy: policies.newKeys,
     onRateLimited: metrics.rateLimited,
     catalog,

@@ -235,11 +235,10 @@ async function mountDoors(
     chat: chatRoutes(chat),
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
-    messages: messagesRoutes({ ...chat, ...sealed, limiter: doors.limiter }),
+    messages: messagesRoutes({ ...chat, ...sealed }),
     responses: responsesRoutes({
       ...chat,
       ...sealed,
-      limiter: doors.limiter,
       kept,
       background,
       listeners: doors.listeners,

@@ -146,15 +146,8 @@ export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
 export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
 export { publicAddress } from './payments/public-address.ts';
 export { errorWithTerms, withTerms } from './payments/with-terms.ts';
-export {
-  type Admission,
-  createPipeline,
-  limitedAs,
-  sharedAs,
-  type Pipeline,
-  type PipelineOptions,
-  toBillable,
-} from './pipeline.ts';
+export { type Admission, limitedAs, sharedAs } from './limits/caller-rates.ts';
+export { createPipeline, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
 export { newCallId } from './new-call-id.ts';
 export { bodyBytes, PiecedBody, type PieceSource } from './pieced-body.ts';
 export {

@@ -7,16 +7,10 @@ import { visitorOf } from './anonymous.ts';
 import type { Call, Caller, Handler } from './call.ts';
 import type { CallRequest } from './call-request.ts';
 import { budgetError } from './limits/budget-error.ts';
-import { bothDecisions, rateLimitError } from './limits/rate-headers.ts';
-import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limits/limiter.ts';
+import { type Admission, type CallerRatesOptions, createCallerRates } from './limits/caller-rates.ts';
 import type { CallObserver } from './observer.ts';
 import { neverFunded } from './payments/payment-needed.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
-
-export interface Admission {
-  readonly caller: Caller;
-  readonly rate: RateDecision;
-}
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
@@ -28,10 +22,15 @@ export interface Pipeline {
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
-   * The same as admit(), for a request that polls the state of work. Polls have a rate limit of the same size but a
-   * separate counter, so a client that waits for a call does not use up its rate for calls.
+   * The same as admit(), for a request that polls the state of work. Polls have rate limits of the same size but
+   * separate counters, so a client that waits for a call does not use up its rate for calls.
    */
   admitPoll: Pipeline['admit'];
+  /**
+   * The same as admit(), for a request that estimates the tokens of a prompt. These have separate counters too. A
+   * member cannot act for another account.
+   */
+  admitCount(headers: IncomingHttpHeaders, address: string): Admission | Promise<Admission>;
   /**
    * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
    * Nothing is counted.
@@ -65,7 +64,7 @@ export interface Pipeline {
   inFlight(): number;
 }
 
-export interface PipelineOptions extends PrepareOptions {
+export interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
@@ -74,14 +73,6 @@ export interface PipelineOptions extends PrepareOptions {
    * null.
    */
   readonly stopped?: (account: string) => GatewayError | null | Promise<GatewayError | null>;
-  readonly limiter: RateLimiter;
-  /** `pages`: the policy for the requests that the web pages of a session make to read data. See pagesOf. */
-  readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
-  /** The rate that all callers of the account share; null if the account has none. */
-  readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
-  /** The rate of new keys of the caller's account. */
-  readonly newKeyPolicy: (caller: Caller) => RatePolicy;
-  readonly onRateLimited: (of: 'requests' | 'tokens') => void;
   /** bill(execute). */
   readonly billed: Handler;
   /** free(execute). */
@@ -92,38 +83,7 @@ export interface PipelineOptions extends PrepareOptions {
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
   const prepare = createPrepare(options);
-
-  const take = (caller: Caller, bucket: string, pages: boolean): Admission | Promise<Admission> => {
-    // The tokens that a call uses are only known and counted at its end. To begin, at least one must be left.
-    const rate = options.limiter.take(bucket, options.policy(caller, pages), ONE_REQUEST);
-    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
-  };
-
-  /** Counts a request of the caller against the rate of its account as well. */
-  const takeShared = (
-    { caller, rate: own }: Admission,
-    amount: RateAmount,
-    policy: RatePolicy,
-  ): Admission | Promise<Admission> => {
-    const both = (rate: RateDecision): Admission => {
-      if (rate.allowed) return { caller, rate: bothDecisions(own, rate) };
-      options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
-      throw rateLimitError(rate, ' of the account');
-    };
-    const rate = options.limiter.take(sharedAs(caller), policy, amount);
-    return rate instanceof Promise ? rate.then(both) : both(rate);
-  };
-
-  function limited(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission> {
-    const pages = calls === true ? null : pagesOf(caller);
-    const admission = take(caller, pages ?? limitedAs(caller), pages !== null);
-    const shared = pages === null ? options.sharedPolicy(caller) : null;
-    if (shared === null) return admission;
-    // Not asked together: a key that is refused uses nothing of what its account has left for other keys.
-    return admission instanceof Promise
-      ? admission.then((own) => takeShared(own, ONE_REQUEST, shared))
-      : takeShared(admission, ONE_REQUEST, shared);
-  }
+  const rates = createCallerRates(options);
 
   /**
    * Runs after the rate limit, because it reads from the database for which accounts a caller may act, and anybody can
@@ -137,16 +97,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     });
   };
 
-  const limitedPoll = (caller: Caller) => take(caller, `polls ${limitedAs(caller)}`, false);
+  /** Refuses a member that acts for another account. After the rate limit, so that the refusals are limited too. */
+  const alone = (headers: IncomingHttpHeaders, admission: Admission | Promise<Admission>) => {
+    if (headers[ACCOUNT_HEADER] === undefined) return admission;
+    return Promise.resolve(admission).then(() => {
+      throw nobodyActs();
+    });
+  };
 
-  /** Throws GatewayError `rate_limit_exceeded`. */
-  function admitted(caller: Caller, rate: RateDecision): Admission {
-    if (rate.allowed) return { caller, rate };
-    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
-    throw rateLimitError(rate);
-  }
-
-  return {
+  const pipeline: Pipeline = {
     lookUp: (name, primitive) => (catalog.knows(name, primitive) ? null : (options.catchUp?.() ?? null)),
     inFlight: options.observer.inFlight,
     run(call, signal) {
@@ -158,33 +117,26 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const caller = options.authenticate(headers, address, calls);
       return acting(
         headers,
-        caller instanceof Promise ? caller.then((one) => limited(one, calls)) : limited(caller, calls),
+        caller instanceof Promise ? caller.then((one) => rates.take(one, calls)) : rates.take(caller, calls),
       );
     },
     admitPoll(headers, address, calls) {
       const caller = options.authenticate(headers, address, calls);
-      return acting(headers, caller instanceof Promise ? caller.then(limitedPoll) : limitedPoll(caller));
+      return acting(headers, caller instanceof Promise ? caller.then(rates.takePoll) : rates.takePoll(caller));
+    },
+
+    admitCount(headers, address) {
+      // A caller without a valid credential gets the same 401 as at every address that makes no calls.
+      const counted = (caller: Caller) =>
+        caller.anonymous ? pipeline.admit(headers, address) : alone(headers, rates.takeCount(caller));
+      const caller = pipeline.visitor(headers, address);
+      return caller instanceof Promise ? caller.then(counted) : counted(caller);
     },
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),
 
-    async count(caller, requests) {
-      const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), { requests, tokens: 0 });
-      if (!rate.allowed) {
-        options.onRateLimited('requests');
-        throw rateLimitError(rate);
-      }
-      const shared = options.sharedPolicy(caller);
-      if (shared !== null) await takeShared({ caller, rate }, { requests, tokens: 0 }, shared);
-    },
-
-    async countNewKey(caller) {
-      const policy = options.newKeyPolicy(caller);
-      const rate = await options.limiter.take(`new keys of ${caller.account}`, policy, { requests: 1, tokens: 0 });
-      if (rate.allowed) return;
-      options.onRateLimited('requests');
-      throw rateLimitError(rate, ' for new keys of the account');
-    },
+    count: rates.takeMore,
+    countNewKey: rates.takeNewKey,
 
     prepare(request, id) {
       const stopped = isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null;
@@ -196,6 +148,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       });
     },
   };
+  return pipeline;
 }
 
 /**
@@ -228,25 +181,6 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
       );
   }
 }
-
-const ONE_REQUEST = { requests: 1, tokens: 1 };
-
-/** The name under which a caller's rate is counted. Callers without a credential are counted by their network. */
-export function limitedAs(caller: Caller): string {
-  const { from } = caller.anonymous ?? caller.paying ?? NOWHERE;
-  return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
-}
-
-/** The name under which all requests of an account are counted, if the account has its own rate. */
-export const sharedAs = ({ account }: Pick<Caller, 'account'>): string => `account:${account}`;
-
-/**
- * The name under which requests of a session's web pages are counted; null for a caller without a session. A page reads
- * several things at once, so pages have their own rate. Calls count under the key or account.
- */
-const pagesOf = ({ session }: Caller): string | null => (session === undefined ? null : `session:${session.id}`);
-
-const NOWHERE: { readonly from?: string } = {};
 
 /**
  * Converts a call to the input of the billing middleware. `graceMs`: the longest time in milliseconds that a call can

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../support/spine.ts';
+import { ask as askChat, startSpine, type Spine } from '../support/spine.ts';
 
 // An account has a rate over all its keys, although nobody has set one for it. Each key has a rate of its own, so
 // otherwise an account could multiply its rate by making keys.
@@ -33,10 +33,15 @@ const ask = async (key: string) => {
   return { status: response.status, headers: response.headers, message: error?.message };
 };
 /** How many requests pass, made with the keys in turn. The clock runs on, so one more may pass. */
-const passing = async (keys: readonly string[], tries: number) => {
+const passing = async (keys: readonly string[], tries: number, send: Send = ask) => {
   let passed = 0;
-  for (let i = 0; i < tries; i++) if ((await ask(keys[i % keys.length]!)).status === 200) passed++;
+  for (let i = 0; i < tries; i++) if ((await send(keys[i % keys.length]!)).status !== 429) passed++;
   return passed;
+};
+type Send = (key: string) => Promise<{ readonly status: number; readonly message: string | undefined }>;
+const answered = async (response: Response) => {
+  const { error } = (await response.json()) as { error?: { message: string } };
+  return { status: response.status, message: error?.message };
 };
 
 test('the keys of an account share a rate that nobody set', async () => {
@@ -59,6 +64,38 @@ test('a single key keeps its own rate', async () => {
   const { status, message } = await ask(key);
   expect(status).toBe(429);
   expect(message).toMatch(/^Rate limit of 4 requests per minute exceeded/);
+});
+
+// Neither costs anything. Each has counters of its own, so a client that counts or waits can still call.
+const FREE_REQUESTS: Record<string, Send> = {
+  'polls of responses': async (key) => answered(await spine.get('/responses/resp_1', bearer(key))),
+  'counts of tokens, in the API of Anthropic': async (key) =>
+    answered(await spine.post('/messages/count_tokens', { ...askChat('hello'), max_tokens: 1 }, bearer(key))),
+  'counts of tokens, in the API of responses': async (key) =>
+    answered(
+      await spine.post('/responses/input_tokens', { model: askChat('hello').model, input: 'hello' }, bearer(key)),
+    ),
+};
+
+test.each(Object.entries(FREE_REQUESTS))('all keys of an account share its rate: %s', async (_, send) => {
+  const { key, account } = await spine.tenant(`free ${_}`.replaceAll(/[^a-z]+/gi, '-').toLowerCase(), '1');
+  const keys = [key, ...(await keysOf(account, 5))];
+  const passed = await passing(keys, 3 * (OF_ACCOUNT + BURST), send);
+  expect(passed).toBeGreaterThanOrEqual(OF_ACCOUNT + BURST);
+  expect(passed).toBeLessThan(2 * (OF_ACCOUNT + BURST));
+  const [fresh] = await keysOf(account, 1);
+  expect((await send(fresh!)).message).toMatch(/^Rate limit of 5 requests per minute of the account exceeded/);
+  expect((await ask(key)).status).toBe(200);
+});
+
+test.each(Object.entries(FREE_REQUESTS))('a key with a lower rate keeps to it: %s', async (_, send) => {
+  const { account } = await spine.tenant(`slow ${_}`.replaceAll(/[^a-z]+/gi, '-').toLowerCase(), '1');
+  const rates = { requestsPerMinute: 2, tokensPerMinute: null };
+  const slow = (await spine.app.keys.create({ account, label: 'slow', kind: 'live', ...rates }))!.text;
+  const passed = await passing([slow], 6, send);
+  expect(passed).toBeGreaterThanOrEqual(2);
+  expect(passed).toBeLessThan(5);
+  expect((await send(slow)).message).toMatch(/^Rate limit of 2 requests per minute exceeded/);
 });
 
 test('a rate that the operator sets replaces it, and one that the owner sets only lowers it', async () => {

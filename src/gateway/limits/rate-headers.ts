@@ -63,6 +63,8 @@ export function createRatePolicies(limits: LimitsConfig): {
   readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
   /** The policy that all callers of the account share; null if the account has no rate. */
   readonly shared: (caller: Caller) => RatePolicy | null;
+  /** How often the caller may count the tokens of a prompt. All keys of its account share the rate of `shared`. */
+  readonly counts: (caller: Caller) => RatePolicy;
   /** How many keys the caller's account may create. Each key has a rate of its own. */
   readonly newKeys: (caller: Caller) => RatePolicy;
   /** Replaces the limits, from the next request on. */
@@ -70,6 +72,7 @@ export function createRatePolicies(limits: LimitsConfig): {
 } {
   let policies = policiesOf(limits);
   let ofKeys = new WeakMap<Rates, RatePolicy>();
+  const countsOfKeys = new WeakMap<Rates, RatePolicy>();
   let ofAccounts = new WeakMap<Rates, RatePolicy>();
   const usual = (caller: Caller): RatePolicy => {
     if (isDevelopment(caller)) return policies.development;
@@ -86,6 +89,10 @@ export function createRatePolicies(limits: LimitsConfig): {
       // Strangers are counted by their network.
       const usual = isDevelopment(caller) || caller.anonymous || caller.paying ? null : policies.ofAccounts;
       return all === null ? usual : kept(ofAccounts, all, () => sharedPolicy(all, usual));
+    },
+    counts(caller) {
+      const own = caller.rates?.key ?? null;
+      return own === null ? COUNTS : kept(countsOfKeys, own, () => lowered(COUNTS, own));
     },
     newKeys: (caller) => (isDevelopment(caller) ? policies.newDevelopmentKeys : policies.newKeys),
     replace(next) {
@@ -129,6 +136,8 @@ function sharedPolicy(
   };
 }
 
+/** Coding agents send about 30 counts at once. These should not use up the rate of their key. */
+const COUNTS: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: UNLIMITED };
 /** Without `account_requests_per_minute`, an account has the rate of this many keys. */
 const KEYS_OF_AN_ACCOUNT = 10;
 /** An account may create a key for this many requests of the rate of one key. */

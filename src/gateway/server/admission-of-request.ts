@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { networkOf } from '#wire';
 import type { Caller } from '../call.ts';
-import type { Admission } from '../pipeline.ts';
+import type { Admission } from '../limits/caller-rates.ts';
 
 /**
  * These are properties of the request. A WeakMap would cost more, because each collection of the young heap scans all

@@ -12,7 +12,8 @@ import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { createToolNames } from '../translated/tool-names.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import { toAnthropicError } from './anthropic-error.ts';
-import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
+import type { ChatDeps } from '../chat-routes.ts';
+import { addCountRoute } from '../translated/count-route.ts';
 import { messageAnswerSchema } from './message-answer-schema.ts';
 import { createMessageVoice } from './message-voice.ts';
 import { type MessagesBody, messagesSchema } from './messages-schema.ts';
@@ -21,7 +22,7 @@ import { MESSAGES_WIRE } from './messages-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { runsHere } from './tools.ts';
 
-interface MessagesDeps extends CountDeps {
+interface MessagesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
 }

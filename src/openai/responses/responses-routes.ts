@@ -3,7 +3,8 @@ import { PARSED_JSON, takeBytes, type Tally } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { KeptResponses } from '#tasks';
 import { RESPONSES_PATH } from '#config';
-import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
+import type { ChatDeps } from '../chat-routes.ts';
+import { addCountRoute } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
 import { NOTHING } from '../reply/needed-back.ts';
@@ -26,7 +27,7 @@ import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry } from './tool-registry.ts';
 import { runsHere } from './tools.ts';
 
-interface ResponsesDeps extends CountDeps {
+interface ResponsesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
   /** null if the gateway keeps no responses. */

@@ -1,15 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { dialectOf } from '#wire';
-import {
-  ACCOUNT_HEADER,
-  limitedAs,
-  nobodyActs,
-  type Pipeline,
-  rateLimitError,
-  type RateLimiter,
-  type RatePolicy,
-  UNLIMITED,
-} from '#gateway';
 import { requireAdmission } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
@@ -24,11 +14,6 @@ import {
   type Translation,
 } from './translated-door.ts';
 
-export interface CountDeps extends ChatDeps {
-  /** Counts the requests that count tokens. */
-  readonly limiter: RateLimiter;
-}
-
 /** A wire whose prompts can be counted. */
 interface CountedWire<B> {
   readonly path: string;
@@ -38,9 +23,6 @@ interface CountedWire<B> {
   readonly more: Readonly<Record<string, string>>;
   readonly wire: ChatWire<B>;
 }
-
-/** Coding agents send about 30 counts at once. These should not use up the rate of their key. */
-const POLICY: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: UNLIMITED };
 
 const TOKENS_PER_MESSAGE = 16;
 /** For an image of a million pixels, at a model that does not state the tokens of its images. */
@@ -52,24 +34,13 @@ const TOKENS_PER_IMAGE = 1_400;
  */
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
-  { pipeline, config, limiter, onError, ...deps }: CountDeps,
+  { pipeline, config, onError, ...deps }: ChatDeps,
   { path, schema, described, more, wire }: CountedWire<B>,
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
   const speakers = deps.speakers ?? (() => ({}));
 
-  /** Admits a count. Its rate limit is separate from that of calls. Throws or rejects with GatewayError. */
-  const admitCount: Pipeline['admit'] = (headers, address) =>
-    after(pipeline.visitor(headers, address), (caller) => {
-      // A caller without a valid credential gets the same 401 as at every other address.
-      if (caller.anonymous) return pipeline.admit(headers, address);
-      return after(limiter.take(`count:${limitedAs(caller)}`, POLICY, { requests: 1, tokens: 0 }), (rate) => {
-        if (!rate.allowed) throw rateLimitError(rate);
-        if (headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
-        return { caller, rate };
-      });
-    });
-  const admissionOf = requireAdmission(app, admitCount);
+  const admissionOf = requireAdmission(app, pipeline.admitCount);
 
   function count(asked: B, request: FastifyRequest, reply: FastifyReply): void {
     const { translation, untranslatable } = translateAsFar(wire, asked, {

@@ -165,6 +165,9 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute, burst: 0, tokensPerMinute: 1e12 }),
     sharedPolicy: () => null,
+    countPolicy: () => {
+      throw new Error('nobody counts tokens here');
+    },
     newKeyPolicy: () => {
       throw new Error('nobody makes keys here');
     },

@@ -169,6 +169,9 @@ async function startGateway(
     limiter: createLocalLimiter({ now }),
     policy: () => ({ requestsPerMinute: 1e9, burst: 1e9, tokensPerMinute: 1e12 }),
     sharedPolicy: () => null,
+    countPolicy: () => {
+      throw new Error('nobody counts tokens here');
+    },
     newKeyPolicy: () => {
       throw new Error('nobody makes keys here');
     },

@@ -156,6 +156,7 @@ export async function startGateway(options: GatewayOptions) {
       if (headers.authorization !== 'Bearer good') throw new GatewayError('unauthorized', 'Invalid API key');
       return { caller, rate };
     },
+    admitCount: () => Promise.reject(new Error('no tokens are counted')),
     admitPoll: () => Promise.reject(new Error('nothing is polled')),
     visitor: async () => caller,
     lookUp: () => null,

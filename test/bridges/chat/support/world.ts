@@ -184,6 +184,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     limiter: createLocalLimiter({ now }),
     policy: (caller) => policies.of(caller),
     sharedPolicy: () => null,
+    countPolicy: () => {
+      throw new Error('nobody counts tokens here');
+    },
     newKeyPolicy: () => {
       throw new Error('nobody makes keys here');
     },
