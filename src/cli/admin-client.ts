@@ -75,7 +75,7 @@ const REQUEST_MS = 10 * 60_000;
 async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
   // Loaded here, like everything below, because the help of a command needs none of it.
   const { findTarget } = await import('./target.ts');
-  const { running, config, words } = await findTarget(flags, options);
+  const { running, config, words } = await findTarget(flags, { ...options, placeOnly: true });
   say(words);
   if (running) return remote(running);
   const { openAdministration } = await import('#app/administration');

@@ -36,7 +36,7 @@ interface Rebuilt {
 async function rebuild(flags: AdminFlags): Promise<void> {
   // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
-  const { running, config, words } = await findTarget(flags);
+  const { running, config, words } = await findTarget(flags, { placeOnly: true });
   say(words);
   const done = running
     ? ((await remote(running).request('POST', '/analytics/rebuild')).data as Rebuilt)

@@ -59,7 +59,7 @@ export function auditCommand(): Command {
 async function runAudit(flags: AuditFlags): Promise<AuditView> {
   // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
-  const { running, config, words } = await findTarget(flags);
+  const { running, config, words } = await findTarget(flags, { placeOnly: !flags.chain });
   say(words);
   if (running)
     return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;

@@ -33,7 +33,7 @@ export function reloadCommand(): Command {
 async function reload(flags: AdminFlags): Promise<void> {
   // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
-  const { running, words } = await findTarget(flags);
+  const { running, words } = await findTarget(flags, { placeOnly: true });
   if (running === null) throw new CliError('No gateway runs on this data directory: there is nothing to reload.');
   say(words);
   const report = (await remote(running).request('POST', '/reload')).data as ReloadReport;

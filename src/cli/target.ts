@@ -28,6 +28,12 @@ export interface Target {
   readonly words: string;
 }
 
+interface TargetOptions {
+  readonly create?: boolean;
+  readonly local?: boolean;
+  readonly placeOnly?: boolean;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -46,13 +52,13 @@ interface Named {
  * Finds the target of a command: the gateway at `--url`, else the one that runs on the data directory, else the
  * database. A gateway that runs here is not used if the command names another database. Contradicting names are refused
  * with a CliError that says both. `create`: the embedded database may be missing. `local`: the command itself reads the
- * files, so the address of another gateway is refused.
+ * files, so the address of another gateway is refused. `placeOnly`: secrets of services and chains may be missing.
  */
 export async function findTarget(
   flags: TargetFlags,
-  { create = false, local = false }: { readonly create?: boolean; readonly local?: boolean } = {},
+  { create = false, local = false, placeOnly = false }: TargetOptions = {},
 ): Promise<Target> {
-  const named = readNames(flags, process.env);
+  const named = readNames(flags, process.env, placeOnly);
   const { config } = named;
   const { gateway, copiedFrom } = findGateway(config.dataDir);
   const here = gateway !== null && (await isThere(gateway.base_url)) ? gateway : null;
@@ -85,10 +91,16 @@ export async function findTarget(
   };
 }
 
-function readNames(flags: TargetFlags, env: Environment): Named {
+function readNames(flags: TargetFlags, env: Environment, placeOnly: boolean): Named {
   const file = configPath(flags.config, 'serve', env);
   const fileRank = flags.config === undefined ? 1 : 2;
-  const config = loadConfig({ file, env, mode: 'production', overrides: { 'server.data_dir': flags.data } });
+  const config = loadConfig({
+    file,
+    env,
+    mode: 'production',
+    placeOnly,
+    overrides: { 'server.data_dir': flags.data },
+  });
   const inFile = file === null ? null : { by: file, rank: fileRank };
   const unnamed = { by: 'the default', rank: 0 };
   const data =

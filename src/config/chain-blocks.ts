@@ -55,7 +55,7 @@ export function readChains(value: unknown, directory: string, reading: Reading):
       chains.push({
         network,
         rpcUrl,
-        payments: readPayments(values, Object.keys(block), { path, directory, reading }),
+        payments: reading.placeOnly ? null : readPayments(values, Object.keys(block), { path, directory, reading }),
       });
   }
   return chains;

@@ -20,6 +20,11 @@ export interface LoadOptions {
   readonly text?: string;
   readonly env: Environment;
   readonly mode: Mode;
+  /**
+   * For a command that only has to find the gateway or its data: secrets that are not set are null, and chains have no
+   * payments. Default false.
+   */
+  readonly placeOnly?: boolean;
   /** Values of command-line flags, by option key. */
   readonly overrides?: Readonly<Partial<Record<OptionKey, string | number | undefined>>>;
 }
@@ -34,16 +39,17 @@ const BLOCKS: readonly string[] = [...BLOCK_TABLES, 'chains'];
  */
 export function loadConfig(options: LoadOptions): Config {
   const text = options.text ?? (options.file === null ? '' : readTomlFile(options.file));
-  const reading: Reading = { file: options.file, lineOf: indexLines(text), env: options.env, problems: [] };
+  const { file, env, placeOnly = false } = options;
+  const reading: Reading = { file, lineOf: indexLines(text), env, problems: [], placeOnly };
   const table = parseToml(text, options.file);
 
   const values = readSections(table, options, reading);
-  refuseKeylessStore(values.media, reading);
+  if (!placeOnly) refuseKeylessStore(values.media, reading);
   refuseNarrowStore(values.media, reading);
   // OTEL_LOGS_EXPORTER applies to all programs of a machine, so a missing endpoint is a problem only if the file asks
   // for logs.
   const isOfFile = lookup(options.env, SECTIONS.telemetry.logs_exporter.env!) === undefined;
-  if (isOfFile && values.telemetry.logsExporter === 'otlp' && values.telemetry.otlpEndpoint === null)
+  if (!placeOnly && isOfFile && values.telemetry.logsExporter === 'otlp' && values.telemetry.otlpEndpoint === null)
     complain(
       reading,
       'telemetry.otlp_endpoint',

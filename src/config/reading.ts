@@ -22,14 +22,26 @@ export interface Reading {
   readonly lineOf: LineOf;
   readonly env: Environment;
   readonly problems: ConfigProblem[];
+  /** See LoadOptions. Default false. */
+  readonly placeOnly?: boolean;
 }
 
-/** Reads a value of the file. undefined if it is invalid, which adds a problem. */
+/** A value reads an environment variable that is not set. */
+class MissingVariable extends WrongValue {}
+
+/** Secrets without which a command cannot find the gateway, its data or its identity. */
+const OF_THE_PLACE: ReadonlySet<string> = new Set(['database.url', 'server.identity_seed']);
+
+/**
+ * Reads a value of the file. undefined if it is invalid, which adds a problem. null for a secret that is not needed and
+ * not there.
+ */
 export function readValue(option: Option<unknown>, value: unknown, path: string, reading: Reading): unknown {
   try {
     return option.read(dereference(option, value, reading.env));
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error;
+    if (reading.placeOnly && error instanceof MissingVariable && !OF_THE_PLACE.has(path)) return null;
     complain(reading, path, error.message, error.right);
     return undefined;
   }
@@ -66,7 +78,7 @@ function dereference(option: Option<unknown>, value: unknown, env: Environment):
     throw new WrongValue('names no environment variable', REFERENCE_RIGHT);
   const found = lookup(env, name);
   if (found === undefined)
-    throw new WrongValue(
+    throw new MissingVariable(
       `reads the environment variable ${name}, which is not set`,
       `set ${name}, or name another variable`,
     );

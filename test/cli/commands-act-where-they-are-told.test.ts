@@ -67,6 +67,27 @@ describe('a database that is named', () => {
     expect(await accounts([])).toEqual(['acme 0']);
   });
 
+  it('is found by a file whose secrets of services and chains are not in the environment', async () => {
+    const file = join(place.dir, 'gate.toml');
+    await writeFile(
+      file,
+      `[server]\ndata_dir = "${place.data}"\n[alerts]\nurl = "std::env::ALERTS"\n` +
+        `[[chains]]\nnetwork = "eip155:8453"\nrpc_url = "https://rpc.example"\nprivate_key = "std::env::TREASURY"\n` +
+        `[[models]]\nname = "shop/m"\ndisplay_name = "Shop: M"\nprovider_name = "Shop"\n[models.pricing]\nprompt = 1\ncompletion = 1\n` +
+        `[models.params]\nmodel = "m"\napi_base = "http://127.0.0.1:9/v1"\napi_key = "std::env::SHOP_KEY"\n`,
+    );
+    expect((await place.run(['account', 'create', 'acme', '-c', file])).code).toBe(0);
+    const made = await place.run(['key', 'create', 'acme', '--allow', 'shop/m', '-c', file]);
+    expect([made.code, made.output]).toEqual([0, expect.not.stringContaining('No service has the name')]);
+    expect((await place.run(['audit', '-c', file])).code).toBe(0);
+    // A start needs them all.
+    const start = await place.run(['serve', '--validate', '-c', file]);
+    expect([start.code, start.output]).toEqual([1, expect.stringContaining('SHOP_KEY, which is not set')]);
+    await writeFile(file, '[database]\nurl = "std::env::BOOKS"\n');
+    const lost = await place.run(['account', 'list', '-c', file]);
+    expect([lost.code, lost.output]).toEqual([1, expect.stringContaining('BOOKS, which is not set')]);
+  });
+
   it('is reached through the gateway that uses it, and by itself where none does', async () => {
     const env = { DATABASE_URL: database.url };
     await place.run(['account', 'create', 'first'], env);
