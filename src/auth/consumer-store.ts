@@ -76,18 +76,13 @@ export function createConsumerStore(
     const [row] = await database.query(FIND, [account]);
     return row ? consumerOf(row) : null;
   };
-  // The statements that write a label are exact for two at once, but the embedded database folds only ASCII letters.
-  const isTaken = async (account: string, label: string): Promise<boolean> => {
-    const others = await database.query(LABELS, [account]);
-    return others.some((row) => folded(row['label'] as string) === folded(label));
-  };
   return {
     find,
     isKnown: async (account) => (await database.query(KNOWN, [account])).length > 0,
     async create(account, label) {
       const found = await find(account);
       if (found) return { created: false, consumer: found };
-      if (label !== '' && (await isTaken(account, label))) return null;
+      if (label !== '' && (await isLabelTaken(database, account, label))) return null;
       const params = [account, label, now(), nameOf(label)];
       const row =
         label === ''
@@ -107,7 +102,7 @@ export function createConsumerStore(
       return (await database.query(LIST, [limit, offset, state ?? '', label ?? ''])).map(consumerOf);
     },
     async rename(account, label) {
-      if (await isTaken(account, label)) return null;
+      if (await isLabelTaken(database, account, label)) return null;
       const params = [account, label, nameOf(label)];
       const [row] = await inTurn(database, LABELS_TURN, [{ statement: RENAME, params }]);
       return row ? consumerOf(row) : null;
@@ -129,7 +124,21 @@ export function createConsumerStore(
   };
 }
 
-const LABELS_TURN = 'labels of accounts';
+/** The turn of statements that write labels. See inTurn. */
+export const LABELS_TURN = 'labels of accounts';
+
+/**
+ * Whether another account has this label. The statements that write a label are exact for two at once, but the embedded
+ * database folds only ASCII letters.
+ */
+export async function isLabelTaken(
+  database: Pick<Database, 'query'>,
+  account: string,
+  label: string,
+): Promise<boolean> {
+  const others = await database.query(LABELS, [account]);
+  return others.some((row) => folded(row['label'] as string) === folded(label));
+}
 
 type Steps = Parameters<Database['batch']>[0];
 
@@ -159,7 +168,7 @@ const consumerOf = (row: Row): Consumer => ({
 const folded = (label: string): string => label.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ');
 
 /** The account whose name is this label; empty if no account can be named so. */
-function nameOf(label: string): string {
+export function nameOf(label: string): string {
   try {
     return localAccount(label.toLowerCase());
   } catch {

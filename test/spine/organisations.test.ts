@@ -261,7 +261,8 @@ test('rates of an organisation are not used up by members who look', async () =>
 
 test('organisations that others made do not count against those that an account may make', async () => {
   const [stranger, own] = [await spine.tenant('busy', '0'), await spine.tenant('free', '0')];
-  const make = (key: string) => call(key, 'POST', '/organisations', { label: 'x' });
+  let made = 0;
+  const make = (key: string) => call(key, 'POST', '/organisations', { label: `x ${made++}` });
   for (let i = 0; i < 20; i += 1) {
     const { account } = (await make(stranger.key)).body.data! as { account: string };
     const headers = { 'x-tollgate-account': account };
@@ -411,4 +412,33 @@ test('the operator names members of any account, and all of it is logged', async
     path: string;
   }[];
   expect(log.slice(0, 2).map(({ method }) => method)).toEqual(['DELETE', 'POST']);
+});
+
+test('an organisation gets no label that is, or looks like, that of another account or of the operator', async () => {
+  const { key } = await spine.tenant('squatter', '0');
+  const admin = (method: string, path: string, body: object) =>
+    fetch(`${spine.origin}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  expect((await admin('POST', '/accounts', { name: 'globex', label: 'Initech Ltd' })).status).toBe(201);
+  const make = (label: string) => call(key, 'POST', '/organisations', { label });
+  const refused = [
+    'Initech Ltd',
+    'INITECH  LTD',
+    'globex',
+    'Ini\u200btech Ltd',
+    'a\u202eb',
+    '\u0406nitech Ltd',
+    'tollgate:local:globex',
+    'Tollgate',
+    'T0LLGATE',
+    'Operator',
+  ];
+  for (const label of refused)
+    expect.soft(await make(label), label).toMatchObject({ status: 422, body: { error: { param: 'label' } } });
+  expect((await make('Own Ltd')).status).toBe(201);
+  expect((await make('Own Ltd')).status).toBe(422);
+  expect((await admin('POST', '/accounts', { name: 'late', label: 'own ltd' })).status).toBe(422);
 });

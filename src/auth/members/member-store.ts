@@ -1,6 +1,6 @@
 import { loadStatement, type Database, type Row, type Value } from '#store';
 import type { MemberRole } from '#gateway';
-import { inTurn } from '../consumer-store.ts';
+import { inTurn, isLabelTaken, LABELS_TURN, nameOf } from '../consumer-store.ts';
 import type { KeyStore } from '../key-store.ts';
 import type { BudgetRule } from '../limits/account-limits.ts';
 import { limitsSteps, type LimitsStore } from '../limits/limits-store.ts';
@@ -31,7 +31,7 @@ export interface MemberStore {
   ): Promise<readonly (Member & { readonly label: string })[]>;
   /**
    * Creates an account with `member` as its owner, and resolves with the owner. null if `member` has created
-   * ORGANISATIONS_MAX already.
+   * ORGANISATIONS_MAX already, or if another account has this label or name, in any case of letters.
    */
   makeOrganisation(organisation: {
     readonly account: string;
@@ -39,6 +39,8 @@ export interface MemberStore {
     readonly member: string;
     readonly name: string;
   }): Promise<Member | null>;
+  /** How many organisations `member` has created. */
+  countMade(member: string): Promise<number>;
   /** null if it is a member already, or if the account has MEMBERS_MAX members. */
   add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
   /**
@@ -71,6 +73,7 @@ const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql
 const FIND = load('find-member');
 const LIST = load('list-members');
 const ORGANISATIONS = load('list-organisations');
+const COUNT_MADE = loadStatement(import.meta.url, './sql/count-made-organisations.sql');
 const INSERT_ORGANISATION = load('insert-organisation');
 const INSERT_OWNER = load('insert-first-owner');
 const KEYS = load('list-keys-of-member');
@@ -103,12 +106,15 @@ export function createMemberStore(
         label: row['label'] as string,
       })),
     async makeOrganisation({ account, label, member, name }) {
-      const [owner] = await inTurn(database, `organisations of ${member}`, [
-        { statement: INSERT_ORGANISATION, params: [account, label, now(), member, ORGANISATIONS_MAX] },
+      if (await isLabelTaken(database, account, label)) return null;
+      // The turn of labels is also that of organisations, so each insert counts those before it.
+      const [owner] = await inTurn(database, LABELS_TURN, [
+        { statement: INSERT_ORGANISATION, params: [account, label, now(), member, ORGANISATIONS_MAX, nameOf(label)] },
         { statement: INSERT_OWNER, params: [account, member, name] },
       ]);
       return owner ? memberOf(owner) : null;
     },
+    countMade: async (member) => Number((await database.query(COUNT_MADE, [member]))[0]!['made']),
     async add({ account, member, role, name }) {
       const params = [account, member, role, name, now(), MEMBERS_MAX];
       const [row] = await inTurn(database, `members of ${account}`, [{ statement: INSERT, params }]);

@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { foldName } from '#config';
 import { parseAccountId } from '#auth/accounts';
 
 /** Letters that look like Latin ones. */
@@ -20,6 +21,16 @@ export function readLabel(text: string, account: string): string {
     );
   const named = parseAccountId(label.toLowerCase()) ?? parseAccountId(label);
   if (named !== null && named !== account) throw refused(`The label ${label} is the id of another account`);
+  return label;
+}
+
+/** Names of the operator, as labels that customers choose must not look. */
+const OF_OPERATOR: ReadonlySet<string> = new Set(['tollgate', 'operator'].map(foldName));
+
+/** The same as readLabel, for a label that a customer chooses. It must not look like the operator's name either. */
+export function readCustomersLabel(text: string, account: string): string {
+  const label = readLabel(text, account);
+  if (OF_OPERATOR.has(foldName(label))) throw refused(`The label ${label} is reserved for the operator`);
   return label;
 }
 

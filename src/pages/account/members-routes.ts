@@ -15,6 +15,7 @@ import {
 import { localAccount } from '#auth/accounts';
 import { reaches } from '#auth/keys';
 import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
+import { labelTaken, readCustomersLabel } from './label.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
 import {
   addMember,
@@ -100,7 +101,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
   });
   const made = {
     summary: 'Create an organisation',
-    description: `A new account of which your account is the owner. ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
+    description: `A new account of which your account is the owner. A label that another account has as its label or name is refused with 422. ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
     tags,
     body: {
       type: 'object',
@@ -123,13 +124,15 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       await requireFreshSignature(caller, deps.nonces);
       const { label, name } = request.body;
       const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
-      const made = { account, label: label.trim() || account, member: caller.account };
+      const made = { account, label: readCustomersLabel(label, account) || account, member: caller.account };
       const owner = await deps.members.makeOrganisation({ ...made, name: name?.trim() || caller.account });
-      if (owner === null)
+      if (owner === null) {
+        if ((await deps.members.countMade(caller.account)) < ORGANISATIONS_MAX) throw labelTaken(made.label);
         throw new GatewayError(
           'unprocessable',
           `You have made ${ORGANISATIONS_MAX} organisations, which is the maximum. Ask the operator for another one`,
         );
+      }
       return reply.code(201).send({ data: viewOrganisation(owner, made.label) });
     },
   );

@@ -147,7 +147,7 @@ it.each(ENGINES)(
     const limits = createLimitsStore(database, { now });
     const members = createMemberStore(database, { keys, limits, now });
     const ann = 'tollgate:local:ann';
-    const of = (index: number) => ({ account: `${ORG}-${index}`, label: 'x', member: ann, name: 'Ann' });
+    const of = (index: number) => ({ account: `${ORG}-${index}`, label: `x ${index}`, member: ann, name: 'Ann' });
     const made = async () => (await database.query(MADE, [ann])).map(({ account }) => account);
 
     const failing = createMemberStore(
@@ -168,9 +168,15 @@ it.each(ENGINES)(
     expect(new Set(await made())).toEqual(new Set(owners.map(({ account }) => account)));
     expect(await members.of(ann, { offset: 0, limit: 50 })).toHaveLength(20);
     expect(await database.query(NOT_MADE)).toEqual([]);
-    expect(await members.makeOrganisation({ ...of(100), member: 'tollgate:local:bob' })).toMatchObject({
+    const bobs = { ...of(100), member: 'tollgate:local:bob' };
+    expect(await members.makeOrganisation(bobs)).toMatchObject({
       role: 'owner',
     });
+    // Two at once with one label: one is made.
+    const twins = await Promise.all(
+      [101, 102].map((index) => members.makeOrganisation({ ...bobs, account: `${ORG}-${index}`, label: 'Twin' })),
+    );
+    expect(twins.filter((one) => one !== null)).toHaveLength(1);
   },
 );
 

@@ -1,0 +1,1 @@
+SELECT COUNT(*) AS made FROM consumers WHERE made_by = $1
