@@ -133,8 +133,8 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
  *
  * The lock is durable before any work is forwarded, except for a call that can cost nothing. The settlement is durable
  * before the last frame of a reply is passed on. A consumer that stops reading (abort of `signal`, or return of the
- * iterator) does not end the run. Unless `signal` says that it stops at once, the upstream is read on, within `drainMs`
- * and `drainBytes`, so that the produced part is charged by reported usage.
+ * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
+ * is charged by reported usage. Only `signal.cut` ends it at once.
  */
 export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>) => BilledHandler<C> {
   return (next) => (call, signal) => run(options, next, call, signal);
@@ -156,14 +156,15 @@ async function* run<C>(
   let gone = false;
   let resolved = false;
 
+  const cut = () => upstream.abort();
   const leave = () => {
-    if (gone) return;
     gone = true;
-    if (signal.stopsAtOnce) upstream.abort();
-    else drainTimer = setTimeout(() => upstream.abort(), options.drainMs);
+    drainTimer ??= setTimeout(cut, options.drainMs);
   };
   if (signal.aborted) leave();
   else signal.addEventListener('abort', leave);
+  if (signal.cut?.aborted) cut();
+  else signal.cut?.addEventListener('abort', cut);
 
   const resolve = (state: Resolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown) => {
     resolved = true;
@@ -193,16 +194,9 @@ async function* run<C>(
     // If another gateway settled the lock, that gateway has already reported the charge.
     resolve('settled', result.ok ? settlement : NOTHING, end, null);
     const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : undefined;
-    return {
-      type: 'settled',
-      settlement,
-      runCost,
-      usage: end.usage,
-      provider: end.provider,
-      providerName: end.providerName,
-      receipt: options.receipt(call, end, settlement),
-      tail: end.tail,
-    };
+    const { usage, provider, providerName, tail } = end;
+    const receipt = options.receipt(call, end, settlement);
+    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, tail };
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
@@ -256,6 +250,7 @@ async function* run<C>(
     }
     clearTimeout(drainTimer);
     signal.removeEventListener('abort', leave);
+    signal.cut?.removeEventListener('abort', cut);
     await frames.return?.();
   }
 }

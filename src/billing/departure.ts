@@ -1,8 +1,8 @@
 /** Tells whether a participant has left a call. AbortSignal implements this interface. */
 export interface Leaving {
   readonly aborted: boolean;
-  /** The participant does not wait for the usage: what it began is stopped at once. Default false. */
-  readonly stopsAtOnce?: boolean;
+  /** Aborts after it if the call has to end at once, without reading on for its usage. Absent: never. */
+  readonly cut?: Leaving;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
@@ -13,12 +13,7 @@ export interface Leaving {
  */
 export class Departure implements Leaving {
   aborted = false;
-  readonly stopsAtOnce: boolean;
   #listeners: (() => void)[] = [];
-
-  constructor({ stopsAtOnce = false }: Pick<Leaving, 'stopsAtOnce'> = NONE) {
-    this.stopsAtOnce = stopsAtOnce;
-  }
 
   /** A second call has no effect. */
   abort(): void {
@@ -39,7 +34,10 @@ export class Departure implements Leaving {
   }
 }
 
-const NONE: Pick<Leaving, 'stopsAtOnce'> = {};
+/** The Departure of a call that the gateway can also cut. */
+export class CuttableDeparture extends Departure {
+  readonly cut = new Departure();
+}
 
 /** The AbortSignal of a Leaving, for APIs that take only an AbortSignal. */
 export function signalOf(leaving: Leaving): AbortSignal {

@@ -122,6 +122,7 @@ export {
   type FilePart,
   lastOf,
   NO_TASK,
+  partsEndOf,
   type Part,
   type PartsEnd,
   type PartsEvent,

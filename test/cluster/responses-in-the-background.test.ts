@@ -48,7 +48,7 @@ describe('gateways of one database', () => {
     cluster = await startCluster({
       postgresUrl: inject('postgresUrl'),
       size: 2,
-      toml: `${UNHURRIED}drain_on_shutdown_ms = 100\n`,
+      toml: `${UNHURRIED}drain_on_shutdown_ms = 100\n[billing]\ndrain_ms = 300\n`,
     });
     [one, other] = cluster.gateways.map(({ url, key }) => clientOf(url, key)) as [OpenAI, OpenAI];
   });
@@ -74,7 +74,12 @@ describe('gateways of one database', () => {
     await reaches(other, id, 'in_progress');
     const cancelled = await other.responses.cancel(id);
     expect(cancelled).toMatchObject({ status: 'cancelled', output: [{ type: 'message', status: 'incomplete' }] });
-    expect(await one.responses.cancel(id)).toEqual(cancelled);
+    await until(async () => (await other.responses.retrieve(id)).usage !== null, 'its cost is known');
+    expect(await one.responses.cancel(id)).toMatchObject({
+      id,
+      status: 'cancelled',
+      usage: { cost: expect.any(Number) },
+    });
     await until(() => cluster.provider.log.at(-1)!.end === 'client_closed', 'its provider is left');
   });
 

@@ -66,6 +66,10 @@ export interface PartsEnd {
   readonly completionTokens: number;
 }
 
+/** The end of a call, also of one that was ended before anything came. */
+export const partsEndOf = (end: { readonly tail: unknown }): PartsEnd =>
+  (end.tail as PartsEnd | null) ?? { ...NO_TASK, finish: 'cut', error: null };
+
 /** The end of a call without a task or counted tokens. */
 export const NO_TASK: Omit<PartsEnd, 'finish' | 'error'> = {
   taskId: null,

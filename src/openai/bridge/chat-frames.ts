@@ -1,6 +1,6 @@
 import { GatewayError, LargeStrings, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import { type Call, decodePartsEvents, largePart, type Part, type PartsEnd, type Provider } from '#gateway';
+import { type Call, decodePartsEvents, largePart, type Part, type PartsEnd, partsEndOf, type Provider } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
@@ -42,7 +42,7 @@ export async function* chatFrames(
       if (about.stream) yield { type: 'data', bytes: eventOf(chunk({ role: 'assistant', content: '' })) };
     }
     if (frame.type === 'settled') {
-      const { files = [] } = frame.tail as PartsEnd;
+      const { files = [] } = partsEndOf(frame);
       const large = new LargeStrings();
       for (const file of files) {
         const image = imageOf(largePart(file, large))!;
@@ -127,7 +127,7 @@ function toSettled(
   message: object,
   tooLong: string | null,
 ): SettledFrame {
-  const end = frame.tail as PartsEnd;
+  const end = partsEndOf(frame);
   const { taskId, contextId, promptTokens, completionTokens } = end;
   const finish_reason = FINISH[end.finish];
   const body: Record<string, unknown> = about.stream

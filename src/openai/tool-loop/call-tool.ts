@@ -4,7 +4,7 @@ import {
   decodePartsEvents,
   newCallId,
   type Part,
-  type PartsEnd,
+  partsEndOf,
   type Pipeline,
   type Speaker,
   type AskContext,
@@ -82,7 +82,7 @@ export async function callTool(
         for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') said.push(event.part);
       if (frame.type !== 'settled') continue;
       tally.settled(prepared, frame);
-      const { finish, error } = frame.tail as PartsEnd;
+      const { finish, error } = partsEndOf(frame);
       if (finish === 'failed') return { text: cut(`Error: ${error ?? 'the tool failed'}`), failed: true, callId };
       return {
         text: finish === 'cut' ? `${said.text()}\n[${error ?? 'The reply was cut'}]` : said.text(),

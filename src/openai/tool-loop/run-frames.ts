@@ -109,15 +109,14 @@ export async function* runFrames(
   try {
     end = yield* converse(state, body);
   } finally {
-    await run.close(
-      end === null ? (gone.aborted ? 'cancelled' : 'failed') : end.note === null ? 'complete' : 'stopped',
-    );
+    const isWhole = end !== null && end.note === null;
+    await run.close(isWhole ? 'complete' : gone.aborted ? 'cancelled' : end === null ? 'failed' : 'stopped');
   }
   const { tally, added, texts, provider, providerName } = state;
   if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, providerName, added }, end);
 }
 
-/** Returns null if the client left. */
+/** Returns null if a turn has no end. */
 async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
   const { options, gone, tally, added } = state;
   const { named } = options.tools;
@@ -129,7 +128,7 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
       if (tally.charged === 0n) throw error;
       return brokenOff(state, error);
     }
-    if (turn === null || gone.aborted) return null;
+    if (turn === null) return null;
     const { calls, message } = turn;
     const ended = (finishReason: string | null, note: GatewayError | null = null): RunEnd => ({
       finishReason,
@@ -144,6 +143,7 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
     // The assistant message for the client has only the calls of the client's own functions. Every call in a message
     // must be answered, and the client cannot answer the others.
     if (own.length > 0) return { ...ended('tool_calls'), calls: own };
+    if (gone.aborted) return ended('length', leftByClient());
     if (round >= options.rounds)
       return ended(
         'length',
@@ -179,7 +179,7 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
     added.push({ role: 'assistant', content, ...turn.neededBack, tool_calls: calls.map(askedOf) });
     calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: said[index]!.text }));
     state.addedLength += said.reduce((sum, { text }) => sum + text.length, turn.length);
-    if (gone.aborted) return null;
+    if (gone.aborted) return ended('length', leftByClient());
     if (state.addedLength > ADDED_MAX) return ended('length', tooLong());
   }
 }
@@ -277,6 +277,9 @@ const remainingMs = ({ until }: State) => until - performance.now();
 
 const tooLong = () =>
   new GatewayError('unprocessable', `The tool calls and their results have more than ${ADDED_MAX} characters together`);
+/** A client that only waits for the end, such as that of a response in the background, still gets it. */
+const leftByClient = () =>
+  new GatewayError('reply_cut', 'The run was cut: its client left. What was made until then is charged');
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
 
 /**
@@ -284,8 +287,9 @@ const outOfTime = () => new GatewayError('provider_unavailable', 'The run took l
  * ran out, the reply counts as cut.
  */
 function brokenOff(state: State, error: unknown): RunEnd {
-  if (!(error instanceof GatewayError)) state.options.onError(error);
-  const note = toGatewayError(error);
-  const ranOut = note.code === 'insufficient_balance' || remainingMs(state) <= 0;
+  const hasLeft = state.gone.aborted && !(error instanceof GatewayError);
+  if (!hasLeft && !(error instanceof GatewayError)) state.options.onError(error);
+  const note = hasLeft ? leftByClient() : toGatewayError(error);
+  const ranOut = hasLeft || note.code === 'insufficient_balance' || remainingMs(state) <= 0;
   return { finishReason: ranOut ? 'length' : 'error', calls: [], note, message: {} };
 }

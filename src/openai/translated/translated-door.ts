@@ -223,7 +223,8 @@ export function addTranslatedDoor<B extends RoutedBody>(
     const write = async (opened: OpenedChat, sink: ReplySink) => {
       const told = paidSink(sink, payment);
       if (background) {
-        await background.answer(opened, told, (made) => writeChatReply(opened, translate(opened, made), options));
+        const quiet = { ...options, onError: untilGone(background.gone, options.onError) };
+        await background.answer(opened, told, (made) => writeChatReply(opened, translate(opened, made), quiet));
         // It is charged at its end, so a repeat must not begin it again.
         return true;
       }
@@ -289,6 +290,11 @@ export function addTranslatedDoor<B extends RoutedBody>(
     },
   );
 }
+
+/** Leaves out the errors of a call after it was cancelled, because it may fail because of that. */
+const untilGone = (gone: Leaving, onError: (error: unknown) => void) => (error: unknown) => {
+  if (!gone.aborted) onError(error);
+};
 
 /** The config of a wire's routes. An unknown path or method below them is refused with an error of the wire. */
 export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>

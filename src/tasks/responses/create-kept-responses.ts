@@ -14,6 +14,8 @@ const PROLONGED_PART = 8;
 /** Bytes of a row without its content, and of the row of an item. */
 const ROW_BYTES = 512;
 const ITEM_BYTES = 128;
+/** The time of expiry of a deleted response, which is shown to nobody. */
+const DELETED_AT = 0;
 
 const PUT = loadStatement(import.meta.url, './sql/put-response.sql');
 const PUT_ITEMS = {
@@ -37,7 +39,12 @@ const PROLONG = {
   sqlite: loadStatement(import.meta.url, './sql/prolong-responses.sql'),
   postgres: loadStatement(import.meta.url, './sql/pg-prolong-responses.sql'),
 } as const;
-const DELETE = loadStatement(import.meta.url, './sql/delete-response.sql');
+const DELETE_ENDED = loadStatement(import.meta.url, './sql/delete-ended.sql');
+const DELETE_RUN = loadStatement(import.meta.url, './sql/delete-run.sql');
+const DELETE_PARTS = [
+  loadStatement(import.meta.url, './sql/delete-items-of-run.sql'),
+  loadStatement(import.meta.url, './sql/delete-events-of-run.sql'),
+];
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-responses.sql');
 
 /** The bytes that a response takes with its items. */
@@ -123,7 +130,11 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
     },
 
     async delete({ id, account }) {
-      await database.query(DELETE, [id, account]);
+      await database.batch([
+        { statement: DELETE_RUN, params: [id, account, DELETED_AT, ROW_BYTES] },
+        ...DELETE_PARTS.map((statement) => ({ statement, params: [id] })),
+        { statement: DELETE_ENDED, params: [id, account] },
+      ]);
     },
 
     sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,

@@ -4,7 +4,7 @@ import { type Database, loadStatement, type Step } from '#store';
 import { GatewayError } from '#wire';
 import { toKept } from './kept-rows.ts';
 import type { KeptResponsesOptions, ResponseRoom } from './response-room.ts';
-import type { KeptEvents, RunningEnd, RunningResponses, RunState } from './running-response.ts';
+import type { KeptEvents, RunningEnd, RunningResponses, RunState, Stored } from './running-response.ts';
 
 /** How long a gateway counts as being there after it last said so. Clocks of gateways may differ by most of it. */
 const ALIVE_MS = 60_000;
@@ -33,6 +33,8 @@ const ADD_ITEMS = {
 } as const;
 const PUT_EVENTS = loadStatement(import.meta.url, './sql/put-events.sql');
 const COUNT_EVENTS = loadStatement(import.meta.url, './sql/count-event-bytes.sql');
+const SHOW_CANCELLED = loadStatement(import.meta.url, './sql/show-cancelled.sql');
+const REMOVE = loadStatement(import.meta.url, './sql/remove-response.sql');
 const FINISH = loadStatement(import.meta.url, './sql/finish-run.sql');
 const LOSE = loadStatement(import.meta.url, './sql/lose-run.sql');
 const FIND_LOST = loadStatement(import.meta.url, './sql/find-lost.sql');
@@ -87,11 +89,19 @@ export function createRunningResponses(
   const full = () =>
     new GatewayError(
       'rate_limit_exceeded',
-      `This account has ${backgroundCountMax} responses under way in the background, which is its limit: wait until one has ended, or cancel one`,
+      `This account has ${backgroundCountMax} responses under way in the background, which is its limit: wait until one has ended. One that is cancelled or deleted counts until its call is settled`,
       { retryAfterS: FULL_RETRY_S },
     );
 
   const steps = createSteps(engine, room);
+  async function store(end: RunningEnd, setResponse: (sealed: string) => Step): Promise<Stored> {
+    const sealed = room.seal(end.account, end.response);
+    if (sizeOf([sealed], end.items.length) > accountBytesMax) return 'too_large';
+    const results = await database.batch([...(await steps.ofEnd(end)), setResponse(sealed)]);
+    if (results.at(-1)!.length === 0) return 'gone';
+    await room.added(end.account, sealed.length);
+    return 'kept';
+  }
 
   return {
     async admit(account) {
@@ -139,17 +149,15 @@ export function createRunningResponses(
       await database.batch(await steps.ofEvents(response, [events]));
     },
 
-    async finish(end) {
-      const sealed = room.seal(end.account, end.response);
-      if (sizeOf([sealed], end.items.length) > accountBytesMax) return 'too_large';
+    showCancelled: (end) => store(end, (sealed) => ({ statement: SHOW_CANCELLED, params: [end.id, sealed] })),
+
+    async remove({ id, account }) {
+      await database.query(REMOVE, [id, account]);
+    },
+
+    finish(end) {
       const at = now();
-      const results = await database.batch([
-        ...(await steps.ofEnd(end)),
-        { statement: FINISH, params: [end.id, sealed, at + keepMs, at + HELD_MS] },
-      ]);
-      if (results.at(-1)!.length === 0) return 'gone';
-      await room.added(end.account, sealed.length);
-      return 'kept';
+      return store(end, (sealed) => ({ statement: FINISH, params: [end.id, sealed, at + keepMs, at + HELD_MS] }));
     },
 
     lost: async (limit, all = false) => (await database.query(FIND_LOST, [all ? ANY_TIME : now(), limit])).map(toKept),

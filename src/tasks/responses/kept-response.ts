@@ -62,6 +62,7 @@ export interface KeptResponses {
   read(responses: readonly KeptResponse[]): Promise<ReadonlyMap<string, ReadContent>>;
   /** Prolongs the time for which responses are kept, because they are used. */
   use(responses: readonly KeptResponse[]): Promise<void>;
+  /** Of one that is under way, a row without content stays until its call is settled, so that it still counts. */
   delete(response: Pick<KeptResponse, 'id' | 'account'>): Promise<void>;
   /** Deletes expired responses, at most `limit`; returns how many. */
   sweep(limit: number): Promise<number>;

@@ -3,9 +3,9 @@ import type { KeptContent, KeptResponse, NewKeptResponse } from './kept-response
 
 /**
  * The state of a response that a gateway makes in the background. `cancelling`: it was cancelled and is not settled
- * yet. `lost`: its gateway does not say any more that it is there.
+ * yet. `deleting`: the same after it was deleted. `lost`: its gateway does not say any more that it is there.
  */
-export type RunState = 'queued' | 'in_progress' | 'cancelling' | 'lost';
+export type RunState = 'queued' | 'in_progress' | 'cancelling' | 'deleting' | 'lost';
 
 /** Consecutive events of a stream. */
 export interface KeptEvents {
@@ -25,6 +25,8 @@ export interface RunningEnd extends Pick<KeptContent, 'response'>, TaskOwner {
   readonly events: readonly KeptEvents[];
 }
 
+export type Stored = 'kept' | 'too_large' | 'gone';
+
 /**
  * Responses that gateways make in the background, in the database, so that every gateway can show them. Their gateway
  * says every few seconds that it is there. Methods reject with the database's error.
@@ -41,7 +43,13 @@ export interface RunningResponses {
   noteBegun(id: string): Promise<void>;
   /** Returns whether the response was under way. Its gateway then learns that it has to stop. */
   cancel(id: string): Promise<boolean>;
-  /** States of responses by their ids; a deleted one is missing. null: it has ended. */
+  /**
+   * Stores what clients see of a cancelled response until its call is settled. `too_large` and `gone` as for `finish`.
+   */
+  showCancelled(end: RunningEnd): Promise<Stored>;
+  /** Removes one whose call could not begin, or whose call has ended after it was deleted. */
+  remove(response: Pick<KeptResponse, 'id' | 'account'>): Promise<void>;
+  /** States of responses by their ids; one that is gone is missing. null: it has ended. */
   statesOf(ids: readonly string[]): Promise<ReadonlyMap<string, RunState | null>>;
   /** The gateway of these responses is there. */
   renew(ids: readonly string[]): Promise<void>;
@@ -50,7 +58,7 @@ export interface RunningResponses {
    * Stores the end. `too_large`: nothing is stored, because the account may not keep so much. `gone`: the response was
    * deleted.
    */
-  finish(end: RunningEnd): Promise<'kept' | 'too_large' | 'gone'>;
+  finish(end: RunningEnd): Promise<Stored>;
   /** At most `limit` responses whose gateway is gone. `all`: all that are under way, as no gateway is there. */
   lost(limit: number, all?: boolean): Promise<readonly KeptResponse[]>;
   /** Whether the gateway of a response is gone. */

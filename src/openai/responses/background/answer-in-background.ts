@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, type ReplySink } from '#wire';
-import { Departure } from '#billing/amounts';
+import { CuttableDeparture } from '#billing/amounts';
 import { type Caller, needsCredential } from '#gateway';
-import { type KeptEvents, type KeptResponses, ownerOf } from '#tasks';
+import { type KeptEvents, type KeptResponses, ownerOf, type RunningEnd } from '#tasks';
 import { eventText } from '../../native/native-speech.ts';
 import type { OpenedChat } from '../../chat-reply.ts';
 import type { InBackground } from '../../translated/translated-door.ts';
@@ -10,7 +10,7 @@ import { itemsOf } from '../kept/conversations.ts';
 import { callIdOf, responseIdOf, withIds } from '../kept/kept-ids.ts';
 import { namesOf } from '../kept/keep-responses.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
-import { endOf, tooLargeEnd } from './background-end.ts';
+import { cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';
 import { BackgroundSink, type EndEvent } from './background-sink.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './follow-stream.ts';
@@ -25,7 +25,7 @@ export interface BackgroundRequest {
 }
 
 interface AnswersDeps {
-  readonly kept: Pick<KeptResponses, 'running' | 'delete'>;
+  readonly kept: Pick<KeptResponses, 'running'>;
   readonly runs: Runs;
   /** Writes the events after a number to a client. */
   readonly follow: (response: Place, after: number, client: ReplySink) => Promise<void>;
@@ -41,6 +41,9 @@ interface Begun {
   readonly response: Json;
   /** null if it is not streamed. */
   readonly log: EventLog | null;
+  readonly sink: BackgroundSink;
+  /** The stream has its last event, because the response was cancelled before its call was settled. */
+  isToldCancelled: boolean;
 }
 
 /** The first pause before the end of a response is stored again. Each one is twice as long. */
@@ -52,7 +55,7 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
   const { kept, runs, follow, onError } = deps;
   return (request) => {
     const { caller, asked } = request;
-    const gone = new Departure({ stopsAtOnce: true });
+    const gone = new CuttableDeparture();
     let tellLocked = () => {};
     const locked = new Promise<null>((resolve) => (tellLocked = () => resolve(null)));
     return {
@@ -64,8 +67,7 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
       async answer(opened, client, make) {
         if (caller.anonymous) return refuseStranger(opened);
         const begun = await begin(deps, request, opened, gone);
-        const { place, run, response, log } = begun;
-        const sink = new BackgroundSink(log, () => void kept.running.noteBegun(place.id).catch(onError));
+        const { place, run, response, sink } = begun;
         const made = make(sink).then(
           () => null,
           (error: unknown) => ({ error }),
@@ -73,12 +75,14 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
         const refusal = await Promise.race([locked, made]);
         if (refusal !== null) {
           runs.end(run);
-          await kept.delete(place);
+          await kept.running.remove(place);
           throw refusal.error;
         }
         void made
           .then((failure) => {
-            if (failure !== null && !(failure.error instanceof GatewayError)) onError(failure.error);
+            run.isEnding = true;
+            if (failure !== null && run.stopped === null && !(failure.error instanceof GatewayError))
+              onError(failure.error);
             const { last, latest } = sink;
             return finish(deps, begun, endOf({ last, latest: latest ?? response, stopped: run.stopped, failure }));
           })
@@ -99,11 +103,13 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
 
 /** Stores the response of a call that is prepared. Rejects with GatewayError if there is no room for it. */
 async function begin(
-  { kept: { running }, runs, onError }: AnswersDeps,
+  deps: AnswersDeps,
   { caller, asked, first }: BackgroundRequest,
   { id: callId, call, about }: OpenedChat,
-  gone: Departure,
+  gone: CuttableDeparture,
 ): Promise<Begun> {
+  const { kept, runs, onError } = deps;
+  const { running } = kept;
   const id = responseIdOf(callId);
   const place = { ...ownerOf(caller), id };
   const response = { ...first(callId), status: 'queued' };
@@ -120,30 +126,57 @@ async function begin(
     },
     events,
   );
-  const run = runs.begin(id, gone);
   const store = (part: KeptEvents) => running.addEvents(place, part);
   const onStored = () => run.tellChanged();
   const log = events && new EventLog({ from: events.last + 1, store, onStored, onError });
-  return { place, run, response, log };
+  const sink = new BackgroundSink(log, () => void running.noteBegun(id).catch(onError));
+  const run: Run = runs.begin(id, {
+    gone,
+    showCancelled: () => showCancelled(deps, begun),
+    onDeleted: () => void log?.close(),
+  });
+  const begun: Begun = { place, run, response, log, sink, isToldCancelled: false };
+  return begun;
+}
+
+const endRow = ({ place, log }: Begun, { type, response }: EndEvent, isTold: boolean): RunningEnd => ({
+  ...place,
+  response: JSON.stringify(response),
+  items: namesOf((response['output'] ?? []) as readonly Json[], place.id),
+  events: isTold ? [] : (log?.rest(type, { response }) ?? []),
+});
+
+/** Shows clients at once that a response is cancelled, with what has come. Does not reject. */
+async function showCancelled({ kept: { running }, onError }: AnswersDeps, begun: Begun): Promise<void> {
+  const { response, sink, log } = begun;
+  const ends = [sink.output(), []].map((output) => cancelledEnd(sink.latest ?? response, output));
+  try {
+    await log?.close();
+    for (const end of ends) {
+      // oxlint-disable-next-line no-await-in-loop -- the second one is shown if the first one is too large
+      const stored = await running.showCancelled(endRow(begun, end, false));
+      if (stored !== 'too_large') {
+        begun.isToldCancelled = stored === 'kept';
+        return;
+      }
+    }
+  } catch (error) {
+    onError(error);
+  }
 }
 
 /** Stores the end. While the database cannot be reached, it is tried again until the gateway stops. */
-async function finish(
-  { kept, runs, onError }: AnswersDeps,
-  { place, response, log }: Begun,
-  ended: EndEvent,
-): Promise<void> {
+async function finish({ kept, runs, onError }: AnswersDeps, begun: Begun, ended: EndEvent): Promise<void> {
+  const { place, run, response, log } = begun;
+  await run.shown;
   await log?.close();
   let end = ended;
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
     try {
       // oxlint-disable-next-line no-await-in-loop -- each attempt follows a failure
-      const stored = await kept.running.finish({
-        ...place,
-        response: JSON.stringify(end.response),
-        items: namesOf((end.response['output'] ?? []) as readonly Json[], place.id),
-        events: log?.rest(end.type, { response: end.response }) ?? [],
-      });
+      const stored = await kept.running.finish(endRow(begun, end, begun.isToldCancelled));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (stored === 'gone') await kept.running.remove(place);
       if (stored !== 'too_large') return;
       end = tooLargeEnd(response, end, callIdOf(place.id));
     } catch (error) {

@@ -1,4 +1,4 @@
-import { isObject, toHttpError } from '#wire';
+import { GatewayError, isObject, toHttpError } from '#wire';
 import { toGatewayError } from '#gateway';
 import { errorOf } from '../response-object.ts';
 import type { Json } from '../responses-schema.ts';
@@ -20,21 +20,24 @@ interface EndFacts {
 
 /** The last event of a response that was made in the background. */
 export function endOf({ last, latest, stopped, failure }: EndFacts): EndEvent {
-  if (stopped === 'cancelled') {
-    // No event of the API says that a response is cancelled. Every client knows this one as an end.
-    const response = withReason(last?.response ?? latest, CUT_BY.cancelled);
-    const told = { ...response, status: 'cancelled', error: null, incomplete_details: null };
-    return { type: 'response.incomplete', response: told };
-  }
+  if (stopped === 'cancelled' || stopped === 'deleted') return cancelled(settledNote(last?.response ?? latest));
   if (last !== null) return stopped === null ? last : { ...last, response: withReason(last.response, CUT_BY[stopped]) };
   if (stopped !== null || failure === null) return failed(latest, serverError(GATEWAY_STOPPED));
   const { error } = toHttpError(toGatewayError(failure.error)).body;
   return failed(latest, errorOf(error));
 }
 
+/** A cancelled response until its call is settled. `output`: what had come before. */
+export const cancelledEnd = (response: Json, output: readonly Json[]): EndEvent =>
+  cancelled(noted({ ...response, output, usage: null }, UNSETTLED));
+
+/** The end of a stream whose response was deleted. `first`: as it was before it began. */
+export const deletedEnd = (first: Json): EndEvent => cancelled(noted(first, DELETED));
+
 /** The end of a response that is larger than what an account may keep. `first`: as it was before it began. */
-export function tooLargeEnd(first: Json, { response: { usage } }: EndEvent, idOfCall: string): EndEvent {
+export function tooLargeEnd(first: Json, { response: { usage, status } }: EndEvent, idOfCall: string): EndEvent {
   const message = `The response is larger than what this gateway keeps for an account (responses.account_bytes_max), so it cannot be shown. It was made: generation ${idOfCall} says what was charged`;
+  if (status === 'cancelled') return cancelled(noted({ ...first, usage }, message));
   return failed({ ...first, usage }, serverError(message));
 }
 
@@ -52,6 +55,11 @@ const CUT_BY: Readonly<Record<Stopped, string>> = {
   deleted: 'it was deleted',
   shutdown: 'the gateway stopped',
 };
+const UNSETTLED =
+  'The response was cancelled. Its call is not settled yet: usage shows the cost as soon as it is. A provider that has begun is read on for a while (billing.drain_ms), and what it makes is charged';
+const CANCELLED_WHOLE =
+  'The response was cancelled, and its provider ended it within billing.drain_ms, so all of it is charged';
+const DELETED = 'The response was deleted. What its provider made is charged';
 const GATEWAY_STOPPED = 'The gateway stopped before the model had answered. Nothing is charged: send the request again';
 
 const serverError = (message: string) => ({ code: 'server_error', message });
@@ -60,6 +68,24 @@ const failed = (response: Json, error: object): EndEvent => ({
   type: 'response.failed',
   response: { ...response, status: 'failed', error },
 });
+
+/** No event of the API says that a response is cancelled. Every client knows this one as an end. */
+const cancelled = (response: Json): EndEvent => ({
+  type: 'response.incomplete',
+  response: { ...response, status: 'cancelled', completed_at: null, error: null, incomplete_details: null },
+});
+
+/** A cancelled response whose call is settled, with a note that says why it costs what it costs. */
+function settledNote(response: Json): Json {
+  const { tollgate, usage } = response;
+  if (isObject(tollgate) && isObject(tollgate['note'])) return withReason(response, CUT_BY.cancelled);
+  return isObject(usage) && usage['cost'] !== 0 ? noted(response, CANCELLED_WHOLE) : response;
+}
+
+function noted(response: Json, message: string): Json {
+  const note = toHttpError(new GatewayError('reply_cut', message)).body.error;
+  return { ...response, tollgate: { ...(response['tollgate'] as object | undefined), note } };
+}
 
 /** The response with this reason in its note. The pipeline says that the client has left. */
 function withReason(response: Json, reason: string): Json {

@@ -1,7 +1,7 @@
 import { createEventReader, isObject, type ReplySink } from '#wire';
 import type { Json } from '../responses-schema.ts';
 import type { EventLog } from './event-log.ts';
-import { UnfinishedMessages } from './unfinished-messages.ts';
+import { PartialOutput } from './partial-output.ts';
 
 /** The last event of a response. */
 export interface EndEvent {
@@ -9,7 +9,10 @@ export interface EndEvent {
   readonly response: Json;
 }
 
-const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.failed']);
+const INCOMPLETE = 'response.incomplete';
+const ENDS: ReadonlySet<unknown> = new Set([INCOMPLETE, 'response.completed', 'response.failed']);
+/** Whether an event is the last one of a response. */
+export const isEnd = (type: unknown): boolean => ENDS.has(type);
 
 /** Takes the stream of a response that is made in the background. No client reads it, so it is never closed. */
 export class BackgroundSink implements ReplySink {
@@ -19,7 +22,7 @@ export class BackgroundSink implements ReplySink {
   /** Its last event; null before it. */
   last: EndEvent | null = null;
   readonly #reader = createEventReader({ bytesMax: Number.MAX_SAFE_INTEGER });
-  readonly #unfinished = new UnfinishedMessages();
+  readonly #output = new PartialOutput();
   readonly #log: EventLog | null;
   readonly #onBegun: () => void;
   #hasBegun = false;
@@ -28,6 +31,11 @@ export class BackgroundSink implements ReplySink {
   constructor(log: EventLog | null, onBegun: () => void) {
     this.#log = log;
     this.#onBegun = onBegun;
+  }
+
+  /** The output that has come until now. */
+  output(): readonly Json[] {
+    return this.#output.all();
   }
 
   head(): void {}
@@ -57,10 +65,9 @@ export class BackgroundSink implements ReplySink {
     if (isObject(response)) this.latest = response;
     if (!this.#hasBegun) this.#onBegun();
     this.#hasBegun = true;
-    this.#unfinished.take(type, event);
-    if (type === 'response.incomplete' && isObject(response))
-      this.last = { type, response: this.#unfinished.addTo(response) };
-    else if (ENDS.has(type) && isObject(response)) this.last = { type, response };
+    this.#output.take(type, event);
+    if (isEnd(type) && isObject(response))
+      this.last = { type, response: type === INCOMPLETE ? this.#output.addTo(response) : response };
     // Its own first event was stored before it began.
     else if (type !== 'response.created') this.#log?.add(type, event, data);
   }

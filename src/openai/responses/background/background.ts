@@ -3,6 +3,7 @@ import type { ReplySink } from '#wire';
 import type { KeptResponse, KeptResponses } from '#tasks';
 import type { InBackground } from '../../translated/translated-door.ts';
 import { type BackgroundRequest, createAnswers } from './answer-in-background.ts';
+import type { Json } from '../responses-schema.ts';
 import { endLost } from './end-lost.ts';
 import { followStream, type Memory, type Place } from './follow-stream.ts';
 import { Runs } from './runs.ts';
@@ -19,7 +20,10 @@ export interface Background {
   answers(request: BackgroundRequest): InBackground;
   /** Ends a response whose gateway is gone. */
   endIfLost(response: KeptResponse): Promise<void>;
-  /** Ends a response, and waits a while for its end. Resolves with false if it was not under way. */
+  /**
+   * Cancels a response, and waits until clients are shown that it is cancelled. Its call goes on until it is settled.
+   * Resolves with false if it was not under way.
+   */
   cancel(response: KeptResponse): Promise<boolean>;
   /** Ends a response that was deleted. */
   deleted(id: string): void;
@@ -37,7 +41,7 @@ export interface Background {
   close(): Promise<void>;
 }
 
-/** Longest wait of a cancellation for the end of the response. */
+/** Longest wait of a cancellation until it is shown. */
 const CANCEL_MS = 5_000;
 /** How often another gateway looks whether a response has ended. */
 const LOOK_MS = 250;
@@ -51,14 +55,16 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
     if (running.isLost(response) && !runs.get(response.id)) await endLost(kept, response);
   }
 
-  /** Resolves when a response has ended, or after a while. */
-  async function untilEnded({ id }: KeptResponse): Promise<void> {
+  /** Resolves when a cancelled response is stored as such, or after a while. */
+  async function untilShown(response: KeptResponse): Promise<void> {
+    const { id } = response;
     const run = runs.get(id);
-    if (run) return Promise.race([run.ended, pause(CANCEL_MS, undefined, { ref: false })]);
+    if (run) return Promise.race([run.shown ?? run.ended, run.ended, pause(CANCEL_MS, undefined, { ref: false })]);
     for (const until = performance.now() + CANCEL_MS; performance.now() < until;) {
       // oxlint-disable-next-line no-await-in-loop -- it waits for another gateway
-      const state = (await running.statesOf([id])).get(id);
-      if (state !== 'cancelling') return;
+      const content = (await kept.read([response])).get(id);
+      if (content?.run !== 'cancelling') return;
+      if ((JSON.parse(content.response) as Json)['status'] === 'cancelled') return;
       // oxlint-disable-next-line no-await-in-loop -- as above
       await pause(LOOK_MS);
     }
@@ -75,7 +81,7 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
       const isUnderWay = await running.cancel(response.id);
       if (isUnderWay) {
         runs.get(response.id)?.stop('cancelled');
-        await untilEnded(response);
+        await untilShown(response);
       }
       return isUnderWay;
     },

@@ -11,7 +11,8 @@ export async function endLost(
   response: KeptResponse,
   isSure = false,
 ): Promise<void> {
-  const { id, account, within } = response;
+  const { id, account, within, run } = response;
+  if (run === 'deleting') return running.remove(response);
   const [content, last] = await Promise.all([read([response]), running.lastEvent(id)]);
   const found = content.get(id);
   // Its content cannot be read if the gateway had another identity.

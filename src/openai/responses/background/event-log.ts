@@ -35,12 +35,13 @@ export class EventLog {
 
   /** `data`: the JSON text of `event`. */
   add(type: string, event: Json, data: string): void {
+    if (this.#isClosed) return;
     const number = this.#first + this.#texts.length;
     this.#texts.push(eventText(type, withMembersOf(data, event, null, { sequence_number: number })));
     this.#schedule(STORE_MS);
   }
 
-  /** Stores no more. To be called before `rest`. */
+  /** Takes and stores no more. To be called before `rest`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { GatewayError, type ReplySink, toHttpError } from '#wire';
+import { GatewayError, isObject, type ReplySink, toHttpError } from '#wire';
 import { type MoreMemory, toGatewayError } from '#gateway';
 import type { KeptResponse, KeptResponses } from '#tasks';
 import { eventText } from '../../native/native-speech.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
+import type { Json } from '../responses-schema.ts';
+import { deletedEnd } from './background-end.ts';
+import { isEnd } from './background-sink.ts';
 import { endLost } from './end-lost.ts';
 import type { Runs } from './runs.ts';
 
@@ -64,6 +67,8 @@ async function writeEvents(
   const { id } = place;
   let seen = after;
   let isOver = false;
+  // Only its first event has the response of one that is deleted later.
+  let first = after < 0 ? null : responseIn((await kept.running.events(place, -1, 1))[0]?.text);
   while (!client.closed) {
     const run = runs.get(id);
     // Asked for before the events are read, so that nothing is missed.
@@ -72,6 +77,8 @@ async function writeEvents(
     const parts = await kept.running.events(place, seen, PARTS);
     memory.becomes(parts.reduce((sum, { text }) => sum + COPIES * text.length, 0));
     for (const { last, text } of parts) {
+      first ??= responseIn(text);
+      isOver = isOver || isEnd(lastTypeIn(text));
       const isWritten = client.write(Buffer.from(textAfter(text, seen)));
       seen = last;
       // oxlint-disable-next-line no-await-in-loop -- the client reads slowly
@@ -80,16 +87,17 @@ async function writeEvents(
     }
     if (parts.length > 0) continue;
     if (isOver) return client.end('');
-    if (run !== undefined) {
+    if (run !== undefined && !run.isDeleted) {
       // oxlint-disable-next-line no-await-in-loop -- it waits for more
       await Promise.race([changed, pause(QUIET_MS, undefined, UNREF)]);
       continue;
     }
     // oxlint-disable-next-line no-await-in-loop -- as above
     const found = await kept.find(id, place);
-    if (found !== null && kept.running.isLost(found)) await endLost(kept, found);
+    if (found === null) return client.end(deletedText(first ?? { id, object: 'response', output: [] }, seen + 1));
+    if (kept.running.isLost(found)) await endLost(kept, found);
     // The last event is stored together with the end, so it is read once more.
-    isOver = found === null || found.run === null || found.run === 'lost';
+    isOver = found.run === null || found.run === 'lost';
     // oxlint-disable-next-line no-await-in-loop -- as above
     if (!isOver) await pause(LOOK_MS, undefined, UNREF);
   }
@@ -120,3 +128,22 @@ function numberOf(event: string): number {
 }
 
 const DATA = '\ndata: ';
+const EVENT = 'event: ';
+
+/** The response in the first event of a part. */
+function responseIn(text: string | undefined): Json | null {
+  if (text === undefined) return null;
+  const { response } = JSON.parse(text.slice(text.indexOf(DATA) + DATA.length, text.indexOf('\n\n'))) as Json;
+  return isObject(response) ? response : null;
+}
+
+/** The type of the last event of a part. */
+function lastTypeIn(text: string): string {
+  const at = text.lastIndexOf(`\n${EVENT}`) + 1 + EVENT.length;
+  return text.slice(at, text.indexOf('\n', at));
+}
+
+function deletedText(first: Json, number: number): string {
+  const { type, response } = deletedEnd(first);
+  return eventText(type, JSON.stringify({ type, sequence_number: number, response }));
+}

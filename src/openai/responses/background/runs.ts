@@ -1,5 +1,5 @@
 import type { RunningResponses } from '#tasks';
-import type { Departure } from '#billing/amounts';
+import type { CuttableDeparture } from '#billing/amounts';
 import type { Stopped } from './background-end.ts';
 
 /** How often it is checked whether responses were cancelled or deleted at another gateway. */
@@ -9,26 +9,49 @@ const RENEW_MS = 10_000;
 /** Longest wait for the ends of responses when the gateway stops. */
 const CLOSE_MS = 5_000;
 
+interface RunOptions {
+  /** Ends the call. */
+  readonly gone: CuttableDeparture;
+  /** Shows clients that it is cancelled, although its call goes on until it is settled. Does not reject. */
+  readonly showCancelled: () => Promise<void>;
+  readonly onDeleted: () => void;
+}
+
 /** A response that this gateway makes in the background. */
 export class Run {
   readonly id: string;
-  /** Aborts when the call has to stop. */
-  readonly #gone: Departure;
   /** Resolves when its end is stored. */
   readonly ended: Promise<void>;
+  /** The first reason. */
   stopped: Stopped | null = null;
+  isDeleted = false;
+  /** Resolves when clients are shown that it is cancelled; null if it is not. */
+  shown: Promise<void> | null = null;
+  /** Its call has ended, so nothing stops it any more. */
+  isEnding = false;
+  readonly #options: RunOptions;
   #end!: () => void;
   #waiting: (() => void)[] = [];
 
-  constructor(id: string, gone: Departure) {
+  constructor(id: string, options: RunOptions) {
     this.id = id;
-    this.#gone = gone;
+    this.#options = options;
     this.ended = new Promise((resolve) => (this.#end = resolve));
   }
 
   stop(why: Stopped): void {
+    const { gone, showCancelled, onDeleted } = this.#options;
+    if (why === 'deleted' && !this.isDeleted) {
+      this.isDeleted = true;
+      onDeleted();
+      this.tellChanged();
+    }
+    if (this.isEnding) return;
+    if (this.stopped === null && why === 'cancelled') this.shown = showCancelled().finally(() => this.tellChanged());
     this.stopped ??= why;
-    this.#gone.abort();
+    // Whoever leaves pays for what is made until the upstream is left, in the background as elsewhere.
+    gone.abort();
+    if (why === 'shutdown') gone.cut.abort();
   }
 
   /** Resolves when more of it is stored. */
@@ -67,8 +90,8 @@ export class Runs {
     return this.#runs.get(id);
   }
 
-  begin(id: string, gone: Departure): Run {
-    const run = new Run(id, gone);
+  begin(id: string, options: RunOptions): Run {
+    const run = new Run(id, options);
     this.#runs.set(id, run);
     this.#timer ??= setInterval(() => void this.#look(), LOOK_MS).unref();
     if (this.isClosed) run.stop('shutdown');
@@ -109,7 +132,7 @@ export class Runs {
       const states = await this.#running.statesOf(ids);
       for (const run of runs) {
         const state = states.get(run.id);
-        if (state === undefined) run.stop('deleted');
+        if (state === undefined || state === 'deleting') run.stop('deleted');
         if (state === 'cancelling') run.stop('cancelled');
       }
       if (performance.now() - this.#renewedAt >= RENEW_MS) {

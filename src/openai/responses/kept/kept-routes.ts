@@ -107,7 +107,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
           ...described(
             'Cancel a response',
             'cancelResponse',
-            'Ends a response that is made in the background. What came until then is charged and shown. A response that is cancelled already is shown again.',
+            'Ends a response that is made in the background, and shows what came until then. It is charged like a call whose client leaves: `usage` has the cost when the call is settled, which GET shows. A response that is cancelled already is shown again.',
           ),
           response: { 200: responseAnswerSchema },
         },

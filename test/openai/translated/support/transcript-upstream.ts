@@ -11,6 +11,10 @@ export interface Transcript {
   readonly body?: object;
   /** Text in place of events; the connection is cut after it. */
   readonly cut?: string;
+  /** Only these chunks come before `until`; default none. */
+  readonly first?: readonly object[];
+  /** The rest comes after it. */
+  readonly until?: Promise<unknown>;
 }
 
 export interface TranscriptUpstream {
@@ -32,7 +36,7 @@ export async function startTranscripts(): Promise<TranscriptUpstream> {
     request.on('end', () => {
       const body = JSON.parse(text) as Record<string, unknown>;
       asked.push(body);
-      const { status = 200, chunks, body: whole, cut } = upstream.answer(body);
+      const { status = 200, chunks, body: whole, cut, first, until } = upstream.answer(body);
       if (whole) {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(whole));
         return;
@@ -42,7 +46,8 @@ export async function startTranscripts(): Promise<TranscriptUpstream> {
         response.write(cut, () => response.destroy());
         return;
       }
-      response.end(eventsOf(chunks ?? []));
+      if (first) response.write(first.map(eventOf).join(''));
+      void Promise.resolve(until).then(() => response.end(eventsOf(chunks ?? [])));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -61,6 +66,8 @@ export async function startTranscripts(): Promise<TranscriptUpstream> {
   };
   return upstream;
 }
+
+const eventOf = (chunk: object): string => `data: ${JSON.stringify(chunk)}\n\n`;
 
 export const eventsOf = (chunks: readonly object[]): string =>
   [...chunks.map((chunk) => JSON.stringify(chunk)), '[DONE]'].map((data) => `data: ${data}\n\n`).join('');
