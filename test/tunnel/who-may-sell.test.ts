@@ -64,6 +64,12 @@ test('names of the operator, and names that look like them or like those of othe
       key: 'provider_name',
       wrong: `"${provider}" is reserved: it is, or looks like, a name of this gateway or of its operator`,
     });
+  for (const name of ['own/large:free', 'own/large/add', 'Own/Large:online'])
+    expect(await refused(name)).toMatchObject({
+      key: 'name',
+      wrong: `"${name}" reads as a part or a variant of "own/large", a service of this gateway's operator`,
+      right: 'another name',
+    });
   for (const name of ['tollgate', 'T0llgate', 'operator/large'])
     expect(await refused(name)).toMatchObject({
       key: 'name',

@@ -1,5 +1,5 @@
 import { loadStatement, type Database } from '#store';
-import type { Service } from '#config';
+import { foldName, type Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
@@ -117,10 +117,13 @@ function refuseReserved(services: readonly Service[], reservedNames: ReservedNam
     const own = reservedNames.ofService(name);
     if (own === null) return [];
     const whose = isOfGateway(own) ? 'a name of this gateway itself' : "a service of this gateway's operator";
-    const wrong = own === name ? `"${name}" is ${whose}` : `"${name}" looks like "${own}", ${whose}`;
-    const right = isOfGateway(own)
-      ? 'another name'
-      : 'another name, or ask the operator to list it in tunnel.shared_names';
+    const isBelow = !isOfGateway(own) && foldName(name) !== foldName(own);
+    const like = isBelow ? 'reads as a part or a variant of' : 'looks like';
+    const wrong = own === name ? `"${name}" is ${whose}` : `"${name}" ${like} "${own}", ${whose}`;
+    const right =
+      isOfGateway(own) || isBelow
+        ? 'another name'
+        : 'another name, or ask the operator to list it in tunnel.shared_names';
     return [{ key: 'name', wrong, right }];
   });
   if (problems.length > 0) throw new RegistrationError(problems);

@@ -10,8 +10,9 @@ export const isOfGateway = (name: string): boolean => OF_OPERATOR.includes(name)
 export interface ReservedNames {
   isProvider(name: string): boolean;
   /**
-   * The operator's service with this name or with one that looks like it; also `tollgate` or `operator` for a name that
-   * is, or begins with, what looks like one of them. null if a provider may use the name.
+   * The operator's service with this name, with one that looks like it, or with the name before a `:` or `/` in this
+   * one, because `own/chat:free` reads as a variant of `own/chat`. Also `tollgate` or `operator` for a name that is, or
+   * begins with, what looks like one of them. null if a provider may use the name.
    */
   ofService(name: string): string | null;
   /** Takes the services of a new configuration file. */
@@ -34,8 +35,13 @@ export function createReservedNames(
   return {
     isProvider: (name) => providers.has(foldName(name)),
     ofService(name) {
-      const found = own.get(foldName(name)) ?? null;
+      const folded = foldName(name);
+      const found = own.get(folded) ?? null;
       if (found !== null) return found === name && open.has(name) ? null : found;
+      for (const { index } of folded.matchAll(/[:/]/g)) {
+        const above = own.get(folded.slice(0, index));
+        if (above !== undefined) return above;
+      }
       const author = foldName(name.split('/', 1)[0]!);
       return OF_OPERATOR.find((word) => foldName(word) === author) ?? null;
     },
