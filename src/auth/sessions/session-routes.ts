@@ -74,7 +74,7 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
     ...OPEN,
     summary: 'Sign a browser in',
     description:
-      'Begins a session of a wallet, of an API key or of the local developer, and sets its cookie. The cookie is valid only under `/api/v1`, for pages of this gateway, and only if no other credential is sent. ' +
+      'Begins a session of a wallet, of an API key or of the local developer, and sets its cookie. The cookie is valid only under `/api/v1` and `/v1`, for pages of this gateway, and only if no other credential is sent. ' +
       'Send the header `x-tollgate-web: 1`.',
     body: signInSchema,
     response: { 200: { ...sessionSchema, description: 'The session. `Set-Cookie` has its secret.' } },
