@@ -80,6 +80,9 @@ export async function openAdministration(
     payouts: createPayouts(database, ledger),
     list: (page) => listProviders(database, page),
     isSeen: (provider) => isSeenProvider(database, provider),
+    // Also read only with services of the file, for the same reason.
+    isOwn: (provider) =>
+      config.services.some(({ service }) => identityOf(config).providerId(service.providerName) === provider),
     ban: bans.put,
     unban: bans.remove,
     networks: config.chains.map(({ network }) => network),

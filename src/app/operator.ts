@@ -199,6 +199,8 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     payouts,
     list: (page) => listProviders(database, page),
     isSeen: (provider) => isSeenProvider(database, provider),
+    isOwn: (id) =>
+      protocols.catalog.offers().some(({ provider, endpoint }) => provider.id === id && endpoint.kind !== 'tunnel'),
     ban: protocols.registry.ban,
     unban: protocols.registry.unban,
     networks,

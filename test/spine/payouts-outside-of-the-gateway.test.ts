@@ -56,7 +56,12 @@ test('a payout is booked once, never above the earnings, and can be taken back',
   const body = { amount_micro_usdc: total - 1, ...says };
   const first = await admin('POST', of, body);
   expect(first).toMatchObject({ status: 200, data: { duplicate: false, earnings_micro_usdc: 1 } });
-  const repeated = await Promise.all([admin('POST', of, body), admin('POST', `providers/${id}/payouts`, body)]);
+  const copied = { ...body, reference: ` ${says.reference}\n` };
+  const repeated = await Promise.all([
+    admin('POST', of, copied),
+    admin('POST', of, body),
+    admin('POST', `providers/${id}/payouts`, body),
+  ]);
   for (const each of repeated)
     expect(each).toMatchObject({ status: 200, data: { duplicate: true, earnings_micro_usdc: 1 } });
   expect(await admin('POST', of, { amount_micro_usdc: 1, ...says })).toMatchObject({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { offeredModel } from '../support/dial-in.ts';
-import { UNHURRIED, type Spine } from '../support/spine.ts';
+import { MODEL, UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet, type TestWallet } from '../support/wallets.ts';
 import { askTunnel, readStream, startTunnelSpine, until } from '../support/tunnel-spine.ts';
 
@@ -51,6 +51,10 @@ test('a banned provider is gone at once, its running call ends and is paid, and 
   const payout = { amount_micro_usdc: entry!['earnings_micro_usdc'], reference: 'last payment' };
   expect((await admin('POST', `${at}/payouts`, payout)).data).toMatchObject({ earnings_micro_usdc: 0 });
   expect((await admin('GET', `${at}/payouts`)).data).toMatchObject([{ reference: 'last payment', undone_at: null }]);
+
+  const [own] = (await world.endpoints(MODEL))!;
+  const refusal = await admin('POST', `/${own!.provider_id}/ban`, { reason: 'mine' });
+  expect(refusal).toMatchObject({ error: { message: expect.stringMatching(/remove them from the file and reload/) } });
 
   const stranger = `/${solanaWallet().providerId}`;
   expect((await admin('POST', `${stranger}/ban`, { reason: 'mistyped' })).data).toMatchObject({ seen: false });

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { escrowOf, OPERATOR_TREASURY } from '#billing';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { accountParams, accountSchema, findAccount, viewAccount, type AdminAccountsDeps } from './admin-accounts.ts';
-import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, referenceOf, amountProperties, type AmountBody } from './amount.ts';
 import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
 
 interface DebitBody extends AmountBody {
@@ -59,16 +59,17 @@ export function addAdminDebitRoute(
     async ({ params, body }) => {
       const found = await findAccount(params.id, deps);
       const amount = amountOf(body);
+      const reference = referenceOf(body);
       const from = escrowOf(found.account);
       const { duplicate, available } = await transferOnce(
         deps,
-        { id: `debit:${body.reference}`, from, to: OPERATOR_TREASURY, amount, memo: body.reason.trim() },
+        { id: `debit:${reference}`, from, to: OPERATOR_TREASURY, amount, memo: body.reason.trim() },
         'debit',
       );
       return {
         data: {
           account: await viewAccount(found, deps),
-          reference: body.reference,
+          reference,
           amount_micro_usdc: Number(amount),
           balance_before_micro_usdc: Number(duplicate ? available : available + amount),
           balance_after_micro_usdc: Number(available),

@@ -5,7 +5,7 @@ import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, toCaip10 } from '#auth/accounts';
 import type { KnownProvider } from '#network';
 import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
-import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, referenceOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 import { payoutSchema, viewPayout } from './payout-view.ts';
 
@@ -17,6 +17,8 @@ interface AdminProvidersDeps {
   readonly list: (page: Page) => Promise<readonly KnownProvider[]>;
   /** Whether a provider has ever connected. */
   readonly isSeen: (provider: string) => Promise<boolean>;
+  /** Whether it is the key under which a service of the configuration file is offered. */
+  readonly isOwn: (provider: string) => boolean;
   readonly ban: (provider: string, reason: string) => Promise<unknown>;
   /** Resolves with false if the provider was not banned. */
   readonly unban: (provider: string) => Promise<boolean>;
@@ -173,6 +175,12 @@ function banProvider(app: FastifyInstance, deps: AdminProvidersDeps): void {
     { schema, config: CONFIGURE },
     async ({ params, body }) => {
       const provider = providerNamed(params.id, deps);
+      if (deps.isOwn(provider))
+        throw new GatewayError(
+          'unprocessable',
+          `${provider} sells services of your own configuration file, which no ban stops: remove them from the file and reload`,
+          { param: 'id' },
+        );
       await deps.ban(provider, body.reason);
       return { data: await viewBan(provider, { banned: true, changed: true }, deps) };
     },
@@ -227,9 +235,10 @@ function bookPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {
     async ({ params, body }) => {
       const provider = await findEarner(params.id, deps);
       const amount = amountOf(body);
-      const booked = await deps.payouts.pay({ provider, amount, reference: body.reference, note: body.note ?? '' });
+      const reference = referenceOf(body);
+      const booked = await deps.payouts.pay({ provider, amount, reference, note: body.note ?? '' });
       if (!booked.ok) throw refusal(booked.reason, await earningsLeft(provider, deps));
-      return { data: { ...(await view(provider, body.reference, amount, deps)), duplicate: booked.duplicate } };
+      return { data: { ...(await view(provider, reference, amount, deps)), duplicate: booked.duplicate } };
     },
   );
 }

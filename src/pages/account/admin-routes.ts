@@ -22,7 +22,7 @@ import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import { labelTaken, readLabel } from './label.ts';
 import type { MembersDeps } from './members-view.ts';
 import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
-import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, referenceOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
 interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
@@ -204,12 +204,13 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
     async (request) => {
       const found = await findAccount(request.params.id, deps);
       const amount = amountOf(request.body);
+      const reference = referenceOf(request.body);
       // An account that gets money must be in the list of accounts, so it is registered.
       const account = found.createdAt === null ? await deps.consumers.ensure(found.account) : found;
       const to = escrowOf(account.account);
-      const transfer = { id: `credit:${request.body.reference}`, from: OPERATOR_TREASURY, to, amount };
+      const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to, amount };
       const { duplicate } = await transferOnce(deps, { ...transfer, memo: 'operator credit' }, 'credit');
-      const data = { account: await viewAccount(account, deps), reference: request.body.reference };
+      const data = { account: await viewAccount(account, deps), reference };
       return { data: { ...data, amount_micro_usdc: Number(amount), duplicate } };
     },
   );

@@ -42,3 +42,15 @@ export function parseUsdField(usd: number | string, param: string): MicroUsd {
     throw error;
   }
 }
+
+/**
+ * The operator's name of a payment without spaces around it, so that a copied one is the same. Throws GatewayError
+ * `invalid_request` for an empty one.
+ */
+export function referenceOf({ reference }: { readonly reference: string }): string {
+  const name = reference.trim();
+  if (name !== '') return name;
+  throw new GatewayError('invalid_request', 'reference must have more than spaces: it is your name of the payment', {
+    param: 'reference',
+  });
+}
