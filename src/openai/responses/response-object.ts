@@ -80,6 +80,8 @@ const INCOMPLETE: Readonly<Record<string, string>> = {
 export function errorOf({ message, type, code }: ChatFault): { readonly code: string; readonly message: string } {
   if (code < 429 && contextExceeded(message) !== null) return { code: 'context_length_exceeded', message };
   if (code === 402 || code === 424) return { code: 'insufficient_quota', message };
+  // The same request fails again. The API has no other code for one that a provider refuses.
+  if (code === 400 || code === 413 || code === 422) return { code: 'invalid_prompt', message };
   return { code: type === 'rate_limit_exceeded' ? type : 'server_error', message };
 }
 

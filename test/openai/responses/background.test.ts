@@ -101,7 +101,9 @@ describe('a response in the background', () => {
   test('fails with the error of its provider, and costs nothing', async () => {
     const { id } = await begin('!status:400');
     const shown = await ended(id);
-    expect(shown).toMatchObject({ status: 'failed', output: [], error: { code: 'server_error' } });
+    expect(shown).toMatchObject({ status: 'failed', output: [], error: { code: 'invalid_prompt' } });
+    const { id: busy } = await begin('!status:500');
+    expect(await ended(busy)).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
     expect(shown.error!.message.length).toBeGreaterThan(10);
     expect(await spine.generation(callOf(id))).toMatchObject({ state: 'released' });
   });
