@@ -19,10 +19,11 @@ export async function compressClosed(folder: string, position: number): Promise<
     if (next === undefined || next.start > position) return;
     if (isCompressed) continue;
     const draft = `${compressedPath(path)}.new`;
-    // Bytes after the beginning of the next segment are left out. They were never acknowledged.
-    const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: READ_BYTES });
     const copy = await open(draft, 'w', 0o600);
     giveToOwner(copy.fd, folder);
+    // Bytes after the beginning of the next segment are left out. They were never acknowledged. The stream begins with
+    // the pipeline, which takes its errors: nobody would before.
+    const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: READ_BYTES });
     await pipeline(plain, createZstdCompress(), copy.createWriteStream({ flush: true }));
     await rename(draft, compressedPath(path));
     const directory = await open(folder, 'r');
