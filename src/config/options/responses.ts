@@ -17,7 +17,7 @@ export const RESPONSES = {
     max: 1024 * GIB,
     default: 64 * MIB,
     meaning:
-      'Largest size of all kept responses of one account, in bytes. If it is exceeded, those that were not used for longest are deleted. An account also keeps at most as much as is left of `bytes_max` for others.',
+      'Largest size of all kept responses of one account, in bytes. If it is exceeded, those that were not used for longest are deleted. If all accounts together exceed `bytes_max`, those that keep most keep less.',
   }),
   account_count_max: whole({
     min: 1,
@@ -29,7 +29,8 @@ export const RESPONSES = {
     min: 64 * KIB,
     max: 1024 * GIB,
     default: 4 * GIB,
-    meaning: 'Largest size of the kept responses of all accounts, in bytes.',
+    meaning:
+      'Largest size of the kept responses of all accounts, in bytes. If it is exceeded, those of the accounts that keep most are deleted first, down to an equal share for each.',
   }),
   background_count_max: whole({
     min: 1,

@@ -77,8 +77,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
         { statement: PUT, params: row },
         ...(items.length === 0 ? [] : [{ statement: PUT_ITEMS[engine], params: [id, account, JSON.stringify(items)] }]),
       ]);
-      await room.added(account, bytes);
-      return true;
+      return room.added(account, bytes);
     },
 
     findAll,

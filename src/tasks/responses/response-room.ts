@@ -23,11 +23,17 @@ export interface ResponseRoom {
   seal(account: string, text: string): string;
   /** null if the text was sealed by a gateway with another identity. */
   open(account: string, sealed: string): string | null;
-  /** Called after a response of this size was stored. Deletes what the account keeps beyond its share, now and then. */
-  added(account: string, bytes: number): Promise<void>;
+  /**
+   * Called after a response of this size was stored. Deletes what accounts keep beyond their share, now and then.
+   * Resolves with false if the response is more than the share of its account, and was deleted.
+   */
+  added(account: string, bytes: number): Promise<boolean>;
 }
 
-const SUM = loadStatement(import.meta.url, './sql/sum-bytes.sql');
+/** The sum of all accounts is checked after each part (1 / PART) of what they may keep together. */
+const PART = 16;
+
+const SIZES = loadStatement(import.meta.url, './sql/sizes-of-accounts.sql');
 const DELETE_EXCESS = loadStatement(import.meta.url, './sql/delete-excess.sql');
 
 export function createResponseRoom({ database, limits, secret, now }: KeptResponsesOptions): ResponseRoom {
@@ -36,20 +42,55 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
   const added = createKeptBytes(accountBytesMax);
   const ownerOf = (account: string) => `response of ${account}`;
 
-  /** Deletes what the account keeps beyond its share: it may keep as much as is left for others. */
-  async function deleteExcess(account: string): Promise<void> {
-    const [row] = await database.query(SUM, [account]);
-    const others = Number(row!['total']) - Number(row!['own']);
-    const share = Math.max(0, Math.floor((bytesMax - others) / 2));
-    await database.query(DELETE_EXCESS, [account, Math.min(accountBytesMax, share), accountCountMax, now()]);
+  /** The most that one account may keep, as of the last check of all. */
+  let share = accountBytesMax;
+  // The first response checks all: the limits may be lower than before.
+  let written = bytesMax;
+
+  const deleteExcess = (account: string) => database.query(DELETE_EXCESS, [account, share, accountCountMax, now()]);
+
+  /** Finds the share of an account, and deletes what each one keeps beyond it. */
+  async function checkAll(): Promise<void> {
+    written = 0;
+    const sizes = (await database.query(SIZES)).map(
+      ({ account, bytes }) => [account as string, Number(bytes)] as const,
+    );
+    const room = Math.floor(bytesMax - (2 * bytesMax) / PART);
+    share = Math.min(
+      accountBytesMax,
+      largestShare(
+        sizes.map(([, bytes]) => bytes),
+        room,
+      ),
+    );
+    // oxlint-disable-next-line no-await-in-loop -- one account after the other: others write meanwhile
+    for (const [account, bytes] of sizes) if (bytes > share) await deleteExcess(account);
   }
 
   return {
     seal: (account, text) => texts.seal(ownerOf(account), text),
     open: (account, sealed) => texts.open(ownerOf(account), sealed),
     async added(account, bytes) {
+      written += bytes;
       // A response counts at least as much as one of the most that an account may have.
-      if (added.add(account, Math.max(bytes, accountBytesMax / accountCountMax))) await deleteExcess(account);
+      const isDue = added.add(account, Math.max(bytes, accountBytesMax / accountCountMax));
+      if (written * PART >= bytesMax || bytes > share) await checkAll();
+      if (isDue) await deleteExcess(account);
+      return bytes <= share;
     },
   };
+}
+
+/**
+ * The largest share with which accounts of these sizes fit into `room`, if those with more are cut to it. So who keeps
+ * little keeps all of it, however much others keep.
+ */
+function largestShare(sizes: readonly number[], room: number): number {
+  let left = room;
+  for (const [index, size] of sizes.toSorted((a, b) => a - b).entries()) {
+    const share = Math.floor(left / (sizes.length - index));
+    if (size > share) return share;
+    left -= size;
+  }
+  return Infinity;
 }

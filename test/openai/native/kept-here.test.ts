@@ -153,7 +153,8 @@ describe('a response in the background', () => {
   test('shows what came until it was cancelled', async () => {
     const whole = says(true, [MESSAGE('msg_1', 'The first'), MESSAGE('msg_2', 'The second')]);
     const at = whole.lastIndexOf('event: response.output_item.done');
-    upstream.answer = () => ({ text: whole.slice(0, at), rest: new Promise(() => {}) });
+    const rest = Promise.withResolvers<string>();
+    upstream.answer = () => ({ text: whole.slice(0, at), rest: rest.promise });
     const { body } = await ask();
     const id = body['id'] as string;
     await until(async () => (await shown(id))['status'] === 'in_progress', 'it has begun');
@@ -165,7 +166,11 @@ describe('a response in the background', () => {
         { id: 'msg_2', status: 'incomplete', content: [{ type: 'output_text', text: 'The second' }] },
       ],
     });
-    expect((cancelled['usage'] as { cost: number }).cost).toBeGreaterThan(0);
+    // It is read on, as for any client that leaves, and then has its cost.
+    expect(cancelled['usage']).toBeNull();
+    rest.resolve(whole.slice(at));
+    await until(async () => (await shown(id))['usage'] !== null, 'it is settled');
+    expect(((await shown(id))['usage'] as { cost: number }).cost).toBeGreaterThan(0);
   });
 });
 

@@ -1,1 +1,0 @@
-SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS total, CAST(COALESCE(SUM(CASE WHEN account = $1 THEN bytes ELSE 0 END), 0) AS BIGINT) AS own FROM kept_responses
