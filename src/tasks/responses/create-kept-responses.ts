@@ -54,7 +54,7 @@ const sizeOf = (sealed: readonly string[], items: number): number =>
 export function createKeptResponses(options: KeptResponsesOptions): KeptResponses {
   const { database, limits, now } = options;
   const { engine } = database;
-  const { keepMs, accountBytesMax } = limits;
+  const { keepMs } = limits;
   const room = createResponseRoom(options);
 
   const findAll = async (ids: readonly string[], owner: TaskOwner) =>
@@ -70,14 +70,15 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
     async put({ id, account, within, service, previous, input, response, items }) {
       const sealed = [room.seal(account, input), room.seal(account, response)] as const;
       const bytes = sizeOf(sealed, items.length);
-      if (bytes > accountBytesMax) return false;
+      if (!(await room.fits(account, bytes))) return false;
       const at = now();
       const row = [id, account, within, service, previous, ...sealed, bytes, at, at + keepMs];
       await database.batch([
         { statement: PUT, params: row },
         ...(items.length === 0 ? [] : [{ statement: PUT_ITEMS[engine], params: [id, account, JSON.stringify(items)] }]),
       ]);
-      return room.added(account, bytes);
+      await room.added(account, bytes);
+      return true;
     },
 
     findAll,

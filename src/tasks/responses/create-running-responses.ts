@@ -99,6 +99,7 @@ export function createRunningResponses(
     if (sizeOf([sealed], end.items.length) > accountBytesMax) return 'too_large';
     const results = await database.batch([...(await steps.ofEnd(end)), setResponse(sealed)]);
     if (results.at(-1)!.length === 0) return 'gone';
+    await room.fits(end.account, sealed.length);
     await room.added(end.account, sealed.length);
     return 'kept';
   }
@@ -126,6 +127,7 @@ export function createRunningResponses(
         ...(await steps.ofEvents({ id, account }, events === null ? [] : [events])),
       ]);
       if (put!.length === 0) throw full();
+      await room.fits(account, bytes);
       await room.added(account, bytes);
     },
 

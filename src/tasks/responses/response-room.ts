@@ -24,10 +24,12 @@ export interface ResponseRoom {
   /** null if the text was sealed by a gateway with another identity. */
   open(account: string, sealed: string): string | null;
   /**
-   * Called after a response of this size was stored. Deletes what accounts keep beyond their share, now and then.
-   * Resolves with false if the response is more than the share of its account, and was deleted.
+   * Called before a response of this size is stored. Now and then it deletes what accounts keep beyond their share.
+   * Resolves with false if the response is more than the share of one account.
    */
-  added(account: string, bytes: number): Promise<boolean>;
+  fits(account: string, bytes: number): Promise<boolean>;
+  /** Called after it was stored. Deletes what the account keeps beyond its share, now and then. */
+  added(account: string, bytes: number): Promise<void>;
 }
 
 /** The sum of all accounts is checked after each part (1 / PART) of what they may keep together. */
@@ -49,20 +51,14 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
 
   const deleteExcess = (account: string) => database.query(DELETE_EXCESS, [account, share, accountCountMax, now()]);
 
-  /** Finds the share of an account, and deletes what each one keeps beyond it. */
-  async function checkAll(): Promise<void> {
+  /** Finds the share with which a response of this size fits in, and deletes what each account keeps beyond it. */
+  async function checkAll(writer: string, more: number): Promise<void> {
     written = 0;
-    const sizes = (await database.query(SIZES)).map(
-      ({ account, bytes }) => [account as string, Number(bytes)] as const,
-    );
+    const rows = await database.query(SIZES);
+    const sizes = new Map(rows.map(({ account, bytes }) => [account as string, Number(bytes)]));
+    const after = new Map(sizes).set(writer, (sizes.get(writer) ?? 0) + more);
     const room = Math.floor(bytesMax - (2 * bytesMax) / PART);
-    share = Math.min(
-      accountBytesMax,
-      largestShare(
-        sizes.map(([, bytes]) => bytes),
-        room,
-      ),
-    );
+    share = Math.min(accountBytesMax, largestShare([...after.values()], room));
     // oxlint-disable-next-line no-await-in-loop -- one account after the other: others write meanwhile
     for (const [account, bytes] of sizes) if (bytes > share) await deleteExcess(account);
   }
@@ -70,13 +66,15 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
   return {
     seal: (account, text) => texts.seal(ownerOf(account), text),
     open: (account, sealed) => texts.open(ownerOf(account), sealed),
-    async added(account, bytes) {
+    async fits(account, bytes) {
+      // One that does not fit counts too: the share may have grown since the last check.
       written += bytes;
-      // A response counts at least as much as one of the most that an account may have.
-      const isDue = added.add(account, Math.max(bytes, accountBytesMax / accountCountMax));
-      if (written * PART >= bytesMax || bytes > share) await checkAll();
-      if (isDue) await deleteExcess(account);
+      if (written * PART >= bytesMax) await checkAll(account, bytes);
       return bytes <= share;
+    },
+    async added(account, bytes) {
+      // A response counts at least as much as one of the most that an account may have.
+      if (added.add(account, Math.max(bytes, accountBytesMax / accountCountMax))) await deleteExcess(account);
     },
   };
 }

@@ -394,7 +394,9 @@ test('many accounts that keep little keep no more than the operator allows, and 
     // One account cannot push out the others, and is told what is not kept.
     const { key } = await small.tenant('much', '1');
     const own = new OpenAI({ baseURL: small.url, apiKey: key, maxRetries: 0 });
+    const before = await create({ input: 'x' }, own);
     expect(await create({ input: 'x'.repeat(30_000) }, own)).toMatchObject({ status: 'completed', store: false });
+    expect((await own.responses.retrieve(before.id)).id).toBe(before.id);
     expect(await small.faults()).toEqual([]);
   } finally {
     await small.stop();
