@@ -91,7 +91,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
       if (this.#stream === stream) this.#closed(stream, failure);
     });
     if (body === null) stream.end();
-    else if (body instanceof PiecedBody) sendPieces(stream, body[Symbol.iterator]());
+    else if (body instanceof PiecedBody) void sendPieces(stream, body);
     else stream.end(body);
   }
 
@@ -234,10 +234,10 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
 }
 
 /** Makes the next piece of a body when the stream has room for it. */
-function sendPieces(stream: ClientHttp2Stream, pieces: Iterator<Uint8Array>): void {
-  while (!stream.destroyed && !stream.writableEnded) {
-    const next = pieces.next();
-    if (next.done) stream.end();
-    else if (!stream.write(next.value)) return void stream.once('drain', () => sendPieces(stream, pieces));
+async function sendPieces(stream: ClientHttp2Stream, body: PiecedBody): Promise<void> {
+  for await (const piece of body) {
+    if (stream.destroyed || stream.writableEnded) return;
+    if (!stream.write(piece)) await new Promise((resolve) => void stream.once('drain', resolve));
   }
+  stream.end();
 }
