@@ -117,6 +117,23 @@ describe('OpenRouter’s client', () => {
     expect((await openrouter.models.get({ author: 'test', slug: 'paint' })).data.id).toBe('test/paint');
   });
 
+  test.each([
+    ['paint', 'image', 'Painter', { generation: 0.04, resolutions: { '2K': 0.08 }, edit: 0.05, input_image: 0.01 }],
+    ['film', 'video', 'Filmer', { per_second: { '720p': 0.1, '1080p': 0.2 }, base: 0.05 }],
+  ])('the providers of %s, as of a chat model', async (slug, output, provider, pricing) => {
+    const { data } = await openrouter.endpoints.list({ author: 'test', slug });
+    expect(data).toMatchObject({
+      id: `test/${slug}`,
+      architecture: { outputModalities: [output] },
+      endpoints: [{ providerName: provider, pricing: { prompt: '0', completion: '0' }, status: 0 }],
+    });
+    const { links } = (await openai.models.retrieve(`test/${slug}`)) as unknown as { links: { details: string } };
+    const answer = await spine.get(links.details.replace('/api/v1', ''));
+    expect(await answer.json()).toMatchObject({
+      data: { endpoints: [{ health: 'healthy', pricing, supports_tool_choice: { auto: false } }] },
+    });
+  });
+
   test('image models, with their providers and prices', async () => {
     const { data } = await openrouter.images.listModels();
     expect(data).toMatchObject([

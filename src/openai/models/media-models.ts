@@ -9,10 +9,10 @@ import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-vi
 const USUAL_OF_VIDEOS: readonly string[] = ['image_url', 'seed'];
 
 /** The tokens of a media model cost nothing: what is paid for is beside them, under the names that `type=image` has. */
-const FREE_TOKENS = { prompt: '0', completion: '0', image: '0' } as const;
+export const FREE_TOKENS = { prompt: '0', completion: '0', image: '0' } as const;
 
 /** The entry of an image or a video model beside those of chat models. `offers` is not empty. */
-export function viewMediaEntry(offers: readonly Offer[]): Record<string, unknown> {
+export function viewMediaEntry(offers: readonly Offer[]) {
   const {
     providers: _names,
     pricing,
@@ -33,7 +33,7 @@ export function viewMediaEntry(offers: readonly Offer[]): Record<string, unknown
     pricing: { ...FREE_TOKENS, ...pricing },
     supported_parameters: parameters,
     top_provider: { context_length: null, max_completion_tokens: null, is_moderated: false },
-    links: { details: `/api/v1/models/${head.id}` },
+    links: { details: `/api/v1/models/${head.id}/endpoints` },
     default_parameters: null,
     per_request_limits: null,
     supported_voices: null,

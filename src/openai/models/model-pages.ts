@@ -4,7 +4,7 @@ import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './a
 import { modelOfAlias } from '../translated/model-alias.ts';
 import { viewEmbeddingModels, viewImageEndpoints, viewImageModels, viewVideoModels } from './media-models.ts';
 import { viewEntry, viewListing, type ListingOf } from './models-listing.ts';
-import { viewEndpoints } from './models-view.ts';
+import { viewEndpoints } from './model-endpoints.ts';
 
 export interface ModelPagesDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
@@ -110,7 +110,7 @@ export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps)
     entry: (name) => tagPage(viewEntry(offersOfAny(name))),
     wrappedEntry: (name) => tagPage({ data: viewEntry(offersOfAny(name)) }),
     anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(modelOfAlias(name, isModel)), isModel)),
-    endpoints: (name) => tagPage(viewEndpoints(offersOf(name), standings)),
+    endpoints: (name) => tagPage(viewEndpoints(offersOfAny(name), standings)),
     listOf: (kind) => kept(kind, () => LISTS[kind](catalog)),
     imageEndpoints: (name) => tagPage(viewImageEndpoints(catalog.resolve(name, 'image').offers)),
   };

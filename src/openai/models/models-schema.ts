@@ -196,7 +196,8 @@ const endpointProperties = {
   provider_id: { type: 'string', description: 'Public key.' },
   context_length: {
     type: 'integer',
-    description: 'Tokens that locks are computed from: what the provider declares, else a default.',
+    description:
+      'Tokens that locks are computed from: what the provider declares, else a default. 0 for images and videos.',
   },
   max_completion_tokens: tokens,
   max_prompt_tokens: { type: 'null', description: '`context_length` is the only limit.' },

@@ -5,16 +5,12 @@ import {
   viewImagePrice,
   viewModelPrice,
   viewPrice,
-  viewStanding,
   viewVideoPrice,
   type ImagePrice,
   type ModelPrice,
   type Offer,
-  type OfferStatus,
-  type Standings,
   type VideoPrice,
 } from '#gateway';
-import { slugOf } from '#pages';
 import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
@@ -204,24 +200,6 @@ export function viewService(offers: readonly Offer[]): Record<string, unknown> {
   };
 }
 
-/**
- * `GET /models/{name}/endpoints`: the providers of the model, their prices, and how well they have served it lately.
- */
-export function viewEndpoints(offers: readonly Offer[], standings: Standings): Record<string, unknown> {
-  const model = viewModel(offers);
-  return {
-    data: {
-      id: model.id,
-      name: model.display_name,
-      created: model.created,
-      description: model.description,
-      // Tokenizers and prompt formats are not known here.
-      architecture: { ...model.architecture, tokenizer: null, instruct_type: null },
-      endpoints: offers.map((offer) => viewEndpoint(offer, standings)),
-    },
-  };
-}
-
 const contextOf = ({ model }: Offer): number | null => (model ? contextDeclared(model) : null);
 
 function largestContext(offers: readonly Offer[]): number | null {
@@ -229,51 +207,13 @@ function largestContext(offers: readonly Offer[]): number | null {
   return declared.length === 0 ? null : Math.max(...declared);
 }
 
-/**
- * One offer of a model. `status` is a number, as other clients expect; `health` says the same as a word. Figures
- * that are not measured are null.
- */
-function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
-  const { status: health, ...standing } = viewStanding(offer, standings);
-  return {
-    tag: slugOf(offer.provider.name),
-    model_id: offer.service,
-    model_name: offer.displayName,
-    name: `${offer.provider.name} | ${offer.service}`,
-    provider_name: offer.provider.name,
-    provider_id: offer.provider.id,
-    // Other clients refuse a null here, so it is the context that locks are computed from.
-    context_length: offer.model?.contextLength ?? 0,
-    max_completion_tokens: offer.model?.maxOutputTokens ?? null,
-    max_prompt_tokens: null,
-    quantization: null,
-    pricing: viewUnitPricing(offer.price.rates),
-    status: STATUS_NUMBERS[health],
-    health,
-    ...standing,
-    latency_last_30m: null,
-    throughput_last_30m: null,
-    uptime_last_5m: null,
-    uptime_last_30m: null,
-    uptime_last_1d: null,
-    supports_implicit_caching: false,
-    supports_tool_choice: { auto: true, none: true, required: true, function: true },
-    supported_parameters: union([SUPPORTED_PARAMETERS, forwardedBeside(offer)]),
-    ...(offer.model?.imageTokensMax ? { image_tokens_max: offer.model.imageTokensMax } : {}),
-    ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
-  };
-}
-
-/** 0: the offer can be called. Below 0: it cannot be called at the moment. */
-const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
-
 /** Fields that an offer lists by name. */
-function forwardedBeside({ model }: Offer): readonly string[] {
+export function forwardedBeside({ model }: Offer): readonly string[] {
   const forward = model?.forward ?? [];
   return forward === 'all' ? [] : forward;
 }
 
-function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
+export function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
   return {
     prompt: unitUsd(rates.prompt ?? 0n),
     completion: unitUsd(rates.completion ?? 0n),
@@ -286,4 +226,4 @@ function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
   offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));
 const createdOf = (offers: readonly Offer[]) => Math.floor(Math.min(...offers.map((offer) => offer.createdAt)) / 1000);
-const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];
+export const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];
