@@ -12,8 +12,8 @@ afterAll(async () => {
   await spine.stop();
 });
 
-const ask = (method: string, path: string) =>
-  fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}` } });
+const ask = (method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}`, ...headers } });
 
 test.each([
   '/',
@@ -97,7 +97,11 @@ test.each([
   ['GET', '/api/v1/models//', '/api/v1/models'],
   ['GET', '/api/v1/models/count/', '/api/v1/models/count'],
   ['GET', '/api/v1/models/test/model/', '/api/v1/models/test/model'],
-  ['GET', '/v1/models/', '/api/v1/models'],
+  ['GET', '/v1/models/', '/v1/models'],
+  ['GET', '/v1/models/test/model/endpoints/', '/v1/models/test/model/endpoints'],
+  ['GET', '/dashboard/', '/dashboard'],
+  ['GET', '/tools/acme/search/', '/tools/acme/search'],
+  ['GET', '/providers/', '/providers'],
   ['GET', '/api/v1/keys/?limit=2', '/api/v1/keys'],
   ['GET', '/api/v1/videos/', '/api/v1/videos'],
   ['GET', '/api/v1/providers/', '/api/v1/providers'],
@@ -110,6 +114,35 @@ test.each([
       type: 'not_found',
       message: expect.stringMatching(`It is at ${bare}, without the slash at its end$`) as string,
     },
+  });
+});
+
+test.each(['/models', '/models/', '/models//?type=chat', '//models/'])(
+  'GET %s of a program, whose base URL lacks /api/v1, is told where the list is; a browser gets a page',
+  async (path) => {
+    const reply = await ask('GET', path);
+    expect([reply.status, reply.headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8']);
+    expect(await reply.json()).toMatchObject({
+      error: {
+        type: 'not_found',
+        message: expect.stringMatching(/It is at \/api\/v1\/models: check the base URL of the client/) as string,
+      },
+    });
+    const page = await ask('GET', path, { accept: 'text/html,*/*' });
+    expect([page.status, page.headers.get('content-type')]).toEqual([
+      path === '/models' ? 200 : 404,
+      'text/html; charset=utf-8',
+    ]);
+  },
+);
+
+test('what is wrong below /v1 is told with addresses below /v1', async () => {
+  const reply = await ask('PUT', '/v1/chat/completions');
+  expect(await reply.json()).toMatchObject({
+    error: { message: '/v1/chat/completions does not take PUT. It takes POST', code: 'method_not_allowed' },
+  });
+  expect(await (await ask('POST', '/v1/modles')).json()).toMatchObject({
+    error: { message: 'No such endpoint: POST /v1/modles. See /docs' },
   });
 });
 

@@ -23,6 +23,8 @@ declare module 'fastify' {
      * `/image`).
      */
     readonly refusesBelow?: true | `/${string}`;
+    /** Only browsers have this path. Programs get 404, as for a path that does not exist. */
+    readonly visitsOnly?: true;
   }
 }
 

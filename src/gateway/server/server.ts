@@ -168,7 +168,7 @@ export function createServer({
   // One hook for all checks before a body is read, because each hook costs time in every request.
   server.addHook('preParsing', (request, reply, payload, done) => {
     try {
-      if (request.is404 || lacksItsName(request)) return void refuseUnknown(request, reply);
+      if (request.is404 || lacksItsName(request) || isForVisits(request)) return void refuseUnknown(request, reply);
       if (hasTooLongName(request)) throw nameTooLong();
       refuseTooLarge(request);
       bodies.expect(request, reply);
@@ -215,14 +215,14 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
       const page = isVisit(request, path) ? missingPages.get(server) : undefined;
       if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
       const words = missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0);
-      return tell(new GatewayError('not_found', words));
+      return tell(new GatewayError('not_found', asAsked(words, request)));
     }
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
     return tell(
       new GatewayError(
         'method_not_allowed',
-        `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`,
+        asAsked(`${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, request),
         { headers: { allow } },
       ),
     );
@@ -231,15 +231,22 @@ function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest,
   return refuse;
 }
 
+/** Words with addresses below `/v1`, for a client that asked there: it would meet another dialect below `/api/v1`. */
+const asAsked = (words: string, request: FastifyRequest): string =>
+  dialectOf(request) === 'openai' ? words.replaceAll(' /api/v1/', ' /v1/').replace(/^\/api\/v1\//, '/v1/') : words;
+
 /**
- * Whether a path of the API ends with a slash, although its route continues with a name: `/api/v1/models/`. The router
- * takes it for an empty name. MCP and A2A addresses may end with a slash.
+ * Whether a path ends with a slash, although its route continues with a name: `/api/v1/models/`. The router takes it
+ * for an empty name. MCP and A2A addresses may end with a slash.
  */
 function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
   const query = url.indexOf('?');
   if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
   return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
 }
+
+const isForVisits = (request: FastifyRequest): boolean =>
+  request.routeOptions.config.visitsOnly === true && !isVisit(request, request.url);
 
 /** The most bytes of a request's headers, and so of its address. */
 const HEADER_BYTES = 32 * 1024;
@@ -260,7 +267,7 @@ const nameTooLong = () =>
   );
 
 const SLASH = 0x2f;
-const OF_NAMES = /^\/(?:api|admin)\/v1\/(?!mcp\/|a2a\/)/;
+const OF_NAMES = /^\/(?:(?:api|admin)\/v1\/(?!mcp\/|a2a\/)|(?:models|tools|agents|images|videos|providers)\/)/;
 
 type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 const missingPages = new WeakMap<FastifyInstance, PageHandler>();

@@ -99,10 +99,13 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
     });
   }
 
-  // The list of services of one kind is the marketplace with a filter.
+  // The list of services of one kind is the marketplace with a filter. A program that asks here for a list, because the
+  // base URL of its client is wrong, is not sent to a page.
   for (const { path, service } of PAGE_PATHS)
     if (service)
-      server.get(path.replace('/*', ''), HIDDEN, (_request, reply) => reply.redirect(`/marketplace?kind=${service}`));
+      server.get(path.replace('/*', ''), { ...HIDDEN, config: { visitsOnly: true } }, (_request, reply) =>
+        reply.redirect(`/marketplace?kind=${service}`),
+      );
 
   server.get<{ Params: { readonly file: string } }>('/assets/:file', HIDDEN, async (request, reply) => {
     const built = await pages();
