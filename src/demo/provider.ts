@@ -142,8 +142,7 @@ async function handle(
     model: chat.model,
     choices: choices.map((choice, index) => ({
       index,
-      message: { ...messageOf(choice), refusal: null },
-      logprobs: null,
+      message: messageOf(choice),
       finish_reason: choice.finishReason,
     })),
     usage: usageOf(chat, choices),

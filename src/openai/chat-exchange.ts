@@ -1,5 +1,5 @@
 import { pricesCache } from '#billing/amounts';
-import { type CapField, type CapName, readCapRefusal } from '#wire';
+import { type Dialect, type CapField, type CapName, readCapRefusal } from '#wire';
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
 import { askedCap, chatBudget, unseenTokens, withPrompt, type ChatBudget } from './caps/chat-budget.ts';
 import type { ReplyContext } from './reply/chat-end.ts';
@@ -21,6 +21,7 @@ interface ChatExchangeOptions {
   readonly replyBytesMax: number;
   /** See ReplyContext. */
   readonly readFor: string | undefined;
+  readonly dialect: Dialect | undefined;
 }
 
 /** The request in the form that one offer gets. */
@@ -124,7 +125,7 @@ export class ChatExchange implements Exchange, SentRequest {
   }
 
   reader(offer: Offer): ReplyReader {
-    const { body, created, replyBytesMax, readFor } = this.#options;
+    const { body, created, replyBytesMax, readFor, dialect } = this.#options;
     const { budget, received } = this.#formFor(offer);
     const context: ReplyContext = {
       callId: this.callId,
@@ -138,6 +139,7 @@ export class ChatExchange implements Exchange, SentRequest {
       replyBytesMax,
       unseen: unseenTokens(offer),
       readFor,
+      dialect,
     };
     return body.stream === true ? createChatStreamReader(context) : new ChatReplyReader(context);
   }

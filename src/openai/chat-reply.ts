@@ -14,6 +14,7 @@ import { formatUsd, toUsdNumber, type Frame, type Leaving, type SettledFrame } f
 import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './reply/altered-headers.ts';
+import { completeStrictly } from './reply/strict-completion.ts';
 
 /** Facts about a call that its reply states. */
 export interface ReplyAbout {
@@ -199,12 +200,12 @@ async function writeStream(
 
 /**
  * A reply in one piece, with its usage and its cost. An `error` would hide the content, so the reason of a cut goes
- * into a note. OpenAI's API has no `system_fingerprint` that is null, but other clients require the member.
+ * into a note.
  */
 function wholeBody(settled: SettledFrame, dialect: Dialect = 'own'): Record<string, unknown> {
   const { body, cut } = settled.tail as ChatTail;
   if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
-  if (dialect === 'openai' && body['system_fingerprint'] === null) body['system_fingerprint'] = undefined;
+  if (dialect === 'openai') completeStrictly(body);
   body['usage'] = usageWithCost(settled, false);
   return body;
 }

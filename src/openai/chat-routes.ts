@@ -124,6 +124,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       now: now(),
       replyBytesMax: config.upstream.replyBytesMax,
       receipts: config.billing.receipts,
+      dialect: options.dialect,
     };
     return {
       caller,

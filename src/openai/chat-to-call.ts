@@ -1,3 +1,4 @@
+import type { Dialect } from '#wire';
 import {
   capCost,
   modelsAsked,
@@ -35,6 +36,8 @@ export interface ChatContext {
    * at most 2 MiB.
    */
   readonly asObject?: boolean;
+  /** Of the client that the reply is written to. Default `own`. */
+  readonly dialect?: Dialect;
   /**
    * The request as the client wrote it, for providers that speak the client's wire; null or absent for a chat
    * request.
@@ -61,6 +64,7 @@ export function toCall(
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
     readFor: context.asObject ? undefined : context.caller.account,
+    dialect: context.dialect,
   });
   const exchange = context.native ? nativeExchange(context.native, chat, stream, context) : chat;
   const session = sessionAsked(body, context.headers);

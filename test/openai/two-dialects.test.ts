@@ -9,14 +9,15 @@ let spine: Spine;
 let refusing: WireUpstream;
 let client: OpenAI;
 const TOO_LONG = { message: "This model's maximum context length is 8 tokens", type: 'invalid_request_error' };
+const refuse: WireUpstream['answer'] = ({ body }) => ({
+  status: 400,
+  text: JSON.stringify({
+    error: body['max_tokens'] === 1 ? { ...TOO_LONG, code: 'string_above_max_length' } : { ...TOO_LONG, code: 400 },
+  }),
+});
 beforeAll(async () => {
   refusing = await startWireUpstream();
-  refusing.answer = ({ body }) => ({
-    status: 400,
-    text: JSON.stringify({
-      error: body['max_tokens'] === 1 ? { ...TOO_LONG, code: 'string_above_max_length' } : { ...TOO_LONG, code: 400 },
-    }),
-  });
+  refusing.answer = refuse;
   const toml = UNHURRIED + modelBlock({ name: 'test/short', provider: 'short', url: refusing.url });
   spine = await startSpine({ toml });
   client = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
@@ -112,6 +113,43 @@ describe('the usage of a stream', () => {
       error: { type: 'reply_cut', code: 500 },
       usage: { cost: expect.any(Number) },
     });
+  });
+});
+
+describe('a whole answer', () => {
+  const complete = (path: string) => async (text: string) => {
+    refusing.answer = () => ({ text });
+    const response = await post(path, ask('hello', { model: 'test/short' }));
+    refusing.answer = refuse;
+    return (await response.json()) as { choices: { message: Record<string, unknown> }[] };
+  };
+  const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
+  const said = (...choices: readonly object[]) => JSON.stringify({ object: 'chat.completion', choices, usage });
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const hello = { role: 'assistant', content: 'hello' };
+
+  test.each([
+    ['a text', { message: hello, finish_reason: 'stop' }],
+    ['a tool call', { message: { role: 'assistant', tool_calls: [call] }, finish_reason: 'tool_calls' }],
+    // Another thread reads it.
+    ['a large one', { message: { ...hello, content: 'hello '.repeat(20) }, padding: 'x'.repeat(100_000) }],
+  ])('below /v1 has what strict types require, where the provider leaves it out: %s', async (_what, choice) => {
+    const strict = await complete('/v1/chat/completions')(said(choice));
+    expect(strict).not.toHaveProperty('system_fingerprint');
+    expect(strict.choices).toMatchObject([{ index: 0, logprobs: null, message: { refusal: null } }]);
+    expect(strict.choices[0]!.message).toHaveProperty('content', choice.message['content' as never] ?? null);
+    const own = await complete('/api/v1/chat/completions')(said(choice));
+    expect(own).toMatchObject({ system_fingerprint: null });
+    expect(own.choices[0]).not.toHaveProperty('logprobs');
+    expect(own.choices[0]!.message).not.toHaveProperty('refusal');
+    expect(Object.keys(own.choices[0]!.message)).toEqual(Object.keys(choice.message));
+  });
+
+  test('keeps what the provider sends, in both', async () => {
+    const logprobs = { content: [{ token: 'hi', logprob: -0.5, bytes: null, top_logprobs: [] }], refusal: null };
+    const choice = { index: 0, message: { ...hello, refusal: 'No' }, logprobs, finish_reason: 'stop' };
+    for (const path of ['/v1/chat/completions', '/api/v1/chat/completions'])
+      expect((await complete(path)(said(choice))).choices).toEqual([choice]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { LargeStrings } from '#wire';
+import type { Dialect, LargeStrings } from '#wire';
 import { GatewayError } from '#wire/replies';
 import { formatUsd, type MicroUsd, type Rates, rateOf, type Usage } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
@@ -29,6 +29,8 @@ export interface ReplyContext extends UsageBounds {
    * then it has to be read in this thread.
    */
   readonly readFor?: string | undefined;
+  /** The dialect that another thread writes a large reply in. Default `own`. */
+  readonly dialect?: Dialect | undefined;
 }
 
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */

@@ -1,6 +1,7 @@
 import { UpstreamFailure } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import type { ChatTail, ReplyContext } from './chat-end.ts';
+import { completeStrictly } from './strict-completion.ts';
 import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
@@ -28,6 +29,7 @@ export function run(args: unknown): { readonly value: ReadReply; readonly transf
     const end = endHere(context, new Uint8Array(bytes), form, ELSEWHERE);
     const { body, ...tail } = end.tail as ChatTail;
     body['usage'] = undefined;
+    if (form === 'completion' && context.dialect === 'openai') completeStrictly(body);
     const text = JSON.stringify(body);
     const written = new TextEncoder().encode(text.slice(0, -1));
     return {
