@@ -31,6 +31,7 @@ import { mcpRoutes, type McpRoutesDeps } from './door/routes.ts';
 import { createLegs } from './servers/create-legs.ts';
 import { createServers } from './servers/servers.ts';
 import type { SessionEnd } from './sessions/session-state.ts';
+import { createCancelNotes } from './sessions/cancel-notes.ts';
 import { createSessions } from './sessions/sessions.ts';
 import { createLookAtTask } from './tasks/look-at-task.ts';
 import { createToolSpeaker, type ToolSpeaker } from './call/tool-speaker/tool-speaker.ts';
@@ -113,6 +114,7 @@ export function createMcp(options: McpOptions): Mcp {
     ...(options.onSessionEnded ? { onEnded: options.onSessionEnded } : {}),
     onError,
   });
+  const cancels = createCancelNotes({ store: options.sessions, now, onError });
   const clientRequests = createClientRequests();
   const upstreamSessions = createUpstreamSessions({ version, replyBytesMax });
   const held = createHeldCalls({ nodeId: randomUUID() });
@@ -129,7 +131,7 @@ export function createMcp(options: McpOptions): Mcp {
     schemaOf,
     renew: sessions.renew,
     hasEnded: sessions.hasEnded,
-    cancels: sessions,
+    cancels,
     drainMs: config.billing.drainMs,
     replyBytesMax,
     version,
@@ -156,6 +158,7 @@ export function createMcp(options: McpOptions): Mcp {
     options,
     servers,
     sessions,
+    cancels,
     catalogue,
     legs: { raw, bridge },
     seals,
@@ -193,6 +196,7 @@ export function createMcp(options: McpOptions): Mcp {
       held.close();
       await Promise.all([upstreamSessions.close(), ownCatalogue.close()]);
       doors.close();
+      cancels.close();
     },
   };
 }

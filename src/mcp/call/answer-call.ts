@@ -92,6 +92,8 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
         },
       });
     } catch (error) {
+      // Nobody waits for the answer to a request that was cancelled, or whose session has ended.
+      if (opened && gone.aborted) return answer.close();
       const result = opened ? null : asked.errorResult?.(error);
       if (typeof result === 'string') return answer.end(resultText(idText, result), 200);
       const told = worthTelling(error);

@@ -17,6 +17,7 @@ import { createFront } from '../own/front/create-front.ts';
 import { createSpokenSearch } from '../own/front/spoken-search.ts';
 import type { Legs } from '../servers/create-legs.ts';
 import type { Servers } from '../servers/servers.ts';
+import type { CancelNotes } from '../sessions/cancel-notes.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AskOfTaskDeps } from '../tasks/ask-of-task.ts';
 import { isTaskMethod } from '../tasks/extension.ts';
@@ -32,6 +33,7 @@ interface DoorsDeps {
   readonly options: McpOptions;
   readonly servers: Servers;
   readonly sessions: Sessions;
+  readonly cancels: CancelNotes;
   readonly catalogue: ToolCatalogue;
   readonly legs: Pick<Legs, 'raw' | 'bridge'>;
   readonly seals: Seals;
@@ -56,7 +58,7 @@ export interface Doors {
 const SWEEP_MS = 5_000;
 
 export function createDoors(deps: DoorsDeps): Doors {
-  const { options, servers, sessions, catalogue, legs, answerCall, asksOfTasks, keepAlive, onError } = deps;
+  const { options, servers, sessions, cancels, catalogue, legs, answerCall, asksOfTasks, keepAlive, onError } = deps;
   const { pipeline, catalog, config, version, now, speakers = () => ({}) } = options;
   const { replyBytesMax: bytesMax } = config.upstream;
   const { receipts } = config.billing;
@@ -86,11 +88,11 @@ export function createDoors(deps: DoorsDeps): Doors {
     places,
     bytesMax,
   });
-  const front = createFront({ ...kept, speakers, catalog, catalogue, version, answerAsk });
+  const front = createFront({ ...kept, cancels, speakers, catalog, catalogue, version, answerAsk });
   const all = [sessions, legacyAggregate.sessions, front.sessions];
   const sweeper = setInterval(() => {
     replays.sweep();
-    for (const one of all) one.sweep().catch(onError);
+    for (const one of [...all, cancels]) one.sweep().catch(onError);
   }, SWEEP_MS).unref();
 
   const toAll = createAggregateDoor({ aggregate, toService, listen, answerAsk });

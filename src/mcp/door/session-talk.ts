@@ -17,6 +17,7 @@ import { cancelledId } from '../turn/running-requests.ts';
 import type { RunTurn } from '../call/run-turn.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { LegacySession } from '../turn/session.ts';
+import type { CancelNotes } from '../sessions/cancel-notes.ts';
 import type { Opened } from '../sessions/opened-session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { ownMeta, traceOf, type RequestContext, type StandaloneDeps } from '../call/standalone.ts';
@@ -31,6 +32,7 @@ export interface SessionTalkDeps {
   readonly readPaid: ReadPaid;
   readonly raw: Pick<LegacyToLegacy, 'tell'>;
   readonly bridge: Pick<LegacyToModern, 'cancel'>;
+  readonly cancels: CancelNotes;
   readonly clientRequests: Pick<ClientRequests, 'resolve'>;
   readonly receipts: StandaloneDeps['receipts'];
 }
@@ -85,10 +87,12 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     converse: withFacts(servers, session.era, talk),
   });
 
-  function tellBridge(session: LegacySession, message: Told): null {
+  async function tellBridge(session: LegacySession, message: Told): Promise<null> {
     if (message.kind === 'response') deps.clientRequests.resolve(session.id, message);
-    else if (message.method === 'notifications/cancelled')
-      deps.bridge.cancel(session.id, cancelledId(message) as RequestId);
+    else if (message.method === 'notifications/cancelled') {
+      const id = cancelledId(message);
+      if (!deps.bridge.cancel(session.id, id as RequestId)) await deps.cancels.note(session, id);
+    }
     return null;
   }
 
@@ -158,7 +162,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const method = message.kind === 'response' ? 'response' : message.method;
       const tellAt = async (place: Place): Promise<ReplyEnd> =>
         place.facts.era === 'modern'
-          ? freeEnd(tellBridge(session, message))
+          ? freeEnd(await tellBridge(session, message))
           : await deps.raw.tell(session, message, place);
       const told = at(session, context, method, (place) => endOnly(() => tellAt(place)));
       return runFreeCall(pipeline, told, new AbortController().signal);

@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto';
-import type { RequestId, RequestMessage } from '#wire';
+import type { RequestMessage } from '#wire';
 import type { Offer } from '#gateway';
 import type { TaskOwner } from '#tasks';
 import { answerInitialize, type InitializeResult } from '../servers/initialize-answer.ts';
@@ -32,13 +31,6 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
   /** Whether a session has ended, at this gateway or another. False if the store cannot be read. */
   hasEnded(session: LegacySession): Promise<boolean>;
   /**
-   * Notes that the client has cancelled a request that does not run at this gateway, for the one where it runs. Never
-   * rejects.
-   */
-  noteCancel(session: LegacySession, id: unknown): Promise<void>;
-  /** Whether a request was cancelled at another gateway. False if the store cannot be read. */
-  wasCancelled(session: LegacySession, id: RequestId): Promise<boolean>;
-  /**
    * Ends a session here and at its server; at the server once its running calls are over. False if `enter` would give
    * null.
    */
@@ -60,16 +52,6 @@ interface SessionsDeps extends KeptSessionsDeps {
   /** Called with every session that this gateway ends. */
   readonly onEnded?: (end: SessionEnd) => void;
 }
-
-/** Notes of cancellations are stored like sessions, for the longest time that a call may usually take. */
-const CANCEL_KIND = 'mcp cancelled';
-const CANCEL_NOTED_MS = 3_600_000;
-/** Most notes of one account. */
-const CANCELS_MAX = 1_000;
-const SWEPT_CANCELS_MAX = 1_000;
-
-const cancelKey = ({ id }: LegacySession, request: unknown): string =>
-  `cancelled ${hash('sha256', JSON.stringify([id, request])).slice(0, 40)}`;
 
 /** How long the end of a session waits for its streams to end. Calls may run longer; they end without it. */
 const RUNNING_MS = 2_000;
@@ -134,21 +116,6 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     enter: (id, owner, service) => kept.enter(id, owner, fits(service)),
     renew,
-    async sweep(limit) {
-      await store.sweep(CANCEL_KIND, SWEPT_CANCELS_MAX);
-      return kept.sweep(limit);
-    },
-    async noteCancel(session, request) {
-      try {
-        const { account } = session;
-        if ((await store.countOf(account, CANCEL_KIND)) >= CANCELS_MAX) return;
-        const id = cancelKey(session, request);
-        await store.put({ id, account, kind: CANCEL_KIND, state: '', expiresAt: now() + CANCEL_NOTED_MS });
-      } catch (error) {
-        onError(error);
-      }
-    },
-    wasCancelled: async (session, request) => (await store.get(cancelKey(session, request)).catch(() => null)) !== null,
     hasEnded: async ({ id: ofSession }) => (await store.get(ofSession).catch(() => undefined)) === null,
     async end(id, owner, service) {
       const ended = await kept.end(id, owner, fits(service));

@@ -8,6 +8,7 @@ import {
   spanAt,
   UpstreamFailure,
 } from '#wire';
+import type { CancelNotes } from '../sessions/cancel-notes.ts';
 import { ERROR } from '../wire/revisions.ts';
 
 /**
@@ -35,7 +36,8 @@ export interface Running {
   end(): void;
 }
 
-export function createRunningRequests<T = null>(): RunningRequests<T> {
+/** `cancels`: tells of cancellations that reach another gateway. Default: none. */
+export function createRunningRequests<T = null>(cancels?: Pick<CancelNotes, 'watch'>): RunningRequests<T> {
   const running = new Map<string, Cancellable<T>>();
   // The ids 1 and "1" are different.
   const keyOf = (session: string, id: unknown) => `${session} ${JSON.stringify(id)}`;
@@ -58,11 +60,13 @@ export function createRunningRequests<T = null>(): RunningRequests<T> {
         },
       };
       running.set(key, request);
+      const unwatch = cancels?.watch(session, id, () => request.cancel());
       return {
         unwanted: unwanted.signal,
         cancelled: cancelled.signal,
         end() {
           clearTimeout(grace);
+          unwatch?.();
           if (running.get(key) === request) running.delete(key);
         },
       };

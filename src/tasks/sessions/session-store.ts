@@ -21,6 +21,8 @@ export interface SessionStore {
   put(session: StoredSession): Promise<void>;
   /** null if there is no such session, or it has expired. */
   get(id: string): Promise<StoredSession | null>;
+  /** When each of these expires; without those that are not there, or have expired. */
+  expiriesOf(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Extends a session to `expiresAt`; a later expiry stays. False if the session has ended. */
   touch(id: string, expiresAt: number): Promise<boolean>;
   /** Changes only the state. False if the session has ended. */
@@ -39,6 +41,10 @@ export interface SessionStore {
 
 const PUT = loadStatement(import.meta.url, './sql/put-session.sql');
 const FIND = loadStatement(import.meta.url, './sql/find-session.sql');
+const EXPIRIES = {
+  sqlite: loadStatement(import.meta.url, './sql/expiries-of-sessions.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-expiries-of-sessions.sql'),
+} as const;
 const TOUCH = loadStatement(import.meta.url, './sql/touch-session.sql');
 const CHANGE = loadStatement(import.meta.url, './sql/change-session.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-session.sql');
@@ -54,6 +60,10 @@ export function createSessionStore(database: Database, { now }: { readonly now: 
     async get(id) {
       const [row] = await database.query(FIND, [id, now()]);
       return row ? toSession(row) : null;
+    },
+    async expiriesOf(ids) {
+      const rows = await database.query(EXPIRIES[database.engine], [JSON.stringify(ids), now()]);
+      return new Map(rows.map((row) => [row['id'] as string, Number(row['expires_at'])]));
     },
     touch: async (id, expiresAt) => (await database.query(TOUCH, [id, expiresAt, now()])).length > 0,
     change: async (id, state) => (await database.query(CHANGE, [id, state])).length > 0,

@@ -50,6 +50,7 @@ import { mcpRoutes } from '../../../src/mcp/door/routes.ts';
 import { createRunTurn } from '../../../src/mcp/call/run-turn.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import { createSessionDoor } from '../../../src/mcp/door/session-door.ts';
+import { createCancelNotes } from '../../../src/mcp/sessions/cancel-notes.ts';
 import { createSessions } from '../../../src/mcp/sessions/sessions.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
@@ -202,13 +203,14 @@ async function startGateway(
     now,
     onError,
   });
+  const cancels = createCancelNotes({ store: createSessionStore(database, { now }), now, onError });
   const clientRequests = createClientRequests();
-  const bridge = createLegacyToModern({ clientRequests, schemaOf: () => null, replyBytesMax });
+  const bridge = createLegacyToModern({ clientRequests, cancels, schemaOf: () => null, replyBytesMax });
   const raw = createLegacyToLegacy({
     replyBytesMax,
     renew: sessions.renew,
     hasEnded: sessions.hasEnded,
-    cancels: sessions,
+    cancels,
     cancelGraceMs: options.cancelGraceMs ?? 50,
   });
   const listens = createListenPlaces({
@@ -250,6 +252,7 @@ async function startGateway(
     readPaid: createReadPaid(NO_PAYMENTS),
     raw,
     bridge,
+    cancels,
     clientRequests,
     receipts: 'on-request',
     keepAlive,
@@ -278,6 +281,7 @@ async function startGateway(
     listens.drain();
     await server.close();
     sessions.close();
+    cancels.close();
     await upstream.close();
   };
   onTestFinished(async () => {

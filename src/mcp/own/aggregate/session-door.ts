@@ -3,6 +3,7 @@ import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import { refuseTooLong, refuseTooMany, openedWith } from '../../sessions/opened-session.ts';
 import { createRunningRequests, runCancellable } from '../../turn/running-requests.ts';
 import { createLegacyDoor, type LegacyDoor, type LegacyDoorDeps } from '../../door/legacy-door.ts';
@@ -31,6 +32,7 @@ export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
   readonly parts: Parts;
   readonly streams: Pick<SessionStreams, 'listen'>;
   readonly talk: Pick<SessionTalk, 'request' | 'tell'>;
+  readonly cancels: CancelNotes;
   readonly answerAsk: AnswerAsk;
   /** Most sessions of one account. */
   readonly sessionsMax: number;
@@ -43,7 +45,7 @@ export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
 export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): LegacyDoor {
   const { aggregate, sessions, parts, talk, replays } = deps;
   /** Each running request with its service; null for one that asks an agent or a model. */
-  const running = createRunningRequests<string | null>();
+  const running = createRunningRequests<string | null>(deps.cancels);
   const tellParts = createTellParts({ ...deps, running });
   const scopeOf = (session: AggregateSession, { caller }: RequestContext) => aggregate.scope(caller, session.selection);
 

@@ -2,6 +2,7 @@ import type { SessionTalk } from '../../door/session-talk.ts';
 import type { Told } from '../../door/legacy-door.ts';
 import type { RequestContext } from '../../call/standalone.ts';
 import { cancelledId, type RunningRequests } from '../../turn/running-requests.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import { toPart } from './part-messages.ts';
 import { ofAll, type Parts } from './parts.ts';
 import type { Scope } from './scope.ts';
@@ -12,6 +13,7 @@ interface TellPartsDeps {
   readonly sessions: Pick<AggregateSessions, 'change'>;
   readonly parts: Pick<Parts, 'known'>;
   readonly talk: Pick<SessionTalk, 'tell'>;
+  readonly cancels: CancelNotes;
   readonly onError: (error: unknown) => void;
   /** Running requests of clients, each with its service; null for one that asks an agent or a model. */
   readonly running: RunningRequests<string | null>;
@@ -20,7 +22,7 @@ interface TellPartsDeps {
 /** Passes a notification or a response of a client to the parts that it is for. Drops a message that is for no part. */
 type TellParts = (session: AggregateSession, message: Told, scope: Scope, context: RequestContext) => Promise<void>;
 
-export function createTellParts({ sessions, parts, talk, onError, running }: TellPartsDeps): TellParts {
+export function createTellParts({ sessions, parts, talk, cancels, onError, running }: TellPartsDeps): TellParts {
   /** Sends a message to the part for a service, if that is open. */
   async function tellPart(
     session: AggregateSession,
@@ -47,14 +49,17 @@ export function createTellParts({ sessions, parts, talk, onError, running }: Tel
       if (to && scope.includes(to.service)) await tellPart(session, to.service, to.message, context);
       return;
     }
-    const cancels = message.method === 'notifications/cancelled';
-    if (!cancels && message.method !== 'notifications/roots/list_changed') return;
-    const one = cancels ? running.find(session.id, cancelledId(message)) : undefined;
+    const isCancel = message.method === 'notifications/cancelled';
+    if (!isCancel && message.method !== 'notifications/roots/list_changed') return;
+    const id = isCancel ? cancelledId(message) : undefined;
+    const one = isCancel ? running.find(session.id, id) : undefined;
     if (one) {
       one.cancel();
       return tellAll(session, one.of === null ? [] : [one.of], message, context);
     }
-    // A request that is unknown here may run at another gateway, and parts may be open there too.
+    // A request that is unknown here may run at another gateway, and parts may be open there too. One that asks an agent
+    // or a model has no part.
+    if (isCancel) await cancels.note(session, id);
     await sessions.change(session);
     await tellAll(session, openParts(session, scope), message, context);
   };

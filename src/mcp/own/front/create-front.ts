@@ -1,5 +1,6 @@
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import type { LegacyDoor, LegacyDoorDeps } from '../../door/legacy-door.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import type { KeptSessions, KeptSessionsDeps } from '../../sessions/kept-sessions.ts';
 import type { StandaloneRun } from '../../call/standalone.ts';
 import type { AnswerAsk } from './answer-ask.ts';
@@ -12,6 +13,7 @@ import { createStandaloneFront } from './standalone-front.ts';
 interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, KeptSessionsDeps {
   readonly catalogue: Pick<ToolCatalogue, 'service'>;
   readonly answerAsk: AnswerAsk;
+  readonly cancels: CancelNotes;
 }
 
 /** Agents and models as MCP servers of the gateway: `/mcp/a2a/<agent>`, `/mcp/model/<model>`. */

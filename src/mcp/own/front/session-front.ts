@@ -2,6 +2,7 @@ import { errorText } from '#wire';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import { createLegacyDoor, type LegacyDoor, type LegacyDoorDeps } from '../../door/legacy-door.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import type { KeptSessions } from '../../sessions/kept-sessions.ts';
 import { openedWith, refuseTooMany } from '../../sessions/opened-session.ts';
 import { cancelledId, createRunningRequests, runCancellable } from '../../turn/running-requests.ts';
@@ -17,6 +18,7 @@ interface SessionFrontDeps extends LegacyDoorDeps {
   readonly serverOf: PrimitiveServerOf;
   readonly answerAsk: AnswerAsk;
   readonly sessions: KeptSessions<FrontSession>;
+  readonly cancels: CancelNotes;
   /** Most sessions of one account. */
   readonly sessionsMax: number;
 }
@@ -28,8 +30,8 @@ const NO_STREAM = {
 
 /** Answers clients that have a session with an agent or a model. */
 export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
-  const { serverOf, answerAsk, sessions, sessionsMax } = deps;
-  const running = createRunningRequests();
+  const { serverOf, answerAsk, sessions, cancels, sessionsMax } = deps;
+  const running = createRunningRequests(cancels);
   const isWith = (service: string | null) => (session: FrontSession) => session.service === service;
 
   return createLegacyDoor<FrontSession>(
@@ -65,8 +67,11 @@ export function createSessionFront(deps: SessionFrontDeps): LegacyDoor {
         );
       },
       async tell({ session }, message) {
-        if (message.kind === 'notification' && message.method === 'notifications/cancelled')
-          running.find(session.id, cancelledId(message))?.cancel();
+        if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return null;
+        const id = cancelledId(message);
+        const here = running.find(session.id, id);
+        if (here) here.cancel();
+        else await cancels.note(session, id);
         return null;
       },
       listen: async (_use, _lastEventId, _context, answer) => answer.end(errorText('null', NO_STREAM), 405),

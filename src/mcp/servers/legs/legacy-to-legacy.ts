@@ -19,7 +19,7 @@ import { cancelledId, createRunningRequests, endsCancelled, ID_IN_USE } from '..
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place } from '../../turn/turn.ts';
 import { ERROR } from '../../wire/revisions.ts';
-import type { Sessions } from '../../sessions/sessions.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import { LOST, renewOnce, type RenewSession } from '../../sessions/session-renewal.ts';
 import { isSessionLost, readRefusal, sessionHeaders } from '../legacy-server.ts';
 import { POST_HEADERS } from '../post-headers.ts';
@@ -32,7 +32,7 @@ export interface LegacyToLegacyOptions {
   /** Whether the client has ended the session meanwhile, perhaps at another gateway. Default: never. */
   readonly hasEnded?: (session: LegacySession) => Promise<boolean>;
   /** Notes of cancellations that reach another gateway than the one at which the call runs. Default: none. */
-  readonly cancels?: Pick<Sessions, 'noteCancel' | 'wasCancelled'>;
+  readonly cancels?: CancelNotes;
   /** How long a tool may still answer after its call was cancelled. Such an answer is paid. Default: 2 s. */
   readonly cancelGraceMs?: number;
 }
@@ -62,7 +62,7 @@ export function createLegacyToLegacy({
   cancels,
   cancelGraceMs = CANCEL_GRACE_MS,
 }: LegacyToLegacyOptions): LegacyToLegacy {
-  const requests = createRunningRequests();
+  const requests = createRunningRequests(cancels);
   const unanswered = createUnansweredCalls();
 
   return {
@@ -113,7 +113,7 @@ export function createLegacyToLegacy({
         // A server breaks off the calls of a session that has ended, which is no failure of it.
         if (error instanceof UpstreamFailure && !error.tooLarge && (await hasEnded(session)))
           return freeEnd(null, 'session ended');
-        if (error instanceof UpstreamFailure && !error.tooLarge && (await cancels?.wasCancelled(session, id)))
+        if (error instanceof UpstreamFailure && !error.tooLarge && (await cancels?.isNoted(session, id)))
           return freeEnd(null, 'cancelled');
         throw error;
       } finally {
@@ -129,7 +129,7 @@ export function createLegacyToLegacy({
         const here = requests.find(session.id, id);
         if (here) here.cancel();
         // Before the server is told, because it may break off the call at once.
-        else await cancels?.noteCancel(session, id);
+        else await cancels?.note(session, id);
         if (id !== message.params?.['requestId']) text = replaceAt(text, ['params', 'requestId'], JSON.stringify(id));
       }
       // A server without a handshake would take the message for a call.

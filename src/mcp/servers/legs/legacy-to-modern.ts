@@ -16,6 +16,7 @@ import { freeEnd, toEnd } from '../../turn/ending.ts';
 import { providerFailure } from '../../turn/provider-failure.ts';
 import { createRunningRequests, endsCancelled, type Running } from '../../turn/running-requests.ts';
 import { ERROR } from '../../wire/revisions.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place, Turn } from '../../turn/turn.ts';
 import { askClient } from './legacy-to-modern/ask-client.ts';
@@ -42,6 +43,8 @@ export interface LegacyToModern {
 
 export interface LegacyToModernOptions extends ServerExchangeOptions {
   readonly clientRequests: ClientRequests;
+  /** Tells of cancellations that reach another gateway. Default: none. */
+  readonly cancels?: CancelNotes;
   /** How long a tool may still answer after its call was cancelled. Such an answer is paid. Default: 0. */
   readonly cancelGraceMs?: number;
 }
@@ -54,7 +57,7 @@ const PACE_MS = 250;
 export function createLegacyToModern(options: LegacyToModernOptions): LegacyToModern {
   const { clientRequests, replyBytesMax, cancelGraceMs = 0 } = options;
   const exchange = createServerExchange(options);
-  const requests = createRunningRequests();
+  const requests = createRunningRequests(options.cancels);
   const subscriptions = createSubscriptions();
 
   const leg: Leg = async function* legacyToModern(turn, place) {
