@@ -57,8 +57,8 @@ export function createTellParts({ sessions, parts, talk, cancels, onError, runni
       one.cancel();
       return tellAll(session, one.of === null ? [] : [one.of], message, context);
     }
-    // A request that is unknown here may run at another gateway, and parts may be open there too. One that asks an agent
-    // or a model has no part.
+    // A request that is unknown here may run at another gateway, and parts may be open there too. One that asks an
+    // agent or a model has no part.
     if (isCancel) await cancels.note(session, id);
     await sessions.change(session);
     await tellAll(session, openParts(session, scope), message, context);
