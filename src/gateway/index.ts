@@ -206,6 +206,7 @@ export { type HeldBody, heldBodyOf } from './server/held-body.ts';
 export { type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';
+export { DOCUMENTED, DOCUMENTED_USD, hasValue, notTogether, onlyIf, onlyTogether } from './server/documented.ts';
 export { answerMissingPages, createServer, type ServerOptions, toGatewayError } from './server/server.ts';
 export { unknownMember } from './server/unknown-member.ts';
 export { wantsReceipt } from './wants-receipt.ts';

@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { DOCUMENTED } from '#gateway';
 import { objectOf, titled } from './answer-schemas.ts';
 import { DAY_MS, dateOf, type DayRange } from '#analytics';
 
@@ -8,6 +9,21 @@ const DAYS_DEFAULT = 7;
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
+const IN_31 = '(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])';
+const IN_30 = '(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)';
+const IN_FEBRUARY = '02-(?:0[1-9]|1[0-9]|2[0-8])';
+const LEAP_DAY = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29';
+const DAY = `(?:[0-9]{4}-(?:${IN_31}|${IN_30}|${IN_FEBRUARY})|${LEAP_DAY})`;
+const TIME = '(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\\.[0-9]{1,9})?)?';
+const ZONE = '(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])';
+
+/** The form of a day that exists, for the reference. */
+export const documentedDay = { pattern: `^${DAY}$` } as const;
+/** The form of a day, or of a time with a time zone, for the reference. */
+export const documentedInstant = { pattern: `^${DAY}(?:T${TIME}${ZONE})?$` } as const;
+/** The same, but the time needs no time zone. */
+const documentedTime = { pattern: `^${DAY}(?:T${TIME}${ZONE}?)?$` } as const;
+
 export const dayRangeSchema = {
   type: 'object',
   properties: {
@@ -15,11 +31,13 @@ export const dayRangeSchema = {
       type: 'string',
       maxLength: 40,
       description: 'First UTC day, `YYYY-MM-DD` or an ISO 8601 time within it. Default: 7 days before the last.',
+      [DOCUMENTED]: documentedTime,
     },
     end_date: {
       type: 'string',
       maxLength: 40,
       description: `Last UTC day, the same forms. Default: today. At most ${DAYS_MAX} days in all.`,
+      [DOCUMENTED]: documentedTime,
     },
   },
 } as const;

@@ -181,8 +181,9 @@ describe('for those who make clients of it', () => {
     schemas = [];
     schemasIn(JSON.parse(text), '', schemas);
   });
+  /** Where a schema is wrong for those who make types of it. What is behind two negations they do not read. */
   const places = (wrong: (schema: Record<string, unknown>) => boolean) =>
-    schemas.filter(([, schema]) => wrong(schema)).map(([place]) => place);
+    schemas.flatMap(([place, schema]) => (place.includes('/not/not') || !wrong(schema) ? [] : [place]));
 
   test('it is small enough to be read', () => {
     expect(Buffer.byteLength(text)).toBeLessThan(600 * 1024);
@@ -192,7 +193,7 @@ describe('for those who make clients of it', () => {
     const seen = new Map<string, string[]>();
     for (const [place, { description: _, ...schema }] of schemas) {
       const properties = schema['properties'] as object | undefined;
-      if (properties === undefined || Object.keys(properties).length < 3) continue;
+      if (properties === undefined || Object.keys(properties).length < 3 || place.includes('/not/not')) continue;
       const key = JSON.stringify(schema);
       seen.set(key, [...(seen.get(key) ?? []), place]);
     }
@@ -223,9 +224,7 @@ describe('for those who make clients of it', () => {
       Array.isArray(values) &&
       values.some((value) => typeof value === 'boolean' || (typeof value === 'number' && values.includes(null)));
     const isOne = ({ const: only }: Record<string, unknown>) => typeof only === 'boolean' || typeof only === 'number';
-    expect(places((schema) => isHard(schema) || isOne(schema)).filter((place) => !place.endsWith('/not/not'))).toEqual(
-      [],
-    );
+    expect(places((schema) => isHard(schema) || isOne(schema))).toEqual([]);
   });
 
   test('a form stands before JSON: some generators know only the first', () => {
@@ -243,8 +242,7 @@ describe('for those who make clients of it', () => {
     const beside = (schema: Record<string, unknown>) =>
       schema['properties'] !== undefined &&
       ['anyOf', 'oneOf', 'allOf'].some((keyword) => schema[keyword] !== undefined);
-    const inside = /\/not\/not/;
-    expect(places(beside).filter((place) => !inside.test(place))).toEqual([]);
+    expect(places(beside)).toEqual([]);
   });
 
   test('every address can be refused, and every chapter is described', () => {

@@ -1,4 +1,5 @@
 import type { FastifySchema } from 'fastify';
+import { DOCUMENTED } from '#gateway';
 import { A2A_ERROR } from '#pages';
 
 const TAGS = ['Agents'];
@@ -11,7 +12,11 @@ const POST =
 const headers = {
   type: 'object',
   properties: {
-    'a2a-version': { type: 'string', description: '`0.3` or `1.0`' },
+    'a2a-version': {
+      type: 'string',
+      description: '`0.3` or `1.0`',
+      [DOCUMENTED]: { pattern: '^(?:0\\.3|1\\.0)$' },
+    },
   },
 };
 
@@ -23,8 +28,19 @@ const BODY = {
     id: { type: ['string', 'integer'] },
     method: { type: 'string' },
     params: { type: 'object' },
+    message: { type: 'object', description: 'Alone, without `jsonrpc`: the bare form of a message.' },
   },
   additionalProperties: true,
+  [DOCUMENTED]: {
+    allOf: [
+      {
+        anyOf: [
+          { required: ['jsonrpc', 'id', 'method'] },
+          { required: ['message'], not: { anyOf: [{ required: ['jsonrpc'] }, { required: ['method'] }] } },
+        ],
+      },
+    ],
+  },
 };
 
 const example = {

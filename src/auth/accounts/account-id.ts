@@ -20,6 +20,12 @@ export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
 
 const LOCAL = /^tollgate:local:[a-z0-9-]{1,64}$/;
 const EVM = /^eip155:(?:(\d{1,32}):)?(0x[0-9a-fA-F]{40})$/;
+/** Characters of base58. */
+const BASE58 = '[1-9A-HJ-NP-Za-km-z]';
+/** The forms of account ids, for the reference. Whether a checksum or an encoding is right, no pattern can say. */
+export const ACCOUNT_ID_PATTERN = `^(?:(?:eip155:(?:[0-9]{1,32}:)?|contract:eip155:[0-9]{1,32}:)0x[0-9a-fA-F]{40}|solana:(?:${BASE58}{32}:)?${BASE58}{32,44}|tollgate:local:[a-z0-9-]{1,64}|oauth:[-_a-z0-9]{1,32}:(?:[-.a-zA-Z0-9]|%[0-9A-F]{2}){1,64})$`;
+/** The forms of the ids of providers, which are public keys or accounts, for the reference. */
+export const PROVIDER_ID_PATTERN = ACCOUNT_ID_PATTERN.replace('^(?:', `^(?:0x[0-9a-fA-F]{40}|${BASE58}{32,44}|`);
 /** Prefix for the CAIP-10 id of a contract wallet, because the id alone looks like one of an ordinary wallet. */
 const CONTRACT = 'contract:';
 const SOLANA = /^solana:(?:[1-9A-HJ-NP-Za-km-z]{32}:)?([1-9A-HJ-NP-Za-km-z]{32,44})$/;

@@ -1,11 +1,13 @@
 /* The names of accounts and the format of keys, without the authentication of requests. */
 export {
+  ACCOUNT_ID_PATTERN,
   callerCaip10,
   DEVELOPMENT_ACCOUNT,
   isWallet,
   localAccount,
   needsNoMaking,
   parseAccountId,
+  PROVIDER_ID_PATTERN,
   toCaip10,
 } from './account-id.ts';
 export { parseProviderId } from '../provider-id.ts';

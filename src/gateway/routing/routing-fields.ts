@@ -1,6 +1,7 @@
 import { GatewayError } from '#wire';
 import { MoneyError, parseRates } from '#billing';
 import { nameSchema, objectField } from '../server/field-schema.ts';
+import { DOCUMENTED, DOCUMENTED_USD } from '../server/documented.ts';
 import { MUST_BE } from '../server/schema-problem.ts';
 import type { RoutePreferences } from './preferences.ts';
 
@@ -14,7 +15,11 @@ const names = (about: string) => ({
   description: about,
   [MUST_BE]: 'an array of at most 64 provider ids or names',
 });
-const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
+const price = {
+  type: ['number', 'string', 'null'],
+  [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"',
+  [DOCUMENTED]: DOCUMENTED_USD,
+};
 
 /**
  * Members that OpenRouter's clients send. Values that ask for nothing, or for what always holds here, are accepted. A
@@ -99,6 +104,7 @@ export const routingFields = {
     description:
       'Largest cost of the request in USD, including all calls that are made for it (header: x-max-cost). Not forwarded.',
     [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
+    [DOCUMENTED]: DOCUMENTED_USD,
   },
 } as const;
 

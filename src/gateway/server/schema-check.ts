@@ -1,10 +1,14 @@
 import type { AnySchema, ValidateFunction } from 'ajv';
 import { compileOnce } from './compile-once.ts';
+import { DOCUMENTED } from './documented.ts';
 import { MUST_BE, schemaError } from './schema-problem.ts';
 
 const compile = compileOnce(
   { allErrors: false, verbose: true, allowUnionTypes: true, strictRequired: false, strictTypes: false },
-  (ajv) => ajv.addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true }),
+  (ajv) =>
+    ajv
+      .addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true })
+      .addKeyword({ keyword: DOCUMENTED, schemaType: 'object', valid: true }),
 );
 
 /**

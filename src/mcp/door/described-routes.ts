@@ -1,4 +1,5 @@
 import type { FastifySchema } from 'fastify';
+import { DOCUMENTED } from '#gateway';
 import { JSON_RPC_ERROR } from '#pages';
 
 const TAGS = ['MCP'];
@@ -12,6 +13,7 @@ const SESSION = {
   'mcp-session-id': {
     type: 'string',
     description: 'Of a session, which `initialize` opened (the revisions before 2026-07-28)',
+    [DOCUMENTED]: { pattern: '^[\\x21-\\x7e]+$' },
   },
 };
 

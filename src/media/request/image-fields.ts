@@ -1,4 +1,14 @@
-import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#gateway';
+import {
+  DOCUMENTED,
+  hasValue,
+  MUST_BE,
+  nameSchema,
+  onlyIf,
+  onlyTogether,
+  numberField,
+  objectField,
+  routingFields,
+} from '#gateway';
 import { formSchema } from './form-schema.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
 import { REFERENCES } from './openrouter-image.ts';
@@ -37,6 +47,8 @@ export const flagField = (about: string) => ({
   description: about,
   [MUST_BE]: 'true or false',
 });
+/** An edge in pixels as text, from EDGE_MIN to EDGE_MAX. */
+const EDGE = '(?:6[4-9]|[7-9][0-9]|[1-9][0-9]{2}|[1-3][0-9]{3}|40(?:[0-8][0-9]|9[0-6]))';
 const edgeField = (about: string) => ({
   type: ['integer', 'string', 'null'],
   minimum: EDGE_MIN,
@@ -44,6 +56,7 @@ const edgeField = (about: string) => ({
   pattern: '^[1-9][0-9]{1,3}$',
   description: `${about} of the image in pixels, ${EDGE_MIN} to ${EDGE_MAX}. Width and height go together.`,
   [MUST_BE]: `an integer from ${EDGE_MIN} to ${EDGE_MAX}`,
+  [DOCUMENTED]: { pattern: `^${EDGE}$` },
 });
 
 const SIZE = '^(?:auto|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$';
@@ -54,6 +67,7 @@ const sizeField = {
   pattern: SIZE,
   description: 'Width and height in one, such as `1024x1024`. `auto` leaves the size to the model.',
   [MUST_BE]: 'auto, or a width and a height such as 1024x1024',
+  [DOCUMENTED]: { pattern: `^(?:auto|${EDGE}x${EDGE})$` },
 };
 const modelField = {
   ...nameSchema,
@@ -162,6 +176,10 @@ export const generationsFields = {
   ...STREAM,
 } as const;
 
+/* The texts that bring a file: base64 with padding, a data URL, or an address. */
+export const DATA_URL = 'data:[a-z0-9]+/[-+.a-z0-9]+;base64,';
+export const BASE64 = '(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?';
+export const ADDRESS = `^(?:https://\\S+|${DATA_URL}${BASE64})$`;
 const IMAGE_RIGHT = 'an object with b64 (base64 or a data URL) or url (an https URL)';
 const addressed = (about: string) => ({
   title: 'InputImage',
@@ -169,9 +187,43 @@ const addressed = (about: string) => ({
   description: about,
   [MUST_BE]: IMAGE_RIGHT,
   properties: {
-    b64: { type: ['string', 'null'], description: 'The file in base64, or as a data URL.' },
-    url: { type: ['string', 'null'], description: 'An https URL, which the gateway fetches, or a data URL.' },
-    image_url: { description: 'The same as `url`.' },
+    b64: {
+      type: ['string', 'null'],
+      description: 'The file in base64, or as a data URL.',
+      [DOCUMENTED]: { pattern: `^(?:${DATA_URL})?${BASE64}$` },
+    },
+    url: {
+      type: ['string', 'null'],
+      description: 'An https URL, which the gateway fetches, or a data URL.',
+      [DOCUMENTED]: { pattern: ADDRESS },
+    },
+    image_url: {
+      description: 'The same as `url`, as text or as `{"url": …}`.',
+      [DOCUMENTED]: {
+        allOf: [
+          {
+            anyOf: [
+              { const: null },
+              { type: 'string', pattern: ADDRESS },
+              { type: 'object', required: ['url'], properties: { url: { type: 'string', pattern: ADDRESS } } },
+            ],
+          },
+        ],
+      },
+    },
+  },
+  [DOCUMENTED]: {
+    pattern: `^(?:https://\\S+|(?:${DATA_URL})?${BASE64})$`,
+    allOf: [
+      {
+        anyOf: [
+          { not: { type: 'object' } },
+          ...['b64', 'url', 'image_url'].map((name, at, all) => ({
+            allOf: [hasValue(name), { not: { anyOf: all.filter((other) => other !== name).map(hasValue) } }],
+          })),
+        ],
+      },
+    ],
   },
 });
 
@@ -219,6 +271,7 @@ export const openrouterFields = {
     pattern: '^(?:auto|512|[1-9][0-9]?K|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$',
     description: 'A tier such as `2K`, which is the same as `resolution`, or width and height, such as `1024x1024`.',
     [MUST_BE]: 'auto, a tier such as 2K, or a width and a height such as 1024x1024',
+    [DOCUMENTED]: { pattern: `^(?:auto|512|[1-9][0-9]?K|${EDGE}x${EDGE})$` },
   },
   quality: oneOf(QUALITIES, 'It may decide the price: see `/models?type=image`.'),
   output_format: formatField,
@@ -248,6 +301,25 @@ const SMALL_PNG =
   'data:image/png;base64,' +
   'iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mOI6jlBEmIY1TCqYfhqAAArnq4QbIHYuAAAAABJRU5ErkJggg==';
 
+const has = (name: string, schema: object) => ({ required: [name], properties: { [name]: schema } });
+
+/** Returns the rules that join the fields of a body, for the reference. */
+function rulesOf(fields: Readonly<Record<string, object>>): readonly object[] {
+  const named = has('size', { type: 'string', not: { const: 'auto' } });
+  return [
+    onlyIf(has('partial_images', { minimum: 1 }), has('stream', { enum: [true] })),
+    { not: { allOf: [hasValue('resolution'), { anyOf: [hasValue('width'), named] }] } },
+    ...('width' in fields ? [onlyTogether('width', 'height'), { not: { allOf: [hasValue('width'), named] } }] : []),
+    ...('output_type' in fields
+      ? [
+          onlyIf(has('output_type', { const: 'file' }), {
+            not: { anyOf: [has('stream', { enum: [true] }), has('n', { minimum: 2 })] },
+          }),
+        ]
+      : []),
+  ];
+}
+
 /** The JSON schema of a body with these fields. `title`: its name in the reference. */
 export const bodySchema = (
   title: string,
@@ -269,6 +341,7 @@ export const bodySchema = (
       : { model: 'demo/easel', prompt: 'A tollgate in the morning' },
   ],
   properties: fields,
+  [DOCUMENTED]: { allOf: rulesOf(fields) },
 });
 
 /** The schema of a form with the fields of an edit, for the reference. */

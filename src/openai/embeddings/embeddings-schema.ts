@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { MUST_BE, nameSchema, objectField, type ProviderPreferences, routingFields } from '#gateway';
+import { DOCUMENTED, MUST_BE, nameSchema, objectField, type ProviderPreferences, routingFields } from '#gateway';
 
 const INPUTS_MAX = 2_048;
 /** The right form of `input`. */
@@ -46,6 +46,18 @@ export const embeddingsSchema = {
       },
       description: 'Texts, or tokens of texts.',
       [MUST_BE]: INPUT_RIGHT,
+      [DOCUMENTED]: {
+        allOf: [
+          {
+            anyOf: [
+              { type: 'string' },
+              { items: { type: 'string' }, maxItems: INPUTS_MAX },
+              { items: { type: 'integer' } },
+              { items: { type: 'array' }, maxItems: INPUTS_MAX },
+            ],
+          },
+        ],
+      },
     },
     dimensions: {
       type: ['integer', 'null'],

@@ -1,4 +1,13 @@
-import { MUST_BE, nameSchema, numberField, objectField, tokensField, type ProviderPreferences } from '#gateway';
+import {
+  DOCUMENTED,
+  MUST_BE,
+  onlyIf,
+  nameSchema,
+  numberField,
+  objectField,
+  tokensField,
+  type ProviderPreferences,
+} from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
 import { gatewayFields } from '../request/gateway-fields.ts';
 
@@ -37,6 +46,50 @@ export interface Block {
   readonly [member: string]: unknown;
 }
 
+const typed = (type: string) => ({ required: ['type'], properties: { type: { const: type } } });
+const text = { type: 'string' };
+const word = { type: 'string', minLength: 1 };
+const https = { type: 'string', pattern: '^https://[^\\s]' };
+const sourceOf = (...more: readonly object[]) => ({
+  required: ['source'],
+  properties: {
+    source: {
+      anyOf: [
+        {
+          type: 'object',
+          required: ['type', 'media_type', 'data'],
+          properties: {
+            type: { const: 'base64' },
+            media_type: { type: 'string', pattern: '^image/[a-z0-9.+-]+$|^application/pdf$' },
+            data: { type: 'string', pattern: '^[A-Za-z0-9+/]+={0,2}$' },
+          },
+        },
+        { type: 'object', required: ['type', 'url'], properties: { type: { const: 'url' }, url: https } },
+        ...more,
+      ],
+    },
+  },
+});
+
+/** The rules of blocks by their type, for the reference. `turns.ts` checks them. */
+const NEEDED: Readonly<Record<string, Json>> = {
+  text: { required: ['text'], properties: { text } },
+  image: sourceOf(),
+  document: sourceOf({
+    type: 'object',
+    required: ['type', 'data'],
+    properties: { type: { const: 'text' }, data: text },
+  }),
+  tool_use: {
+    required: ['id', 'name', 'input'],
+    properties: { id: word, name: word, input: { type: 'object' } },
+  },
+  tool_result: {
+    required: ['tool_use_id'],
+    properties: { tool_use_id: word, content: { anyOf: [{ const: null }, { type: 'string' }, { type: 'array' }] } },
+  },
+};
+
 const block = {
   title: 'MessageBlock',
   type: 'object',
@@ -44,6 +97,7 @@ const block = {
   properties: { type: { type: 'string', [MUST_BE]: 'the type of the block, such as "text"' } },
   additionalProperties: true,
   [MUST_BE]: 'a block such as {"type": "text", "text": "…"}',
+  [DOCUMENTED]: { allOf: Object.entries(NEEDED).map(([type, needed]) => onlyIf(typed(type), needed)) },
 };
 const content = (about: string) => ({
   type: ['string', 'array'],
@@ -65,6 +119,22 @@ const toolFields = {
       },
       additionalProperties: true,
       [MUST_BE]: 'an object such as {"name": "…", "input_schema": {"type": "object"}}',
+      [DOCUMENTED]: {
+        allOf: [
+          {
+            anyOf: [
+              { required: ['name', 'input_schema'], properties: { name: text, input_schema: { type: 'object' } } },
+              { ...typed('mcp'), required: ['type', 'service'], properties: { type: { const: 'mcp' }, service: word } },
+              {
+                required: ['type'],
+                properties: { type: { type: 'string', not: { enum: ['custom', 'mcp', 'mcp_toolset'] } } },
+                not: { required: ['input_schema'] },
+              },
+              typed('mcp_toolset'),
+            ],
+          },
+        ],
+      },
     },
     description:
       'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped for providers that do not support this API.',
@@ -99,8 +169,27 @@ const toolFields = {
       },
       name: { type: 'string', [MUST_BE]: 'the name of a tool' },
     },
+    [DOCUMENTED]: {
+      allOf: [{ anyOf: [{ const: null }, onlyIf(typed('tool'), { required: ['name'], properties: { name: word } })] }],
+    },
   }),
 } as const;
+
+const OUTPUT = {
+  properties: {
+    effort: { anyOf: [{ const: null }, { type: 'string', maxLength: 32 }] },
+    format: {
+      anyOf: [
+        { const: null },
+        {
+          type: 'object',
+          required: ['type', 'schema'],
+          properties: { type: { const: 'json_schema' }, schema: { type: 'object' } },
+        },
+      ],
+    },
+  },
+};
 
 /** JSON schema of `POST /messages`. `counted`: that of `POST /messages/count_tokens`, which needs no `max_tokens`. */
 export function messagesSchema(messagesMax: number, counted = false) {
@@ -180,7 +269,9 @@ export function messagesSchema(messagesMax: number, counted = false) {
           budget_tokens: tokensField('Tokens for thinking.'),
         },
       }),
-      output_config: objectField('`format` with a JSON schema of the answer, and `effort`.'),
+      output_config: objectField('`format` with a JSON schema of the answer, and `effort`.', {
+        [DOCUMENTED]: { allOf: [{ anyOf: [{ const: null }, OUTPUT] }] },
+      }),
       metadata: objectField('`user_id` names the end user. The provider gets a digest of it.'),
       ...gatewayFields,
     },

@@ -1,4 +1,4 @@
-import { MUST_BE } from '#gateway';
+import { DOCUMENTED, MUST_BE } from '#gateway';
 import { FILTERS, TYPES } from './models-listing.ts';
 
 /* Requests for pages of models as the reference describes them. */
@@ -59,6 +59,7 @@ export const headersSchema = {
     'anthropic-version': {
       type: 'string',
       description: "With this header the answer is in the shape of Anthropic's API.",
+      [DOCUMENTED]: { pattern: '^[\\x21-\\x7e]+$' },
     },
   },
 } as const;

@@ -1,4 +1,13 @@
-import { MUST_BE, nameSchema, numberField, objectField, tokensField, type ProviderPreferences } from '#gateway';
+import {
+  DOCUMENTED,
+  MUST_BE,
+  onlyIf,
+  nameSchema,
+  numberField,
+  objectField,
+  tokensField,
+  type ProviderPreferences,
+} from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
 import { gatewayFields } from '../request/gateway-fields.ts';
 
@@ -33,6 +42,65 @@ export interface ResponsesBody {
   readonly [field: string]: unknown;
 }
 
+const typed = (...types: readonly string[]) => ({ required: ['type'], properties: { type: { enum: types } } });
+const text = { type: 'string' };
+const word = { type: 'string', minLength: 1 };
+const PART = {
+  type: 'object',
+  anyOf: [
+    { required: ['text'], properties: { text }, not: typed('input_image', 'input_file', 'input_audio') },
+    typed('refusal'),
+    {
+      required: ['type', 'image_url'],
+      properties: {
+        type: { const: 'input_image' },
+        image_url: {
+          type: 'string',
+          pattern: '^(?:https://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])',
+        },
+      },
+    },
+    {
+      properties: { type: { const: 'input_file' }, file_data: text, file_url: text },
+      anyOf: [{ required: ['type', 'file_data'] }, { required: ['type', 'file_url'] }],
+    },
+    {
+      required: ['type', 'input_audio'],
+      properties: {
+        type: { const: 'input_audio' },
+        input_audio: { type: 'object', required: ['data', 'format'], properties: { data: text, format: text } },
+      },
+    },
+  ],
+};
+const PARTS = { anyOf: [{ const: null }, text, { type: 'array', items: PART }] };
+const MESSAGE = {
+  required: ['role'],
+  properties: { role: { enum: ['user', 'assistant', 'system', 'developer'] }, content: PARTS },
+};
+
+/** The rules of items by their type, for the reference. */
+const RULES = [
+  {
+    anyOf: [
+      { ...MESSAGE, not: { required: ['type'] } },
+      { required: ['id'], properties: { id: word }, not: { anyOf: [{ required: ['type'] }, { required: ['role'] }] } },
+      { required: ['type'], properties: { type: text } },
+    ],
+  },
+  onlyIf(typed('message'), MESSAGE),
+  onlyIf(typed('item_reference'), { required: ['id'], properties: { id: word } }),
+  onlyIf(typed('function_call', 'custom_tool_call'), {
+    required: ['call_id', 'name'],
+    properties: { call_id: word, name: word },
+  }),
+  onlyIf(typed('function_call'), { required: ['arguments'], properties: { arguments: text } }),
+  onlyIf(typed('function_call_output', 'custom_tool_call_output'), {
+    required: ['call_id'],
+    properties: { call_id: word, output: PARTS },
+  }),
+];
+
 /** An item of the input. Which members it may have depends on its type, and `to-chat-body.ts` checks them. */
 const itemSchema = {
   title: 'ResponseInputItem',
@@ -45,6 +113,7 @@ const itemSchema = {
   },
   additionalProperties: true,
   [MUST_BE]: 'an item such as a message',
+  [DOCUMENTED]: { allOf: RULES },
 } as const;
 
 /** JSON schema of `POST /responses`. */
@@ -56,6 +125,16 @@ export function responsesSchema(itemsMax: number) {
     additionalProperties: true,
     [MUST_BE]: 'a JSON object',
     examples: [{ model: EXAMPLE_MODEL, input: 'What is a tollgate?' }],
+    [DOCUMENTED]: {
+      allOf: [
+        {
+          not: {
+            required: ['background', 'store'],
+            properties: { background: { enum: [true] }, store: { enum: [false] } },
+          },
+        },
+      ],
+    },
     properties: {
       model: {
         ...nameSchema,
@@ -70,6 +149,7 @@ export function responsesSchema(itemsMax: number) {
         description:
           'A text, or items. An item of type `item_reference` names an item of a kept response or of its request by its `id`.',
         [MUST_BE]: `a string or an array of 1 to ${itemsMax} items`,
+        [DOCUMENTED]: { minLength: 1 },
       },
       previous_response_id: {
         type: ['string', 'null'],
@@ -120,6 +200,7 @@ export function responsesSchema(itemsMax: number) {
         type: ['string', 'object', 'null'],
         description: 'Which tool to use, or `auto`, `none`, `required`.',
         [MUST_BE]: 'a string or an object',
+        [DOCUMENTED]: { pattern: '^(?:auto|none|required)$' },
       },
       parallel_tool_calls: {
         type: ['boolean', 'null'],

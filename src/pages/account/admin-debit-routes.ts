@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { escrowOf, OPERATOR_TREASURY } from '#billing';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { accountParams, accountSchema, findAccount, viewAccount, type AdminAccountsDeps } from './admin-accounts.ts';
-import { amountOf, referenceOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, referenceOf, amountProperties, eitherAmount, referenceField, type AmountBody } from './amount.ts';
 import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
 
 interface DebitBody extends AmountBody {
@@ -39,6 +39,7 @@ export function addAdminDebitRoute(
       additionalProperties: false,
       examples: [{ amount_usd: 450, reason: '500 were credited instead of 50', reference: 'correction-17' }],
       required: ['reason', 'reference'],
+      ...eitherAmount,
       properties: {
         ...amountProperties,
         reason: {
@@ -48,7 +49,7 @@ export function addAdminDebitRoute(
           pattern: '\\S',
           description: 'Why. The owner of the account reads it in the list of movements.',
         },
-        reference: { type: 'string', minLength: 1, maxLength: 128, description: 'Your name of the correction.' },
+        reference: referenceField('Your name of the correction.'),
       },
     },
     response: { 200: dataOf(debitSchema) },

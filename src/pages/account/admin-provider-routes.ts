@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
+import { DOCUMENTED } from '#gateway';
 import { earningsOf, formatUsd, type Ledger, type Payouts } from '#billing';
 import type { AdminGate, Identity } from '#auth';
-import { parseProviderId, toCaip10 } from '#auth/accounts';
+import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#auth/accounts';
 import type { KnownProvider } from '#network';
 import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
-import { amountOf, referenceOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, referenceOf, amountProperties, eitherAmount, referenceField, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 import { payoutSchema, viewPayout } from './payout-view.ts';
 
@@ -47,14 +48,12 @@ const providerParams = objectOf({
     type: 'string',
     maxLength: 256,
     description: "The provider's public key; or its account: a wallet in CAIP-10, `tollgate:local:<name>`, `oauth:…`.",
+    [DOCUMENTED]: { pattern: PROVIDER_ID_PATTERN },
   },
 });
-const reference = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 128,
-  description: 'Your name of the payment, for example the reference of the bank transfer. The provider sees it.',
-};
+const reference = referenceField(
+  'Your name of the payment, for example the reference of the bank transfer. The provider sees it.',
+);
 const payoutAnswer = dataOf(
   titled(
     'BookedPayout',
@@ -225,6 +224,7 @@ function bookPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {
       additionalProperties: false,
       examples: [{ amount_usd: 25, reference: 'SEPA-2026-11-30-acme' }],
       required: ['reference'],
+      ...eitherAmount,
       properties: { ...amountProperties, reference, note },
     },
     response: { 200: payoutAnswer },

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { escrowOf, type AccountTotals, type Ledger, OPERATOR_TREASURY } from '#billing';
+import { DOCUMENTED } from '#gateway';
 import type { AdminGate } from '#auth';
+import { ACCOUNT_ID_PATTERN } from '#auth/accounts';
 import { ACCOUNT_STATES, type AccountState } from '#auth/keys';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import type { KeysDeps } from './account-keys.ts';
@@ -22,7 +24,7 @@ import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import { labelTaken, readLabel } from './label.ts';
 import type { MembersDeps } from './members-view.ts';
 import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
-import { amountOf, referenceOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, referenceOf, amountProperties, eitherAmount, referenceField, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
 interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
@@ -70,11 +72,13 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
       type: 'string',
       maxLength: 64,
       description: 'Small letters, digits and hyphens; the account is `tollgate:local:<name>`.',
+      [DOCUMENTED]: { pattern: '^[a-z0-9-]{1,64}$' },
     },
     account: {
       type: 'string',
       maxLength: 128,
       description: 'Instead of a name: a wallet in CAIP-10, or any account id.',
+      [DOCUMENTED]: { pattern: ACCOUNT_ID_PATTERN },
     },
     label: { type: 'string', maxLength: 128, description: 'A name for people.' },
   };
@@ -87,6 +91,7 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
       type: 'object',
       additionalProperties: false,
       examples: [{ name: 'acme', label: 'Acme Ltd' }],
+      [DOCUMENTED]: { allOf: [{ oneOf: [{ required: ['name'] }, { required: ['account'] }] }] },
       properties,
     },
     response: { 200: oneAccountSchema, 201: oneAccountSchema },
@@ -177,12 +182,7 @@ const creditSchema = objectOf(
 );
 
 function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
-  const reference = {
-    type: 'string',
-    minLength: 1,
-    maxLength: 128,
-    description: 'Your name of the payment, for example an invoice number.',
-  };
+  const reference = referenceField('Your name of the payment, for example an invoice number.');
   const schema = {
     ...ADMINISTRATION,
     summary: 'Credit an account',
@@ -194,6 +194,7 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
       additionalProperties: false,
       examples: [{ amount_usd: 25, reference: 'invoice-17' }],
       required: ['reference'],
+      ...eitherAmount,
       properties: { ...amountProperties, reference },
     },
     response: { 200: dataOf(creditSchema) },

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
+import { DOCUMENTED } from '#gateway';
 import type { AdminGate } from '#auth';
 import {
   ADMIN_ROLES,
@@ -84,6 +85,7 @@ function createKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
       ...TIME,
       maxLength: 40,
       description: 'Time from which the key is refused (RFC 3339); null is never.',
+      [DOCUMENTED]: { format: 'date-time' },
     },
   };
   const schema = {

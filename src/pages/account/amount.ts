@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { DOCUMENTED, DOCUMENTED_USD } from '#gateway';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
 
 /** The amount in a body, in one of two units. */
@@ -7,13 +8,31 @@ export interface AmountBody {
   readonly amount_micro_usdc?: number;
 }
 
+/** A decimal with at most 6 places that is more than 0. */
+const MORE_THAN_NOTHING = '^0{0,3}(?:[1-9][0-9]{0,8}(?:\\.[0-9]{1,6})?|0\\.[0-9]{0,5}[1-9]0{0,6})$';
+
 export const amountProperties = {
   amount_usd: {
-    anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }],
+    anyOf: [
+      { type: 'number', [DOCUMENTED]: { exclusiveMinimum: 0, maximum: DOCUMENTED_USD.maximum } },
+      { type: 'string', maxLength: 40, [DOCUMENTED]: { pattern: MORE_THAN_NOTHING } },
+    ],
     description: 'Decimal USD, at most 6 places.',
   },
-  amount_micro_usdc: { type: 'integer', description: 'Instead: whole micro-USD.' },
+  amount_micro_usdc: {
+    type: 'integer',
+    description: 'Instead: whole micro-USD.',
+    [DOCUMENTED]: { minimum: 1, maximum: Number(MICRO_USD_MAX) },
+  },
 } as const;
+
+/** The rule of a body with these properties, for the reference: it has one of the two. */
+export const eitherAmount = {
+  [DOCUMENTED]: { allOf: [{ oneOf: [{ required: ['amount_usd'] }, { required: ['amount_micro_usdc'] }] }] },
+} as const;
+
+/** The bounds of an amount that is a number of USD, for the reference. */
+export const documentedUsd = { minimum: DOCUMENTED_USD.minimum, maximum: DOCUMENTED_USD.maximum } as const;
 
 /**
  * Reads the amount of a body, which must be more than 0. Throws GatewayError `invalid_request` with the name of the
@@ -42,6 +61,15 @@ export function parseUsdField(usd: number | string, param: string): MicroUsd {
     throw error;
   }
 }
+
+/** The schema of the operator's name of a payment. */
+export const referenceField = (description: string) => ({
+  type: 'string',
+  minLength: 1,
+  maxLength: 128,
+  description,
+  [DOCUMENTED]: { pattern: '\\S' },
+});
 
 /**
  * The operator's name of a payment without spaces around it, so that a copied one is the same. Throws GatewayError

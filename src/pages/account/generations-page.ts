@@ -1,7 +1,9 @@
 import { GatewayError } from '#wire';
 import { type FoundLocks, type LockPlace, type LocksAsked, type LockRecord, type LockState } from '#billing';
 import { PRIMITIVES } from '#config';
+import { DOCUMENTED } from '#gateway';
 import type { CallView } from './generation-view.ts';
+import { documentedInstant } from '../day-range.ts';
 import { parseDay, parseTime } from './time.ts';
 
 /** The query of a list of calls, after validation. */
@@ -46,11 +48,13 @@ export const generationsQuerySchema = {
       type: 'string',
       maxLength: 40,
       description: 'Calls that began at this time or later: a UTC date, or a time with time zone (RFC 3339).',
+      [DOCUMENTED]: documentedInstant,
     },
     to: {
       type: 'string',
       maxLength: 40,
       description: 'Calls that began at this time or before; a date counts to its end.',
+      [DOCUMENTED]: documentedInstant,
     },
     state: { type: 'string', enum: ['held', 'settled', 'released', 'expired'] },
     outcome: {

@@ -1,10 +1,10 @@
 import { GatewayError } from '#wire';
-import { MUST_BE } from '#gateway';
+import { DOCUMENTED, MUST_BE } from '#gateway';
 import { toUsdNumber, withCarried, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord } from '#auth/keys';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { objectOf, titled } from '../answer-schemas.ts';
-import { parseUsdField } from './amount.ts';
+import { documentedUsd, parseUsdField } from './amount.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 import { parseTime } from './time.ts';
 
@@ -40,7 +40,7 @@ export const rateProperty = (what: string, usual: string) =>
     description: `The most ${what} in a minute; null is ${usual}.`,
   }) as const;
 
-const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
+const LABEL = { type: 'string', minLength: 1, maxLength: 128, [DOCUMENTED]: { pattern: '\\S' } } as const;
 
 const COUNTS_ALL =
   'It counts everything that the key spent in the period, also with another limit or without one. A limit that never resets counts everything that the key ever spent.';
@@ -52,6 +52,7 @@ const keyBodyProperties = {
     type: ['number', 'null'],
     minimum: 0,
     description: 'The most that the key may spend, in USD, in each reset period; null is no limit.',
+    [DOCUMENTED]: documentedUsd,
   },
   limit_reset: {
     type: ['string', 'null'],
@@ -70,6 +71,7 @@ const keyBodyProperties = {
     type: ['string', 'null'],
     maxLength: 40,
     description: 'Date and time with time zone (RFC 3339) from which the key is refused; null is never.',
+    [DOCUMENTED]: { format: 'date-time' },
   },
   allowed_services: {
     type: ['array', 'null'],

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError, outboundUrlFault } from '#wire';
-import type { Admission, Pipeline } from '#gateway';
+import { type Admission, DOCUMENTED, type Pipeline } from '#gateway';
 import {
   refuseRestricted,
   requireAdmission,
@@ -127,7 +127,7 @@ function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
       required: ['url'],
       examples: [{ url: 'https://example.com/budgets', secret: 'a long random text' }],
       properties: {
-        url: { type: ['string', 'null'], maxLength: 2_048 },
+        url: { type: ['string', 'null'], maxLength: 2_048, [DOCUMENTED]: { format: 'uri', pattern: '^https://' } },
         secret: { type: ['string', 'null'], minLength: 16, maxLength: 256 },
       },
     },

@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { DOCUMENTED } from '#gateway';
 import { formatUsd, toUsdNumber, withCarried, type Ledger } from '#billing';
 import {
   budgetName,
@@ -10,7 +11,7 @@ import {
 } from '#auth/keys';
 import { budgetAt, LIMIT_RESETS, type LimitReset } from '#auth/accounts';
 import { dataOf, objectOf, titled } from '../answer-schemas.ts';
-import { parseUsdField } from './amount.ts';
+import { documentedUsd, parseUsdField } from './amount.ts';
 import { notifyProperty, rateProperty } from './key-view.ts';
 
 /* The limits of an account or of a member: what the operator and the owner can set, and the form of the answers. */
@@ -48,7 +49,7 @@ const budgetsProperty = {
     additionalProperties: false,
     required: ['limit'],
     properties: {
-      limit: { type: 'number', minimum: 0, description: 'USD in each period.' },
+      limit: { type: 'number', minimum: 0, description: 'USD in each period.', [DOCUMENTED]: documentedUsd },
       limit_reset: {
         type: ['string', 'null'],
         enum: [...LIMIT_RESETS, null],

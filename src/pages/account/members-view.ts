@@ -1,8 +1,8 @@
 import { GatewayError } from '#wire';
 import { toUsdNumber } from '#billing';
-import type { MemberRole } from '#gateway';
+import { DOCUMENTED, type MemberRole } from '#gateway';
 import { type Member, MEMBER_ROLES, MEMBERS_MAX, NO_LIMITS, type MemberStore, type KeyStore } from '#auth/keys';
-import { parseAccountId, toCaip10 } from '#auth/accounts';
+import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#auth/accounts';
 import { objectOf, titled } from '../answer-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits-view.ts';
@@ -43,6 +43,7 @@ export const newMemberSchema = {
       type: 'string',
       maxLength: 128,
       description: 'The account that the member signs in as: a wallet in CAIP-10, or any account id.',
+      [DOCUMENTED]: { pattern: ACCOUNT_ID_PATTERN },
     },
     role: roleProperty,
     name: NAME,

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import { GatewayError } from '#wire';
 import { offerId, toUsdNumber } from '#billing';
 import { PRIMITIVES } from '#config';
-import type { Admission, Caller, Catalog, Pipeline } from '#gateway';
+import { type Admission, type Caller, type Catalog, DOCUMENTED, type Pipeline } from '#gateway';
 import { requireAdmission, type KeyStore } from '#auth';
 import {
   DAY_MS,
@@ -17,7 +17,7 @@ import {
 import type { Database } from '#store';
 import { listOf, objectOf } from '../answer-schemas.ts';
 import { ownKey } from '../account/own-key.ts';
-import { dayRangeSchema, parseDay, parseDayRange } from '../day-range.ts';
+import { dayRangeSchema, documentedDay, parseDay, parseDayRange } from '../day-range.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from './csv.ts';
 import { viewAsOf, viewRange } from './market-view.ts';
 import { usageCsv, usageSchema, viewTotals, viewUsage, type UsageNames } from './usage-view.ts';
@@ -47,6 +47,7 @@ const KEY_HASH = {
   'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
 } as const;
 const name = { type: 'string', minLength: 1, maxLength: 256 } as const;
+const GROUP = USAGE_GROUPS.join('|');
 const ownQuerySchema = {
   type: 'object',
   properties: {
@@ -56,6 +57,7 @@ const ownQuerySchema = {
       maxLength: 64,
       default: 'day',
       description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas.`,
+      [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*$` },
     },
     model: { ...name, description: 'Only calls of this service, of any primitive.' },
     key: { ...KEY_HASH, description: 'Only calls with this key, by its hash.' },
@@ -180,6 +182,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
         pattern: '^\\d{4}-\\d{2}-\\d{2}$',
         'x-must-be': 'a date such as 2026-01-31',
         description: 'One UTC day of the last 30, `YYYY-MM-DD`.',
+        [DOCUMENTED]: documentedDay,
       },
       api_key_hash: { ...KEY_HASH, description: 'Only calls with this key.' },
     },

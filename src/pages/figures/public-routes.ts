@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError, printable } from '#wire';
 import type { Database } from '#store';
 import { type Config, type Primitive, PRIMITIVES } from '#config';
-import { type Catalog, sendPage } from '#gateway';
+import { type Catalog, DOCUMENTED, sendPage } from '#gateway';
 import { DAY_MS, findListing, findListings, findMarket, isCalled, type Shown } from '#analytics';
 import { dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { FigurePages } from './figure-pages.ts';
@@ -88,6 +88,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
       type: 'string',
       maxLength: 300,
       description: 'The primitive and the name of the service, such as `model/demo/sage` or `model/demo%2Fsage`',
+      [DOCUMENTED]: { pattern: `^(?:${PRIMITIVES.join('|')})/.` },
     },
   };
   const schema = {

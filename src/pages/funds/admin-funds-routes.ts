@@ -4,9 +4,10 @@ import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger, type MicroUsd } from 
 import { LOSSES, TRANSIT, type OpenMoney } from '#chains';
 import { needsNoMaking, parseAccountId } from '#auth/accounts';
 import type { ConsumerStore, AdminGate } from '#auth';
-import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/amount.ts';
 import { ADMINISTRATION } from './administration.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
+import { addressField, networkField } from './network-fields.ts';
 import { depositSchema, iso, viewDeposit, viewWithdrawal, withdrawalSchema } from './fund-views.ts';
 import { hideWithoutFunds, requireFunds, termsOf, type Funds } from './funds.ts';
 import { addTreasuryRoutes } from './treasury-routes.ts';
@@ -200,7 +201,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
           type: 'object',
           required: ['account'],
           additionalProperties: false,
-          examples: [{ account: 'tollgate:local:…' }],
+          examples: [{ account: 'tollgate:local:acme' }],
           properties: {
             account: {
               type: 'string',
@@ -238,10 +239,13 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
           type: 'object',
           required: ['network', 'address'],
           additionalProperties: false,
-          examples: [{ network: 'eip155:8453', address: '0x…', amount_usd: '25' }],
+          examples: [
+            { network: 'eip155:8453', address: '0x71C7656EC7ab88b098defB751B7401B5f6d8976F', amount_usd: '25' },
+          ],
+          ...eitherAmount,
           properties: {
-            network: { type: 'string', maxLength: 64 },
-            address: { type: 'string', maxLength: 64 },
+            network: networkField(),
+            address: addressField(),
             ...amountProperties,
           },
         },

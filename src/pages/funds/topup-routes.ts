@@ -18,7 +18,7 @@ import {
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission } from '#auth';
-import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/amount.ts';
 import { requireFunds, type Funds, withFunds } from './funds.ts';
 import { topupCaller } from './topup-caller.ts';
 
@@ -69,6 +69,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
           body: {
             type: 'object',
             additionalProperties: false,
+            ...eitherAmount,
             properties: amountProperties,
             examples: [{ amount_usd: '1.50' }],
           },

@@ -3,9 +3,10 @@ import { GatewayError } from '#wire';
 import { formatUsd } from '#billing';
 import { ChainUnavailable } from '#chains';
 import type { Admission } from '#gateway';
-import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/amount.ts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { requireFunds, withFunds, termsOf, type Funds } from './funds.ts';
+import { addressField, networkField } from './network-fields.ts';
 import { topupCaller } from './topup-caller.ts';
 
 interface DraftBody extends AmountBody {
@@ -37,11 +38,18 @@ export function addTopupTransaction(
           type: 'object',
           additionalProperties: false,
           required: ['network', 'payer'],
-          examples: [{ network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', payer: '…', amount_usd: '5' }],
+          examples: [
+            {
+              network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+              payer: 'GThUX1Atko4tqhN2NaiTazWSeFWMuiUvfFnyJyUghFMJ',
+              amount_usd: '5',
+            },
+          ],
+          ...eitherAmount,
           properties: {
             ...amountProperties,
-            network: { type: 'string', maxLength: 64, description: 'CAIP-2 of a network of Solana' },
-            payer: { type: 'string', maxLength: 64, description: 'Address of the wallet that pays' },
+            network: networkField('CAIP-2 of a network of Solana'),
+            payer: addressField('Address of the wallet that pays, in base58'),
           },
         },
         response: {

@@ -1,10 +1,19 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
+import { DOCUMENTED, DOCUMENTED_USD } from '#gateway';
 import { FEES, formatUsd, OPERATOR_TREASURY } from '#billing';
 import { LOSSES, type Act, type NewAct } from '#chains';
-import { amountOf, amountProperties, parseUsdField, type AmountBody } from '../account/amount.ts';
+import {
+  amountOf,
+  amountProperties,
+  documentedUsd,
+  eitherAmount,
+  parseUsdField,
+  type AmountBody,
+} from '../account/amount.ts';
 import { ADMINISTRATION } from './administration.ts';
+import { addressField, networkField } from './network-fields.ts';
 import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { iso, maybe, text } from './fund-views.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
@@ -96,7 +105,7 @@ const reference = {
   description:
     'Your name for this act. It counts once: a repetition changes nothing, and a repetition with other values is refused.',
 } as const;
-const network = { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments`.' } as const;
+const network = networkField('CAIP-2, one of `/payments`.');
 
 /** Adds `/treasury`: the operator's actions on treasuries. `app` must already check the admin key. */
 export function addTreasuryRoutes(app: FastifyInstance, funds: Funds | null): void {
@@ -159,6 +168,12 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
           required: ['network', 'reference'],
           additionalProperties: false,
           examples: [{ network: 'eip155:8453', amount_usd: '25', reference: 'incident-4' }],
+          [DOCUMENTED]: {
+            allOf: [
+              ...eitherAmount[DOCUMENTED].allOf,
+              { not: { required: ['borne_by', 'more'], properties: { more: { enum: [true] } } } },
+            ],
+          },
           properties: {
             network,
             ...amountProperties,
@@ -206,6 +221,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
           required: ['paid_by', 'reference'],
           additionalProperties: false,
           examples: [{ amount_usd: '25', paid_by: 'fees', reference: 'incident-4 paid' }],
+          ...eitherAmount,
           properties: { ...amountProperties, paid_by: { type: 'string', enum: ['fees', 'operator'] }, reference },
         },
         response: { 201: oneOf(actSchema) },
@@ -242,16 +258,26 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
           required: ['network', 'to_network', 'address', 'reference'],
           additionalProperties: false,
           examples: [
-            { network: 'eip155:8453', to_network: 'eip155:1', address: '0x…', amount_usd: '500', reference: 'm1' },
+            {
+              network: 'eip155:8453',
+              to_network: 'eip155:1',
+              address: '0x71C7656EC7ab88b098defB751B7401B5f6d8976F',
+              amount_usd: '500',
+              reference: 'm1',
+            },
           ],
+          ...eitherAmount,
           properties: {
             network,
             to_network: network,
-            address: { type: 'string', maxLength: 64, description: 'One of `move_to` of the first network.' },
+            address: addressField('One of `move_to` of the first network.'),
             ...amountProperties,
-            sender: { type: 'string', maxLength: 64, description: 'Address that it comes from on the other network.' },
+            sender: addressField('Address that it comes from on the other network.'),
             fee_max_usd: {
-              anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }],
+              anyOf: [
+                { type: 'number', [DOCUMENTED]: documentedUsd },
+                { type: 'string', maxLength: 40, [DOCUMENTED]: { pattern: DOCUMENTED_USD.pattern } },
+              ],
               description: 'Most that may be missing when it arrives. Default 0.',
             },
             reference,

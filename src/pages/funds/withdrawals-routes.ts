@@ -13,9 +13,10 @@ import {
   type Identity,
   providerIdOf,
 } from '#auth';
-import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
+import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/amount.ts';
 import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { viewWithdrawal, withdrawalSchema } from './fund-views.ts';
+import { addressField, networkField } from './network-fields.ts';
 import { requireFunds, termsOf, type Funds, withFunds } from './funds.ts';
 import { familyOf } from './own-wallet.ts';
 import { withdrawalAddress } from './withdrawal-address.ts';
@@ -98,19 +99,16 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
           required: ['network', 'source'],
           additionalProperties: false,
           examples: [{ network: 'eip155:8453', amount_usd: '25', source: 'earnings' }],
+          ...eitherAmount,
           properties: {
-            network: { type: 'string', maxLength: 64, description: 'CAIP-2, one of `/payments/chains`.' },
+            network: networkField('CAIP-2, one of `/payments/chains`.'),
             ...amountProperties,
             source: {
               type: 'string',
               enum: ['balance', 'earnings'],
               description: 'What it is taken from: your balance, or what you earned as a provider.',
             },
-            address: {
-              type: 'string',
-              maxLength: 64,
-              description: 'Needed if there are several addresses to choose from.',
-            },
+            address: addressField('Needed if there are several addresses to choose from.'),
             submit: {
               type: 'string',
               enum: ['gateway', 'self'],

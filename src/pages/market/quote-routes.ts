@@ -1,6 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
-import { type CallRequest, MUST_BE, type Pipeline, type Quotable, quoteSchema, type QuoteView } from '#gateway';
+import {
+  type CallRequest,
+  MUST_BE,
+  DOCUMENTED,
+  onlyIf,
+  type Pipeline,
+  type Quotable,
+  quoteSchema,
+  type QuoteView,
+} from '#gateway';
 import { requireAdmission } from '#auth';
 
 interface QuoteRoutesDeps {
@@ -14,6 +23,28 @@ interface QuoteRoutesDeps {
 const DESCRIPTION =
   'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, or of embeddings), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
+
+const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
+const named = (name: string, more: readonly string[] = []) => ({
+  required: [name, ...more],
+  properties: { [name]: NAME },
+});
+const MEDIA = {
+  anyOf: [
+    named('model'),
+    { required: ['models'], properties: { models: { type: 'array', minItems: 1, items: NAME } } },
+  ],
+};
+
+/** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
+const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  model: { anyOf: [named('model', ['messages']), named('model', ['input'])] },
+  image: MEDIA,
+  video: { allOf: [MEDIA, { required: ['duration'] }] },
+  tool: named('tool'),
+  agent: named('agent'),
+};
+const of = (primitive: string) => ({ required: ['primitive'], properties: { primitive: { const: primitive } } });
 
 /** `POST /quotes`: the price of a call before it is made. Register it under `/api/v1`. */
 export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): FastifyPluginAsync {
@@ -29,6 +60,7 @@ export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): Fasti
       examples: [{ primitive: 'tool', tool: 'demo/toolbox/roll_dice' }],
       additionalProperties: true,
       [MUST_BE]: 'a JSON object',
+      [DOCUMENTED]: { allOf: Object.entries(NEEDED).map(([primitive, needed]) => onlyIf(of(primitive), needed)) },
       properties: {
         primitive: { enum: names, description: 'What is called.', [MUST_BE]: `one of ${names.join(', ')}` },
       },

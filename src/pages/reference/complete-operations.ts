@@ -1,5 +1,5 @@
 import { HTTP_ERRORS, isObject } from '#wire';
-import { type Access, headersOf, parametersOf } from './shared-parts.ts';
+import { type Access, headersOf, headersOfError, parametersOf } from './shared-parts.ts';
 import type { Operation, PathTable, Response } from './openapi.ts';
 
 export interface CompletionOptions {
@@ -83,7 +83,7 @@ function addResponses(operation: Operation, statuses: readonly number[], access:
     ...responses,
     default: shared('OtherError', () => ({
       description: 'Any other error.',
-      headers: headersOf(access),
+      headers: headersOfError(access, null),
       content: { 'application/json': { schema } },
     })),
   };
@@ -130,11 +130,9 @@ function errorResponse(status: number, family: Record<string, unknown>, access: 
   const types = [...new Set(Object.values(HTTP_ERRORS).flatMap((one) => (one.status === status ? [one.type] : [])))];
   const isGateway = family['$ref'] === `${SCHEMAS}Error`;
   const schema = isGateway && status === 402 ? { $ref: `${SCHEMAS}PaymentRequired` } : family;
-  const more = [429, 503, 529].includes(status) ? (['retry-after'] as const) : [];
-  const terms = status === 402 ? (['PAYMENT-REQUIRED'] as const) : [];
   return {
     description: `${MEANINGS[status]![1]}${isGateway ? ` \`type\`: ${types.map((type) => `\`${type}\``).join(', ')}.` : ''}`,
-    headers: headersOf(access, [...more, ...terms]),
+    headers: headersOfError(access, status),
     content: { 'application/json': { schema } },
   };
 }

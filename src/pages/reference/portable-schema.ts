@@ -1,3 +1,4 @@
+import { DOCUMENTED, MUST_BE } from '#gateway';
 import { isObject } from '#wire';
 
 /** A JSON schema, or a part of one. */
@@ -49,19 +50,31 @@ const OF_TYPE: Readonly<Record<string, readonly string[]>> = {
 const ALL_OF_TYPES = Object.values(OF_TYPE).flat();
 
 /**
- * The same schema in the words that generators of clients understand. What it accepts stays the same, with one
- * exception: a value that is always null is described as a text or null, because few languages have a type for null.
+ * The same schema in the words that generators of clients understand, with what the code checks besides. What it
+ * accepts stays the same, with one exception: a value that is always null is described as a text or null, because few
+ * languages have a type for null.
  */
 export function portable(schema: Schema): Schema {
-  const { 'x-must-be': _shown, ...rest } = schema;
-  return withOneType(withHiddenAlternatives(withPlainEnum(withoutBareNull(mapInner(rest, portable)))));
+  const { [MUST_BE]: _shown, [DOCUMENTED]: documented = {}, ...rest } = schema;
+  const { allOf: rules = [], ...words } = documented as Schema & { readonly allOf?: readonly Schema[] };
+  const said = mapInner({ ...rest, ...words }, portable);
+  return withRules(withOneType(withHiddenAlternatives(withPlainEnum(withoutBareNull(said)))), rules);
+}
+
+/** Adds rules that hold besides. They are behind two negations, where generators do not make types of them. */
+function withRules(schema: Schema, rules: readonly Schema[]): Schema {
+  if (rules.length === 0) return schema;
+  const { not, ...rest } = schema;
+  const known = not === undefined ? [] : [isObject(not) && isObject(not['not']) ? not['not'] : { not }];
+  const all = [...known, ...rules];
+  return { ...rest, not: { not: all.length === 1 ? all[0] : { allOf: all } } };
 }
 
 function withoutBareNull(schema: Schema): Schema {
   const { enum: values, ...rest } = schema;
   const isOnlyNull = Array.isArray(values) && values.length > 0 && values.every((value) => value === null);
   if (schema['type'] === 'null') return { ...schema, type: ['string', 'null'] };
-  if (isOnlyNull) return { ...rest, type: ['string', 'null'] };
+  if (isOnlyNull) return { ...rest, type: ['string', 'null'], not: { not: { const: null } } };
   if (!Array.isArray(values) || schema['type'] !== undefined) return schema;
   const types = [...new Set(values.map(typeOf))];
   return { ...schema, type: types.length === 1 ? types[0] : types };

@@ -72,16 +72,29 @@ const refs = (kind: 'headers' | 'parameters', names: readonly string[]) =>
 /** How an operation is called: by anyone, with a credential, or billed; `spoken`: its answer carries the receipt. */
 export type Access = 'open' | 'keyed' | 'billed' | 'spoken';
 
-/** References to the headers of an answer. `more`: names of further shared headers. */
-export function headersOf(
-  access: Access,
-  more: readonly (keyof typeof OF_ERRORS)[] = [],
-): NonNullable<Response['headers']> {
+type Headers = NonNullable<Response['headers']>;
+
+/** References to the headers of an answer that is no error. */
+export function headersOf(access: Access): Headers {
   const named = [
     ...Object.keys(ALWAYS),
     ...(access === 'open' ? [] : Object.keys(RATE)),
     ...(access === 'billed' ? Object.keys(OF_A_CALL) : access === 'spoken' ? Object.keys(GENERATION) : []),
-    ...more,
+  ];
+  return Object.fromEntries(refs('headers', named));
+}
+
+/**
+ * References to the headers of an error that tell something of it. The headers of the rate come with most errors too,
+ * and are described where they matter: naming them at each would make the document a tenth larger.
+ */
+export function headersOfError(access: Access, status: number | null): Headers {
+  const named = [
+    ...Object.keys(ALWAYS),
+    ...(access === 'billed' || access === 'spoken' ? Object.keys(GENERATION) : []),
+    ...(status === 429 && access !== 'open' ? Object.keys(RATE) : []),
+    ...(status === 402 ? ['PAYMENT-REQUIRED'] : []),
+    ...(status !== null && [429, 503, 529].includes(status) ? ['retry-after'] : []),
   ];
   return Object.fromEntries(refs('headers', named));
 }

@@ -12,7 +12,7 @@ import {
 import { MEDIA_ERROR } from '#pages';
 import type { MediaErrors } from '../../media-error.ts';
 import { toVideoAsk } from '../request/video-ask.ts';
-import { queueFields, videoBodySchema } from '../request/video-fields.ts';
+import { queueFields, VIDEO_RULES, videoBodySchema } from '../request/video-fields.ts';
 import { createReadVideo } from './read-video.ts';
 import { videoToCall } from './video-to-call.ts';
 
@@ -27,7 +27,9 @@ interface QuoteDeps {
 const DOOR = {
   path: '/video/quote',
   fields: queueFields,
-  schema: videoBodySchema('VideoRequest', queueFields, { model: 'demo/projector', duration: '2s' }, ['duration']),
+  schema: videoBodySchema('VideoQuoteRequest', queueFields, { model: 'demo/projector', duration: '2s' }, VIDEO_RULES, [
+    'duration',
+  ]),
 };
 
 /** A call for a quote is prepared, but never run. */

@@ -1,6 +1,6 @@
 import { formSchema } from '../../request/form-schema.ts';
 import type { BegunVideo } from '../run/make-videos.ts';
-import { queueFields, videoBodySchema, videosFields } from '../request/video-fields.ts';
+import { QUEUE_RULES, queueFields, videoBodySchema, VIDEOS_RULES, videosFields } from '../request/video-fields.ts';
 import { queuedSchema, videoSchema } from './video-schema.ts';
 import { begunVideo } from './openai-video.ts';
 import { begunInOpenrouter } from './openrouter-video.ts';
@@ -32,6 +32,7 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
       'VideoRequest',
       queueFields,
       { model: 'demo/projector', prompt: 'A tollgate in the morning', duration: '2s' },
+      QUEUE_RULES,
       ['duration'],
     ),
     answerSchema: queuedSchema,
@@ -52,11 +53,12 @@ export const VIDEO_DOORS: readonly VideoDoor[] = [
   {
     path: '/videos',
     fields: videosFields,
-    schema: videoBodySchema('OpenAiVideoRequest', videosFields, {
-      model: 'demo/projector',
-      prompt: 'A tollgate in the morning',
-      seconds: '2',
-    }),
+    schema: videoBodySchema(
+      'OpenAiVideoRequest',
+      videosFields,
+      { model: 'demo/projector', prompt: 'A tollgate in the morning', seconds: '2' },
+      VIDEOS_RULES,
+    ),
     answerSchema: videoSchema,
     described: {
       summary: 'Queue a video in the shape of OpenAI’s API',

@@ -1,5 +1,8 @@
-import { MUST_BE, nameSchema, routingFields } from '#gateway';
+import { DOCUMENTED, hasValue, MUST_BE, nameSchema, notTogether, routingFields } from '#gateway';
 import {
+  ADDRESS,
+  BASE64,
+  DATA_URL,
   flagField,
   integerField,
   metadataField,
@@ -27,12 +30,30 @@ const modelField = {
   [MUST_BE]: MODEL_RIGHT,
 };
 
-const oneInput = { type: ['string', 'object', 'null'] };
+const IS_ADDRESS = { type: 'string', pattern: ADDRESS };
+/** An input as text, `{"url": …}` or `{"b64": …}`. */
+const IS_INPUT = {
+  anyOf: [
+    { const: null },
+    IS_ADDRESS,
+    { type: 'object', required: ['url'], properties: { url: IS_ADDRESS } },
+    {
+      type: 'object',
+      required: ['b64'],
+      properties: { b64: { type: 'string', pattern: `^(?:${DATA_URL})?${BASE64}$` } },
+      not: hasValue('url'),
+    },
+  ],
+};
+const oneInput = { type: ['string', 'object', 'null'], [DOCUMENTED]: { allOf: [IS_INPUT] } };
 const inputField = (about: string) => ({
   ...oneInput,
   description: `${about} An https URL or a data URL, as text or as \`{"url": …}\` or \`{"b64": …}\`.`,
   [MUST_BE]: 'an https URL or a data URL, as text, {"url": …} or {"b64": …}',
 });
+
+/** An edge in pixels as text, up to 4096. */
+const EDGE = '(?:[1-9][0-9]{1,2}|[1-3][0-9]{3}|40(?:[0-8][0-9]|9[0-6]))';
 
 const COMMON = {
   prompt: textField(PROMPT_MAX, 'What the video shows. It may be omitted if `image_url` is given.'),
@@ -51,6 +72,7 @@ const COMMON = {
     description:
       'Width and height in pixels, such as `1280x720`. The price is that of the lowest resolution with as many pixels.',
     [MUST_BE]: 'a width and a height such as 1280x720',
+    [DOCUMENTED]: { pattern: `^${EDGE}x${EDGE}$` },
   },
   frame_rate: integerField(1, 240, 'Frames per second.'),
   generate_audio: flagField('Make sound, too. It may change the price of a second.'),
@@ -58,7 +80,10 @@ const COMMON = {
   camera_fixed: flagField('The camera does not move.'),
   watermark: flagField('Add a watermark.'),
   seed: integerField(-1, SEED_MAX, 'The same seed gives the same video. -1 for a new one each time.'),
-  callback_url: textField(2048, 'An https address that gets a signed message when the task ends.'),
+  callback_url: {
+    ...textField(2048, 'An https address that gets a signed message when the task ends.'),
+    [DOCUMENTED]: { format: 'uri', pattern: '^https://' },
+  },
   user: userField,
   metadata: metadataField,
   quote_id: quoteIdField,
@@ -98,6 +123,7 @@ export const queueFields = {
 
 const pictureField = {
   type: ['string', 'object'],
+  [DOCUMENTED]: { allOf: [IS_INPUT] },
   description: 'An https URL or a data URL, as text or as `{"url": …}`.',
   [MUST_BE]: 'an https URL or a data URL, as text or {"url": …}',
 };
@@ -128,22 +154,71 @@ export const videosFields = {
     },
     description: 'The first and the last frame, as in OpenRouter’s API.',
     [MUST_BE]: 'a list of at most two objects with frame_type (first_frame or last_frame) and image_url',
+    [DOCUMENTED]: {
+      allOf: ['first_frame', 'last_frame'].map((frame) => ({
+        not: { type: 'array', minItems: 2, items: { properties: { frame_type: { const: frame } } } },
+      })),
+    },
   },
   input_references: {
     type: ['array', 'null'],
     maxItems: REFERENCES_MAX + 2,
-    items: { type: 'object', required: ['type'], properties: { type: { type: 'string' }, image_url: pictureField } },
+    items: {
+      title: 'VideoReference',
+      type: 'object',
+      required: ['type'],
+      properties: {
+        type: { type: 'string', [DOCUMENTED]: { enum: ['image_url', 'video_url', 'audio_url'] } },
+        image_url: pictureField,
+        video_url: { ...pictureField, description: 'The same for a video.' },
+        audio_url: { ...pictureField, description: 'The same for sound.' },
+      },
+      [DOCUMENTED]: {
+        allOf: [
+          {
+            anyOf: ['image_url', 'video_url', 'audio_url'].map((name) => ({
+              required: [name],
+              properties: { type: { const: name } },
+            })),
+          },
+        ],
+      },
+    },
     description: 'Pictures, a video or sound to begin with, as in OpenRouter’s API.',
     [MUST_BE]: 'a list of objects with a type (image_url, video_url or audio_url) and a member of that name',
   },
   ...COMMON,
 } as const;
 
-/** The JSON schema of a body with these fields. `required`: the fields that it must have besides the model. */
+const PROMPT = { required: ['prompt'], properties: { prompt: { type: 'string', minLength: 1 } } };
+const BEGINS_WITH_FRAME = {
+  required: ['frame_images'],
+  properties: {
+    frame_images: { type: 'array', contains: { properties: { frame_type: { const: 'first_frame' } } } },
+  },
+};
+
+/** Rules that join the fields of a video at any address, for the reference. */
+export const VIDEO_RULES = [notTogether('resolution', 'size')];
+/** The same with those of a call of `/video/queue`, which makes a video. */
+export const QUEUE_RULES = [...VIDEO_RULES, { anyOf: [PROMPT, hasValue('image_url')] }];
+/** The same for `/videos`. */
+export const VIDEOS_RULES = [
+  ...VIDEO_RULES,
+  { anyOf: [PROMPT, hasValue('input_reference'), BEGINS_WITH_FRAME] },
+  notTogether('seconds', 'duration'),
+  { not: { allOf: [hasValue('input_reference'), BEGINS_WITH_FRAME] } },
+];
+
+/**
+ * The JSON schema of a body with these fields. `rules`: what they say of each other. `required`: the fields that it
+ * must have besides the model.
+ */
 export const videoBodySchema = (
   title: string,
   fields: Readonly<Record<string, object>>,
   example: object,
+  rules: readonly object[] = [],
   required: readonly string[] = [],
 ) => ({
   title,
@@ -157,4 +232,5 @@ export const videoBodySchema = (
   [MUST_BE]: 'a JSON object',
   examples: [example],
   properties: fields,
+  [DOCUMENTED]: { allOf: rules },
 });

@@ -1,0 +1,197 @@
+import { Ajv } from 'ajv';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { imageBlock, type ImageProvider, png, startImageProvider } from '../media/support/image-provider.ts';
+import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
+import { anyOfSchema } from '../support/any-of-schema.ts';
+import { readOpenApi } from '../support/open-api.ts';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// /openapi.json allows nothing that the gateway refuses for its form: requests that are made of the schemas of the
+// document alone are not invalid.
+
+type Schema = Readonly<Record<string, unknown>>;
+type Members = Readonly<Record<string, unknown>>;
+interface Operation {
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+}
+interface Asked {
+  readonly path: Members;
+  readonly query: Members;
+  readonly header: Members;
+  readonly body?: unknown;
+}
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const REQUESTS = DEEP ? 300 : 12;
+/** Rules that forbid something are not looked at when a request is made, so some are not valid. */
+const TRIES = 6;
+
+const OF_PARAMETERS = 'A document says nothing of two parameters together.';
+/** What a schema cannot say, by the words of the refusal. */
+const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string])[] = [
+  [/^Previous response with id|must be the .* of (?:another|a) page|in this list|of this list/, 'It is of an answer.'],
+  [/^A notification needs the Mcp-Session-Id/, 'A schema does not join a body and a header.'],
+  [/^This request came without a session cookie/, 'Only a browser has a cookie.'],
+  [/^Send only one of type and|^schemas needs service|works only with JSON|^starting_after needs/, OF_PARAMETERS],
+  [/^start_date is after|^Request at most 366 days|^from must not be after|one of the last 30 days/, OF_PARAMETERS],
+  [/^aspect_ratio must be from|is larger than 4k/, 'No pattern compares or multiplies two numbers.'],
+  [/ file, as its bytes show$/, 'No schema looks into a file.'],
+  [/is the same input as another|^Two budgets have|^image_count is/, 'It counts members of one kind.'],
+  [/must be the name of one of mcp_servers$/, 'It names another part of the body.'],
+  [/^messages must be at least one message|^input must be a text, or items/, 'Parts of unknown kinds are left out.'],
+  [/^(?:messages|input|duration)\S* must be/, 'The body of a quote is that of the call.'],
+];
+
+/** Headers that are the same for many operations, and have tests of their own. */
+const OF_ALL = new Set(
+  'idempotency-key payment-signature x-max-cost x-quote-id x-receipt x-request-id x-session-id'.split(' '),
+);
+/** An account may limit its own rate, and meets the limit at its next request. */
+const SETS_RATES = '/api/v1/limits';
+
+const PICTURE = `data:image/png;base64,${png(64, 64).toString('base64')}`;
+const ACCOUNTS = [
+  'eip155:8453:0x71c7656ec7ab88b098defb751b7401b5f6d8976f',
+  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:GThUX1Atko4tqhN2NaiTazWSeFWMuiUvfFnyJyUghFMJ',
+  'tollgate:local:somebody',
+  'oauth:issuer_example_com:user-1',
+];
+
+/** Schemas of texts that stand for something that has to be right in itself, with texts that are. */
+function withStandIns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withStandIns);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { pattern, format } = schema as Schema;
+  if (typeof pattern === 'string' && pattern.includes('base64,')) return { enum: [PICTURE] };
+  if (typeof pattern === 'string' && pattern.includes('tollgate:local')) return { enum: ACCOUNTS };
+  if (format === 'date-time') return { enum: ['2090-01-31T12:00:00Z', '2091-12-31T00:00:00.5+01:00'] };
+  return Object.fromEntries(Object.entries(schema).map(([name, inner]) => [name, withStandIns(inner)]));
+}
+
+let painter: ImageProvider;
+let filmer: VideoProvider;
+let spine: Spine;
+let operations: {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}[];
+beforeAll(async () => {
+  painter = await startImageProvider();
+  filmer = await startVideoProvider();
+  const media = imageBlock({ url: painter.url, params: 'edits = true' }) + videoBlock({ url: filmer.url });
+  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${media}` });
+  const { paths } = await readOpenApi<{
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  }>(spine.origin);
+  operations = Object.entries(paths).flatMap(([path, of]) =>
+    Object.entries(of).map(([method, operation]) => ({ name: `${method} ${path}`, method, path, operation })),
+  );
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+  await painter.close();
+  await filmer.close();
+});
+
+/** The schema of all that a request has, and the values that its example has for what is looked up. */
+function requestSchema({ parameters, requestBody }: Operation) {
+  const placed = (place: string) => {
+    const own = parameters.filter((one) => one.in === place && !OF_ALL.has(one.name.toLowerCase()));
+    return {
+      type: 'object',
+      additionalProperties: false,
+      required: own.filter((one) => one.required).map(({ name }) => name),
+      properties: Object.fromEntries(own.map(({ name, schema }) => [name, schema])),
+    };
+  };
+  const body = requestBody?.content['application/json']?.schema;
+  const properties = { path: placed('path'), query: placed('query'), header: placed('header') };
+  return {
+    schema: {
+      type: 'object',
+      required: [...Object.keys(properties), ...(body === undefined ? [] : ['body'])],
+      properties: { ...properties, ...(body === undefined ? {} : { body }) },
+    },
+    example: ((body?.['examples'] ?? []) as readonly Members[])[0] ?? {},
+  };
+}
+
+const LOOKED_UP = ['model', 'messages', 'prompt', 'input'];
+
+/** Valid requests: half of them as they come, half with the model and the prompt of the example. */
+function requestsOf(operation: Operation): readonly Asked[] {
+  const { schema, example } = requestSchema(operation);
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  const isValid = ajv.compile<Asked>(schema);
+  const made = fc.sample(anyOfSchema(withStandIns(schema) as Schema), { seed: 1, numRuns: REQUESTS * TRIES });
+  return (made as readonly Asked[])
+    .filter((one) => isValid(one))
+    .slice(0, REQUESTS)
+    .map((one, index) => {
+      if (index % 2 === 0 || typeof one.body !== 'object' || one.body === null) return one;
+      const body = { ...one.body } as Record<string, unknown>;
+      for (const name of LOOKED_UP)
+        if (Object.hasOwn(body, name) && Object.hasOwn(example, name)) body[name] = example[name];
+      return isValid({ ...one, body }) ? { ...one, body } : one;
+    });
+}
+
+/** The address with its parameters; null if no client can ask for it, such as one whose name is two full stops. */
+function addressOf(path: string, { path: names, query }: Asked): string | null {
+  const asked = path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(String(names[name])));
+  const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+  const url = `${spine.origin}${asked}${text === '' ? '' : `?${text}`}`;
+  return new URL(url).pathname === asked ? url : null;
+}
+
+/** What the gateway finds wrong with the form of a request; null for nothing. */
+function faultOf(status: number, text: string): string | null {
+  const answer = (text.startsWith('{') ? JSON.parse(text) : {}) as {
+    readonly error?: { readonly code?: unknown; readonly message?: string };
+  };
+  const { code, message = text } = answer.error ?? {};
+  return status === 400 || code === -32600 || code === -32602 ? message : null;
+}
+
+test('what the document allows is taken', { timeout: DEEP ? 3_600_000 : 120_000 }, async () => {
+  const refused: string[] = [];
+  const used = new Set<RegExp>();
+  for (const [index, { name, method, path, operation }] of operations.entries()) {
+    const tenant = async (more: string) => (await spine.tenant(`tenant-${index}${more}`, '100')).key;
+    const key = path.startsWith('/admin/') || path === '/metrics' ? spine.adminKey : await tenant('');
+    const requests = requestsOf(operation);
+    expect(requests.length, name).toBeGreaterThan(Math.min(REQUESTS, 4) - 1);
+    for (const [at, asked] of requests.entries()) {
+      const url = addressOf(path, asked);
+      if (url === null) continue;
+      const own = path === SETS_RATES ? await tenant(`-${at}`) : key;
+      const headers = Object.entries(asked.header).map(([header, value]) => [header, String(value)] as const);
+      const response = await fetch(url, {
+        method: method.toUpperCase(),
+        headers: {
+          ...Object.fromEntries(headers),
+          authorization: `Bearer ${own}`,
+          ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+      });
+      const fault = faultOf(response.status, await response.text());
+      const exception = fault === null ? null : EXCEPTIONS.find(([words]) => words.test(fault));
+      if (exception === undefined)
+        refused.push(`${name}: ${fault}\n  ${url} ${JSON.stringify(asked.body)}`.slice(0, 600));
+      else if (exception !== null) used.add(exception[0]);
+    }
+  }
+  expect(refused).toEqual([]);
+  if (DEEP) expect(EXCEPTIONS.filter(([words]) => !used.has(words)).map(([words]) => String(words))).toEqual([]);
+});
