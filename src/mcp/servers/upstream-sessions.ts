@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { GatewayError, GatewayStopping, isObject, type JsonObject } from '#wire';
-import { createTally } from '#gateway';
+import { createTally, type Offer } from '#gateway';
 import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
+import type { StreamHeads } from './legs/modern-to-legacy/server-stream.ts';
 import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
 import { META } from '../wire/revisions.ts';
 import { withoutTaskMembers } from '../tasks/extension.ts';
@@ -63,6 +64,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   /** By key; the least recently used session comes first. */
   const entries = new Map<string, Entry>();
   const counts = createTally();
+  const heads = new WeakMap<Offer, StreamHeads>();
   let draining = false;
   let closed = false;
 
@@ -92,17 +94,29 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', again);
   }
 
-  async function open(entry: () => Entry, { facts, detached }: Place, client: SessionClient): Promise<UpstreamSession> {
+  async function open(
+    entry: () => Entry,
+    { facts, detached, offer }: Place,
+    client: SessionClient,
+  ): Promise<UpstreamSession> {
     const { revision, capabilities } = facts;
     const opened = facts.bare ? { upstreamId: null, revision, capabilities } : await openSession(detached, client);
     return createUpstreamSession({
       ...opened,
       send: detached,
       bytesMax: replyBytesMax,
+      heads: headsOf(offer),
       onEntered: () => stopTimers(entry()),
       onLeft: () => left(entry()),
       onLost: () => forget(entry()),
     });
+  }
+
+  /** An offer that is registered anew is another object, and is learnt anew. */
+  function headsOf(offer: Offer): StreamHeads {
+    const known = heads.get(offer) ?? { late: false };
+    heads.set(offer, known);
+    return known;
   }
 
   function left(entry: Entry): void {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { startBridge, type Message } from './bridge.ts';
+import { ACCOUNT, OTHER_ACCOUNT, startBridge, type Message } from './bridge.ts';
 import { EVENTS, startRawServer } from './raw-legacy-server.ts';
 import { startLegacyServer, textOf } from './legacy-server.ts';
 
@@ -148,6 +148,39 @@ test('a server that asks beside the request that runs is heard', async () => {
   const done = await bridge.post('tools/call', { name: 'ask-beside', ...round }, { capabilities });
   expect(textOf(done.message.result)).toBe('accept Ann');
   expect(await bridge.faults()).toEqual([]);
+});
+
+test('a server that is slow to open the stream on which it asks is heard', async () => {
+  const server = await startLegacyServer({ streamMs: 300 });
+  const bridge = await startBridge(server.url);
+  const { message } = await bridge.post('tools/call', { name: 'ask-beside' }, { capabilities });
+  expect(askedOf(message)[1]).toMatchObject({ method: 'elicitation/create' });
+  expect(server.seen.at(-1)?.message.method).toBe('tools/call');
+  expect(await bridge.faults()).toEqual([]);
+});
+
+test('a server that sends the head of that stream with its first event is waited for once', async () => {
+  const heads: ServerResponse[] = [];
+  const server = await startRawServer(
+    ({ message }, response) => {
+      response
+        .writeHead(200, JSON_HEAD)
+        .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } }));
+      return null;
+    },
+    { get: (_request, response) => void heads.push(response) },
+  );
+  const bridge = await startBridge(server.url);
+  // Each account has a session of its own, and so a stream.
+  const took = async (account: string) => {
+    const begun = performance.now();
+    expect((await bridge.post('tools/call', { name: 't' }, { capabilities, account })).message.result).toBeDefined();
+    return performance.now() - begun;
+  };
+  const first = await took(ACCOUNT);
+  expect(first).toBeGreaterThan(900);
+  expect(await took(OTHER_ACCOUNT)).toBeLessThan(first);
+  expect(heads).toHaveLength(2);
 });
 
 test('a server that asks beside the request, before it has begun to answer that, is heard', async () => {

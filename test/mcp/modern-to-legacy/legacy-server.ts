@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
@@ -172,7 +173,13 @@ function createFixture(events: EventEmitter, transport: StreamableHTTPServerTran
   return server;
 }
 
-export async function startLegacyServer(options: { readonly stateless?: boolean } = {}): Promise<LegacyServer> {
+interface LegacyServerOptions {
+  readonly stateless?: boolean;
+  /** How long a session's own stream takes to open. */
+  readonly streamMs?: number;
+}
+
+export async function startLegacyServer(options: LegacyServerOptions = {}): Promise<LegacyServer> {
   const events = new EventEmitter();
   const sessions = new Map<string, Session>();
   const seen: Seen[] = [];
@@ -219,6 +226,7 @@ export async function startLegacyServer(options: { readonly stateless?: boolean 
       response
         .writeHead(status, { 'content-type': 'application/json' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message: why } }));
+    if (request.method === 'GET') await pause(options.streamMs ?? 0);
     if (known) await known.transport.handleRequest(request, response, text === '' ? undefined : message);
     else if (id !== undefined) refuse(404, 'Session not found');
     else if (message.method === 'initialize' || options.stateless)

@@ -15,9 +15,16 @@ interface ServerStreamOptions {
   readonly send: Send;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;
+  /** Whether servers of this offer send the head of a stream late. It is learnt here. */
+  readonly heads: StreamHeads;
   readonly onMessage: (received: Received) => void;
   /** Called when nothing more will come. Not called after `close`. */
   readonly onEnd: (why: StreamEnd) => void;
+}
+
+/** The facts about streams of one offer. */
+export interface StreamHeads {
+  late: boolean;
 }
 
 /**
@@ -28,8 +35,13 @@ export type StreamEnd = 'none' | 'lost' | 'away';
 
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
-/** After this time, the stream counts as open. Some servers send the response headers only with the first event. */
-const PRESUME_MS = 50;
+/**
+ * After this time, the stream counts as open, because some servers send its head only with the first event. It is long,
+ * because a server that asks before it has the stream asks nobody, and its call hangs.
+ */
+const PRESUME_MS = 1_000;
+/** The same for a server that is known to send the head late. */
+const PRESUME_LATE_MS = 50;
 /** How many streams in a row may end without an event. */
 const FRUITLESS_MAX = 5;
 
@@ -39,12 +51,29 @@ const CLOSED = new Error('the session needs its stream no more');
  * Opens the stream. When it ends, opens it again with the id of the last event, so that a server that stores its events
  * repeats the missed ones.
  */
-export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: ServerStreamOptions): ServerStream {
+export function openServerStream({
+  send,
+  headers,
+  bytesMax,
+  heads,
+  onMessage,
+  onEnd,
+}: ServerStreamOptions): ServerStream {
   const over = new AbortController();
   const open = Promise.withResolvers<boolean>();
-  const presumed = setTimeout(open.resolve, PRESUME_MS, true);
+  let isDecided = false;
+  const presume = () => {
+    if (isDecided) return;
+    isDecided = true;
+    heads.late = true;
+    open.resolve(true);
+  };
+  // If this process stood still, the head may be here already and is read first.
+  const presumed = setTimeout(() => setImmediate(presume), heads.late ? PRESUME_LATE_MS : PRESUME_MS);
   const opened = (is: boolean) => {
     clearTimeout(presumed);
+    if (is && !isDecided) heads.late = false;
+    isDecided = true;
     open.resolve(is);
   };
   const position = createStreamPosition(RETRY_MS_MIN, RETRY_MS_MAX);

@@ -9,7 +9,7 @@ import { sessionHeaders } from '../../legacy-server.ts';
 import { POST_HEADERS } from '../../post-headers.ts';
 import type { OpenedSession } from './open-session.ts';
 import { createResourceSubscriptions, type ResourceSubscriptions } from './resource-subscriptions.ts';
-import { openServerStream, type ServerStream, type StreamEnd } from './server-stream.ts';
+import { openServerStream, type ServerStream, type StreamEnd, type StreamHeads } from './server-stream.ts';
 import type { SessionCall } from './session-call.ts';
 
 /**
@@ -51,6 +51,8 @@ interface UpstreamSessionOptions extends OpenedSession {
   /** Sends messages that belong to no call. */
   readonly send: Send;
   readonly bytesMax: number;
+  /** Of the offer of this session. */
+  readonly heads: StreamHeads;
   readonly onEntered: () => void;
   /** Called when nobody uses the session any more. */
   readonly onLeft: () => void;
@@ -153,6 +155,7 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
         send,
         headers,
         bytesMax,
+        heads: options.heads,
         onMessage(received) {
           if (!changed(received)) passToCalls(received, calls, tell);
         },
