@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -56,15 +56,22 @@ const lacks = (names: readonly string[], how: string): string | null => {
 const cached = (language: string, packages: string): string =>
   join(CACHE, `clients-${language}-${createHash('sha256').update(readFileSync(packages)).digest('hex').slice(0, 12)}`);
 
+/** Debian has its module for environments in a package of its own. */
+const IS_FIT = 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))';
+
 function python(): Language {
   const requirements = join(PROGRAMS, 'python/requirements.txt');
+  const interpreter = found('python3');
+  const isFit =
+    interpreter !== null && spawnSync(interpreter, ['-c', IS_FIT], { env: environmentOfMachine() }).status === 0;
   return {
-    missing: lacks(['python3'], 'install Python 3.11 or newer'),
+    missing: isFit ? null : 'there is no fit python3 here: install Python 3.11 or newer with its module venv',
     async build(program) {
       const folder = cached('python', requirements);
       if (!existsSync(folder)) {
+        mkdirSync(CACHE, { recursive: true });
         const made = await mkdtemp(join(CACHE, 'clients-python-new-'));
-        await run(found('python3')!, ['-m', 'venv', '--copies', made]);
+        await run(interpreter!, ['-m', 'venv', '--copies', made]);
         const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
         await run(join(made, 'bin/python3'), pip);
         renameSync(made, folder);
