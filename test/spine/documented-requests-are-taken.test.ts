@@ -19,7 +19,9 @@ interface Operation {
     readonly required?: boolean;
     readonly schema: Schema;
   }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example?: Members }>>;
+  };
 }
 interface Asked {
   readonly path: Members;
@@ -114,7 +116,7 @@ function requestSchema({ parameters, requestBody }: Operation) {
       properties: Object.fromEntries(own.map(({ name, schema }) => [name, schema])),
     };
   };
-  const body = requestBody?.content['application/json']?.schema;
+  const { schema: body, example = {} } = requestBody?.content['application/json'] ?? {};
   const properties = { path: placed('path'), query: placed('query'), header: placed('header') };
   return {
     schema: {
@@ -122,7 +124,7 @@ function requestSchema({ parameters, requestBody }: Operation) {
       required: [...Object.keys(properties), ...(body === undefined ? [] : ['body'])],
       properties: { ...properties, ...(body === undefined ? {} : { body }) },
     },
-    example: ((body?.['examples'] ?? []) as readonly Members[])[0] ?? {},
+    example,
   };
 }
 

@@ -66,8 +66,20 @@ function withRules(schema: Schema, rules: readonly Schema[]): Schema {
   if (rules.length === 0) return schema;
   const { not, ...rest } = schema;
   const known = not === undefined ? [] : [isObject(not) && isObject(not['not']) ? not['not'] : { not }];
-  const all = [...known, ...rules];
+  const all = [...known, ...rules.map(plainRule)];
   return { ...rest, not: { not: all.length === 1 ? all[0] : { allOf: all } } };
+}
+
+/**
+ * A rule in words that generators and linters read without a mistake. Linters want to see each required member among
+ * the properties.
+ */
+function plainRule(rule: Schema): Schema {
+  const plain = withItems(withPlainEnum(mapInner(rule, plainRule)));
+  const names = (plain['required'] ?? []) as readonly string[];
+  if (names.length === 0) return plain;
+  const properties = (plain['properties'] ?? {}) as Schema;
+  return { ...plain, properties: { ...Object.fromEntries(names.map((name) => [name, {}])), ...properties } };
 }
 
 function withoutBareNull(schema: Schema): Schema {

@@ -57,7 +57,7 @@ public class Calls {
         say("image", painted.getImages().get(0).getFormat());
 
         VideosApi videos = new VideosApi(client);
-        VideoRequest film = new VideoRequest().model("demo/projector").prompt("A gate").duration(new VideoRequestDuration("2s"));
+        VideoRequest film = new VideoRequest().model("demo/projector").prompt("A gate").duration(new VideoDuration("2s"));
         String id = videos.queueVideo(film, null, null, null, null, null, null, null).getId();
         Video video = videos.showVideo(id, null).getVideo();
         for (int turns = 0; turns < 600 && video.getStatus() != Video.StatusEnum.COMPLETED; turns++) {

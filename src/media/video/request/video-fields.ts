@@ -94,6 +94,7 @@ const COMMON = {
 export const spokenFields = {
   model: modelField,
   duration: {
+    title: 'VideoDuration',
     type: ['string', 'integer', 'null'],
     minimum: 1,
     maximum: SECONDS_MAX,
