@@ -202,11 +202,20 @@ test('names that no gateway gives are left out of what is written', async () => 
     const { code, output } = await place.run(['connect', 'librechat', '--url', url, '--key', 'svc-sk-x']);
     expect(code, output).toBe(0);
     expect(output).toContain('- good/one\n');
-    for (const one of ['bad', 'proto', '\u001b']) expect(output).not.toContain(one);
+    for (const one of ['bad', '__proto__', '\u001b']) expect(output).not.toContain(one);
   } finally {
     strange.close();
   }
 });
+
+test.each(['openai-v1', 'openai-java', 'async-openai', 'go-openai'])(
+  '%s, which reads strictly, gets the address below /v1',
+  async (name) => {
+    const { code, output } = await place.run(['connect', name]);
+    expect(code, output).toBe(0);
+    expect(output).toMatch(/OPENAI_BASE_URL="?http:\/\/[^/]+\/v1\b/);
+  },
+);
 
 test('a client that is not known is told with the nearest', async () => {
   const { code, output } = await place.run(['connect', 'claude-kode']);

@@ -37,6 +37,8 @@ export interface Setup {
 export interface Client {
   /** The name that the command accepts, and the name of the client's page in docs/clients. */
   readonly name: string;
+  /** Names of packages for which the command does the same. */
+  readonly packages?: readonly string[];
   readonly title: string;
   /** The API with which it calls models or agents; null for a client that only calls tools. */
   readonly speaks: 'messages' | 'responses' | 'chat' | 'a2a' | 'x402' | null;

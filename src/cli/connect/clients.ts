@@ -7,9 +7,9 @@ import { LIBRARIES } from './libraries.ts';
 /** All clients that `tollgate connect` knows, in the order of `--list`. */
 export const CLIENTS: readonly Client[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
 
-/** The client with this name. Rejects with CliError, which names the nearest clients. */
+/** The client with this name, or of this package. Rejects with CliError, which names the nearest clients. */
 export async function findClient(name: string): Promise<Client> {
-  const client = CLIENTS.find((one) => one.name === name);
+  const client = CLIENTS.find((one) => one.name === name || one.packages?.includes(name));
   if (client) return client;
   const names = CLIENTS.map((one) => one.name);
   // Loaded here, because a correct name does not need it.

@@ -47,6 +47,7 @@ const { choices } = await client.chat.completions.create({
   },
   {
     name: 'openai-v1',
+    packages: ['openai-java', 'async-openai', 'go-openai'],
     title: 'OpenAI clients that read strictly: openai-java, async-openai, go-openai',
     speaks: 'chat',
     models: library(
