@@ -9,7 +9,19 @@ import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 interface Answer {
   readonly description: string;
   readonly headers?: Readonly<Record<string, unknown>>;
-  readonly content?: Readonly<Record<string, { readonly schema?: object }>>;
+  readonly content?: Readonly<
+    Record<
+      string,
+      {
+        readonly schema?: object;
+        readonly example?: unknown;
+        readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+      }
+    >
+  >;
+  readonly links?: Readonly<
+    Record<string, { readonly operationId: string; readonly parameters?: Readonly<Record<string, string>> }>
+  >;
 }
 interface Operation {
   readonly operationId: string;
@@ -151,6 +163,54 @@ test('chat has its answer and its stream', () => {
 test('examples call a model that is there', () => {
   expect(text).not.toContain('"demo/sage"');
   expect(text).toContain('"test/model"');
+});
+
+describe('examples', () => {
+  /** Types of files, and answers that need more than the gateway of this test. */
+  const without = /^(?:image|video)\/|^application\/zip/;
+
+  test('each answer has one, and it is what the schema says', () => {
+    const ajv = new Ajv({ strict: false, validateFormats: false });
+    const missing: string[] = [];
+    const wrong: string[] = [];
+    for (const { name, operation } of operations)
+      for (const [status, { content = {} }] of Object.entries(operation.responses)) {
+        if (!status.startsWith('2')) continue;
+        for (const [type, { schema = {}, example, examples }] of Object.entries(content)) {
+          if (without.test(type)) continue;
+          const value = example ?? examples?.['answer']?.value;
+          if (value === undefined) missing.push(`${name} ${status} ${type}`);
+          else if (!ajv.validate(schema, value)) wrong.push(`${name} ${status} ${type}: ${ajv.errorsText()}`);
+        }
+      }
+    expect({ missing, wrong }).toEqual({ missing: [], wrong: [] });
+  });
+
+  test('each request has one, and it is what the schema says', () => {
+    const ajv = new Ajv({ strict: false, validateFormats: false });
+    const found = operations.flatMap(({ name, operation }) =>
+      Object.entries(operation.requestBody?.content ?? {}).map(([type, { schema = {}, example }]) => {
+        if (example === undefined) return `${name} ${type}: none`;
+        return ajv.validate(schema, example) ? null : `${name} ${type}: ${ajv.errorsText()}`;
+      }),
+    );
+    expect(found.filter((one) => one !== null)).toEqual([]);
+  });
+
+  test('links lead to operations, and name parameters that these have', () => {
+    const byId = new Map(operations.map(({ operation }) => [operation.operationId, operation]));
+    let links = 0;
+    for (const { name, operation } of operations)
+      for (const answer of Object.values(operation.responses))
+        for (const { operationId, parameters = {} } of Object.values(answer.links ?? {})) {
+          const target = byId.get(operationId);
+          expect(target, `${name} to ${operationId}`).toBeDefined();
+          const names = target!.parameters.map((one) => one.name);
+          expect(names, `${name} to ${operationId}`).toEqual(expect.arrayContaining(Object.keys(parameters)));
+          links++;
+        }
+    expect(links).toBeGreaterThan(30);
+  });
 });
 
 test('every schema is one: the gateway does not look when it starts', () => {

@@ -4,6 +4,7 @@ import { ownTurn } from '#wire';
 import { completeOperations, type CompletionOptions, type NamedResponses } from './complete-operations.ts';
 import { collectRoutes, type DescribedRoutes, documentOf } from './described-routes.ts';
 import { ERROR, PAYMENT_REQUIRED } from './error-schemas.ts';
+import { addExamplesAndLinks } from './examples-and-links.ts';
 import { nameSchemas, type NamedSchemas } from './named-schemas.ts';
 import { SHARED_HEADERS, SHARED_PARAMETERS } from './shared-parts.ts';
 
@@ -147,7 +148,9 @@ async function describe(routes: DescribedRoutes, options: ReferenceOptions): Pro
     completeOperations(named, options, responses);
     return named;
   });
-  const parts = { schemas, responses, parameters: SHARED_PARAMETERS, headers: SHARED_HEADERS };
+  await ownTurn();
+  const examples = addExamplesAndLinks(pathsOf(document));
+  const parts = { schemas, responses, parameters: SHARED_PARAMETERS, headers: SHARED_HEADERS, examples };
   const { components = {} } = document as { readonly components?: object };
   // Chapters without routes are removed.
   const operations = Object.values(pathsOf(document)).flatMap((all) => Object.values(all));

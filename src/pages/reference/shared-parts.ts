@@ -64,10 +64,14 @@ const OF_ERRORS = {
 };
 
 export const SHARED_PARAMETERS = Object.fromEntries([REQUEST_ID, ...OF_BILLED].map((one) => [one.name, one]));
-export const SHARED_HEADERS = { ...ALWAYS, ...RATE, ...OF_A_CALL, ...OF_ERRORS };
+/** The name of a shared part: short, because most answers refer to the headers of the rate. */
+const partOf = (name: string): string => name.replace(/^x-ratelimit-/, '');
+export const SHARED_HEADERS = Object.fromEntries(
+  Object.entries({ ...ALWAYS, ...RATE, ...OF_A_CALL, ...OF_ERRORS }).map(([name, header]) => [partOf(name), header]),
+);
 
 const refs = (kind: 'headers' | 'parameters', names: readonly string[]) =>
-  names.map((name) => [name, { $ref: `#/components/${kind}/${name}` }] as const);
+  names.map((name) => [name, { $ref: `#/components/${kind}/${partOf(name)}` }] as const);
 
 /** How an operation is called: by anyone, with a credential, or billed; `spoken`: its answer carries the receipt. */
 export type Access = 'open' | 'keyed' | 'billed' | 'spoken';
