@@ -153,6 +153,7 @@ export { newCallId } from './new-call-id.ts';
 export { bodyBytes, PiecedBody, type PieceSource } from './pieced-body.ts';
 export {
   answersOn,
+  bodyFrom,
   onceSettled,
   PAYABLE,
   type Payer,
@@ -202,6 +203,7 @@ export { bodiesBytesOf, type BodyRefusal, PARSED_JSON } from './server/body-memo
 export { allowPages } from './server/cors.ts';
 export { createDrain } from './server/drain.ts';
 export { nameSchema, numberField, objectField, tokensField } from './server/field-schema.ts';
+export { UNCOUNTED_BYTES } from './server/arriving-body.ts';
 export { type HeldBody, heldBodyOf } from './server/held-body.ts';
 export { type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
 export { createCheck } from './server/schema-check.ts';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError, printable, type ReplySink } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing';
 import type { Caller } from './call.ts';
@@ -10,7 +10,7 @@ import { keyedRequest, requestKey } from './payments/payment-key.ts';
 import type { Payments, PaymentSlip } from './payments/payments.ts';
 import { errorWithTerms } from './payments/with-terms.ts';
 import { recordReply } from './reply/recorded-reply.ts';
-import type { Asked, Opened, Refusal } from './serve.ts';
+import type { Asked, Opened, Refusal, RepeatKey } from './serve.ts';
 import { readBytes } from './server/request-bodies.ts';
 
 /* Code that the billed doors of the HTTP API share. Each such door is one POST and passes an Asked to `serve`. */
@@ -39,6 +39,18 @@ export function takeBytes(
     app.addContentTypeParser(type, readBytes(weight));
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * The bytes of the body, which the request then holds no longer: a call may run for minutes, and needs only what was
+ * read of them.
+ */
+export function bodyFrom(request: FastifyRequest<{ Body: Buffer | undefined }>): Buffer {
+  const { body = NO_BYTES } = request;
+  request.body = undefined;
+  return body;
+}
+
 /** Throws GatewayError for a compressed body. */
 export function refuseEncoding({ 'content-encoding': encoding = '' }: IncomingHttpHeaders): void {
   if (encoding !== '' && encoding !== 'identity')
@@ -51,13 +63,14 @@ export function refuseEncoding({ 'content-encoding': encoding = '' }: IncomingHt
 export interface Payer {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;
-  /** The idempotency key; null for none. */
-  readonly key: string | null;
-  /** SHA-256 of the request's content. */
-  readonly bodyHash: () => string;
+  /** How a repeat of the request is recognised; null without an idempotency key. */
+  readonly repeats: Pick<RepeatKey, 'key' | 'bodyHash'> | null;
 }
 
-/** `admitted`: the caller that the request's credential identifies. Throws or rejects with GatewayError. */
+/**
+ * `admitted`: the caller that the request's credential identifies. `bodyHash`: makes the SHA-256 of the request's
+ * content, and is not kept, because it may hold the content. Throws or rejects with GatewayError.
+ */
 export function payerOf(
   payments: Payments,
   headers: IncomingHttpHeaders,
@@ -67,7 +80,10 @@ export function payerOf(
   const own = headers['idempotency-key'];
   const ownKey = own === undefined ? null : parseIdempotencyKey(own);
   const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-  const of = (caller: Caller): Payer => ({ caller, payment, key: requestKey(caller, payment, ownKey), bodyHash });
+  const of = (caller: Caller): Payer => {
+    const key = requestKey(caller, payment, ownKey);
+    return { caller, payment, repeats: key === null ? null : { key, bodyHash: bodyHash() } };
+  };
   return payment === null ? of(admitted) : paidCaller(payments, admitted, payment).then(of);
 }
 

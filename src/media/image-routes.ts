@@ -23,6 +23,7 @@ import {
   refusedWithTerms,
   takeBytes,
   clientNetworkOf,
+  bodyFrom,
   heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -74,7 +75,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     reply: FastifyReply,
     door: ImageDoor,
     { rate }: Admission,
-    { body, edit, caller, payment, key, bodyHash }: ImageRequest,
+    { body, edit, caller, payment, repeats }: ImageRequest,
     { request: callRequest, ask }: ImageCall,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
@@ -91,11 +92,10 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     return {
       caller,
       repeats:
-        key === null
+        repeats === null
           ? null
           : {
-              key,
-              bodyHash: bodyHash(),
+              ...repeats,
               taken: (by) => kept.repeat(caller.account, by, client),
             },
       body: heldBodyOf(request),
@@ -153,7 +153,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         },
         async (request, reply) => {
           const admission = admissionOf(request);
-          const image = await read(request.body ?? EMPTY, request.headers, admission.caller, clientNetworkOf(request));
+          const image = await read(bodyFrom(request), request.headers, admission.caller, clientNetworkOf(request));
           try {
             const call = imageToCall(image.body, {
               ...image,
@@ -175,5 +175,3 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     }
   };
 }
-
-const EMPTY = Buffer.alloc(0);

@@ -144,7 +144,7 @@ function ofProcess(
     [
       ['tollgate_processes', 'Gateway processes that these figures cover', () => 1],
       [...LINES_LOST, logLinesLost],
-      ['tollgate_bodies_bytes', 'Memory for the bodies of requests above 64 KiB, as it is counted', bodyBytes],
+      ['tollgate_bodies_bytes', 'Memory for the bodies of requests above 8 KiB, as it is counted', bodyBytes],
       ['tollgate_bodies_waiting', 'Bodies of requests that wait for memory', bodiesWaiting],
       ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],

@@ -7,7 +7,7 @@ import type { ChatDeps } from './chat-routes.ts';
 /** The answer to one request, and its repeats. */
 type ChatAnswers = Pick<Asked<OpenedChat>, 'repeats' | 'write' | 'replay'>;
 
-interface AskedChat extends Pick<Payer, 'caller' | 'key' | 'bodyHash'> {
+interface AskedChat extends Pick<Payer, 'caller' | 'repeats'> {
   readonly model: string;
   readonly onError: (error: unknown) => void;
 }
@@ -28,10 +28,8 @@ export function createChatAnswers({
   const files = blobs ? createKeptReplies(blobs, config.upstream.imagesReplyBytesMax) : null;
   const isPainted = (model: string) => speakerOf(speakers?.() ?? {}, model)?.speaker.primitive === 'image';
 
-  return (client, { caller: { account }, key, bodyHash, model, onError }, write) => {
-    if (key === null) return { repeats: null, ...answersOn(client, write) };
-    const repeats = { key, bodyHash: bodyHash() };
-    if (files === null || !isPainted(model)) return { repeats, ...answersOn(client, write) };
+  return (client, { caller: { account }, repeats, model, onError }, write) => {
+    if (repeats === null || files === null || !isPainted(model)) return { repeats, ...answersOn(client, write) };
     return {
       repeats: { ...repeats, taken: (by) => files.repeat(account, by, client) },
       ...answersOn<OpenedChat>(client, write, {

@@ -27,7 +27,8 @@ interface ChatExchangeOptions {
 /** The request in the form that one offer gets. */
 interface Form {
   readonly offer: Offer;
-  readonly text: string;
+  /** Bytes and not text, of which the connection would make bytes and hold both. */
+  readonly bytes: Buffer;
   readonly cap: ForwardedCap;
   readonly budget: ChatBudget;
   readonly dropped: readonly string[];
@@ -121,7 +122,7 @@ export class ChatExchange implements Exchange, SentRequest {
   }
 
   request(offer: Offer): UpstreamRequest {
-    return { method: 'POST', path: '/chat/completions', headers: this.#headers, body: this.#formFor(offer).text };
+    return { method: 'POST', path: '/chat/completions', headers: this.#headers, body: this.#formFor(offer).bytes };
   }
 
   reader(offer: Offer): ReplyReader {
@@ -145,7 +146,7 @@ export class ChatExchange implements Exchange, SentRequest {
   }
 
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {
-    const { cap, text, reasons } = this.#formFor(offer);
+    const { cap, bytes, reasons } = this.#formFor(offer);
     if (reasons && readReasoningRefusal(offer, status, answer)) {
       this.#withoutReasoning = offer;
       this.#form = null;
@@ -158,7 +159,7 @@ export class ChatExchange implements Exchange, SentRequest {
     if (this.#refused?.offer !== offer) this.#refused = { offer, names: [], name: null, tokens: Infinity, times: 0 };
     const refused = this.#refused;
     if (refused.times++ >= REFUSALS_MAX) return false;
-    const forOthers = !speaksOfCap(text);
+    const forOthers = !speaksOfCap(bytes.toString());
     if (refusal.of === 'bound') {
       refused.tokens = refusal.tokens;
       if (refusal.lasting && forOthers) learnCap(offer, { bound: refusal.tokens });
@@ -185,7 +186,7 @@ export class ChatExchange implements Exchange, SentRequest {
     const budget = narrowed(body, withPrompt(this.budgetAt(offer), received, offer), cap);
     return {
       offer,
-      text: JSON.stringify(forwarded),
+      bytes: Buffer.from(JSON.stringify(forwarded)),
       cap,
       budget,
       dropped,

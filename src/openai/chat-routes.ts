@@ -29,6 +29,7 @@ import {
   PARSED_JSON,
   takeBytes,
   heldBodyOf,
+  bodyFrom,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
@@ -102,7 +103,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     { rate }: Admission,
     chat: ChatRequest,
   ): Asked<OpenedChat> {
-    const { body, caller, payment, key, bodyHash } = chat;
+    const { body, caller, payment, repeats } = chat;
     const options = {
       keepAlive,
       dialect: dialectOf(request),
@@ -128,7 +129,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     };
     return {
       caller,
-      ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, (opened, sink) =>
+      ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, (opened, sink) =>
         writeChatReply(opened, paidSink(sink, payment), options),
       ),
       body: heldBodyOf(request),
@@ -159,7 +160,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       },
       async (request, reply) => {
         const admission = admissionOf(request);
-        const read = readChat(request.body ?? EMPTY, request.headers, admission.caller);
+        const read = readChat(bodyFrom(request), request.headers, admission.caller);
         const chat = read instanceof Promise ? await read : read;
         try {
           await serve(asked(request, reply, admission, chat));
@@ -224,5 +225,4 @@ const DESCRIBED = {
   tags: ['Chat'],
   consumes: ['application/json'],
 };
-const EMPTY = Buffer.alloc(0);
 const NO_SPEAKERS: Partial<Speakers> = {};

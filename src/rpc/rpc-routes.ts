@@ -9,6 +9,7 @@ import {
   readBytes,
   type ReplyHold,
   toGatewayError,
+  UNCOUNTED_BYTES,
 } from '#gateway';
 import { createAnswerBody } from './answer-body.ts';
 import { DESCRIPTION } from './described-route.ts';
@@ -57,10 +58,9 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:;|$)/i, readBytes(PARSED_JSON));
 
-    // Only for bodies that may be large. The account's share of the memory for bodies counts, and a stranger may send
-    // less.
+    // Only for bodies that are counted: in the share of the account, and a stranger may send less.
     app.addHook('onRequest', async (request) => {
-      if (!(Number(request.headers['content-length']) <= SMALL_BODY_BYTES))
+      if (!(Number(request.headers['content-length']) <= UNCOUNTED_BYTES))
         noteVisitor(request, await deps.pipeline.visitor(request.headers, request.ip));
     });
 
@@ -132,4 +132,3 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
 }
 
 const NOTHING = Buffer.alloc(0);
-const SMALL_BODY_BYTES = 64 * 1024;

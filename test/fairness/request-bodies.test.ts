@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { imageBlock, type ImageProvider, png, startImageProvider } from '../media/support/image-provider.ts';
 import { createPaperChain, payWith, toHeader } from '../support/paper-chain.ts';
 import { openSocket, type RawAnswer, readAnswer } from '../support/raw-http.ts';
@@ -214,6 +214,94 @@ describe('a slow body', () => {
     }
     expect(await answer).toMatchObject({ status: 400 });
     expect(performance.now() - begun).toBeGreaterThan(2_000);
+  });
+});
+
+describe('the body of a running call', () => {
+  const SIZE = 60_000;
+  /** Sends a whole request whose provider does not answer yet, and waits until its memory is counted. */
+  async function running(path: string, body: object, upload: Upload = {}) {
+    const text = JSON.stringify(body);
+    const [before, asked] = [spine.app.server.requestBodies.heldBytes(), spine.provider.log.length];
+    const begun = await begin({ ...upload, path, length: text.length });
+    begun.socket.write(text);
+    await expect.poll(() => spine.provider.log.length, { timeout: 30_000, interval: 20 }).toBe(asked + 1);
+    await held(before + 4 * text.length);
+    return begun;
+  }
+  const words = '!tokens:1'.padEnd(SIZE);
+  const stream = { ...ask(words), stream: true };
+  const { model } = stream;
+  const responses = { model, input: words, store: false };
+  const message = { role: 'ROLE_USER', messageId: 'm', parts: [{ text: words }] };
+  const left: [string, string, object][] = [
+    ['a chat', '/chat/completions', ask(words)],
+    ['a streamed chat', '/chat/completions', stream],
+    ['a message', '/messages', { model, max_tokens: 9, messages: [{ role: 'user', content: words }] }],
+    ['a message to a model as an agent', `/a2a/model/${model}/message:send`, { message }],
+  ];
+
+  let answer = () => {};
+  beforeEach(() => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    answer = resolve;
+    spine.provider.hold(promise);
+  });
+  afterEach(() => {
+    answer();
+    spine.provider.hold(null);
+  });
+
+  test('is counted above 8 KiB until the call has ended, and refused as a large one is', async () => {
+    const calls = [
+      await running('/chat/completions', ask(words)),
+      await running('/chat/completions', stream, { headers: 'connection: close\r\n' }),
+      await running('/messages', { model, max_tokens: 9, messages: [{ role: 'user', content: words }] }),
+      await running('/responses', responses),
+    ];
+    const refused = await (await begin({ path: '/chat/completions', length: SIZE, from: '10.0.0.2' })).answer;
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '2']);
+    expect(messageOf(refused)).toMatch(/^The large requests of this account /);
+    const chunked = await begin({ path: '/chat/completions', length: null, from: '10.0.0.2' });
+    chunked.socket.write(`4000\r\n${' '.repeat(0x4000)}\r\n`.repeat(2));
+    expect((await chunked.answer).status).toBe(429);
+    const other = await spine.tenant('beside', '1');
+    await running('/chat/completions', ask(words), { key: other.key, from: '10.0.0.2' });
+    // The usual small call is not counted, and finds room.
+    const small = chat(spine.key, '10.0.0.1');
+    answer();
+    expect((await small).status).toBe(200);
+    expect((await Promise.all(calls.map((call) => call.answer))).map(({ status }) => status)).toEqual(
+      Array(4).fill(200),
+    );
+    await held(0);
+  });
+
+  test('is counted while it is answered in the background', async () => {
+    const begun = await running('/responses', { model, input: words, background: true });
+    expect(await begun.answer).toMatchObject({ status: 200 });
+    begun.socket.destroy();
+    expect((await spine.get('/models')).status).toBe(200);
+    expect(spine.app.server.requestBodies.heldBytes()).toBeGreaterThan(4 * SIZE);
+    answer();
+    await held(0);
+  });
+
+  test.each(left)(
+    '%s is counted no longer when the call of a client that left has ended',
+    async (_what, path, body) => {
+      const { socket } = await running(path, body);
+      socket.destroy();
+      answer();
+      await held(0);
+    },
+  );
+
+  test('is counted no longer when the call fails', async () => {
+    const { answer: failed } = await running('/chat/completions', ask('!status:500'.padEnd(SIZE)));
+    answer();
+    expect((await failed).status).toBeGreaterThanOrEqual(500);
+    await held(0);
   });
 });
 

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createAnswer, createHttpSink, type GatewayError, type KeepAlive } from '#wire';
 import type { Config } from '#config';
 import {
+  heldBodyOf,
   MAX_COST_HEADER,
   needsCredential,
   rateHeaders,
@@ -91,6 +92,8 @@ export function createAnswerRequest(
           }),
         onError: (error) => deps.onError(error, request),
       });
+    // If the client leaves, its message is still answered.
+    const giveBodyBack = heldBodyOf(request)?.keep();
     try {
       const { caller } = admissionOf(request);
       if (caller.anonymous && !maySend(address, request.method)) throw needsCredential();
@@ -121,6 +124,8 @@ export function createAnswerRequest(
       const error = thrown instanceof Misread ? thrown.fault : thrown;
       challenge = deps.challenge(request, toGatewayError(error));
       await writer().fail(error);
+    } finally {
+      giveBodyBack?.();
     }
     // The client disconnected before the head was written, so no response is sent.
     if (!reply.sent) reply.hijack();

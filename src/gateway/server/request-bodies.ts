@@ -4,7 +4,14 @@ import { PlacedList } from '#wire';
 import type { LimitsConfig } from '#config';
 import type { MemoryHold } from '../held-memory.ts';
 import { accountOf, clientNetworkOf } from './admission-of-request.ts';
-import { type ArrivalLimits, type Arrivals, ArrivingBody, type Done, lengthOf, SMALL_BYTES } from './arriving-body.ts';
+import {
+  type ArrivalLimits,
+  type Arrivals,
+  ArrivingBody,
+  type Done,
+  lengthOf,
+  UNCOUNTED_BYTES,
+} from './arriving-body.ts';
 import { type BodyMemory, type BodyRefusal, createBodyMemory } from './body-memory.ts';
 import { heldBy } from './held-body.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
@@ -13,7 +20,7 @@ const TURN_MS = 500;
 
 /** Reads the bodies of requests into memory that is counted. One for each server. */
 export interface RequestBodies {
-  /** Bytes that are held now for bodies above 64 KiB, and for slow smaller ones. */
+  /** Bytes that are held now for bodies above UNCOUNTED_BYTES, and for slow smaller ones. */
   heldBytes(): number;
   /** Number of bodies that wait for memory. */
   waitingCount(): number;
@@ -101,7 +108,7 @@ class Bodies implements RequestBodies, Arrivals {
 
   expect(request: FastifyRequest, reply: FastifyReply): void {
     const length = lengthOf(request);
-    if (length !== null && length <= SMALL_BYTES) return;
+    if (length !== null && length <= UNCOUNTED_BYTES) return;
     const leave = heldBy(request).keep();
     // A request from inside this process has no 'close', and one whose client has left has no 'finish'.
     reply.raw.once('finish', leave);

@@ -3,7 +3,15 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
 import { Departure } from '#billing/amounts';
 import type { Config } from '#config';
-import { needsCredential, PARSED_JSON, type Pipeline, rateHeaders, readBytes, toGatewayError } from '#gateway';
+import {
+  heldBodyOf,
+  needsCredential,
+  PARSED_JSON,
+  type Pipeline,
+  rateHeaders,
+  readBytes,
+  toGatewayError,
+} from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify } from '../wire/classify.ts';
@@ -156,6 +164,8 @@ function createHandlers(
     const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
     const answer = createAnswer({ sink, events, keepAlive });
     const context = contextOf(request, gone);
+    // If the client leaves, the call may go on.
+    const giveBodyBack = heldBodyOf(request)?.keep();
     try {
       if (inbound.kind === 'modern' || inbound.kind === 'bare') {
         const { kind: client, message } = inbound;
@@ -170,6 +180,8 @@ function createHandlers(
       if (told !== null) onError(told, request);
       const { status, headers, text } = refusalOf(error, body, request.headers);
       answer.end(text, status, headers);
+    } finally {
+      giveBodyBack?.();
     }
     // The client left before the response headers were sent, so nothing is answered.
     if (!reply.sent) reply.hijack();

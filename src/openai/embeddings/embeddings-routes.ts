@@ -19,6 +19,7 @@ import {
   PARSED_JSON,
   takeBytes,
   heldBodyOf,
+  bodyFrom,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -28,7 +29,6 @@ import { embeddingsToCall } from './embeddings-to-call.ts';
 import { writeEmbeddings } from './write-embeddings.ts';
 
 const PATH = '/embeddings';
-const EMPTY = Buffer.alloc(0);
 
 /** `POST /embeddings`. Register it under `/api/v1`. */
 export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
@@ -38,7 +38,9 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   const serve = createServe({ idempotency: deps.idempotency, payments });
 
   /** Reads and checks a request. Rejects with GatewayError. */
-  async function read({ body: bytes = EMPTY, headers }: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
+  async function read(request: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
+    const { headers } = request;
+    const bytes = bodyFrom(request);
     const body = await readBody(bytes, headers);
     checkInput(body);
     const bodyHash = () => hash('sha256', `${PATH} ${hash('sha256', bytes)}`);
@@ -49,7 +51,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     request: FastifyRequest,
     reply: FastifyReply,
     { rate }: Admission,
-    { body, caller, payment, key, bodyHash }: Awaited<ReturnType<typeof read>>,
+    { body, caller, payment, repeats }: Awaited<ReturnType<typeof read>>,
   ): Asked<OpenedCall> {
     const gone = new Departure();
     const client = createHttpSink(
@@ -69,7 +71,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     });
     return {
       caller,
-      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      repeats,
       body: heldBodyOf(request),
       gone,
       open: (callId, left) => openCall(pipeline, call, callId, left),

@@ -56,7 +56,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
         method: 'POST',
         path: '/embeddings',
         headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
-        body: JSON.stringify(forwarded.body),
+        body: Buffer.from(JSON.stringify(forwarded.body)),
       };
     },
     reader: (offer) => createEmbeddingsReader({ size, tokensMax: plausibleTokens(size, offer), replyBytesMax }),

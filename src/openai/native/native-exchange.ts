@@ -112,7 +112,12 @@ export class NativeExchange implements Exchange, SentRequest {
     const { text, dropped } = nativeBody(native, offer, cap);
     const headers = native.wire.headers(native.headers, listsOf(offer));
     this.#dropped = [...dropped, ...headers.dropped];
-    return { method: 'POST', path: native.wire.path, headers: { ...this.#headers, ...headers.sent }, body: text };
+    return {
+      method: 'POST',
+      path: native.wire.path,
+      headers: { ...this.#headers, ...headers.sent },
+      body: Buffer.from(text),
+    };
   }
 
   reader(offer: Offer): ReplyReader {

@@ -36,6 +36,7 @@ import {
   refusedWithTerms,
   refuseEncoding,
   heldBodyOf,
+  bodyFrom,
 } from '#gateway';
 import { createChatAnswers } from '../chat-answers.ts';
 import type { ChatDeps } from '../chat-routes.ts';
@@ -189,7 +190,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     request: FastifyRequest,
     reply: FastifyReply,
     { rate }: Admission,
-    { translation, native, caller, payment, key, bodyHash }: Read,
+    { translation, native, caller, payment, repeats }: Read,
   ): Asked<OpenedChat> {
     const { body, dropped, voice, idOf, keeps, background } = translation;
     const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
@@ -236,7 +237,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     const open = chooseChat(body, context, options.onError);
     return {
       caller,
-      ...answers(client, { caller, key, bodyHash, model: body.model, onError: options.onError }, write),
+      ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, write),
       body: heldBodyOf(request),
       gone,
       open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
@@ -353,7 +354,8 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
     admitted: Caller,
     memory: MoreMemory,
   ): Promise<Read> => {
-    const { body: bytes = EMPTY, headers } = request;
+    const { headers } = request;
+    const bytes = bodyFrom(request);
     const given = await readBody(bytes, headers);
     // The path is part of the hash, because the same body has another answer at another path.
     const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);

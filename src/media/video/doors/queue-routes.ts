@@ -23,6 +23,7 @@ import {
   refusedWithTerms,
   takeBytes,
   clientNetworkOf,
+  bodyFrom,
   heldBodyOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -62,8 +63,6 @@ export interface QueueDeps {
   ) => void;
 }
 
-const EMPTY = Buffer.alloc(0);
-
 /**
  * `POST /video/queue`, the same in the shape of OpenAI's API (`POST /videos`), and `POST /video/quote`. Register it
  * under `/api/v1`.
@@ -88,7 +87,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     reply: FastifyReply,
     door: VideoDoor,
     { rate }: Admission,
-    { body, caller, payment, key, bodyHash, openrouter }: VideoRequest,
+    { body, caller, payment, repeats, openrouter }: VideoRequest,
     ask: VideoAsk,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
@@ -120,7 +119,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     };
     return {
       caller,
-      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      repeats,
       body: heldBodyOf(request),
       gone: gone.signal,
       open: (callId, left) => openCall(pipeline, callRequest, callId, left),
@@ -161,7 +160,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
         },
         async (request, reply) => {
           const admission = admissionOf(request);
-          const video = await read(request.body ?? EMPTY, request.headers, admission.caller, dialectOf(request));
+          const video = await read(bodyFrom(request), request.headers, admission.caller, dialectOf(request));
           try {
             const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate, video);
             await serve(asked(request, reply, door, admission, video, ask));
