@@ -35,7 +35,11 @@ export async function startProvide(options: {
   const wallet = options.wallet ?? solanaWallet();
   const home = mkdtempSync(join(tmpdir(), 'tollgate-provide-'));
   const keeper = createKeeper([home]);
-  writeFileSync(join(home, 'wallet.json'), JSON.stringify([...wallet.secret]), { mode: 0o600 });
+  const secret =
+    wallet.namespace === 'solana'
+      ? JSON.stringify([...wallet.secret])
+      : `0x${Buffer.from(wallet.secret).toString('hex')}`;
+  writeFileSync(join(home, 'wallet.json'), secret, { mode: 0o600 });
   const router = `[router]\nurl = "${options.router}"\n[router.siwx]\nchain_id = "${wallet.chainId}"\nkeypair_file = "wallet.json"\ndomain = "${DOMAIN}"\n`;
   const file = join(home, 'provider.toml');
   writeFileSync(file, `${router}${options.services}`);
