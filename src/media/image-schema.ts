@@ -89,6 +89,7 @@ export const generationsAnswerSchema = {
       },
     },
     output_format: { type: 'string', enum: ['png', 'jpeg', 'webp'], description: 'As the first file says.' },
+    size: text('Width and height of the first image in pixels, such as `1024x1024`.'),
     usage: {
       ...usageSchema,
       title: 'OpenAiImageUsage',

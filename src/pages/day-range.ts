@@ -6,6 +6,8 @@ import { DAY_MS, dateOf, type DayRange } from '#analytics';
 const DAYS_MAX = 366;
 /** If the query has no first day, the range begins this many days before its last day. */
 const DAYS_DEFAULT = 7;
+/** No date of four digits is earlier. */
+const FIRST_DAY = Date.parse('0000-01-01') / DAY_MS;
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
@@ -51,7 +53,10 @@ export function parseDayRange(
   now: number,
 ): DayRange {
   const last = query.end_date === undefined ? Math.floor(now / DAY_MS) : parseDay(query.end_date, 'end_date');
-  const first = query.start_date === undefined ? last - DAYS_DEFAULT : parseDay(query.start_date, 'start_date');
+  const first =
+    query.start_date === undefined
+      ? Math.max(last - DAYS_DEFAULT, FIRST_DAY)
+      : parseDay(query.start_date, 'start_date');
   if (first > last)
     throw new GatewayError('invalid_request', `start_date is after end_date, ${dateOf(last)}`, { param: 'start_date' });
   if (last - first + 1 > DAYS_MAX)

@@ -26,7 +26,7 @@ export { pricingSchema } from './market/market-schema.ts';
 export { ownPages } from './market/own-pages.ts';
 export { quoteRoutes } from './market/quote-routes.ts';
 export { slugOf } from './market/providers-view.ts';
-export { A2A_ERROR, ANTHROPIC_ERROR, JSON_RPC_ERROR, MEDIA_ERROR } from './reference/error-schemas.ts';
+export { A2A_ERROR, ANTHROPIC_ERROR, JSON_RPC_ERROR, MEDIA_ERROR, MODELS_ERROR } from './reference/error-schemas.ts';
 export { addKeySetRoute } from './reference/key-set-route.ts';
 export { EXAMPLE_MODEL } from './reference/openapi.ts';
 export { referenceRoutes } from './reference/reference-routes.ts';

@@ -48,8 +48,8 @@ test('a method that a path does not take is 405, and Allow lists those that it t
     // A neighbour with a parameter may take it: GET /deposits/claim asks for the deposit of that id.
     if (reply.status === 404 && !(await reply.text()).includes('No such endpoint')) continue;
     expect(reply.status, `${missing} ${path}`).toBe(405);
-    // Its GET and DELETE only say that it takes POST.
-    if (/^(?:\/api\/v1)?\/a2a$/.test(path)) methods.clear();
+    // Its GET and DELETE only say that it takes POST. Those of agents are of the routes below an agent.
+    if (/^(?:\/api\/v1)?\/a2a(?:\/\*)?$/.test(path)) methods.clear();
     const allowed = reply.headers.get('allow')?.split(', ') ?? [];
     expect(allowed, path).toEqual(expect.arrayContaining([...methods]));
     expect(allowed, path).not.toContain(missing);
@@ -180,4 +180,17 @@ test('OPTIONS tells what a path takes, and where there is no path it is 404', as
   const reply = await ask('OPTIONS', '/api/v1/keys');
   expect([reply.status, reply.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST']);
   expect((await ask('OPTIONS', '/nowhere')).status).toBe(404);
+});
+
+test.each([
+  // Their neighbours with an id take more.
+  ['/api/v1/videos/models', 'GET, HEAD'],
+  ['/api/v1/responses/input_tokens', 'POST'],
+  // The wildcard of agents also has the routes of HTTP+JSON.
+  ['/a2a/', 'POST'],
+  ['/a2a/some-agent', 'POST'],
+  ['/api/v1/a2a/some-agent', 'POST'],
+])('OPTIONS %s lists what is done at this path alone', async (path, allow) => {
+  const reply = await ask('OPTIONS', path);
+  expect([reply.status, reply.headers.get('allow')]).toEqual([204, allow]);
 });

@@ -340,6 +340,7 @@ describe('for those who make clients of it', () => {
 
 test('an error has the form that its address describes', async () => {
   const cases: readonly (readonly [path: string, body: unknown, headers?: Record<string, string>])[] = [
+    ['/mcp', { jsonrpc: '2.0', id: 0.5, method: 'none' }],
     ['/api/v1/chat/completions', []],
     ['/api/v1/responses', []],
     ['/api/v1/embeddings', []],
@@ -371,5 +372,20 @@ test('an error has the form that its address describes', async () => {
       const matches = ajv.validate(content!['application/json']!.schema!, answer);
       expect(matches, `${path} ${response.status} ${JSON.stringify(answer)} ${ajv.errorsText()}`).toBe(true);
     }
+  }
+});
+
+test.each([
+  ['/api/v1/models?after_id=nobody', '/api/v1/models'],
+  ['/api/v1/models/nobody', '/api/v1/models/{name}'],
+])('an error of models has the form of either API: %s', async (address, path) => {
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  for (const headers of [{}, { 'anthropic-version': '2023-06-01' }]) {
+    const response = await fetch(spine.origin + address, { headers: headers as Record<string, string> });
+    const answer: unknown = await response.json();
+    if (response.status === 200) continue;
+    const { content } = document.paths[path]!['get']!.responses[response.status]!;
+    const matches = ajv.validate(content!['application/json']!.schema!, answer);
+    expect(matches, `${address} ${JSON.stringify(answer)} ${ajv.errorsText()}`).toBe(true);
   }
 });

@@ -3,6 +3,7 @@ import { printable, type GatewayError } from '#wire';
 import { PARSED_JSON, type Pipeline, readBytes, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
 import { addressOf, createAnswerRequest, readVersionOf, type AnswerRequestDeps } from './answer-request.ts';
+import { readAddress } from './address.ts';
 import { describeDoor } from './described-door.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { restMediaType, toA2aError } from '../wire/errors-a2a.ts';
@@ -47,11 +48,22 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
       const described = describeDoor(all, app.prefix !== '');
       // The address of all agents takes only POST. Its other routes say so.
       const config = all ? ({ refusesMethod: true } as const) : {};
-      app.post(path, { bodyLimit: bodyBytesMax, schema: described.post, config: { refusal } }, answer);
+      const methodsAt = (path: string) => methodsOf(path.slice(`${app.prefix}/a2a`.length), deps.isService);
+      app.post(
+        path,
+        { bodyLimit: bodyBytesMax, schema: described.post, config: { refusal, ...(all ? {} : { methodsAt }) } },
+        answer,
+      );
       app.get(path, { schema: described.get, exposeHeadRoute: false, config }, answer);
       app.delete(path, { schema: described.get, config }, answer);
     }
   };
+}
+
+/** The methods of an address below `/a2a`. The address of an agent takes messages, and its routes have their own. */
+function methodsOf(path: string, isService: (name: string) => boolean): readonly string[] {
+  const address = readAddress('OPTIONS', path, null, isService);
+  return address.kind === 'verb' ? address.allowed : ['POST'];
 }
 
 const NO_PARSER = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';

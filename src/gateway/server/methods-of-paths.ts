@@ -23,6 +23,8 @@ declare module 'fastify' {
      * `/image`).
      */
     readonly refusesBelow?: true | `/${string}`;
+    /** Returns the methods of one path of a wildcard. Default: those of its routes. */
+    readonly methodsAt?: (path: string) => readonly string[];
     /** Only browsers have this path. Programs get 404, as for a path that does not exist. */
     readonly visitsOnly?: true;
   }
@@ -42,7 +44,14 @@ type MethodsOfPath = (path: string) => RoutesOfPath;
  * after the other.
  */
 export function collectMethods(server: FastifyInstance): MethodsOfPath {
-  const routes = new Map<string, { readonly methods: Set<string>; readonly refusal: TellRefusal | null }>();
+  const routes = new Map<
+    string,
+    {
+      readonly methods: Set<string>;
+      readonly refusal: TellRefusal | null;
+      readonly methodsAt: ((path: string) => readonly string[]) | null;
+    }
+  >();
   const below = new Map<string, TellRefusal>();
   let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
@@ -51,7 +60,10 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
     // The root of a prefix is served with and without a slash at its end, but the hook reports only one of them.
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
-      if (!route) routes.set(each, (route = { methods: new Set(), refusal: config?.refusal ?? null }));
+      if (!route) {
+        const { refusal = null, methodsAt = null } = config ?? {};
+        routes.set(each, (route = { methods: new Set(), refusal, methodsAt }));
+      }
       if (!config?.refusesMethod) for (const one of [method].flat()) route.methods.add(one);
       if (config?.refusal && config.refusesBelow)
         below.set(config.refusesBelow === true ? `${each}/` : `${prefix}${config.refusesBelow}/`, config.refusal);
@@ -63,10 +75,13 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
     // The patterns are made at the first unknown path, because a start does not need them. After the start no route is
     // added.
     patterns ??= new Map([...routes.keys()].map((url) => [url, patternOf(url)]));
-    for (const [url, route] of routes) {
+    // A path that is written out is meant alone: `DELETE /videos/models` reaches `/videos/:id`, but deletes no models.
+    const own = routes.get(path);
+    const all = own !== undefined && own.methods.size > 0 ? [[path, own] as const] : routes;
+    for (const [url, route] of all) {
       if (!patterns.get(url)?.test(path)) continue;
       refusal ??= route.refusal;
-      for (const method of route.methods) found.add(method);
+      for (const method of route.methodsAt?.(path) ?? route.methods) found.add(method);
     }
     for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
     return { methods: [...found].sort(), refusal };

@@ -1,3 +1,4 @@
+import { MODELS_ERROR } from '#pages';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { dialectOf } from '#wire';
 import { sendPage, type Pipeline } from '#gateway';
@@ -46,7 +47,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
         security: [],
         headers: headersSchema,
         querystring: querySchema,
-        response: { 200: listingSchema },
+        response: { 200: listingSchema, default: MODELS_ERROR },
       },
     },
     (request, reply) => {
@@ -207,7 +208,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
         security: [],
         headers: headersSchema,
         params: nameParams,
-        response: { 200: entrySchema },
+        response: { 200: entrySchema, default: MODELS_ERROR },
       },
     },
     (request, reply) => {

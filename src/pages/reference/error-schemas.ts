@@ -102,6 +102,24 @@ export const ANTHROPIC_ERROR = {
   },
 } as const;
 
+/** An error of the lists of models, which clients of two APIs ask for. */
+export const MODELS_ERROR = {
+  title: 'ModelsError',
+  type: 'object',
+  description: 'An error. With the header `anthropic-version` it has the form of Anthropic’s API, without `code`.',
+  required: ['error'],
+  properties: {
+    type: { type: 'string', description: '`error`, in the form of Anthropic’s API.' },
+    error: {
+      title: 'ModelsErrorDetail',
+      type: 'object',
+      required: ['message', 'type'],
+      properties: { message, type, code: { type: 'integer', description: 'The HTTP status again.' }, param },
+    },
+    request_id: { type: 'string', description: 'In the form of Anthropic’s API.' },
+  },
+} as const;
+
 const RPC_FAULT = {
   title: 'JsonRpcFault',
   type: 'object',
@@ -120,7 +138,7 @@ export const JSON_RPC_ERROR = {
   description: 'A JSON-RPC error.',
   properties: {
     jsonrpc: { type: 'string', const: '2.0' },
-    id: { type: ['string', 'integer', 'null'] },
+    id: { type: ['string', 'number', 'null'] },
     error: RPC_FAULT,
   },
   additionalProperties: true,

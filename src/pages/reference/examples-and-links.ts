@@ -5,8 +5,7 @@ import type { Operation, PathTable, Response } from './openapi.ts';
 type Examples = Readonly<Record<string, unknown>>;
 interface Link {
   readonly operationId: string;
-  readonly parameters?: Readonly<Record<string, string>>;
-  readonly requestBody?: unknown;
+  readonly parameters: Readonly<Record<string, string>>;
 }
 
 /**
@@ -62,7 +61,6 @@ const withId = (name: string, value: string, operations: Readonly<Record<string,
 
 const OF_CALL = withId('id', '$response.header.x-generation-id', { Record: 'showOneCall' });
 const VIDEO = { Show: 'showVideo', Fetch: 'fetchVideo', Delete: 'deleteVideo' };
-const task = (operationId: string): Link => ({ operationId, requestBody: { task_id: '$response.body#/id' } });
 const quoted = (operationId: string): Links => withId('x-quote-id', '$response.body#/quote_id', { Call: operationId });
 const RESPONSE = {
   Show: 'showResponse',
@@ -88,7 +86,7 @@ const LINKS: Readonly<Record<string, Links>> = {
   createOpenRouterImages: OF_CALL,
   createResponse: [...OF_CALL, ...withId('response_id', '$response.body#/id', RESPONSE)],
   createVideo: [...OF_CALL, ...withId('id', '$response.body#/id', VIDEO)],
-  queueVideo: [...OF_CALL, ['Retrieve', task('retrieveVideo')], ['Cancel', task('cancelVideo')]],
+  queueVideo: [...OF_CALL, ...withId('id', '$response.body#/id', VIDEO)],
   quoteGenerateImages: quoted('generateImages'),
   quoteEditImages: quoted('editImages'),
   quoteVideos: quoted('queueVideo'),

@@ -19,6 +19,8 @@ it.each([
   [{ start_date: '2026-01-01T23:59', end_date: '2026-01-01T00:00:00+00:00' }, ['2026-01-01', '2026-01-01']],
   [{ start_date: '2030-01-01', end_date: '2030-01-02' }, ['2030-01-01', '2030-01-02']],
   [{ start_date: '1969-12-31', end_date: '1970-01-01' }, ['1969-12-31', '1970-01-01']],
+  // There is no year before 0000 in four digits.
+  [{ end_date: '0000-01-03' }, ['0000-01-01', '0000-01-03']],
 ])('%j are the days %j', (query, expected) => {
   expect(days(query)).toEqual(expected);
 });
