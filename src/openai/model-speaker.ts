@@ -3,7 +3,7 @@ import { type Catalog, descriptionOf, listedServices, oneRequest, type Speaker }
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
-import { isEmbedder } from './embeddings/is-embedder.ts';
+import { chats } from './embeddings/is-embedder.ts';
 
 interface ModelSpeakerOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
@@ -23,7 +23,7 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
     has: (name) => catalog.knows(name, 'model'),
     list: (limit) =>
       listedServices(
-        catalog.offers('model').filter(({ model }) => !isEmbedder(model!)),
+        catalog.offers('model').filter(({ model }) => chats(model!)),
         limit,
       ),
     async about(name) {

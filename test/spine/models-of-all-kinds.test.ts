@@ -1,3 +1,4 @@
+import Anthropic from '@anthropic-ai/sdk';
 import { OpenRouter } from '@openrouter/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +59,12 @@ describe('OpenAI’s client', () => {
 
   test('below /v1 the list has the models of all kinds, below /api/v1 the chat models of the contract', async () => {
     expect(namesOf((await strict.models.list()).data)).toEqual([...OTHERS, MODEL].toSorted());
-    expect(namesOf((await openai.models.list()).data)).toEqual([MODEL, 'test/vectors'].toSorted());
+    expect(namesOf((await openai.models.list()).data)).toEqual([MODEL]);
+    const counted = await spine.get('/models/count');
+    expect(await counted.json()).toEqual({ data: { count: 1 } });
+    // Each list of `type=all` has its kind, and no list but `data` has room for embeddings.
+    const all = (await (await spine.get('/models?type=all')).json()) as { data: { id: string }[] };
+    expect(namesOf(all.data)).toEqual([MODEL, 'test/vectors'].toSorted());
   });
 
   test.each([
@@ -74,6 +80,15 @@ describe('OpenAI’s client', () => {
     expect(namesOf((await strict.models.list({ query })).data)).toEqual(expected.toSorted());
     const counted = await spine.get(`/models/count?output_modalities=${modalities}`);
     expect(await counted.json()).toEqual({ data: { count: expected.length } });
+  });
+
+  test('a model of embeddings lists the fields that embeddings take, and no choice of tools', async () => {
+    const taken = ['dimensions', 'encoding_format', 'user'];
+    expect(await openai.models.retrieve('test/vectors')).toMatchObject({ supported_parameters: taken });
+    const answer = await spine.get('/models/test/vectors/endpoints');
+    expect(await answer.json()).toMatchObject({
+      data: { endpoints: [{ supported_parameters: taken, supports_tool_choice: { auto: false, none: false } }] },
+    });
   });
 
   test('pages of the list keep the selection', async () => {
@@ -106,6 +121,11 @@ describe('OpenAI’s client', () => {
       message: expect.stringContaining('Model not found: test/none') as string,
     });
   });
+});
+
+test('Anthropic’s client lists chat models alone, because it has no other call', async () => {
+  const anthropic = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
+  expect(namesOf((await anthropic.models.list()).data)).toEqual([expect.stringContaining(MODEL)]);
 });
 
 describe('OpenRouter’s client', () => {

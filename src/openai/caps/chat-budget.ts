@@ -4,7 +4,7 @@ import type { Offer } from '#gateway';
 import type { ChatBody } from '../request/chat-schema.ts';
 import type { UnseenTokens } from '../reply/chat-usage.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest } from '../request/prompt-size.ts';
-import { isEmbedder } from '../embeddings/is-embedder.ts';
+import { chats } from '../embeddings/is-embedder.ts';
 import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 
@@ -80,8 +80,8 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 
 /** Throws GatewayError `unprocessable` when this model cannot do what the request asks for. */
 export function checkFits(size: PromptSize, offer: Offer): void {
-  const { inputModalities, outputModalities } = offer.model!;
-  if (outputModalities[0] !== 'text' && isEmbedder(offer.model!))
+  const { inputModalities } = offer.model!;
+  if (!chats(offer.model!))
     throw new GatewayError('unprocessable', `${offer.service} makes embeddings. Call it at /embeddings`, {
       param: 'model',
     });

@@ -20,6 +20,9 @@ export interface EmbeddingsBody {
 
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
+/** The request fields besides `input` that every provider of embeddings gets. */
+export const EMBEDDINGS_PARAMETERS: readonly string[] = ['dimensions', 'encoding_format', 'user'];
+
 /** JSON schema of `POST /embeddings`. */
 export const embeddingsSchema = {
   title: 'EmbeddingsRequest',

@@ -19,7 +19,7 @@ import type { ChatBody } from '../request/chat-schema.ts';
 import { PUBLISHED as OF_CHAT } from '../request/field-names.ts';
 import { forwardedBody } from '../request/forwarded-body.ts';
 import { isEmbedder } from './is-embedder.ts';
-import type { EmbeddingsBody } from './embeddings-schema.ts';
+import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
 import { createEmbeddingsReader } from './embeddings-reader.ts';
 import { measureInput, plausibleTokens, tokensMax } from './input-size.ts';
 
@@ -41,7 +41,7 @@ interface EmbeddingsCall {
 }
 
 /** Published fields, which every provider gets. */
-const SENT: ReadonlySet<string> = new Set(['input', 'dimensions', 'encoding_format', 'user']);
+const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContext): EmbeddingsCall {

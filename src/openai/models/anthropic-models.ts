@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import { contextDeclared } from '#config';
 import type { Catalog, Offer } from '#gateway';
 import { aliasOf } from '../translated/model-alias.ts';
-import { servicesOf } from './models-listing.ts';
+import { canChat, servicesOf } from './models-listing.ts';
 
 /** A chat model as clients of Anthropic's API list it. */
 interface AnthropicModel {
@@ -65,7 +65,9 @@ export function viewAnthropicModels(
   { after_id: after, before_id: before, limit }: AnthropicPage,
 ) {
   const isModel = (name: string) => catalog.knows(name, 'model');
-  const models = servicesOf(catalog, 'model', null).map((offers) => viewAnthropicModel(offers, isModel));
+  const models = servicesOf(catalog, 'model', null)
+    .filter(canChat)
+    .map((offers) => viewAnthropicModel(offers, isModel));
   const place = (id: string, param: string) => {
     const at = models.findIndex((model) => model.id === id || model.id === aliasOf(id, isModel));
     if (at === -1)

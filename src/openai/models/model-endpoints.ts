@@ -1,8 +1,8 @@
 import { viewPrice, viewStanding, type Offer, type OfferStatus, type Standings } from '#gateway';
 import { slugOf } from '#pages';
-import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
+import { chats } from '../embeddings/is-embedder.ts';
 import { FREE_TOKENS, viewMediaEntry } from './media-models.ts';
-import { forwardedBeside, union, viewModel, viewUnitPricing } from './models-view.ts';
+import { parametersOf, viewModel, viewUnitPricing } from './models-view.ts';
 
 /**
  * `GET /models/{name}/endpoints`: the providers of a model of any kind, their prices, and how well they have served it
@@ -31,6 +31,7 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
 function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
   const { status: health, ...standing } = viewStanding(offer, standings);
   const isModel = offer.primitive === 'model';
+  const chooses = isModel && chats(offer.model!);
   return {
     tag: slugOf(offer.provider.name),
     model_id: offer.service,
@@ -53,10 +54,8 @@ function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknow
     uptime_last_30m: null,
     uptime_last_1d: null,
     supports_implicit_caching: false,
-    supports_tool_choice: { auto: isModel, none: isModel, required: isModel, function: isModel },
-    supported_parameters: isModel
-      ? union([SUPPORTED_PARAMETERS, forwardedBeside(offer)])
-      : (offer.media?.supportedParams ?? []),
+    supports_tool_choice: { auto: chooses, none: chooses, required: chooses, function: chooses },
+    supported_parameters: isModel ? parametersOf(offer) : (offer.media?.supportedParams ?? []),
     ...(offer.model?.imageTokensMax ? { image_tokens_max: offer.model.imageTokensMax } : {}),
     ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
   };

@@ -1,5 +1,6 @@
 import type { Primitive } from '#config';
 import { byService, type Catalog, type Offer } from '#gateway';
+import { chats } from '../embeddings/is-embedder.ts';
 import { viewMediaEntry } from './media-models.ts';
 import { viewImageModel, viewModel, viewService, viewVideoModel } from './models-view.ts';
 
@@ -30,11 +31,7 @@ export function viewListing(
   const offered = (primitive: Primitive) => servicesOf(catalog, primitive, services);
   const models = filter !== 'agents';
   const agents = filter === 'agents' || (filter === null && type === null);
-  const chat = models && (type === null || type === 'chat' || type === 'all') ? offered('model') : [];
-  const listed =
-    modalities === undefined || !models || type !== null
-      ? chat
-      : [...chat, ...offered('image'), ...offered('video')].filter((offers) => makes(offers, modalities));
+  const listed = models ? listedOf(offered, type, modalities) : [];
   const end = limit === null ? listed.length : offset + limit;
   return {
     object: 'list',
@@ -52,6 +49,25 @@ export function viewListing(
     tools: agents ? offered('tool').map(viewService) : [],
   };
 }
+
+/** The services of `data`. */
+function listedOf(
+  offered: (primitive: Primitive) => readonly (readonly Offer[])[],
+  type: ListingOf['type'],
+  modalities: ListingOf['modalities'],
+): readonly (readonly Offer[])[] {
+  if (modalities !== undefined)
+    return [...offered('model'), ...offered('image'), ...offered('video')].filter((offers) =>
+      makes(offers, modalities),
+    );
+  if (type === 'image' || type === 'video') return [];
+  // Clients take this list for their menu of chat models, so it has no model that refuses every chat.
+  return type === 'all' ? offered('model') : offered('model').filter(canChat);
+}
+
+/** Whether one of the offers of a model can be called for chat. */
+export const canChat = (offers: readonly Offer[]): boolean =>
+  offers.some(({ model }) => model !== null && chats(model));
 
 /** Whether one of these offers makes one of these kinds of output. */
 function makes(offers: readonly Offer[], modalities: readonly string[] | 'all'): boolean {

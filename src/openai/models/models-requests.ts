@@ -24,7 +24,7 @@ export const querySchema = {
       type: 'string',
       enum: TYPES,
       description:
-        'List only models of this kind. The lists of other kinds, `agents` and `tools` are then empty. Default: chat models, agents and tools.',
+        'List only models of this kind. The lists of other kinds, `agents` and `tools` are then empty. With `all`, `data` has models of embeddings too. Default: chat models, agents and tools.',
     },
     filter: {
       type: 'string',

@@ -11,6 +11,8 @@ import {
   type Offer,
   type VideoPrice,
 } from '#gateway';
+import { EMBEDDINGS_PARAMETERS } from '../embeddings/embeddings-schema.ts';
+import { chats, isEmbedder } from '../embeddings/is-embedder.ts';
 import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
@@ -107,7 +109,7 @@ export function viewModel(offers: readonly Offer[]): ModelItem {
     context_length: largestContext(offers),
     architecture: viewArchitecture(offers),
     pricing: viewUnitPricing(best.price.rates),
-    supported_parameters: union([SUPPORTED_PARAMETERS, ...offers.map(forwardedBeside)]),
+    supported_parameters: union(offers.map(parametersOf)),
     top_provider: {
       context_length: contextOf(best),
       max_completion_tokens: best.model?.maxOutputTokens ?? null,
@@ -207,8 +209,16 @@ function largestContext(offers: readonly Offer[]): number | null {
   return declared.length === 0 ? null : Math.max(...declared);
 }
 
+/** The request fields that an offer of a model takes: those of the endpoints that it answers at, and its own. */
+export const parametersOf = (offer: Offer): readonly string[] =>
+  union([
+    chats(offer.model!) ? SUPPORTED_PARAMETERS : [],
+    isEmbedder(offer.model!) ? EMBEDDINGS_PARAMETERS : [],
+    forwardedBeside(offer),
+  ]);
+
 /** Fields that an offer lists by name. */
-export function forwardedBeside({ model }: Offer): readonly string[] {
+function forwardedBeside({ model }: Offer): readonly string[] {
   const forward = model?.forward ?? [];
   return forward === 'all' ? [] : forward;
 }
