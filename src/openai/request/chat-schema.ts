@@ -115,7 +115,7 @@ export function chatSchema(messagesMax: number) {
   } as const;
 }
 
-/** The request fields that `/models` lists for every chat model. It adds the fields that a provider of the model lists. */
+/** The request fields that `/models` lists for every chat model, besides those that its own providers list. */
 export const SUPPORTED_PARAMETERS: readonly string[] = [
   'frequency_penalty',
   'logit_bias',

@@ -89,7 +89,7 @@ test('Python: openapi-python-client makes every call', ({ skip }) => {
     error: 'invalid_model',
     response: MODEL_SAYS,
     message: MODEL_SAYS,
-    models: ['demo/compass', 'demo/echo', 'demo/sage'],
+    models: ['demo/echo', 'demo/sage'],
     embedding: 64,
     image: 'png',
     edited: 'png',
