@@ -59,7 +59,7 @@ export const headersSchema = {
     'anthropic-version': {
       type: 'string',
       description: "With this header the answer is in the shape of Anthropic's API.",
-      [DOCUMENTED]: { pattern: '^[\\x21-\\x7e]+$' },
+      [DOCUMENTED]: { pattern: '^[\\x20-\\x7e]*$' },
     },
   },
 } as const;

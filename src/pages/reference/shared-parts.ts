@@ -13,8 +13,8 @@ const PRINTABLE = '^[\\x20-\\x7e]+$';
 
 const REQUEST_ID = header(
   'X-Request-ID',
-  'Your id of the request, up to 128 printable characters: it comes back, and is in the record of the call.',
-  { pattern: PRINTABLE, maxLength: 128 },
+  'Your id of the request: it comes back, and is in the record of the call. One with more than 128 characters, or with others than printable ones, is replaced by a new id.',
+  {},
 );
 
 const OF_BILLED: readonly Parameter[] = [
@@ -28,7 +28,7 @@ const OF_BILLED: readonly Parameter[] = [
     examples: ['0.05'],
   }),
   header('x-quote-id', 'A quote of this call: it costs what the quote says.', { pattern: '^qt_[0-9a-f]{32}$' }),
-  header('x-receipt', '`1` asks for a signed receipt.', { enum: ['1', 'true', '0', 'false'] }),
+  header('x-receipt', '`1` or `true` asks for a signed receipt.', {}),
   header('x-session-id', 'Calls of one session prefer the provider that served the last one.', { maxLength: 256 }),
   header('PAYMENT-SIGNATURE', 'An x402 payment (version 2) for the call, in answer to a 402.', {
     pattern: '^[A-Za-z0-9+/_-]+={0,2}$',
