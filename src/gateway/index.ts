@@ -154,6 +154,7 @@ export { bodyBytes, PiecedBody, type PieceSource } from './pieced-body.ts';
 export {
   answersOn,
   bodyFrom,
+  servedRequest,
   onceSettled,
   PAYABLE,
   type Payer,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError, printable, type ReplySink } from '#wire';
+import { dialectOf, GatewayError, printable, type ReplySink } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing';
 import type { Caller } from './call.ts';
 import { type GivenReply, parseIdempotencyKey } from './idempotency/idempotency.ts';
@@ -11,6 +11,7 @@ import type { Payments, PaymentSlip } from './payments/payments.ts';
 import { errorWithTerms } from './payments/with-terms.ts';
 import { recordReply } from './reply/recorded-reply.ts';
 import type { Asked, Opened, Refusal, RepeatKey } from './serve.ts';
+import { heldBodyOf } from './server/held-body.ts';
 import { readBytes } from './server/request-bodies.ts';
 
 /* Code that the billed doors of the HTTP API share. Each such door is one POST and passes an Asked to `serve`. */
@@ -38,6 +39,12 @@ export function takeBytes(
   for (const type of ['application/json', /^application\/[\w.-]+\+json(?:;|$)/i, ...more])
     app.addContentTypeParser(type, readBytes(weight));
 }
+
+/** The facts of a request that every door passes to `serve`. */
+export const servedRequest = (request: FastifyRequest): Pick<Asked<Opened>, 'dialect' | 'body'> => ({
+  dialect: dialectOf(request),
+  body: heldBodyOf(request),
+});
 
 const NO_BYTES = Buffer.alloc(0);
 

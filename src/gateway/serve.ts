@@ -1,4 +1,4 @@
-import { type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
+import { type Dialect, type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
 import type { Frame, Leaving, MicroUsd } from '#billing';
 import type { Call, Caller } from './call.ts';
 import type { CallRequest, HeldByCall } from './call-request.ts';
@@ -79,6 +79,11 @@ export interface Asked<O extends Opened> {
   readonly caller: Caller;
   /** How a repeat is recognised; null if a repeat runs again. For callers without an account, no reply is kept. */
   readonly repeats: RepeatKey | null;
+  /**
+   * The dialect of the request's address. A repeat in another one is a conflict, because a kept reply has the words of
+   * its own. Default `own`.
+   */
+  readonly dialect?: Dialect;
   /** The counted memory of the request's body, which the call uses to its end; null or absent if it is not counted. */
   readonly body?: HeldBody | null;
   /** Aborts when the client leaves. A request whose reply is to be kept still runs to its end. */
@@ -174,7 +179,7 @@ export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve
       return;
     }
     const { account } = caller;
-    const { bodyHash } = repeats;
+    const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
     const allowedServices = caller.key?.allowedServices ?? null;
     for (let { key } = repeats; ;) {
       const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, allowedServices };

@@ -24,7 +24,7 @@ import {
   takeBytes,
   clientNetworkOf,
   bodyFrom,
-  heldBodyOf,
+  servedRequest,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
@@ -98,7 +98,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
               ...repeats,
               taken: (by) => kept.repeat(caller.account, by, client),
             },
-      body: heldBodyOf(request),
+      ...servedRequest(request),
       gone: gone.signal,
       async open(callId, left) {
         // A caller without a credential gets the terms of a payment, so nothing is fetched for this caller.

@@ -28,7 +28,7 @@ import {
   refuseEncoding,
   PARSED_JSON,
   takeBytes,
-  heldBodyOf,
+  servedRequest,
   bodyFrom,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -132,7 +132,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, (opened, sink) =>
         writeChatReply(opened, paidSink(sink, payment), options),
       ),
-      body: heldBodyOf(request),
+      ...servedRequest(request),
       gone,
       open: chooseChat(body, context, options.onError),
       refuse: async (refusal) => {

@@ -185,6 +185,27 @@ test('another body under the same key is 409', async () => {
   }
 });
 
+test.each([
+  ['/api/v1', '/v1'],
+  ['/v1', '/api/v1'],
+])('a key that was used below %s is a conflict below %s, whose answers have other words', async (first, second) => {
+  const key = `dialect ${first}`;
+  const send = (prefix: string) =>
+    fetch(`${spine.origin}${prefix}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${spine.key}`, 'idempotency-key': key },
+      body: JSON.stringify({ ...ask('!tokens:1'), stream: true }),
+    });
+  const text = await (await send(first)).text();
+  const refused = await send(second);
+  expect(refused.status).toBe(409);
+  expect(await refused.json()).toMatchObject({
+    error: { type: 'idempotency_conflict', message: expect.stringContaining('at another address') as string },
+  });
+  const again = await send(first);
+  expect([again.headers.get('idempotent-replayed'), await again.text()]).toEqual(['true', text]);
+});
+
 test("keys are each account's own", async () => {
   const key = newKey();
   const { key: other } = await spine.tenant('other', '1');

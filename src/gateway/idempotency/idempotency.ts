@@ -312,7 +312,7 @@ export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept
   if (kind === 'conflict') {
     return new GatewayError(
       'idempotency_conflict',
-      'This idempotency key was used with another request body: use a new key for a new request',
+      'This idempotency key was used with another request body, or at another address (below /v1 instead of /api/v1, or the reverse): use a new key for a new request',
       {
         param: 'Idempotency-Key',
       },

@@ -18,7 +18,7 @@ import {
   refusedWithTerms,
   PARSED_JSON,
   takeBytes,
-  heldBodyOf,
+  servedRequest,
   bodyFrom,
 } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -72,7 +72,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     return {
       caller,
       repeats,
-      body: heldBodyOf(request),
+      ...servedRequest(request),
       gone,
       open: (callId, left) => openCall(pipeline, call, callId, left),
       ...answersOn<OpenedCall>(client, (opened, sink) =>

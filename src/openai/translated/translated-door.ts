@@ -35,7 +35,7 @@ import {
   payerOf,
   refusedWithTerms,
   refuseEncoding,
-  heldBodyOf,
+  servedRequest,
   bodyFrom,
 } from '#gateway';
 import { createChatAnswers } from '../chat-answers.ts';
@@ -238,7 +238,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
     return {
       caller,
       ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, write),
-      body: heldBodyOf(request),
+      ...servedRequest(request),
       gone,
       open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
       refuse: async (refusal) => {

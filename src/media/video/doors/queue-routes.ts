@@ -24,7 +24,7 @@ import {
   takeBytes,
   clientNetworkOf,
   bodyFrom,
-  heldBodyOf,
+  servedRequest,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
@@ -120,7 +120,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     return {
       caller,
       repeats,
-      body: heldBodyOf(request),
+      ...servedRequest(request),
       gone: gone.signal,
       open: (callId, left) => openCall(pipeline, callRequest, callId, left),
       ...answersOn<OpenedCall>(client, (opened, sink) =>
