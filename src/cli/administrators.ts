@@ -1,7 +1,8 @@
 import { Command } from 'commander';
-import { administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { administer, listAll, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
-import { painter, table, type Paint } from './terminal.ts';
+import { OWN_NAME } from './own-name.ts';
+import { onScreen, painter, table, type Paint } from './terminal.ts';
 
 /** An admin key in the form of the admin API. */
 interface AdminKey {
@@ -43,6 +44,7 @@ Examples:
   tollgate admin-key create invoices --role credit
   tollgate admin-key create grafana --role read --expires 2030-01-31T12:00:00Z
   tollgate admin-key list
+  tollgate admin-key revoke grafana
   tollgate admin-key revoke 4f3c2a1b00998877`;
 
 const LOG_HELP = `
@@ -76,14 +78,37 @@ export function adminKeyCommand(): Command {
         new Command('revoke')
           .summary('refuse an admin key for ever')
           .description('Refuse an admin key for ever.')
-          .argument('<id>', 'its id, as the list shows it'),
-      ).action((id: string, flags: AdminFlags) =>
+          .argument('<key>', 'its id, or its label if no other key has it'),
+      ).action((named: string, flags: AdminFlags) =>
         administer(flags, {
-          run: (admin) => admin.request('DELETE', `/admin-keys/${encodeURIComponent(id)}`),
-          show: () => `${paint('green', '✓')} ${id} is revoked`,
+          run: async (admin) => {
+            const { id } = await findKey(admin, named);
+            return (await admin.request('DELETE', `/admin-keys/${id}`)).data as AdminKey;
+          },
+          show: ({ id, label }) => `${paint('green', '✓')} ${onScreen(label)} (${id}) is revoked`,
         }),
       ),
     );
+}
+
+/** The key with this id, or else the only one with this label that is not revoked. Rejects with CliError. */
+async function findKey(admin: AdminClient, named: string): Promise<AdminKey> {
+  const keys = await listAll<AdminKey>(admin, '/admin-keys');
+  const ofId = keys.find(({ id }) => id === named.toLowerCase());
+  if (ofId !== undefined) return ofId;
+  const labelled = keys.filter(({ label }) => label === named);
+  const open = labelled.filter(({ state }) => state !== 'revoked');
+  if (open.length === 1) return open[0]!;
+  const list = `${OWN_NAME} admin-key list`;
+  if (open.length > 1)
+    throw new CliError(
+      `${open.length} admin keys have the label "${named}". Name one by its id: ${open.map(({ id }) => id).join(', ')}; ${list} shows more of them.`,
+    );
+  throw new CliError(
+    labelled.length > 0
+      ? `Every admin key with the label "${named}" is revoked already.\nSee them: ${list}`
+      : `There is no admin key with the id or the label "${named}".\nSee them: ${list}`,
+  );
 }
 
 function createCommand(paint: Paint): Command {

@@ -1,5 +1,5 @@
 /* The owner of the files in a data directory. Users exist on every system except Windows. */
-import { existsSync, fchownSync, mkdirSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 
@@ -36,6 +36,26 @@ export function makeFolder(path: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   return above ?? folder;
+}
+
+/**
+ * Makes a folder in the data directory `place`, with those between and `place` itself. As root, gives each that it
+ * makes below `place` to the owner of the folder above it.
+ */
+export function makeFolderIn(place: string, path: string): void {
+  if (resolve(path) === resolve(place)) {
+    makeFolder(place);
+    return;
+  }
+  makeFolderIn(place, dirname(path));
+  if (makeFolder(path) === undefined) return;
+  // No link is followed, because the owner of the folder above could have put one in the place of the new folder.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY);
+  try {
+    giveToOwner(descriptor, dirname(path));
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** The fault and the remedy, if `error` says that a file may not be used by this user. null for any other error. */

@@ -29,3 +29,35 @@ it('makes, lists and revokes admin keys, and logs what was changed', async () =>
   expect((await place.run(['admin-key', 'create', 'x', '--role', 'all'])).code).toBe(1);
   expect((await place.run(['admin-log', '--limit', '0'])).code).toBe(1);
 });
+
+it('revokes an admin key by its label, if that names one key', async () => {
+  const make = async (label: string) => {
+    await place.run(['admin-key', 'create', label, '--role', 'read']);
+    const { stdout } = await place.run(['admin-key', 'list', '--json']);
+    return (JSON.parse(stdout) as { id: string }[]).at(-1)!.id;
+  };
+  const revoke = (named: string) => place.run(['admin-key', 'revoke', named]);
+  const first = await make('grafana');
+  expect(await revoke('grafana')).toMatchObject({ code: 0, stdout: `✓ grafana (${first}) is revoked\n` });
+  expect(await revoke('grafana')).toMatchObject({
+    code: 1,
+    output: expect.stringMatching(/Every admin key with the label "grafana" is revoked already\.\nSee them: .*list$/m),
+  });
+  // A key that is revoked by its id again stays revoked.
+  expect((await revoke(first.toUpperCase())).code).toBe(0);
+
+  // The label of a revoked key is free for another.
+  const [second, third] = [await make('grafana'), await make('grafana')];
+  const twice = await revoke('grafana');
+  expect(twice.code).toBe(1);
+  expect(twice.output).toContain(`2 admin keys have the label "grafana". Name one by its id: ${second}, ${third};`);
+  expect((await revoke(second)).code).toBe(0);
+  expect((await revoke('grafana')).stdout).toContain(third);
+
+  // A label that reads as the id of another key names that key.
+  const other = await make('other');
+  await make(other);
+  expect((await revoke(other)).stdout).toContain(`other (${other})`);
+  for (const unknown of ['nobody', '', 'log/../../accounts'])
+    expect((await revoke(unknown)).output).toContain(`no admin key with the id or the label "${unknown}"`);
+});

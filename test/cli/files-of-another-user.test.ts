@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -58,6 +58,24 @@ it('what root makes in the data directory of another user belongs to that user',
   expect(Object.keys(found)).toEqual(expect.arrayContaining(['identity.json', 'journal-head.json', 'tollgate.db']));
   for (const [name, owner] of Object.entries(found)) expect.soft(owner, name).toBe(USER);
   expect(await runAsUser('account', 'credit', 'acme', '1', '--reference', 'second')).toMatchObject({ code: 0 });
+});
+
+it('a backup that root restores into the data directory of another user belongs to that user', async () => {
+  expect((await run('account', 'create', 'acme')).code).toBe(0);
+  await mkdir(join(data, 'blobs'));
+  await writeFile(join(data, 'blobs', 'holder'), `${'0'.repeat(32)}\n`);
+  const backup = join(dir, 'backup.tar');
+  expect(await run('backup', backup)).toMatchObject({ code: 0 });
+  await rename(data, join(dir, 'lost'));
+  await mkdir(data, { mode: 0o700 });
+  await chown(data, USER, USER);
+  expect(await run('restore', backup)).toMatchObject({ code: 0 });
+  const found = await owners();
+  expect(Object.keys(found)).toEqual(
+    expect.arrayContaining(['blobs', 'blobs/holder', 'identity.json', 'journal-head.json', 'ledger', 'tollgate.db']),
+  );
+  for (const [name, owner] of Object.entries(found)) expect.soft(owner, name).toBe(USER);
+  expect(await runAsUser('account', 'credit', 'acme', '1', '--reference', 'after')).toMatchObject({ code: 0 });
 });
 
 it('a file that the gateway may not read is told as that, not as a loss of records', async () => {

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LOG_FOLDER } from '../log/segments.ts';
 import { isMediaFile } from '../media-folder.ts';
+import { giveToOwner, makeFolderIn } from '../owner.ts';
 import { BackupError, explained, readArchive, type EntrySink } from './archive.ts';
 import { holderIn } from './copy-media.ts';
 import { refuseTables, restorePostgres } from './dump-postgres.ts';
@@ -52,9 +53,9 @@ async function putBack(place: RestorePlace, file: string): Promise<Restored> {
   if (!filesOnly) await (databaseUrl === null ? refuseFiles(dataDir) : refuseTables(databaseUrl));
   const folder = join(dataDir, RESTORING);
   await rm(folder, { recursive: true, force: true });
-  await mkdir(join(folder, LOG_FOLDER), { recursive: true, mode: 0o700 });
+  makeFolderIn(dataDir, join(folder, LOG_FOLDER));
   try {
-    const manifest = await unpack(file, version, (name) => openFile(join(folder, name)));
+    const manifest = await unpack(file, version, (name) => openFile(folder, name));
     await refuseOther(place, manifest, file);
     if (manifest.engine === 'embedded') return { manifest, dataDir: folder, finish: () => moveUp(folder, dataDir) };
     // Files come first. A gateway that starts with the database only would create a new identity.
@@ -78,7 +79,7 @@ async function placeFiles(folder: string, dataDir: string, { files }: Manifest):
   const names = files.map(({ name }) => name).filter((name) => isKept(name) || isMediaFile(name));
   const missing = names.filter((name) => !existsSync(join(dataDir, name)));
   const folders = new Set(missing.map((name) => dirname(join(dataDir, name))));
-  for (const path of folders) await mkdir(path, { recursive: true, mode: 0o700 });
+  for (const path of folders) makeFolderIn(dataDir, path);
   for (const name of missing) await rename(join(folder, name), join(dataDir, name));
   for (const path of new Set([...folders].flatMap((each) => [each, dirname(each)]))) await syncFolder(path);
   return missing.map((name) => join(dataDir, name));
@@ -102,9 +103,11 @@ async function unpack(
   return manifest;
 }
 
-async function openFile(path: string): Promise<EntrySink> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+async function openFile(folder: string, name: string): Promise<EntrySink> {
+  const path = join(folder, name);
+  makeFolderIn(folder, dirname(path));
   const handle = await open(path, 'wx', 0o600);
+  giveToOwner(handle.fd, dirname(path));
   return {
     write: (part) => handle.writeFile(part),
     async end() {

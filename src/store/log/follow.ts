@@ -1,9 +1,11 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { makeFolderIn } from '../owner.ts';
 import { loadStatement } from '../statement.ts';
 import type { Prepare } from '../sqlite-worker.ts';
 import { readRecords, readToEnd } from './reader.ts';
 import type { LogHead, LogRecord } from './record.ts';
-import { listSegments, makeLogFolder, sizeOf } from './segments.ts';
+import { listSegments, sizeOf } from './segments.ts';
 import type { SharedProgress } from './shared-progress.ts';
 import type { LogStart } from './writer.ts';
 
@@ -39,7 +41,7 @@ interface FollowOptions {
  */
 export function followLog(options: FollowOptions): Follow {
   const { folder, follower, prepare, transaction, progress } = options;
-  makeLogFolder(folder);
+  makeFolderIn(dirname(folder), folder);
   const row = prepare(FIND).get() as { position: bigint; n: bigint; hash: string };
   let head: LogHead = { position: Number(row.position), n: Number(row.n), hash: row.hash };
 

@@ -1,7 +1,6 @@
-import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
-import { giveToOwner } from '../owner.ts';
 
 /** One file of the log. Its name is the position at which it begins. It ends where the next file begins. */
 export interface Segment {
@@ -21,14 +20,6 @@ const NAME = /^(\d{16})\.log(\.zst)?$/;
 export const segmentPath = (folder: string, start: number): string =>
   join(folder, `${String(start).padStart(DIGITS, '0')}.log`);
 export const compressedPath = (path: string): string => `${path}.zst`;
-
-/** Creates the folder if it is missing. */
-export function makeLogFolder(folder: string): void {
-  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined) return;
-  const descriptor = openSync(folder, constants.O_RDONLY);
-  giveToOwner(descriptor, dirname(folder));
-  closeSync(descriptor);
-}
 
 /**
  * The segments of a folder, in order. If a segment exists twice because its compression was interrupted, the
