@@ -143,11 +143,14 @@ function parseStop(stop: unknown): readonly string[] {
   return sequences.filter((sequence) => typeof sequence === 'string' && sequence !== '').map(String);
 }
 
+/** The schema of an answer in JSON of which the request says no more. */
+export const ANY_OBJECT = { type: 'object' };
+
 function parseAnswerSchema(format: unknown): unknown {
   if (!isObject(format)) return null;
-  if (format['type'] === 'json_object') return { type: 'object' };
+  if (format['type'] === 'json_object') return ANY_OBJECT;
   return format['type'] === 'json_schema' && isObject(format['json_schema'])
-    ? (format['json_schema']['schema'] ?? { type: 'object' })
+    ? (format['json_schema']['schema'] ?? ANY_OBJECT)
     : null;
 }
 

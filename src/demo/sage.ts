@@ -1,7 +1,7 @@
 import { solve } from './arithmetic.ts';
 import { commentOn } from './dice-odds.ts';
 import { ownWords } from './own-words.ts';
-import type { ChatRequest, Picture } from './request.ts';
+import { ANY_OBJECT, type ChatRequest, type Picture } from './request.ts';
 import { exampleFor } from './schema-example.ts';
 import { countTokens } from './tokens.ts';
 
@@ -17,10 +17,14 @@ export function composeAnswer(request: ChatRequest, choice: number): string {
   const said = ownWords(user?.text ?? '')
     .slice(0, HEARD_MAX)
     .trim();
-  if (request.answerSchema !== null) return JSON.stringify(exampleFor(request.answerSchema, said) ?? {});
-  if (last?.role === 'tool') return `The tool answered: ${last.text.slice(0, 500)}`;
-  const answer = seen !== '' && said === '' ? '' : answerTo(said, request, choice);
-  return [seen, answer].filter((part) => part !== '').join(' ');
+  if (request.answerSchema !== null && request.answerSchema !== ANY_OBJECT)
+    return JSON.stringify(exampleFor(request.answerSchema, said) ?? {});
+  const told = seen !== '' && said === '' ? '' : answerTo(said, request, choice);
+  const answer =
+    last?.role === 'tool'
+      ? `The tool answered: ${last.text.slice(0, 500)}`
+      : [seen, told].filter((part) => part !== '').join(' ');
+  return request.answerSchema === null ? answer : JSON.stringify({ answer });
 }
 
 // The rules read only this many characters of a message. They are regular expressions, whose time may grow with the

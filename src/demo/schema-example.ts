@@ -30,6 +30,8 @@ export function exampleFor(schema: unknown, said: string): unknown {
         const wanted = Object.keys(properties).filter(
           (key) => required.includes(key) || isSpokenOf(properties[key], key, said),
         );
+        // Clients that ask for a list put it into an object, and several call the list optional there.
+        if (wanted.length === 0) wanted.push(...Object.keys(properties).filter((key) => listsObjects(properties[key])));
         return Object.fromEntries(wanted.map((key) => [key, make(properties[key], key, depth + 1)]));
       }
       case 'array':
@@ -46,6 +48,12 @@ export function exampleFor(schema: unknown, said: string): unknown {
       default:
         return exampleString(part, name, said);
     }
+  };
+  const listsObjects = (part: unknown): boolean => {
+    if (!isObject(part) || typeOf(part) !== 'array' || !isObject(part['items'])) return false;
+    const { $ref: reference } = part['items'];
+    const item = typeof reference === 'string' ? lookUp(schema, reference) : part['items'];
+    return isObject(item) && typeOf(item) === 'object';
   };
   return make(schema, '', 0);
 }

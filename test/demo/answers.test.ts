@@ -76,6 +76,42 @@ it('answers JSON to a schema when asked for it', async () => {
   });
 });
 
+// As instructor asks for an iterable of objects: by a tool, whose list is not required.
+const PEOPLE = {
+  $defs: {
+    Person: {
+      properties: { name: { title: 'Name', type: 'string' }, age: { title: 'Age', type: 'integer' } },
+      required: ['name', 'age'],
+      title: 'Person',
+      type: 'object',
+    },
+  },
+  properties: { tasks: { items: { $ref: '#/$defs/Person' }, title: 'Tasks', type: 'array' } },
+  type: 'object',
+  required: [],
+};
+
+it('fills an optional list of objects, in an answer and in the arguments of a tool', async () => {
+  const people = { tasks: [{ name: 'Ann', age: 3 }] };
+  const answered = await started.ask('Write of Ann at 3', {
+    response_format: { type: 'json_schema', json_schema: { name: 'people', schema: PEOPLE } },
+  });
+  expect(JSON.parse(answered.choices[0]?.message.content ?? '')).toEqual(people);
+  const called = await started.ask('Write of Ann at 3', {
+    tools: [{ type: 'function', function: { name: 'people', parameters: PEOPLE } }],
+    tool_choice: { type: 'function', function: { name: 'people' } },
+  });
+  expect(called.choices[0]?.message.tool_calls).toMatchObject([{ function: { arguments: JSON.stringify(people) } }]);
+});
+
+it.each([
+  ['json_object', { type: 'json_object' }],
+  ['a schema that is absent', { type: 'json_schema', json_schema: { name: 'any' } }],
+] as const)('%s gets the answer as an object', async (_what, format) => {
+  const reply = await started.ask('count to 3', { response_format: format });
+  expect(JSON.parse(reply.choices[0]?.message.content ?? '')).toEqual({ answer: '1, 2, 3.' });
+});
+
 it('stays quick on hostile texts', async () => {
   const begun = performance.now();
   for (const text of [

@@ -115,7 +115,7 @@ test('Go: oapi-codegen', ({ skip }) => {
   expect(lastLine(run('go', ['run', '.'], work, env))).toEqual({
     chat: MODEL_SAYS,
     prompt_tokens: 8,
-    models: 3,
+    models: 2,
     edited: 'png',
     balance: USD,
   });
@@ -158,7 +158,7 @@ test('Go: openapi-generator', ({ skip }) => {
   expect(lastLine(run('go', ['run', '.'], work, env))).toEqual({
     chat: MODEL_SAYS,
     prompt_tokens: 8,
-    models: 3,
+    models: 2,
     edited: 'png',
     balance: USD,
   });
@@ -180,7 +180,7 @@ test('Java: openapi-generator', ({ skip }) => {
     error: '404',
     response: 'completed',
     message: MODEL_SAYS,
-    models: '3',
+    models: '2',
     image: 'png',
     video: 'completed',
     film: 'ftyp',
