@@ -20,7 +20,7 @@ export type Access = Opened<typeof openAccess>;
 
 /** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
 export async function openAccess(listener: Listener) {
-  const { config, database, ledger, identity, logger, outages, payments, opened, now, elapsed } = listener;
+  const { config, database, ledger, identity, logger, outages, payments, ownOrigin, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const states = createAccountStates(database, now);
@@ -30,7 +30,7 @@ export async function openAccess(listener: Listener) {
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
   const onError = (error: unknown) =>
     outages.failed('OAuth issuer', { err: error }, 'the keys of the OAuth issuer could not be fetched');
-  const oauth = await createProtectedResource({ config, attempts, now, elapsed, onError });
+  const oauth = await createProtectedResource({ config, ownOrigin, attempts, now, elapsed, onError });
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });
   const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };

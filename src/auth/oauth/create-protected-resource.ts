@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { OwnOrigin } from '#wire';
 import type { Config } from '#config';
 import { createChallenge, type ChallengeFor } from '../challenge.ts';
 import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
@@ -21,6 +22,7 @@ interface ProtectedResourceOptions extends Pick<
   'attempts' | 'now' | 'elapsed' | 'onError' | 'timeoutMs'
 > {
   readonly config: Pick<Config, 'publicUrl' | 'signIn' | 'oauth'>;
+  readonly ownOrigin: OwnOrigin;
 }
 
 /**
@@ -29,6 +31,7 @@ interface ProtectedResourceOptions extends Pick<
  */
 export async function createProtectedResource({
   config,
+  ownOrigin,
   ...options
 }: ProtectedResourceOptions): Promise<ProtectedResource> {
   const { issuer, audience, sharedAudience, scopes, requiredScope, jwksUrl } = config.oauth;
@@ -40,7 +43,13 @@ export async function createProtectedResource({
       warning: null,
     };
   const { domains, skewMs } = config.signIn;
-  const resources = createResources({ publicUrl: config.publicUrl, domains, audience, shared: sharedAudience });
+  const resources = createResources({
+    publicUrl: config.publicUrl,
+    ownOrigin,
+    domains,
+    audience,
+    shared: sharedAudience,
+  });
   const supported = requiredScope === null ? scopes : [...new Set([requiredScope, ...scopes])];
   return {
     accessTokens: await createAccessTokens({ issuer, jwksUrl, requiredScope, resources, skewMs, ...options }),

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { isLoopback, parseHost } from '#wire';
+import { isLoopback, type OwnOrigin, parseHost } from '#wire';
 
 /** The parts of a request that show the URL that it was sent to. */
 export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
@@ -10,11 +10,11 @@ export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
  */
 export interface Resources {
   /**
-   * The identifier of the resource at `path`, with the origin that the request was sent to. null for a path without a
-   * resource, and for an invalid host.
+   * The identifier of the resource at `path`, with the gateway's own origin. null for a path without a resource, and
+   * for a host that may be a stranger's.
    */
   resourceOf(request: Asked, path: string): string | null;
-  /** The URL of the metadata of a request's resource. null for an invalid host. */
+  /** The URL of the metadata of a request's resource. null for a host that may be a stranger's. */
   metadataUrlOf(request: Asked): string | null;
   /** Whether a token for this audience is meant for this gateway. */
   isAudience(audience: string): boolean;
@@ -30,6 +30,7 @@ export interface Resources {
 
 interface ResourcesOptions {
   readonly publicUrl: string | null;
+  readonly ownOrigin: OwnOrigin;
   /** Hosts of this gateway, with a port unless it is the scheme's default. */
   readonly domains: readonly string[];
   /** A further accepted audience. null: no further one. */
@@ -71,19 +72,11 @@ export const askedPathOf = (headers: IncomingHttpHeaders): string | null => (hea
  * A token's audience is compared with the configured names, never with the Host header. Otherwise a service that
  * received a user's token could use it here, with its own name as Host.
  */
-export function createResources({ publicUrl, domains, audience, shared }: ResourcesOptions): Resources {
+export function createResources({ publicUrl, ownOrigin, domains, audience, shared }: ResourcesOptions): Resources {
   const origins = new Set(
     domains.map((domain) => `${isLoopback(parseHost(domain)?.name ?? '') ? 'http' : 'https'}://${domain}`),
   );
   if (publicUrl !== null) origins.add(new URL(publicUrl).origin);
-
-  // The host is validated, because it goes into a quoted value of a response header, which a quote in the host would
-  // end.
-  const originOf = ({ protocol, host }: Asked): string | null =>
-    publicUrl ??
-    (parseHost(host) === null
-      ? null
-      : (URL.parse(`${protocol === 'https' ? 'https' : 'http'}://${host}`)?.origin ?? null));
 
   /** The path of an audience that is meant for this gateway; `/` for the whole gateway. null for any other audience. */
   const pathIn = (text: string): string | null => {
@@ -98,12 +91,12 @@ export function createResources({ publicUrl, domains, audience, shared }: Resour
     named: audience !== null || origins.size > 0,
 
     resourceOf(request, path) {
-      const origin = originOf(request);
+      const origin = ownOrigin(request);
       return origin !== null && (path === '' || isResourcePath(path)) ? origin + path : null;
     },
 
     metadataUrlOf(request) {
-      const origin = originOf(request);
+      const origin = ownOrigin(request);
       if (origin === null) return null;
       const path = pathOf(request);
       return origin + METADATA_PATH + (isResourcePath(path) ? path : '');

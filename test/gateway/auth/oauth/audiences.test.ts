@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { createOwnOrigin } from '#wire';
 import { createResources } from '../../../../src/auth/oauth/resources.ts';
 import { PUBLIC_URL } from './token-world.ts';
 
 const resources = createResources({
   publicUrl: PUBLIC_URL,
+  ownOrigin: createOwnOrigin({ publicUrl: PUBLIC_URL }),
   domains: ['gate.internal:8402', 'localhost:8402', '[::1]:8402'],
   audience: 'api://tollgate',
   shared: false,
@@ -54,7 +56,13 @@ describe('a token is for this gateway', () => {
   });
 
   it('never, where the gateway knows no name of itself, whatever the request says', () => {
-    const nameless = createResources({ publicUrl: null, domains: [], audience: null, shared: false });
+    const nameless = createResources({
+      publicUrl: null,
+      ownOrigin: createOwnOrigin({ publicUrl: null }),
+      domains: [],
+      audience: null,
+      shared: false,
+    });
     expect(nameless.named).toBe(false);
     for (const audience of ['', 'null', 'https://gate.example/mcp']) expect(nameless.isAudience(audience)).toBe(false);
   });
@@ -101,7 +109,13 @@ describe('a token is for the resource that it names:', () => {
     expect(resources.isFor(PUBLIC_URL + meant, path)).toBe(accepted);
     expect(resources.isFor('api://tollgate', path)).toBe(true);
     expect(resources.isFor(`https://evil.example${meant}`, path)).toBe(false);
-    const shared = createResources({ publicUrl: PUBLIC_URL, domains: [], audience: null, shared: true });
+    const shared = createResources({
+      publicUrl: PUBLIC_URL,
+      ownOrigin: createOwnOrigin({ publicUrl: PUBLIC_URL }),
+      domains: [],
+      audience: null,
+      shared: true,
+    });
     expect(shared.isFor(PUBLIC_URL + meant, path)).toBe(true);
     expect(shared.isFor(`https://evil.example${meant}`, path)).toBe(false);
   });
@@ -117,7 +131,13 @@ it('a path of thousands of slashes is read in no time', () => {
 });
 
 describe('the metadata of a request is at', () => {
-  const nameless = createResources({ publicUrl: null, domains: [], audience: null, shared: false });
+  const nameless = createResources({
+    publicUrl: null,
+    ownOrigin: createOwnOrigin({ publicUrl: null }),
+    domains: [],
+    audience: null,
+    shared: false,
+  });
   const at = (url: string, host: string, protocol: 'http' | 'https' = 'http') =>
     nameless.metadataUrlOf({ url, host, protocol });
 
@@ -142,7 +162,10 @@ describe('the metadata of a request is at', () => {
     'evil.example", resource_metadata="https://evil.example',
     'u@evil.example',
     'evil.example/x',
+    // A stranger may own the name.
+    'evil.example',
   ])('nowhere when Host is %j', (host) => {
     expect(at('/mcp', host)).toBeNull();
+    expect(nameless.resourceOf({ url: '/mcp', host, protocol: 'http' }, '/mcp')).toBeNull();
   });
 });

@@ -1,4 +1,5 @@
 import type { Config } from '#config';
+import { createOwnOrigin } from '#wire';
 import { createAttempts, createProtectedResource } from '#auth';
 import { issuerKey, jwkOf, mint, startIssuer, type Issuer, type IssuerKey, type Json } from './issuer.ts';
 
@@ -39,6 +40,7 @@ export async function openTokens(options: TokenWorldOptions = {}) {
   };
   const resource = await createProtectedResource({
     config,
+    ownOrigin: createOwnOrigin(config),
     attempts,
     now,
     elapsed: now,
