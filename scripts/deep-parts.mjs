@@ -6,6 +6,7 @@ import { join, sep } from 'node:path';
 /** Words of paths, by the name of the part. The parts run in this order. */
 const PARTS = {
   soak: ['/soak.test.ts', 'killed', 'flapping', 'five-hundred', 'two-hundred', 'freezes', 'vanish', 'races'],
+  schemathesis: ['test/clients/schemathesis/'],
   clients: [
     'test/clients/',
     'test/mcp/clients/',

@@ -47,6 +47,7 @@ const DEEP_ONLY = [
   'test/billing/ledger-races-without-guards.test.ts',
   'test/cli/log-reader-gone.test.ts',
   'test/clients/generated/generated-clients.test.ts',
+  'test/clients/schemathesis/schemathesis.test.ts',
   'test/cluster/gateway-freezes.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
