@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { accountTotals, createPayouts, findTransfer } from '#billing';
+import { accountTotals, createPayouts, findLocks, findTransfer } from '#billing';
 import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
 import { openLedger } from './ledger.ts';
@@ -69,6 +69,7 @@ export async function openAdministration(
       return seller === null || database.engine === 'postgres' ? seller : { ...seller, isConnected: false };
     },
     findTransfer: (id) => findTransfer(database, id),
+    findLocks: (asked) => findLocks(database, asked),
     now,
   });
   const bans = createBanStore(database, { now });

@@ -1,4 +1,4 @@
-import { accountTotals, createPayouts, findLocks, findTransfer, listMovements } from '#billing';
+import { accountTotals, createPayouts, findLocks, findTransfer, listMovements, type LocksAsked } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -132,6 +132,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     totals: (account: string) => accountTotals(database, account),
     seller: (account: string) => findSeller(database, account),
     findTransfer: (id: string) => findTransfer(database, id),
+    findLocks: (asked: LocksAsked) => findLocks(database, asked),
     usage: createKeyUsage(database, now),
     now,
   };
@@ -145,7 +146,6 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
     admit,
     countNewKey,
     nonces,
-    findLocks: (asked) => findLocks(database, asked),
     movements: (...asked) => listMovements(database, ...asked),
     tasks: protocols.tasks,
     receipt: pastReceipts.ofRecord,

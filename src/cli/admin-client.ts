@@ -142,6 +142,7 @@ function readAnswer(status: number, text: string, where: string, path: string): 
 /** The command that lists what the address of a request could have named. */
 function listFor(path: string): string {
   if (path.startsWith('/admin-keys')) return 'admin-key list';
+  if (path.startsWith('/calls/')) return 'call --help';
   if (!path.startsWith('/providers')) return 'account list';
   return path.endsWith('/payouts/undo') ? 'provider payouts <provider>' : 'provider list';
 }

@@ -4,6 +4,7 @@ import { adminKeyCommand, adminLogCommand } from './administrators.ts';
 import { analyticsCommand } from './analytics.ts';
 import { backupCommand, restoreCommand } from './backup.ts';
 import { auditCommand } from './audit.ts';
+import { callCommand } from './call.ts';
 import { configCommand } from './config.ts';
 import { connectCommand } from './connect.ts';
 import { keyCommand } from './key.ts';
@@ -50,6 +51,7 @@ function createProgram(): Command {
     .addCommand(accountCommand())
     .addCommand(providerCommand())
     .addCommand(keyCommand())
+    .addCommand(callCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

@@ -87,6 +87,10 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const succeeded = await call();
     expect(succeeded.status).toBe(200);
     await succeeded.text();
+    const requestOf = (response: Response) => response.headers.get('x-request-id')!;
+    const found = await place.run(['call', requestOf(failed), '--account', 'acme'], admin);
+    expect(found.stdout).toContain(`call     ${failed.headers.get('x-generation-id')}\n`);
+    expect(found.stdout).toMatch(/state +released, failed\nerror +Provider Mine failed: it answered with status 401\n/);
     const wrong = {
       'x-api-key': `svc-sk-v2-${CANARY}`,
       authorization: `Bearer ${CANARY}`,
@@ -99,6 +103,22 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     ).text();
     gateway.signal('SIGTERM');
     await gateway.exited;
+    // Also on the database of a gateway that is stopped.
+    const shown = await place.run(['call', succeeded.headers.get('x-generation-id')!]);
+    for (const [name, value] of [
+      ['request', requestOf(succeeded)],
+      ['account', 'tollgate:local:acme'],
+      ['called', 'model mine/one'],
+      ['provider', 'Mine, \\S+'],
+      ['state', 'settled, complete'],
+      ['usage', '3 prompt, 1 completion'],
+      ['lock', '[\\d.]+ USD'],
+      ['settle', '0.000004 USD'],
+      ['charged', '0.000004 USD, of which the fee is [\\d.]+ USD'],
+    ] as const)
+      expect(shown.stdout).toMatch(new RegExp(`^${name} +${value}$`, 'm'));
+    const unknown = await place.run(['call', requestOf(succeeded)]);
+    expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('name the account that made it')]);
 
     const lines = gateway
       .stdout()

@@ -3,7 +3,7 @@ import { escrowOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
-import { startSpine, type Spine } from '../support/spine.ts';
+import { ask, startSpine, type Spine } from '../support/spine.ts';
 import { routesOf } from '../support/route-table.ts';
 
 const CHANGING = ['POST', 'PATCH', 'PUT', 'DELETE'];
@@ -121,6 +121,48 @@ describe.each(ENGINES)('on %s', (engine) => {
       });
       expect(metrics.status).toBe(200);
     }
+  });
+
+  it('every key finds a call of any account, by its id, and with the account by that of its request', async () => {
+    const asked = await spine.post('/chat/completions', ask('hello !tokens:7'), { 'x-request-id': 'asked-for-1' });
+    await asked.text();
+    await spine.quiet();
+    const failed = await spine.post('/chat/completions', ask('!status:400'), { 'x-request-id': 'asked-for-2' });
+    await failed.text();
+    await spine.quiet();
+    const [id, failedId] = [asked, failed].map(({ headers }) => headers.get('x-generation-id')!) as [string, string];
+    const find = async (path: string) => {
+      const response = await admin('GET', `/calls/${path}`, made.read.key);
+      return { status: response.status, ...((await response.json()) as { data?: object; error?: object }) };
+    };
+    const { receipt, ...known } = await spine.generation(id);
+    const { waiting: _, ...own } = known as typeof known & { readonly waiting: boolean };
+    expect(receipt).toMatch(/^ey/);
+    expect(own).toMatchObject({
+      account: spine.account,
+      request_id: 'asked-for-1',
+      state: 'settled',
+      tokens_completion: 7,
+    });
+    expect(own.cost_micro_usdc).toBeGreaterThan(0);
+    // What the owner of the account sees, but for the receipt, which is its own.
+    expect(await find(id)).toEqual({ status: 200, data: own });
+    expect(await find(`asked-for-1?account=${spine.account}`)).toEqual({ status: 200, data: own });
+    expect(await find(`asked-for-2?account=${spine.account}`)).toMatchObject({
+      status: 200,
+      data: { id: failedId, state: 'released', cost_micro_usdc: 0, error: expect.stringMatching(/./) as string },
+    });
+
+    const refused = (message: RegExp) => ({
+      status: 404,
+      error: { message: expect.stringMatching(message) as string },
+    });
+    expect(await find('asked-for-1')).toMatchObject(refused(/x-request-id of a call, name the account/));
+    expect(await find(`asked-for-_?account=${spine.account}`)).toMatchObject(
+      refused(/^No call of this account has this id/),
+    );
+    expect(await find('asked-for-1?account=tollgate:local:nobody')).toMatchObject(refused(/^Account not found/));
+    expect((await admin('GET', `/calls/${id}`, spine.key)).status).toBe(401);
   });
 
   it('what was changed is in the log, with who, what and the outcome', async () => {

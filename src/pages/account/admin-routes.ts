@@ -16,6 +16,7 @@ import {
   type AdminAccountsDeps,
   type NewAccountBody,
 } from './admin-accounts.ts';
+import { addAdminCallRoute, type AdminCallDeps } from './admin-call-route.ts';
 import { addAdminDebitRoute } from './admin-debit-routes.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
 import { addAdminMembersRoutes } from './admin-members-routes.ts';
@@ -27,11 +28,11 @@ import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts'
 import { amountOf, referenceOf, amountProperties, eitherAmount, referenceField, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
-interface AdminDeps extends AdminAccountsDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
+interface AdminDeps extends AdminAccountsDeps, AdminCallDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
-  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'spentOf' | 'transfer'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;
 }
 
@@ -58,6 +59,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     listAccounts(app, deps);
     showAccount(app, deps);
     creditAccount(app, deps);
+    addAdminCallRoute(app, deps, ADMINISTRATION);
     addAdminDebitRoute(app, deps, ADMINISTRATION);
     addAdminStatesRoutes(app, deps, ADMINISTRATION);
     addAdminKeyRoutes(app, deps, ADMINISTRATION);

@@ -4,11 +4,11 @@ import { viewGeneration, type GenerationView } from './generation-view.ts';
 /** The most calls of a tree that are shown. */
 const CALLS_MAX = 1_000;
 
-/** Returns the view of a call with the views of all calls under it. */
+/** Returns the view of a call with the views of all calls under it. Without `receipt` they have no member for it. */
 export async function viewTree(
   record: LockRecord,
   ledger: Pick<Ledger, 'children'>,
-  receipt: (record: LockRecord) => string | null,
+  receipt: ((record: LockRecord) => string | null) | null,
   networks: readonly string[],
 ): Promise<GenerationView> {
   let left = CALLS_MAX - 1;
@@ -23,7 +23,7 @@ export async function viewTree(
       children.push(seen.shown);
       cost += seen.cost;
     }
-    return { shown: viewGeneration(one, receipt(one), networks, children, cost), cost };
+    return { shown: viewGeneration(one, receipt?.(one), networks, children, cost), cost };
   };
   return (await view(record)).shown;
 }

@@ -94,6 +94,7 @@ export const callSchema = {
 } as const;
 
 export const generationSchema = {
+  title: 'Generation',
   type: 'object',
   required: [...callSchema.required, 'entries'],
   properties: {
@@ -198,10 +199,13 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
   };
 }
 
-/** A call's record with all that is known of it. `runCost` is the charge for it and for all calls under it. */
+/**
+ * A call's record with all that is known of it. `runCost` is the charge for it and for all calls under it. The view has
+ * no member for a `receipt` that is undefined.
+ */
 export function viewGeneration(
   record: LockRecord,
-  receipt: string | null,
+  receipt: string | null | undefined,
   networks: readonly string[],
   children: readonly GenerationView[] = [],
   runCost: MicroUsd = record.charged,
@@ -211,7 +215,7 @@ export function viewGeneration(
     ...call,
     ...viewForOtherClients(call),
     entries: entriesOf(record),
-    receipt,
+    ...(receipt === undefined ? {} : { receipt }),
     run_cost: toUsdNumber(runCost),
     children,
   };

@@ -17,6 +17,8 @@ export interface GenerationsQuery {
   readonly to?: string;
   readonly state?: LockState;
   readonly outcome?: string;
+  /** Id of the request that made the call. */
+  readonly request?: string;
 }
 
 interface GenerationsPage {
@@ -77,7 +79,7 @@ export async function findGenerations(
   account: string,
   query: GenerationsQuery,
 ): Promise<GenerationsPage> {
-  const { service, primitive, key, state, outcome, limit } = query;
+  const { service, primitive, key, state, outcome, request, limit } = query;
   const from = query.from === undefined ? 0 : instant(query.from, 'from');
   const to = query.to === undefined ? LATEST : instant(query.to, 'to');
   if (from > to)
@@ -89,7 +91,8 @@ export async function findGenerations(
     (primitive === undefined || call.primitive === primitive) &&
     (key === undefined || call.api_key === key) &&
     (service === undefined || call.model === service || call.service === service) &&
-    (outcome === undefined || call.outcome === outcome);
+    (outcome === undefined || call.outcome === outcome) &&
+    (request === undefined || call.request_id === request);
   const data: CallView[] = [];
   let place: LockPlace | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
   for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
@@ -102,6 +105,7 @@ export async function findGenerations(
       ...(state === undefined ? {} : { state }),
       ...(primitive === undefined ? {} : { begins: `{${field('primitive', primitive)}` }),
       ...(key === undefined ? {} : { holds: field('key', key) }),
+      ...(request === undefined ? {} : { holds: field('requestId', request) }),
       ...(service === undefined ? {} : { eitherHolds: field('service', service) }),
     });
     data.push(...found.records.map(view).filter(matches));

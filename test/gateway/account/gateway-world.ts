@@ -144,6 +144,7 @@ export async function openWorld(): Promise<World> {
       usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),
+      findLocks: (asked) => findLocks(database, asked),
       now,
     }),
     { prefix: '/admin/v1' },

@@ -128,6 +128,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       usage: async () => new Map(),
       totals,
       findTransfer: (id) => findTransfer(database, id),
+      findLocks: async () => ({ records: [], next: null }),
       now,
     }),
     { prefix: '/admin/v1' },

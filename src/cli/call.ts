@@ -1,0 +1,97 @@
+import { Command } from 'commander';
+import { usd } from './account-view.ts';
+import { accountPath, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { facts, painter, type Paint } from './terminal.ts';
+
+/** A call in the form of the admin API. */
+interface Call {
+  readonly id: string;
+  readonly state: string;
+  readonly outcome: string | null;
+  readonly account: string;
+  readonly api_key: string | null;
+  readonly request_id: string | null;
+  readonly primitive: string | null;
+  readonly model: string | null;
+  readonly service: string | null;
+  readonly tool: string | null;
+  readonly provider: string | null;
+  readonly provider_name: string | null;
+  readonly usage_details: Readonly<Record<string, number>>;
+  readonly cost_micro_usdc: number;
+  readonly fee_micro_usdc: number;
+  readonly shortfall_micro_usdc: number;
+  readonly run_cost: number;
+  readonly error: string | null;
+  readonly flags: readonly string[];
+  readonly parent: string | null;
+  readonly created_at: string;
+  readonly resolved_at: string | null;
+  readonly entries: readonly { readonly type: string; readonly amount_usd: string }[];
+  readonly children: readonly object[];
+}
+
+interface CallFlags extends AdminFlags {
+  readonly account?: string;
+}
+
+const HELP = `
+A call has its own id: the id of its answer, or x-generation-id. By x-request-id it is found only with --account, among the
+last 10,000 calls of that account; the log has both ids in the line of a call.
+
+Examples:
+  tollgate call gen-7GXCaCPA7p1e000000
+  tollgate call req-a0ca221e31aa1bd400000007 --account acme`;
+
+/** `tollgate call`: shows one call of any account. */
+export function callCommand(): Command {
+  return withAdminOptions(
+    new Command('call')
+      .summary('one call: who, what, when, provider, money, error')
+      .description('Show a call of any account.')
+      .argument('<id>', 'its id; with --account also the id of its request')
+      .option('--account <account>', 'name or id of the account that made it'),
+  )
+    .addHelpText('after', HELP)
+    .action((id: string, { account, ...flags }: CallFlags) => {
+      const query = account === undefined ? '' : `?account=${accountPath(account).slice('/accounts/'.length)}`;
+      return administer(flags, {
+        run: async (admin) => (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call,
+        show: (call) => describe(call, painter()),
+      });
+    });
+}
+
+function describe(call: Call, paint: Paint): string {
+  const known = (name: string, value: string | null): readonly (readonly [string, string])[] =>
+    value === null || value === '' ? [] : [[name, value]];
+  const served = call.model === call.service ? null : call.model;
+  const provider = [call.provider_name, call.provider].filter((part) => part !== null).join(', ');
+  const usage = Object.entries(call.usage_details).map(([meter, count]) => `${count} ${meter}`);
+  const shortfall = call.shortfall_micro_usdc === 0 ? null : `${usd(call.shortfall_micro_usdc)} USD`;
+  return facts(
+    [
+      ['call', call.id],
+      ...known('request', call.request_id),
+      ['account', call.account],
+      ...known('key', call.api_key?.slice(0, 12) ?? null),
+      ['called', [call.primitive, call.service, call.tool].filter((part) => part !== null).join(' ')],
+      ...known('served', served),
+      ...known('provider', provider),
+      ['began', call.created_at],
+      ['ended', call.resolved_at ?? 'not yet'],
+      ['state', [call.state, call.outcome].filter((part) => part !== null).join(', ')],
+      ...known('error', call.error),
+      ...known('flags', call.flags.join(', ')),
+      ...known('usage', usage.join(', ')),
+      ...call.entries.map(({ type, amount_usd: amount }) => [type, `${amount} USD`] as const),
+      ['charged', `${usd(call.cost_micro_usdc)} USD, of which the fee is ${usd(call.fee_micro_usdc)} USD`],
+      ...known('not paid', shortfall),
+      ...known('under', call.parent),
+      ...(call.children.length === 0
+        ? []
+        : [['with others', `${call.run_cost} USD with the calls under it, which --json shows`] as const]),
+    ],
+    paint,
+  );
+}
