@@ -12,3 +12,10 @@ export const STRICT_PREFIX = '/v1/';
 /** `originalUrl`: the address as the client wrote it. */
 export const dialectOf = ({ originalUrl }: { readonly originalUrl: string }): Dialect =>
   originalUrl.startsWith(STRICT_PREFIX) ? 'openai' : 'own';
+
+/** A path without slashes at its end. A pattern for them would take a second for a path of many. */
+export function withoutEndSlashes(path: string): string {
+  let end = path.length;
+  while (path.endsWith('/', end)) end -= 1;
+  return path.slice(0, end);
+}

@@ -5,7 +5,7 @@ export { clientAddress, createTrust, type Trust } from './client-address.ts';
 export { answerClientError } from './client-error.ts';
 export { networkOf } from './client-network.ts';
 export { dropOldest } from './drop-oldest.ts';
-export { type Dialect, dialectOf, STRICT_PREFIX } from './dialect.ts';
+export { type Dialect, dialectOf, STRICT_PREFIX, withoutEndSlashes } from './dialect.ts';
 export { errorCodeOf, HTTP_ERRORS, inDialect, toHttpError } from './errors-http.ts';
 export {
   ERROR_CODES,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { isLoopback, type OwnOrigin, parseHost } from '#wire';
+import { isLoopback, type OwnOrigin, parseHost, withoutEndSlashes } from '#wire';
 
 /** The parts of a request that show the URL that it was sent to. */
 export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
@@ -130,12 +130,7 @@ const VIDEO_FILE = /^\/api\/v1\/videos\/[^/]+\/content$/;
 const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/.*)?|card|extendedAgentCard)$/i;
 
 /** A path without `/api/v1`, below which the same addresses are, and without slashes at its end. */
-function plainPath(path: string): string {
-  let end = path.length;
-  // A pattern for the slashes would take a second for a path of many.
-  while (path.endsWith('/', end)) end -= 1;
-  return path.slice(0, end).replace(/^\/api\/v1(?=\/)/, '');
-}
+const plainPath = (path: string): string => withoutEndSlashes(path).replace(/^\/api\/v1(?=\/)/, '');
 
 /** The address of the tool service or the agent at a plain path. */
 const placeOf = (path: string): string => (path.startsWith('/a2a/') ? path.replace(ROUTE, '') : path);

@@ -1,3 +1,5 @@
+import { withoutEndSlashes } from '#wire';
+
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
 /** Paths that clients append to a base URL. */
@@ -13,9 +15,7 @@ const OF_API = /^\/api\/v1\//;
  */
 export function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
   if (path === '/register') return NO_OAUTH;
-  let end = path.length;
-  while (path.endsWith('/', end)) end -= 1;
-  const bare = path.slice(0, end);
+  const bare = withoutEndSlashes(path);
   const [, appended] = APPENDED.exec(bare) ?? [];
   // Outside of the API, what clients append is a page: `/models` shows models to people.
   const isThere = bare !== '' && bare !== path && (appended === undefined || OF_API.test(path)) && exists(bare);
