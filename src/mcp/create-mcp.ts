@@ -26,6 +26,7 @@ import { createReach } from './call/free-call.ts';
 import { createHeldCalls } from './servers/held-calls.ts';
 import { initializeResult } from './servers/legs/legacy-to-modern/initialize-result.ts';
 import { createRunTurn } from './call/run-turn.ts';
+import { createUnlistedTool } from './call/unlisted-tool.ts';
 import { createDoors } from './door/create-doors.ts';
 import { mcpRoutes, type McpRoutesDeps } from './door/routes.ts';
 import { createLegs } from './servers/create-legs.ts';
@@ -152,7 +153,7 @@ export function createMcp(options: McpOptions): Mcp {
     decorate: (result, offer, { session, service }) =>
       decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
-  const runTurn = createRunTurn({ answerCall, ...turns });
+  const runTurn = createRunTurn({ answerCall, unlistedTool: createUnlistedTool({ catalog, catalogue }), ...turns });
   const tools = createToolSpeaker({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
   const doors = createDoors({
     options,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Answer, lengthOf, resultText } from '#wire';
+import { type Answer, type GatewayError, lengthOf, resultText } from '#wire';
 import type { Leaving, SettledFrame } from '#billing/amounts';
 import {
   type Call,
@@ -45,6 +45,8 @@ interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | '
   request(callId: string, left: Leaving): CallRequest | Promise<CallRequest>;
   /** A data frame of the call as whole events for the client; null if there is nothing to write. */
   events(bytes: Uint8Array): Uint8Array | null;
+  /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
+  unlisted?(): Promise<GatewayError | null>;
   /** The tail of the call in the form for the client; null for a reply without a response. */
   response(tail: unknown): McpTail | null;
   /**
@@ -87,6 +89,8 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
         write: (call, kept) => write(asked, call, answer, kept ? keepLarge : null),
         replay: (reply) => answer.end(withId(idText, reply), reply.status, REPLAYED),
         async refuse(refusal) {
+          const unlisted = (await asked.unlisted?.()) ?? null;
+          if (unlisted !== null) throw unlisted;
           const result = await paymentRequired(asked, refusal);
           return { kept: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };
         },

@@ -41,8 +41,11 @@ interface Refresher<T> {
    * Replaces the set of items. New items are due at once. Items that are a different object than before are due early.
    */
   keep(items: readonly T[]): void;
-  /** Reports that the item has changed. It is due as soon as `gapMs` allows. */
-  stale(id: string): void;
+  /**
+   * Reports that the item has changed. It is due as soon as `gapMs` allows. Resolves when the refresh that runs now has
+   * ended, or at once if none runs.
+   */
+  stale(id: string): Promise<void>;
   /** Starts due refreshes. */
   tick(): void;
   /** Resolves when no present item waits for its first refresh. */
@@ -68,7 +71,7 @@ interface State<T> {
   running: AbortController | null;
   /** It became stale during a refresh. */
   again: boolean;
-  /** Callers that wait for the first refresh. */
+  /** Callers that wait for the first refresh, or for the running one. */
   readonly waiting: (() => void)[];
 }
 
@@ -170,11 +173,12 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       }
       tick();
     },
-    stale(id) {
+    async stale(id) {
       const state = states.get(id);
       if (!state) return;
       hasten(state);
       tick();
+      if (state.running) await endOf(state);
     },
     tick,
     settled: () =>
@@ -185,8 +189,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     async tried(id) {
       tick();
       const state = states.get(id);
-      if (state && !state.tried && !state.away && !closed)
-        await new Promise<void>((resolve) => state.waiting.push(resolve));
+      if (state && !state.tried && !state.away && !closed) await endOf(state);
     },
     close() {
       closed = true;
@@ -200,6 +203,8 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     },
   };
 }
+
+const endOf = <T>({ waiting }: State<T>) => new Promise<void>((resolve) => waiting.push(resolve));
 
 /** An item that was never refreshed. It is due at once. */
 function newState<T>(item: T): State<T> {

@@ -43,6 +43,11 @@ export interface ToolCatalogue extends ToolListings {
   find(query: string, options: FindOptions): readonly FoundTool[];
   /** Reports that the offer's server lists something new. The catalogue asks it soon. */
   stale(offer: Offer): void;
+  /**
+   * Asks the offer's server for its lists again, unless it was asked a short time ago. Resolves when it was asked, even
+   * if it could not be reached.
+   */
+  renewed(offer: Offer): Promise<void>;
   onChanged(listener: (change: Change) => void): () => void;
   /** Resolves when all servers of a service were asked once, even if they could not be reached. */
   tried(service: string): Promise<void>;
@@ -181,7 +186,8 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
       const searched = (services ?? names).flatMap((name) => service(name) ?? []);
       return findTools(query, limit, searched);
     },
-    stale: ({ id }) => refresher.stale(id),
+    stale: ({ id }) => void refresher.stale(id),
+    renewed: ({ id }) => refresher.stale(id),
     onChanged(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -14,6 +14,8 @@ import { callTool, modernPost, toolToml } from './modern-post.ts';
 const ASKS =
   '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"round-1"}';
 const PRICE = 500_000n;
+/** Whoever calls another tool without money is told that there is none. */
+const LISTED = ['any', 'asks', 'breaks'].map((name) => JSON.stringify({ name, inputSchema: { type: 'object' } }));
 
 const chain = createPaperChain();
 let server: RawMcp;
@@ -25,12 +27,14 @@ beforeAll(async () => {
     if (params['name'] === 'breaks') return (response) => void response.writeHead(500).end();
     const claims = '"_meta":{"x402/payment-response":{"success":true,"transaction":"made-up"}}';
     return `{"resultType":"complete","content":[{"type":"text","text":"done"}],"tools":[],${claims}}`;
-  });
+  }, LISTED);
   fixture = await startMcpFixture();
   spine = await startSpine({
     toml:
       UNHURRIED +
       toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
+      // Nobody knows what it lists.
+      toolToml({ name: 'away', url: 'http://127.0.0.1:9/mcp', pricing: 'per_call = 0.5' }) +
       toolToml({ name: 'fixture', url: fixture.url, pricing: 'per_call = 0.5' }),
     payments: chain.payments,
   });
@@ -120,7 +124,7 @@ test('a tool whose name is no text can be named in terms', async () => {
     method: 'tools/call',
     params: { name: '\ud800', arguments: {} },
   });
-  const answer = await fetch(`${spine.origin}/mcp/paid`, {
+  const answer = await fetch(`${spine.origin}/mcp/away`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,

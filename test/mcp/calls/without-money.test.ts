@@ -6,7 +6,7 @@ import { callTool, modernPost, toolToml } from './modern-post.ts';
 let server: RawMcp;
 let spine: Spine;
 beforeAll(async () => {
-  server = await startRawMcp(() => '{"resultType":"complete","content":[],"tools":[]}');
+  server = await startRawMcp(() => '{"resultType":"complete","content":[],"tools":[]}', ['{"name":"any"}']);
   spine = await startSpine({
     toml:
       toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
@@ -40,6 +40,31 @@ test.each([
     expect(await spine.faults()).toEqual([]);
   },
 );
+
+test.each([
+  ['little', '0.4'],
+  ['nothing', '0'],
+])('an account with %s is told that there is no such tool, and not to pay for it', async (name, usd) => {
+  const { key } = await spine.tenant(`${name}-unlisted`, usd);
+  // The aggregate is asked first: it answers once the lists are known.
+  await expect
+    .poll(async () => (await modernPost(spine, '/mcp', 'tools/list', {}, { key })).text)
+    .toContain('paid__any');
+  const seen = server.asked.length;
+  const { message: reply } = await callTool(spine, 'paid', 'any_other', {}, { key });
+  expect(reply.error).toEqual({
+    code: -32602,
+    message: 'There is no tool any_other here. The nearest: any',
+    data: { type: 'invalid_request', param: 'params.name' },
+  });
+  expect(server.asked.length).toBe(seen);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('with money the server decides, because it may have a tool that it does not list', async () => {
+  const { message: reply } = await callTool(spine, 'paid', 'any_other', {});
+  expect(reply.result).toMatchObject({ content: [] });
+});
 
 test('what is free needs no money: lists, and tools without a price', async () => {
   const { key } = await spine.tenant('poor', '0.000001');

@@ -239,6 +239,7 @@ async function startGateway(
     },
     schemaOf: () => null,
     lacks: () => false,
+    unlistedTool: async () => null,
     decorate: (result) => result,
   });
   const keepAlive = createKeepAlive(15_000);
