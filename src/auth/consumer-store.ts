@@ -63,7 +63,7 @@ const RENAME = loadStatement(import.meta.url, './sql/rename-consumer.sql');
 const CHANGE_STATE = loadStatement(import.meta.url, './sql/change-state.sql');
 const DELETE_KEYS = loadStatement(import.meta.url, './sql/delete-keys-of-closed.sql');
 const END_SESSIONS = loadStatement(import.meta.url, './sql/end-sessions-of-closed.sql');
-const LABELS = loadStatement(import.meta.url, './sql/list-labels-of-others.sql');
+const LABELS = loadStatement(import.meta.url, './sql/list-labels-like.sql');
 const WAIT_FOR_TURN = loadStatement(import.meta.url, './sql/wait-for-turn.sql');
 const END_TURN = loadStatement(import.meta.url, './sql/end-turn.sql');
 
@@ -129,15 +129,17 @@ export const LABELS_TURN = 'labels of accounts';
 
 /**
  * Whether another account has this label. The statements that write a label are exact for two at once, but the embedded
- * database folds only ASCII letters.
+ * database folds only ASCII letters. So labels with others are compared here, and the rest by the database: to read all
+ * labels for each new organisation would take longer with each account.
  */
 export async function isLabelTaken(
   database: Pick<Database, 'query'>,
   account: string,
   label: string,
 ): Promise<boolean> {
-  const others = await database.query(LABELS, [account]);
-  return others.some((row) => folded(row['label'] as string) === folded(label));
+  const name = folded(label);
+  const others = await database.query(LABELS, [account, name]);
+  return others.some((row) => folded(row['label'] as string) === name);
 }
 
 type Steps = Parameters<Database['batch']>[0];

@@ -1,1 +1,0 @@
-SELECT label FROM consumers WHERE account <> $1 AND label <> ''
