@@ -208,7 +208,7 @@ test('names that no gateway gives are left out of what is written', async () => 
   }
 });
 
-test.each(['openai-v1', 'openai-java', 'async-openai', 'go-openai'])(
+test.each(['openai-v1', 'openai-java', 'async-openai', 'go-openai', 'autogen-ext'])(
   '%s, which reads strictly, gets the address below /v1',
   async (name) => {
     const { code, output } = await place.run(['connect', name]);

@@ -47,8 +47,8 @@ const { choices } = await client.chat.completions.create({
   },
   {
     name: 'openai-v1',
-    packages: ['openai-java', 'async-openai', 'go-openai'],
-    title: 'OpenAI clients that read strictly: openai-java, async-openai, go-openai',
+    packages: ['openai-java', 'async-openai', 'go-openai', 'autogen-ext'],
+    title: 'OpenAI clients that read strictly: openai-java, async-openai, go-openai, autogen-ext',
     speaks: 'chat',
     models: library(
       strictVariables,
