@@ -20,11 +20,14 @@ describe.each(ENGINES)('on %s', (engine) => {
   beforeAll(async () => {
     const database = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
     if (database) drop = () => database.drop();
-    server = await startRawMcp(async ({ params }) => {
-      seen = await spine.locks();
-      if (params['name'] === 'fails') return (response) => void response.destroy();
-      return params['name'] === 'asks' && params['requestState'] === undefined ? ASKS : OK;
-    });
+    server = await startRawMcp(
+      async ({ params }) => {
+        seen = await spine.locks();
+        if (params['name'] === 'fails') return (response) => void response.destroy();
+        return params['name'] === 'asks' && params['requestState'] === undefined ? ASKS : OK;
+      },
+      ['{"name":"works","inputSchema":{"type":"object"}}'],
+    );
     spine = await startSpine({
       ...(database ? { databaseUrl: database.url } : {}),
       credit: '0',
@@ -112,7 +115,7 @@ describe.each(ENGINES)('on %s', (engine) => {
 
   test('a tool with a price is still refused without money, before it is asked', async () => {
     const asked = server.asked.length;
-    const { message } = await callTool(spine, 'priced', 'any');
+    const { message } = await callTool(spine, 'priced', 'works');
     expect(message.result['isError']).toBe(true);
     expect(server.asked).toHaveLength(asked);
   });
