@@ -153,7 +153,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const { count } = protocols.pipeline;
   const development = config.mode === 'development';
   const sessions = sessionRoutes({ ...protocols, admit, count, development, networks });
-  const funds = fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks });
+  const funds = fundsRoutes({ ...protocols, admit, networks });
   const { allowPrivate } = config.webhooks;
   const limits = limitsRoutes({ ...accountParts(protocols), admit, nonces, notices: protocols.notices, allowPrivate });
   const members = membersRoutes({ ...accountParts(protocols), admit, nonces });

@@ -18,9 +18,19 @@ export async function openServer(money: Money) {
   const catalog = createCatalog();
   catalog.replace('config', offers);
   const trust = createTrust(config.trustedProxies);
+  const ownOrigin = createOwnOrigin({
+    publicUrl: config.publicUrl,
+    names: configuredNames({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
+    onUnknownHost: (host) =>
+      logger.warn(
+        { host },
+        'this gateway was visited at a host that it does not know, so its answers do not show that host: if it is your name for the gateway, set server.public_url',
+      ),
+  });
   const server = createServer({
     trust,
     limits: config.limits,
+    ownOrigin,
     onBodyRefused: metrics.bodyRefused,
     onError,
     formOf: anthropicForm,
@@ -30,15 +40,6 @@ export async function openServer(money: Money) {
   await allowPages(server, config.corsOrigins);
   countAnswers(server, metrics);
   refusals.watch(server);
-  const ownOrigin = createOwnOrigin({
-    publicUrl: config.publicUrl,
-    names: configuredNames({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
-    onUnknownHost: (host) =>
-      logger.warn(
-        { host },
-        'this gateway was visited at a host that it does not know, so pages and agent cards do not show that host: if it is your name for the gateway, set server.public_url',
-      ),
-  });
   await referenceRoutes(server, {
     version: VERSION,
     payable: payments.open,

@@ -145,7 +145,6 @@ export { PAYMENT_HEADERS, paymentHeader, paymentOf, readPayment } from './paymen
 export { canonical, keyedRequest, paymentKey, requestKey } from './payments/payment-key.ts';
 export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
 export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
-export { publicAddress } from './payments/public-address.ts';
 export { errorWithTerms, withTerms } from './payments/with-terms.ts';
 export { type Admission, limitedAs, sharedAs } from './limits/caller-rates.ts';
 export { createPipeline, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
@@ -208,6 +207,7 @@ export { UNCOUNTED_BYTES } from './server/arriving-body.ts';
 export { type HeldBody, heldBodyOf } from './server/held-body.ts';
 export { type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
 export { createCheck } from './server/schema-check.ts';
+export { shownAddress } from './server/shown-address.ts';
 export { MUST_BE } from './server/schema-problem.ts';
 export { DOCUMENTED, DOCUMENTED_USD, hasValue, notTogether, onlyIf, onlyTogether } from './server/documented.ts';
 export { answerMissingPages, createServer, type ServerOptions, toGatewayError } from './server/server.ts';

@@ -13,6 +13,7 @@ import { recordReply } from './reply/recorded-reply.ts';
 import type { Asked, Opened, Refusal, RepeatKey } from './serve.ts';
 import { heldBodyOf } from './server/held-body.ts';
 import { readBytes } from './server/request-bodies.ts';
+import { shownAddress } from './server/shown-address.ts';
 
 /* Code that the billed doors of the HTTP API share. Each such door is one POST and passes an Asked to `serve`. */
 
@@ -139,11 +140,11 @@ export async function refusedWithTerms(
   { error, payable, amount, terms }: Refusal,
   noun: string,
   model: string,
-  url: string,
+  request: FastifyRequest,
 ): Promise<GatewayError> {
   if (!payable) return error;
   const description = `${noun} by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
-  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
+  return errorWithTerms(error, await terms({ url: shownAddress(request), description, mimeType: 'application/json' }));
 }
 
 /**

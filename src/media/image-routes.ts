@@ -13,7 +13,6 @@ import {
   paidSink,
   type Payments,
   type Pipeline,
-  publicAddress,
   type Quotes,
   type QuoteView,
   rateHeaders,
@@ -49,7 +48,7 @@ interface ImageDeps {
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
-  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'publicUrl'>;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
   /** Fetches an image to edit from an untrusted URL. */
   readonly fetchInputs: FetchInputs;
   /** Gets internal errors, and failures of calls whose client has left. */
@@ -121,7 +120,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       ),
       refuse: async (refusal) => {
         const images = ask.n === 1 ? 'An image' : `${ask.n} images`;
-        throw await refusedWithTerms(refusal, images, body.model, publicAddress(request, config.publicUrl));
+        throw await refusedWithTerms(refusal, images, body.model, request);
       },
     };
   }

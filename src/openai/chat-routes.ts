@@ -16,7 +16,6 @@ import {
   paidSink,
   type Payments,
   type Pipeline,
-  publicAddress,
   rateHeaders,
   type Speakers,
   tellPayment,
@@ -136,8 +135,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       gone,
       open: chooseChat(body, context, options.onError),
       refuse: async (refusal) => {
-        const url = publicAddress(request, config.publicUrl ?? null);
-        throw await refusedWithTerms(refusal, 'A chat completion', body.model, url);
+        throw await refusedWithTerms(refusal, 'A chat completion', body.model, request);
       },
     };
   }

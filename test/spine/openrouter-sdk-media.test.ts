@@ -11,12 +11,21 @@ import {
   startImageProvider,
 } from '../media/support/image-provider.ts';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
+import { sendRaw } from '../support/raw-http.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // Images and videos as OpenRouter's clients use them: its SDK, which parses every answer strictly, and its provider for
 // the AI SDK. OpenAI's client uses the same addresses of videos, and gets its own form.
 
 const SMALL = `data:image/png;base64,${png(8, 8).toString('base64')}`;
+
+/** A video in OpenRouter's form. */
+interface Shown {
+  readonly id: string;
+  readonly status: string;
+  readonly polling_url: string;
+  readonly unsigned_urls?: readonly string[];
+}
 
 let painter: ImageProvider;
 let filmer: VideoProvider;
@@ -187,6 +196,34 @@ describe('videos', () => {
     expect(Buffer.from(await new Response(content).arrayBuffer())).toEqual(filmer.last().file);
     const fetched = await fetch(done.unsignedUrls![0]!, { headers: { authorization: `Bearer ${spine.key}` } });
     expect(Buffer.from(await fetched.arrayBuffer())).toEqual(filmer.last().file);
+  });
+
+  test('have addresses without a host where the host may be a stranger’s', async () => {
+    const authorization = `authorization: Bearer ${spine.key}\r\nconnection: close\r\n`;
+    const at = async (host: string) => {
+      const body = JSON.stringify({ model: 'test/film', prompt: 'A tollgate', duration: 4 });
+      const begun = await sendRaw(
+        spine.origin,
+        `POST /api/v1/videos HTTP/1.1\r\nhost: ${host}\r\n${authorization}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+      const { id, polling_url: first } = JSON.parse(begun.body) as Shown;
+      const show = async () => {
+        const shown = await sendRaw(
+          spine.origin,
+          `GET /api/v1/videos/${id} HTTP/1.1\r\nhost: ${host}\r\n${authorization}\r\n`,
+        );
+        return JSON.parse(shown.body) as Shown;
+      };
+      await expect.poll(async () => (await show()).status, { timeout: 60_000 }).toBe('completed');
+      const { polling_url: later, unsigned_urls: files } = await show();
+      return [first, later, ...files!].map((url) => url.replace(id, 'ID'));
+    };
+    const addresses = (origin: string) => {
+      const url = `${origin}/api/v1/videos/ID`;
+      return [url, url, `${url}/content?index=0`];
+    };
+    expect(await at('evil.example')).toEqual(addresses(''));
+    expect(await at('gateway:8402')).toEqual(addresses('http://gateway:8402'));
   });
 
   test('that fail say why', async () => {

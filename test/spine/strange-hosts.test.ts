@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOwnOrigin } from '#wire';
+import { createPaperChain, fromHeader } from '../support/paper-chain.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { DOMAIN } from '../support/wallets.ts';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // Anybody can have a name of their own lead to this gateway. A visitor must not copy that name, because its owner can
 // turn it to another server later, which then gets the visitor's key.
@@ -10,8 +11,9 @@ import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 let open: Spine;
 let behind: Spine;
 beforeAll(async () => {
-  open = await startSpine({ toml: UNHURRIED });
-  behind = await startSpine({ toml: UNHURRIED, env: { TOLLGATE_TRUSTED_PROXIES: '127.0.0.1' } });
+  const options = () => ({ toml: UNHURRIED, payments: createPaperChain().payments });
+  open = await startSpine(options());
+  behind = await startSpine({ ...options(), env: { TOLLGATE_TRUSTED_PROXIES: '127.0.0.1' } });
 });
 afterAll(async () => {
   await open.stop();
@@ -65,6 +67,43 @@ describe.each(Object.keys(SHOWN))('%s', (path) => {
     expect(await shown(behind, '127.0.0.1', forwarded('gate.internal'))).toBe('https://gate.internal');
   });
 });
+
+describe.each(['/api/v1/chat/completions', '/v1/chat/completions', '/api/v1/messages', '/api/v1/responses'])(
+  'the terms of payment of %s',
+  (path) => {
+    /** The resource's address in the header and in the body of a 402. */
+    async function shown(spine: Spine, host: string, more = ''): Promise<unknown[]> {
+      const body = JSON.stringify({ ...ask('hello'), max_tokens: 10, input: 'hello' });
+      const {
+        status,
+        headers,
+        body: answer,
+      } = await sendRaw(
+        spine.origin,
+        `POST ${path}?a=b HTTP/1.1\r\nhost: ${host}\r\n${more}content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+      );
+      expect(status).toBe(402);
+      return [fromHeader(headers['payment-required']!), JSON.parse(answer) as object].map(
+        (terms) => (terms as { readonly resource: { readonly url: unknown } }).resource.url,
+      );
+    }
+    const at = (origin: string) => [`${origin}${full}`, `${origin}${full}`];
+    const full = path.replace(/^\/v1/, '/api/v1');
+
+    test('name no stranger', async () => {
+      for (const host of ['evil.example', '127.0.0.1.evil.example:8402'])
+        expect(await shown(open, host)).toEqual(at(''));
+      const forwarded = (host: string) => `x-forwarded-proto: https\r\nx-forwarded-host: ${host}\r\n`;
+      expect(await shown(behind, '127.0.0.1', forwarded('evil.example'))).toEqual(at(''));
+      expect(await shown(behind, '127.0.0.1', forwarded('gate.internal'))).toEqual(at('https://gate.internal'));
+    });
+
+    test('name an address of its own', async () => {
+      for (const host of ['127.0.0.1:8402', '[::1]:8402', 'gateway:8402', DOMAIN])
+        expect(await shown(open, host)).toEqual(at(`http://${host}`));
+    });
+  },
+);
 
 test('the log says once that the gateway does not know the name', async () => {
   for (const host of ['evil.example', 'other.example']) await get(open, '/', host);

@@ -99,7 +99,7 @@ export const SERVER = {
     absent: 'not known',
     takes: 'an http:// or https:// URL without a path',
     meaning:
-      'Public address of this gateway. Wallets may sign in for its host, and pages and agent cards show it. Set it if clients use a public name: without it, only IP addresses, private names and the hosts of `sign_in.domains` and `server.allowed_hosts` are shown.',
+      'Public address of this gateway. Wallets may sign in for its host, and pages, agent cards, payment terms and addresses of videos show it. Set it if clients use a public name: without it, only IP addresses, private names and the hosts of `sign_in.domains` and `server.allowed_hosts` are shown.',
     fault: (value) =>
       urlFault(value, ['http:', 'https:']) ??
       (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),

@@ -18,6 +18,7 @@ import {
   parseJson,
   requestIdOf,
   asksForTunnel,
+  type OwnOrigin,
   STRICT_PREFIX,
 } from '#wire';
 import { LedgerUnavailable } from '#billing';
@@ -31,11 +32,14 @@ import { refusePipelines } from './refuse-pipelines.ts';
 import { addRequestBodies, readBytes } from './request-bodies.ts';
 import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
 import { schemaError } from './schema-problem.ts';
+import { addOwnOrigin } from './shown-address.ts';
 
 export interface ServerOptions {
   /** The proxies whose X-Forwarded-For is trusted; default none. */
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
+  /** Default: the server knows no names of itself. */
+  readonly ownOrigin?: OwnOrigin;
   /** Called for each body that is refused because there is no memory for it, or because it is too slow. */
   readonly onBodyRefused?: (why: BodyRefusal) => void;
   /**
@@ -83,6 +87,7 @@ function missing(): never {
 export function createServer({
   trust,
   limits,
+  ownOrigin,
   onBodyRefused = () => {},
   onError,
   formOf = () => null,
@@ -123,6 +128,7 @@ export function createServer({
   });
 
   namePlugins(server);
+  addOwnOrigin(server, ownOrigin);
 
   // Compiled at a route's first request. Most routes of a process never get one, and compiling all schemas would take
   // most of the start.

@@ -10,7 +10,6 @@ import {
   openCall,
   type OpenedCall,
   paidSink,
-  publicAddress,
   rateHeaders,
   tellPayment,
   answersOn,
@@ -79,8 +78,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
         writeEmbeddings(opened, dropped, paidSink(sink, payment), onError),
       ),
       refuse: async (refusal) => {
-        const url = publicAddress(request, config.publicUrl ?? null);
-        throw await refusedWithTerms(refusal, 'Embeddings', body.model, url);
+        throw await refusedWithTerms(refusal, 'Embeddings', body.model, request);
       },
     };
   }

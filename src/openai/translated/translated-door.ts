@@ -24,7 +24,6 @@ import {
   type MoreMemory,
   NO_PAYMENTS,
   paidSink,
-  publicAddress,
   rateHeaders,
   type Speakers,
   tellPayment,
@@ -242,7 +241,7 @@ export function addTranslatedDoor<B extends RoutedBody>(
       gone,
       open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
       refuse: async (refusal) => {
-        throw await refusedWithTerms(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
+        throw await refusedWithTerms(refusal, wire.noun, body.model, request);
       },
     };
   }

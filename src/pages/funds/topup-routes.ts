@@ -14,7 +14,7 @@ import {
   type PaymentReceipt,
   type Payments,
   type PaymentSlip,
-  publicAddress,
+  shownAddress,
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission } from '#auth';
@@ -27,14 +27,13 @@ export interface TopupDeps {
   readonly funds: Funds | null;
   readonly payments: Payments;
   readonly ledger: Pick<Ledger, 'balance'>;
-  readonly publicUrl: string | null;
 }
 
 /**
  * `POST /topup`: pays in any amount, in the same way as a 402 is paid for a call. A caller with no credential except a
  * wallet with USDC can use it too. Register it under `/api/v1`.
  */
-export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: TopupDeps): FastifyPluginAsync {
+export function topupRoutes({ admit, funds, payments, ledger }: TopupDeps): FastifyPluginAsync {
   const take = async (caller: Caller, slip: PaymentSlip | null, amount: MicroUsd): Promise<PaymentReceipt> => {
     if (slip?.fault) throw new PaymentNeeded(slip.fault.code, slip.fault.message, amount, { cause: slip.fault });
     if (slip === null || caller.anonymous)
@@ -125,7 +124,7 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
           receipt = await take(caller, slip, amount);
         } catch (error) {
           const resource = () => ({
-            url: publicAddress(request, publicUrl),
+            url: shownAddress(request),
             description: `Balance of ${formatUsd(amount)} USDC`,
             mimeType: 'application/json',
           });

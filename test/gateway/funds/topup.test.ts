@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPriceBook, priceId } from '#billing';
 import { createIdentity, createRunTokens } from '#auth';
 import { IDENTITY_SEED } from '../../support/spine.ts';
+import { sendRaw } from '../../support/raw-http.ts';
 import { signInHeaders } from '../../support/wallets.ts';
 import { bearer, openFundsWorld, termsOf, type FundsWorld } from './funds-world.ts';
 import { readOpenApi } from '../../support/open-api.ts';
@@ -30,6 +31,15 @@ test('says how it can be paid', async () => {
     accepts: [{ scheme: 'exact', network: world.network, amount: '1500000', payTo: world.treasury }],
   });
   expect(body).toMatchObject({ x402Version: 2, accepts: terms.accepts, resource: { url: `${world.spine.url}/topup` } });
+});
+
+test('shows no host that may be a stranger’s', async () => {
+  const body = '{"amount_usd":"1.50"}';
+  const { status, body: answer } = await sendRaw(
+    world.spine.origin,
+    `POST /api/v1/topup HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  expect([status, JSON.parse(answer)]).toMatchObject([402, { resource: { url: '/api/v1/topup' } }]);
 });
 
 test('asks for no less than the minimum of the chain', async () => {

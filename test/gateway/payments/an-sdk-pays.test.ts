@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { BASE_SEPOLIA_USDC } from '../../support/chain/evm-token.ts';
 import { evmMoney, type EvmMoney } from '../../support/chain/money-chain.ts';
+import { fromHeader } from '../../support/paper-chain.ts';
 import { ask, modelBlock, startSpine, type Spine } from '../../support/spine.ts';
 import { evmWallet } from '../../support/wallets.ts';
 
@@ -18,6 +19,7 @@ beforeAll(async () => {
   chain = await evmMoney({ token: { at: BASE_SEPOLIA_USDC } });
   spine = await startSpine({
     credit: '0',
+    env: { TOLLGATE_TRUSTED_PROXIES: '127.0.0.1' },
     toml: `${modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', prompt: 0, completion: 5_000 })}
 [[chains]]
 network = "${chain.network}"
@@ -45,6 +47,31 @@ function sdkOf(key: Uint8Array, defaultHeaders: Record<string, string | null>): 
     maxRetries: 0,
   });
 }
+
+test('an x402 client pays for a resource that is a path alone, at a name that the gateway does not know', async () => {
+  const wallet = evmWallet();
+  await chain.mint(wallet.address, 5_000_000n);
+  const client = new x402Client().register(
+    chain.network as 'eip155:0',
+    new ExactEvmScheme(privateKeyToAccount(toHex(wallet.secret))),
+  );
+  const asked: unknown[] = [];
+  const pay = wrapFetchWithPayment(async (input, init) => {
+    const response = await fetch(input, init);
+    const terms = response.headers.get('payment-required');
+    asked.push(terms === null ? null : fromHeader(terms)['resource']);
+    return response;
+  }, client);
+  const answer = await pay(`${spine.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-forwarded-host': 'gate.example' },
+    body: JSON.stringify(ask('hello !tokens:20', { model: 'test/dear' })),
+  });
+  expect(answer.status).toBe(200);
+  expect(asked).toMatchObject([{ url: '/api/v1/chat/completions' }, null]);
+  await answer.text();
+  await spine.quiet();
+});
 
 test('the OpenAI SDK pays for whole answers and for streams', async () => {
   const wallet = evmWallet();

@@ -39,7 +39,7 @@ const described = (summary: string, operationId: string, description: string) =>
 /** Adds the routes for existing videos, in the shape of OpenAI's API. */
 export function addOpenaiDoors(
   app: FastifyInstance,
-  { videos, tasks, config }: Pick<TaskRoutesDeps, 'videos' | 'tasks' | 'config'>,
+  { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,
   send: SendFiles,
   callerOf: CallerOf,
 ): void {
@@ -64,7 +64,7 @@ export function addOpenaiDoors(
       if (notesOf(task).openrouter !== true || dialectOf(request) === 'openai') return openaiVideo(task, view);
       const cost = view.status === 'completed' ? await tasks.costOf(task, () => task.taskId) : null;
       const charged = cost === null ? null : cost.calls.reduce((sum, call) => sum + call.charged, 0n);
-      return openrouterVideo(task, view, addressOfVideo(request, config.publicUrl, toVideoId(task)), charged);
+      return openrouterVideo(task, view, addressOfVideo(request, toVideoId(task)), charged);
     },
   );
   app.get<{ Params: { id: string }; Querystring: { index?: number } }>(

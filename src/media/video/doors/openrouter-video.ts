@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import { toUsdNumber, type MicroUsd } from '#billing/amounts';
-import { publicAddress } from '#gateway';
+import { shownAddress } from '#gateway';
 import type { Task } from '#tasks';
 import type { InputPlaces, VideoBody } from '../request/video-ask.ts';
 import type { VideoView } from '../run/video-view.ts';
@@ -66,11 +66,8 @@ export function withOwnInputs(body: VideoBody): { readonly body: VideoBody; read
 }
 
 /** The address at which a client of a request finds a video. */
-export const addressOfVideo = (
-  { protocol, host }: Pick<FastifyRequest, 'protocol' | 'host'>,
-  publicUrl: string | null,
-  id: string,
-): string => publicAddress({ protocol, host, url: `/api/v1/videos/${id}` }, publicUrl);
+export const addressOfVideo = (request: FastifyRequest, id: string): string =>
+  shownAddress(request, `/api/v1/videos/${id}`);
 
 /** A video that was just begun. `id`: of the call. */
 export const begunInOpenrouter = (videoId: string, id: string, address: string): object => ({

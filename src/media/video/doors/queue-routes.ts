@@ -13,7 +13,6 @@ import {
   paidSink,
   type Payments,
   type Pipeline,
-  publicAddress,
   type Quotes,
   type QuoteView,
   rateHeaders,
@@ -53,7 +52,7 @@ export interface QueueDeps {
   readonly now: () => number;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
-  readonly config: Pick<Config, 'limits' | 'billing' | 'publicUrl' | 'media' | 'webhooks'>;
+  readonly config: Pick<Config, 'limits' | 'billing' | 'media' | 'webhooks'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
   readonly fetchInputs: MakeVideosDeps['fetchInputs'];
   /** Gets internal errors. */
@@ -100,7 +99,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     const onError = (error: unknown) => deps.onError(error, request);
     const answerOf = (begun: BegunVideo, created: number) =>
       openrouter && door.inOpenrouter
-        ? { status: 202 as const, body: door.inOpenrouter(begun, addressOfVideo(request, config.publicUrl, begun.id)) }
+        ? { status: 202 as const, body: door.inOpenrouter(begun, addressOfVideo(request, begun.id)) }
         : { status: 200 as const, body: door.answerOf(begun, created) };
     const callRequest: CallRequest = {
       ...videoToCall(
@@ -128,7 +127,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       ),
       refuse: async (refusal) => {
         const videos = ask.n === 1 ? 'A video' : `${ask.n} videos`;
-        throw await refusedWithTerms(refusal, videos, body.model, publicAddress(request, config.publicUrl));
+        throw await refusedWithTerms(refusal, videos, body.model, request);
       },
     };
   }

@@ -21,7 +21,7 @@ export interface TaskRoutesDeps {
   readonly blobs: Pick<Blobs, 'read'>;
   /** The name of a task's provider; its id if the offer is gone. */
   readonly providerName: (task: Task) => string;
-  readonly config: Pick<Config, 'limits' | 'publicUrl'>;
+  readonly config: Pick<Config, 'limits'>;
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },

@@ -88,7 +88,9 @@ export const openrouterVideoSchema = {
   properties: {
     id: text('The same id as that of `/video/queue`.'),
     generation_id: text('The id of the call, for `/generation`.'),
-    polling_url: text('Address that shows the state of the video.'),
+    polling_url: text(
+      'Address that shows the state of the video. A path where the gateway does not know its own address.',
+    ),
     status: { type: 'string', enum: ['pending', 'in_progress', 'completed', 'failed', 'cancelled', 'expired'] },
     unsigned_urls: {
       type: 'array',
