@@ -1,6 +1,6 @@
 /** `node bench/a2a.ts`: the cost of a message to an agent in tollgate, compared with a passthrough. */
 import { compare } from './compare.ts';
-import { A2A_TARGETS, messageJobFor } from './door-targets.ts';
+import { A2A_TARGETS, messageJobFor } from './route-targets.ts';
 
 const PER_SECOND = 200;
 

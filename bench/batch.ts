@@ -1,6 +1,6 @@
 /** `node bench/batch.ts`: the cost of a JSON-RPC batch of chat completions in tollgate, compared with a passthrough. */
 import { compare } from './compare.ts';
-import { BATCH, BATCH_TARGETS, batchJobFor } from './door-targets.ts';
+import { BATCH, BATCH_TARGETS, batchJobFor } from './route-targets.ts';
 import { OPEN_PER_SECOND } from './plan.ts';
 
 await compare({

@@ -5,8 +5,8 @@
  * loop computed without a break, which doesn't depend on the machine's load. Both upstreams and the client of the
  * images run in separate threads. `--every` is the time from one image to the next, in milliseconds.
  *
- * `--door` requests the images through another door: chat, chat-stream, mcp, a2a or a2a-stream. `--against src/main.ts`
- * of another version of the gateway also measures that version in the same run, in turns.
+ * `--route` requests the images through another route: chat, chat-stream, mcp, a2a or a2a-stream. `--against
+ * src/main.ts` of another version of the gateway also measures that version in the same run, in turns.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -32,8 +32,8 @@ const ask = { messages: [{ role: 'user', content: 'A tollgate' }] };
 const message = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'A tollgate' }] };
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 
-/** The requests for an image, by door. Each A2A request has a new id, because a repeat wouldn't run again. */
-const DOORS: Readonly<Record<string, { readonly path: string; body(id: string): object }>> = {
+/** The requests for an image, by route. Each A2A request has a new id, because a repeat wouldn't run again. */
+const ENDPOINTS: Readonly<Record<string, { readonly path: string; body(id: string): object }>> = {
   image: { path: '/api/v1/image/generate', body: () => ({ model: 'bench/paint', prompt: 'A tollgate' }) },
   chat: { path: '/api/v1/chat/completions', body: () => ({ model: 'image/bench/paint', ...ask }) },
   'chat-stream': {
@@ -57,7 +57,7 @@ const DOORS: Readonly<Record<string, { readonly path: string; body(id: string): 
 interface Painter {
   readonly base: string;
   readonly key: string;
-  readonly door: string;
+  readonly route: string;
   readonly everyMs: number;
 }
 type Work = { readonly mib: number } | Painter;
@@ -71,14 +71,14 @@ async function run(): Promise<void> {
     options: {
       mib: { type: 'string', default: '30' },
       rounds: { type: 'string', default: '3' },
-      door: { type: 'string', default: 'image' },
+      route: { type: 'string', default: 'image' },
       every: { type: 'string', default: '0' },
       against: { type: 'string' },
     },
   });
-  const { door, against } = values;
+  const { route, against } = values;
   const everyMs = Number(values.every);
-  if (!Object.hasOwn(DOORS, door)) throw new Error(`--door is one of ${Object.keys(DOORS).join(', ')}`);
+  if (!Object.hasOwn(ENDPOINTS, route)) throw new Error(`--route is one of ${Object.keys(ENDPOINTS).join(', ')}`);
   // Two upstreams, because one that writes 40 MB can't send chunks at the same time.
   const upstreams = [0, Number(values.mib)].map(
     (mib) => new Worker(new URL(import.meta.url), { workerData: { mib } satisfies Work }),
@@ -94,7 +94,7 @@ async function run(): Promise<void> {
   try {
     for (const [index, main] of mains.entries())
       // oxlint-disable-next-line no-await-in-loop -- each compiles alone
-      measured.push(await startMeasured(main, config, join(folder, String(index)), { door, everyMs }));
+      measured.push(await startMeasured(main, config, join(folder, String(index)), { route, everyMs }));
     for (let round = 0; round < Number(values.rounds); round += 1)
       // oxlint-disable-next-line no-await-in-loop -- by turns
       for (const each of measured) await each.round();
@@ -118,7 +118,7 @@ async function startMeasured(
   main: string,
   config: string,
   data: string,
-  { door, everyMs }: Pick<Painter, 'door' | 'everyMs'>,
+  { route, everyMs }: Pick<Painter, 'route' | 'everyMs'>,
 ): Promise<Measured> {
   mkdirSync(data);
   const socketPath = join(data, 'loop.sock');
@@ -126,7 +126,7 @@ async function startMeasured(
     env: watchedAt(socketPath),
   });
   const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
-  const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, door, everyMs } satisfies Work });
+  const painter = new Worker(new URL(import.meta.url), { workerData: { base, key, route, everyMs } satisfies Work });
   let images = 0;
   painter.on('message', () => (images += 1));
   // Thrown when the gateway is stopped.
@@ -159,7 +159,7 @@ async function startMeasured(
     tell() {
       process.stdout.write(`${main}\n`);
       row('without images', without);
-      row(`with ${images} by ${door}`, beside);
+      row(`with ${images} by ${route}`, beside);
     },
     async stop() {
       await painter.terminate();
@@ -210,8 +210,8 @@ async function post(base: string, key: string, path: string, body: object, agent
 }
 
 /** A client that requests one image after the other while it is switched on, at most one per `everyMs`. */
-function askForImages({ base, key, door, everyMs }: Painter): void {
-  const { path, body } = DOORS[door]!;
+function askForImages({ base, key, route, everyMs }: Painter): void {
+  const { path, body } = ENDPOINTS[route]!;
   let running = false;
   const work = async () => {
     while (running) {

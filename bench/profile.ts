@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
-import { A2A_TARGETS, BATCH_TARGETS, batchJobFor, messageJobFor } from './door-targets.ts';
+import { A2A_TARGETS, BATCH_TARGETS, batchJobFor, messageJobFor } from './route-targets.ts';
 import { HOPS } from './hops.ts';
 import type { Job } from './load/job.ts';
 import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';

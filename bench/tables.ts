@@ -137,7 +137,7 @@ function measure(tree: Tree, log: string, length: number) {
     if (position - (ends.at(-1) ?? 0) >= Number(flags.step) || position === length) ends.push(position);
   const follow = [0, 0];
   const rollUp = [0, 0];
-  let from: RollUp.AskedPart['from'] = null;
+  let from: RollUp.RequestedPart['from'] = null;
   for (const [index, end] of ends.entries()) {
     progress.end = end;
     add(follow, spent(catchUp));
@@ -158,7 +158,7 @@ function add(sums: number[], values: readonly number[]): void {
 }
 
 /** Opens a new connection like the gateway's snapshot, so that nothing is cached. */
-function rollUpFrom(tree: Tree, dataDir: string, from: RollUp.AskedPart['from']): RollUp.AskedPart['from'] {
+function rollUpFrom(tree: Tree, dataDir: string, from: RollUp.RequestedPart['from']): RollUp.RequestedPart['from'] {
   const reader = new DatabaseSync(join(dataDir, 'tollgate.db'), { readOnly: true, readBigInts: true });
   reader.exec('BEGIN; PRAGMA cache_size = -65536; PRAGMA temp_store = FILE');
   const { places, hasMore } = tree.rollUp.run(preparer(reader), { from, most: 1e6 }, join(dataDir, 'ledger'));

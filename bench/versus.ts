@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
 import type { Job } from './load/job.ts';
-import { A2A_TARGETS, messageJobFor } from './door-targets.ts';
+import { A2A_TARGETS, messageJobFor } from './route-targets.ts';
 import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';
 import { jobFor } from './measure.ts';
 import { SMALL_CONNECTIONS } from './plan.ts';

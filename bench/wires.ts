@@ -1,7 +1,7 @@
 /**
  * `node bench/wires.ts`: measures streams of messages and responses, compared with chat, at providers that speak these
  * wires and at others, in one run. Also measures the counting of tokens compared with a bare Fastify route, and another
- * router of messages. `--rounds` and `--ms` set the duration. `--only native` measures chat and the doors with this
+ * router of messages. `--rounds` and `--ms` set the duration. `--only native` measures chat and the routes with this
  * word in their names. `--only count` measures only the counting.
  */
 import { existsSync } from 'node:fs';
@@ -136,7 +136,7 @@ function report(lanes: readonly Lane[]): void {
   const ratio = (of: (lane: Lane) => readonly number[], lane: Lane, over: Lane) =>
     median(of(lane).map((value, round) => value / of(over)[round]!));
   console.log(`Streams of ${WIRE_EVENTS} events, ${CONNECTIONS} at once, ${values.rounds} rounds\n`);
-  console.log('| door | streams/s | ÷ chat | CPU µs a stream | ÷ chat |');
+  console.log('| route | streams/s | ÷ chat | CPU µs a stream | ÷ chat |');
   console.log('| --- | ---: | ---: | ---: | ---: |');
   for (const lane of lanes) {
     const cells = [
@@ -158,11 +158,11 @@ async function count(gateway: Target, bare: Target): Promise<void> {
   const text = 'The gateway knows the price before it forwards a question. '.repeat(500);
   const body = { model: MODELS.wire, system: SYSTEM, messages: [{ role: 'user', content: text }] };
   const shape: Job['shape'] = { kind: 'closed', connections: CONNECTIONS, durationMs: 10_000, callsMax: COUNTS };
-  const doors = [counter('count_tokens', gateway), counter('a bare Fastify route', bare)] as const;
+  const endpoints = [counter('count_tokens', gateway), counter('a bare Fastify route', bare)] as const;
   let bytes = 0;
   for (let account = 0; account < ACCOUNTS; account++) {
     const headers = await gateway.openAccount!();
-    for (const { target, sum } of doors) {
+    for (const { target, sum } of endpoints) {
       const request = requestOf({ ...target, headers }, COUNT_PATH, body);
       bytes = request.length;
       const [before, mainBefore] = [cpuMicros(target.pid!), cpuMicros(target.pid!, target.pid!)];
@@ -178,7 +178,7 @@ async function count(gateway: Target, bare: Target): Promise<void> {
   console.log(`\nBodies of ${Math.round(bytes / 1000)} KB, ${CONNECTIONS} at once\n`);
   console.log('| route | counts/s | CPU µs a count | of the main thread |');
   console.log('| --- | ---: | ---: | ---: |');
-  for (const { name, sum } of doors) {
+  for (const { name, sum } of endpoints) {
     const perSecond = Math.round((sum.calls / sum.ms) * 1_000).toLocaleString('en');
     console.log(
       `| ${name} | ${perSecond} | ${Math.round(sum.all / sum.calls)} | ${Math.round(sum.main / sum.calls)} |`,

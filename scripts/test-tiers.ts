@@ -54,7 +54,7 @@ const DEEP_ONLY = [
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
   'test/gateway/reference/{docs-in-a-browser,document-is-linted}.test.ts',
   'test/gateway/registry/flapping.test.ts',
-  'test/look-alikes/servers-in-go.test.ts',
+  'test/ambiguous-keys/servers-in-go.test.ts',
   'test/mcp/clients/{coding-agents,frameworks,inspector}.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/conformance/fixture-itself.test.ts',

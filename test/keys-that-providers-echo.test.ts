@@ -7,7 +7,7 @@ import { startRawMcp, type RawMcp } from './support/raw-mcp.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 // A provider repeats the key that it was sent, in its errors. Consumers see the error without the key, through
-// every door.
+// every route.
 
 const KEY = 'canary/upstream+key-0123456789';
 const FORMS: Readonly<Record<string, string>> = {

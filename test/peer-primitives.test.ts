@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
 import { escrowOf } from '#billing';
 import type { Balance } from '../src/billing/ledger.ts';
-import { DOORS, NATIVE_PEER, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
+import { ENDPOINTS, NATIVE_PEER, PEER, type PeerDoor, type PeerOutcome } from './peers/routes.ts';
 import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
 import { atThisLoad } from './support/at-this-load.ts';
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 /*
- * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger.
- * One list of scenarios, every door: the rows of design "one call, every protocol". All primitives cost 1 micro-USD a
+ * The promise of the whole: whatever the primitive and whatever the route, a call has the same effect on the ledger.
+ * One list of scenarios, every route: the rows of design "one call, every protocol". All primitives cost 1 micro-USD a
  * reported token, and at most CAP; an image and a second of a video cost as much as `USED` of them.
  */
 
@@ -181,7 +181,7 @@ async function callOnce(
 const begunCost = (door: PeerDoor, text: string): bigint =>
   door.primitive === 'model' ? BigInt(`did ${text}`.length + 3) / 4n : 0n;
 
-describe.each(DOORS)('$name', (door) => {
+describe.each(ENDPOINTS)('$name', (door) => {
   const slug = door.name.replaceAll(/\W+/g, '-').toLowerCase();
 
   test('a call that is complete costs what it used', async () => {
@@ -337,11 +337,11 @@ describe.each(DOORS)('$name', (door) => {
 });
 
 /*
- * Calls that the clock ends wait for it: several doors do so at a time. None of the first group is held against the
+ * Calls that the clock ends wait for it: several routes do so at a time. None of the first group is held against the
  * provider, so that they can wait together.
  */
 describe('a call that the clock ends', () => {
-  test.concurrent.each(DOORS.filter(({ primitive }) => primitive !== 'video'))(
+  test.concurrent.each(ENDPOINTS.filter(({ primitive }) => primitive !== 'video'))(
     '$name: whose client left and whose provider goes on for ever costs what was produced',
     async (door) => {
       const { outcome, paid, locked, begun } = await callOnce(door, 'endless', { leaves: true });
@@ -350,7 +350,7 @@ describe('a call that the clock ends', () => {
     },
   );
 
-  test.concurrent.each(DOORS.filter(({ primitive }) => !MADE.has(primitive)))(
+  test.concurrent.each(ENDPOINTS.filter(({ primitive }) => !MADE.has(primitive)))(
     '$name: costs what was produced, and says so; its provider is not blamed',
     async (door) => {
       const before = await failures();
@@ -362,7 +362,7 @@ describe('a call that the clock ends', () => {
     },
   );
 
-  test.concurrent.each(DOORS)('$name: whose provider falls silent in the middle is free', async (door) => {
+  test.concurrent.each(ENDPOINTS)('$name: whose provider falls silent in the middle is free', async (door) => {
     const { outcome, paid, locked } = await callOnce(door, 'silent', { at: lasting });
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);
@@ -372,7 +372,7 @@ describe('a call that the clock ends', () => {
 // Only the provider can be what an image or a job waited for: it is held against it, so these calls come after the
 // others.
 describe('a call for images or videos that the clock ends', () => {
-  test.concurrent.each(DOORS.filter(({ primitive }) => primitive === 'video'))(
+  test.concurrent.each(ENDPOINTS.filter(({ primitive }) => primitive === 'video'))(
     '$name: whose client left and whose provider goes on for ever is free',
     async (door) => {
       const { outcome, paid, locked } = await callOnce(door, 'endless', { leaves: true });
@@ -381,7 +381,7 @@ describe('a call for images or videos that the clock ends', () => {
     },
   );
 
-  test.concurrent.each(DOORS.filter(({ primitive }) => MADE.has(primitive)))('$name: is free', async (door) => {
+  test.concurrent.each(ENDPOINTS.filter(({ primitive }) => MADE.has(primitive)))('$name: is free', async (door) => {
     const { outcome, paid, locked } = await callOnce(door, 'endless');
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);
@@ -389,7 +389,7 @@ describe('a call for images or videos that the clock ends', () => {
 });
 
 describe('a call that takes too long before anything came', () => {
-  test.concurrent.each(DOORS)('$name: is free', async (door) => {
+  test.concurrent.each(ENDPOINTS)('$name: is free', async (door) => {
     const { outcome, paid, locked } = await callOnce(door, 'hang');
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);

@@ -23,7 +23,7 @@ process.on('message', (message: Job | 'release') => {
 });
 process.on('disconnect', () => process.exit(0));
 
-interface Tally {
+interface Counter {
   readonly latency: number[];
   readonly firstByte: number[];
   errors: number;
@@ -31,21 +31,21 @@ interface Tally {
 }
 
 async function run(job: Job): Promise<JobResult> {
-  const tally: Tally = { latency: [], firstByte: [], errors: 0, firstError: '' };
+  const counter: Counter = { latency: [], firstByte: [], errors: 0, firstError: '' };
   const cpu = process.cpuUsage();
   const begun = performance.now();
-  if (job.shape.kind === 'closed') await closedLoop(job, job.shape, tally);
-  else if (job.shape.kind === 'open') await openLoop(job, job.shape, tally);
-  else await hold(job, job.shape.streams, tally);
+  if (job.shape.kind === 'closed') await closedLoop(job, job.shape, counter);
+  else if (job.shape.kind === 'open') await openLoop(job, job.shape, counter);
+  else await hold(job, job.shape.streams, counter);
   const elapsedMs = performance.now() - begun;
   const used = process.cpuUsage(cpu);
   return {
-    calls: tally.latency.length,
-    errors: tally.errors,
-    firstError: tally.firstError,
+    calls: counter.latency.length,
+    errors: counter.errors,
+    firstError: counter.firstError,
     elapsedMs,
-    latency: percentiles(tally.latency),
-    firstByte: percentiles(tally.firstByte),
+    latency: percentiles(counter.latency),
+    firstByte: percentiles(counter.firstByte),
     generatorLoad: (used.user + used.system) / 1000 / elapsedMs,
   };
 }
@@ -63,19 +63,19 @@ function requestsOf({ request, numberAt }: Job): () => Buffer {
   };
 }
 
-function record(tally: Tally, since: number, reply: Reply): void {
+function record(counter: Counter, since: number, reply: Reply): void {
   if (reply.ok) {
-    tally.latency.push(reply.doneAt - since);
-    tally.firstByte.push(reply.firstByteAt - since);
+    counter.latency.push(reply.doneAt - since);
+    counter.firstByte.push(reply.firstByteAt - since);
   } else {
-    tally.errors++;
-    tally.firstError ||= reply.error;
+    counter.errors++;
+    counter.firstError ||= reply.error;
   }
 }
 
 type Closed = Extract<Job['shape'], { kind: 'closed' }>;
 
-async function closedLoop(job: Job, shape: Closed, tally: Tally): Promise<void> {
+async function closedLoop(job: Job, shape: Closed, counter: Counter): Promise<void> {
   const nextRequest = requestsOf(job);
   let left = shape.callsMax ?? Infinity;
   const end = performance.now() + shape.durationMs;
@@ -85,9 +85,9 @@ async function closedLoop(job: Job, shape: Closed, tally: Tally): Promise<void> 
       new Promise<void>((resolve) => {
         const next = () => {
           const since = performance.now();
-          if (since >= end || tally.errors > 100 || left-- <= 0) return resolve();
+          if (since >= end || counter.errors > 100 || left-- <= 0) return resolve();
           connection.send(nextRequest(), (reply) => {
-            record(tally, since, reply);
+            record(counter, since, reply);
             next();
           });
         };
@@ -103,7 +103,7 @@ async function closedLoop(job: Job, shape: Closed, tally: Tally): Promise<void> 
  * no connection is free, a request opens a new one. So a slow reply doesn't delay later requests, and every delay is
  * part of the measured latency.
  */
-async function openLoop(job: Job, shape: { perSecond: number; durationMs: number }, tally: Tally): Promise<void> {
+async function openLoop(job: Job, shape: { perSecond: number; durationMs: number }, counter: Counter): Promise<void> {
   const nextRequest = requestsOf(job);
   const total = Math.round((shape.perSecond * shape.durationMs) / 1000);
   const idle: Connection[] = [];
@@ -127,7 +127,7 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
     }
     const used = connection;
     used.send(nextRequest(), (reply) => {
-      record(tally, since, reply);
+      record(counter, since, reply);
       idle.push(used);
       if (++answered === total) finished.resolve();
     });
@@ -140,7 +140,7 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
   }
 }
 
-async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
+async function hold(job: Job, streams: number, counter: Counter): Promise<void> {
   const nextRequest = requestsOf(job);
   // Opens a few at a time, because a thousand at once would measure the listen queue.
   const openOne = (): Promise<void> =>
@@ -149,11 +149,11 @@ async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
       held.push(connection);
       const since = performance.now();
       const end = (reply: Reply) => {
-        record(tally, since, reply);
+        record(counter, since, reply);
         resolve();
       };
       connection.send(nextRequest(), end, () => {
-        tally.latency.push(performance.now() - since);
+        counter.latency.push(performance.now() - since);
         resolve();
       });
     });

@@ -3,21 +3,21 @@ import { createKeepAlive, createSeals } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
-  createListenPlaces,
-  createServe,
-  speakerOf,
+  createStreamQuota,
+  createHandlePaidRequest,
+  targetOf,
   type Call,
   type Catalog,
   type Idempotency,
   type Payments,
   type Pipeline,
-  type Speaker,
-  type Speakers,
-  type Tally,
+  type TargetAdapter,
+  type TargetAdapters,
+  type Counter,
 } from '#gateway';
 import type { RunTokens } from '#auth';
-import { type Blobs, createKeptReplies, type Look, type Tasks } from '#tasks';
-import { createAgentSpeaker } from './bridge/agent-speaker.ts';
+import { type Blobs, createKeptReplies, type Poll, type Tasks } from '#tasks';
+import { createAgentTarget } from './bridge/agent-target.ts';
 import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/ask-for-card.ts';
 import { createCards, type BridgedAgent } from './cards/card-cache.ts';
@@ -25,18 +25,18 @@ import type { CardOrigin } from './cards/card-pages.ts';
 import { addCardRoutes } from './cards/card-routes.ts';
 import type { CardAuth } from './cards/card-security.ts';
 import type { SignBytes } from './cards/sign-card.ts';
-import { createDoor } from './door/door.ts';
+import { createHandler } from './http/handler.ts';
 import { showExtendedCard } from './cards/extended-card.ts';
-import { createPaymentTasks } from './door/payment-required.ts';
+import { createPaymentTasks } from './http/payment-required.ts';
 import { createOpenStreams } from './send/open-streams.ts';
-import type { Push } from './push/push-door.ts';
+import type { Push } from './push/push.ts';
 import { resolveAgent, unknownAgent } from './agent/resolve.ts';
-import { a2aRoutes, type A2aRoutesDeps } from './door/routes.ts';
+import { a2aRoutes, type A2aRoutesDeps } from './http/routes.ts';
 import { createRunSend } from './send/run-send.ts';
-import { createServeMessage } from './send/serve-message.ts';
+import { createHandleMessage } from './send/handle-message.ts';
 import { createListenToTask } from './tasks/listen-to-task.ts';
-import { createLook, showTask, type RunTaskDeps } from './tasks/run-task.ts';
-import type { SendTalkDeps } from './send/send-talk.ts';
+import { createPoll, showTask, type RunTaskDeps } from './tasks/run-task.ts';
+import type { SendAdapterDeps } from './send/send-adapter.ts';
 import { tellAgent } from './push/tell-agent.ts';
 
 interface A2aOptions {
@@ -49,11 +49,11 @@ interface A2aOptions {
   readonly payments: Payments;
   readonly runTokens: RunTokens;
   /** Counts the streams that each account listens to, over all protocols. */
-  readonly listeners: Tally;
+  readonly listeners: Counter;
   /** The configurations of push notifications, and their sender. */
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
-  readonly speakers: () => Partial<Speakers>;
+  readonly targets: () => Partial<TargetAdapters>;
   readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'webhooks'>;
   /** The origin at which agents reach this gateway, without a trailing slash; null if it is not known. */
   readonly ownUrl: () => string | null;
@@ -79,16 +79,16 @@ interface A2aOptions {
   readonly keepAliveMs?: number;
 }
 
-/** The A2A protocol: its routes, and the parts that other rooms use. */
+/** The A2A protocol: its routes, and the parts that other modules use. */
 export interface A2a {
   /** Register it at the root and under `/api/v1`. */
   readonly routes: FastifyPluginAsync;
   /** Adds the routes of agent cards, which need no credential. */
   addCards(app: FastifyInstance): void;
-  /** Speaks to agents for the doors of other protocols. */
-  readonly speaker: Speaker;
+  /** Speaks to agents for the routes of other protocols. */
+  readonly target: TargetAdapter;
   /** Asks an agent for the state of one of its tasks. */
-  readonly look: Look;
+  readonly poll: Poll;
   /**
    * Prepares a stop of the gateway in `ms`. Shortly before it, the streams of running tasks get their last event and
    * end.
@@ -123,9 +123,17 @@ export function createA2a(options: A2aOptions): A2a {
   const { replyBytesMax, imagesReplyBytesMax } = config.upstream;
   const filesBytesMax = Math.max(replyBytesMax, imagesReplyBytesMax);
   const streams = createOpenStreams();
-  const places = createListenPlaces({ max: config.limits.listensMax, ofAccount: options.listeners });
+  const places = createStreamQuota({ max: config.limits.listensMax, ofAccount: options.listeners });
   const seen = { cards, notify: push.notify, streams, replyBytesMax, filesBytesMax };
-  const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
+  const sendAdapterDeps: SendAdapterDeps = {
+    ...seen,
+    tasks,
+    places,
+    runGift,
+    ownWebhook: push.ownWebhook,
+    taskTtlMs,
+    onError,
+  };
   const unpaid = createPaymentTasks({
     seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }),
     now,
@@ -135,21 +143,21 @@ export function createA2a(options: A2aOptions): A2a {
   /** The bridge of a name. null if no bridge has this name, or if an agent has it: agents come first. */
   const bridgeOf = (service: string): Bridge | null => {
     if (isAgent(service)) return null;
-    const { a2a: _, ...others } = options.speakers();
-    const found = speakerOf(others, service);
-    return found?.speaker.has(found.name) ? { service, ...found } : null;
+    const { a2a: _, ...others } = options.targets();
+    const found = targetOf(others, service);
+    return found?.target.has(found.name) ? { service, ...found } : null;
   };
   /** The names of all agents, and of all models and tools that can be called as agents. */
   function* allNames(): Generator<string> {
     yield* new Set(catalog.offers('agent').map(({ service }) => service));
-    const { a2a: _, ...others } = options.speakers();
-    for (const [kind, speaker] of Object.entries(others))
-      for (const { name } of speaker.list(NAMED_MAX)) yield `${kind}/${name}`;
+    const { a2a: _, ...others } = options.targets();
+    for (const [kind, target] of Object.entries(others))
+      for (const { name } of target.list(NAMED_MAX)) yield `${kind}/${name}`;
   }
   const bridged = async (service: string): Promise<BridgedAgent | null> => {
     const bridge = bridgeOf(service);
-    const about = await bridge?.speaker.about?.(bridge.name);
-    return bridge && about ? { ...about, primitive: bridge.speaker.primitive, name: bridge.name } : null;
+    const about = await bridge?.target.about?.(bridge.name);
+    return bridge && about ? { ...about, primitive: bridge.target.primitive, name: bridge.name } : null;
   };
   const namesBelow = (prefix: string): readonly string[] =>
     [...allNames()].filter((name) => name.startsWith(prefix)).slice(0, SHOWN_MAX);
@@ -162,18 +170,18 @@ export function createA2a(options: A2aOptions): A2a {
     nameOf,
     listen: createListenToTask({ ...seen, pipeline, tasks, places }),
   };
-  const serveMessage = createServeMessage({
-    serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
+  const handleMessage = createHandleMessage({
+    handlePaidRequest: createHandlePaidRequest({ idempotency: options.idempotency, payments: options.payments }),
     tasks,
     unpaid,
     ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
     onError,
     show: (ask, taskId, reply) => showTask(taskDeps, ask, taskId, reply, new AbortController().signal),
   });
-  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, serveMessage, unpaid, push });
-  const bridgedDeps = { pipeline, tasks, serveMessage, taskTtlMs, now };
+  const runSend = createRunSend({ ...sendAdapterDeps, pipeline, catalog, handleMessage, unpaid, push });
+  const bridgedDeps = { pipeline, tasks, handleMessage, taskTtlMs, now };
 
-  const door = createDoor({
+  const handler = createHandler({
     catalog,
     tasks,
     taskDeps,
@@ -193,7 +201,7 @@ export function createA2a(options: A2aOptions): A2a {
   return {
     routes: a2aRoutes({
       admit: pipeline.admit,
-      door,
+      handler,
       payments: options.payments,
       isService: (name) => isAgent(name) || bridgeOf(name) !== null,
       limits: config.limits,
@@ -205,8 +213,8 @@ export function createA2a(options: A2aOptions): A2a {
       onError: options.onError,
     }),
     addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin, bridged, namesBelow }),
-    speaker: createAgentSpeaker({ ...talkDeps, catalog }),
-    look: createLook({ ...taskDeps, onError: options.onUnseen }),
+    target: createAgentTarget({ ...sendAdapterDeps, catalog }),
+    poll: createPoll({ ...taskDeps, onError: options.onUnseen }),
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),
   };
 

@@ -3,7 +3,7 @@ import { resolvedInGroups } from '#billing/resolved';
 import { dateOf } from './day-range.ts';
 import { type Cursors, findCursors, findState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
-import type { AskedPart } from './roll-up-program.ts';
+import type { RequestedPart } from './roll-up-program.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const ADD_UNCOUNTED = load('add-uncounted');
@@ -91,7 +91,7 @@ async function uncountedIds(
     const { ids, hasMore } = await resolvedInGroups(query, cursors, UNCOUNTED_MAX);
     return hasMore ? null : ids;
   }
-  const asked: AskedPart = { from: [...cursors.values()][0] ?? null, most: UNCOUNTED_MAX };
+  const asked: RequestedPart = { from: [...cursors.values()][0] ?? null, most: UNCOUNTED_MAX };
   return (await program(PROGRAM, asked)) as readonly string[] | null;
 }
 

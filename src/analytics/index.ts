@@ -12,7 +12,7 @@ export {
   findUsage,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
-  type UsageAsked,
+  type UsageQuery,
   type UsageGroup,
   type UsageRow,
   type UsageSums,

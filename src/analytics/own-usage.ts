@@ -6,7 +6,7 @@ import { findState } from './roll-up-state.ts';
 export const USAGE_GROUPS = ['day', 'model', 'key', 'provider', 'primitive'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
-export interface UsageAsked {
+export interface UsageQuery {
   readonly account: string;
   readonly range: DayRange;
   readonly groups: readonly UsageGroup[];
@@ -51,7 +51,7 @@ export const USAGE_ROWS_MAX = 50_000;
  */
 export async function findUsage(
   query: Query,
-  { account, range, groups, model = '', key = '', provider = '', primitive = '' }: UsageAsked,
+  { account, range, groups, model = '', key = '', provider = '', primitive = '' }: UsageQuery,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
   const apart = USAGE_GROUPS.map((group) => (groups.includes(group) ? 1 : 0));
   const filters = [model, key, provider, primitive];

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { loadStatement, type Query, type RunProgram } from '#store';
 import { resolvedInGroups, type JournalPlace } from '#billing/resolved';
 import { readCall } from './call-facts.ts';
-import type { AskedPart, ReadPart } from './roll-up-program.ts';
+import type { RequestedPart, ReadPart } from './roll-up-program.ts';
 import { rowsText } from './rows-text.ts';
 import { SumsOfCalls } from './sums.ts';
 
@@ -22,7 +22,7 @@ export async function readPart(
   most: number,
 ): Promise<ReadPart> {
   if (program) {
-    const asked: AskedPart = { from: [...from.values()][0] ?? null, most };
+    const asked: RequestedPart = { from: [...from.values()][0] ?? null, most };
     return (await program(PROGRAM, asked)) as ReadPart;
   }
   const { ids, places, groups, hasMore } = await resolvedInGroups(query, from, most);

@@ -14,7 +14,7 @@ export interface ReadPart {
 }
 
 /** The place after which to read, and about how many calls to read. */
-export interface AskedPart {
+export interface RequestedPart {
   readonly from: JournalPlace | null;
   readonly most: number;
 }
@@ -23,7 +23,7 @@ const FIND = loadStatement(import.meta.url, './sql/find-resolved.sql');
 
 /** Reads a part of the log file beside the embedded database, and adds its calls up. */
 export function run(prepare: Prepare, args: unknown, folder: string): ReadPart {
-  const { from, most } = args as AskedPart;
+  const { from, most } = args as RequestedPart;
   const { ids, places, groups, hasMore } = resolvedInLog(prepare, folder, from, most);
   const find = prepare(FIND);
   const sums = new SumsOfCalls();

@@ -56,7 +56,8 @@ export async function openAccess(listener: Listener) {
     keys,
     payments: {
       ...payments,
-      callerOf: async (caller, slip) => authenticator.withBudgets(await payments.callerOf(caller, slip)),
+      callerOf: async (caller, paymentAttempt) =>
+        authenticator.withBudgets(await payments.callerOf(caller, paymentAttempt)),
     } satisfies Payments,
     limits,
     states,

@@ -4,8 +4,8 @@ import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
 import { openLedger } from './ledger.ts';
 import { mount } from './mount.ts';
-// The narrow faces below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole gateway,
-// which takes a second.
+// The narrow public APIs below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole
+// gateway, which takes a second.
 import { administratorRoutes, adminProviderRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
 import {
   COMMAND,

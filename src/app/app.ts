@@ -47,7 +47,7 @@ export interface App {
 }
 
 /**
- * Puts the rooms together in five phases. Each phase gets the parts of the phases before it and adds its own. If a
+ * Puts the modules together in five phases. Each phase gets the parts of the phases before it and adds its own. If a
  * phase fails, everything that was opened is closed.
  */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {

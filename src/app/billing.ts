@@ -1,6 +1,6 @@
 import { createBill, type BilledHandler, promptTokens } from '#billing';
 import {
-  leaveUnasked,
+  releaseProbes,
   limitedAs,
   type Quotes,
   sharedAs,
@@ -67,7 +67,7 @@ export function openBilling(
     onRefused: (call, error) => {
       void free(call);
       observer.failed(call, error);
-      leaveUnasked(health, call);
+      releaseProbes(health, call);
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);

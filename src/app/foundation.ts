@@ -4,7 +4,7 @@ import { GatewayStopping } from '#wire';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { VERSION } from '../version.ts';
 import { isAway } from './is-away.ts';
-import { createLateRooms, type LateRooms } from './late-rooms.ts';
+import { createLateBound, type LateBound } from './late-bound.ts';
 import type { AppOptions } from './options.ts';
 
 /** The parts that every phase of a start uses. */
@@ -20,7 +20,7 @@ export interface Foundation {
   readonly hideInLogs: (config: Config) => void;
   /** Closes what the phases opened, the last one first. */
   readonly opened: AsyncDisposableStack;
-  readonly late: LateRooms;
+  readonly late: LateBound;
   /** CAIP-2 ids of the configured chains. A reload may add some. */
   readonly networks: string[];
   /** Epoch milliseconds. */
@@ -56,7 +56,7 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     logLinesLost: receivers.lost,
     hideInLogs: hide,
     opened,
-    late: createLateRooms(),
+    late: createLateBound(),
     networks: config.chains.map(({ network }) => network),
     now,
     elapsed,

@@ -70,7 +70,7 @@ export async function openMedia(
   return {
     blobs,
     videos,
-    videoDoors: { pipeline, tasks, blobs, videos, providerName, config, callbacks, onError, now },
+    videoRouteDeps: { pipeline, tasks, blobs, videos, providerName, config, callbacks, onError, now },
   };
 }
 

@@ -1,4 +1,4 @@
-import { accountTotals, createPayouts, findLocks, findTransfer, listMovements, type LocksAsked } from '#billing';
+import { accountTotals, createPayouts, findLocks, findTransfer, listMovements, type LocksQuery } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -132,7 +132,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     totals: (account: string) => accountTotals(database, account),
     seller: (account: string) => findSeller(database, account),
     findTransfer: (id: string) => findTransfer(database, id),
-    findLocks: (asked: LocksAsked) => findLocks(database, asked),
+    findLocks: (asked: LocksQuery) => findLocks(database, asked),
     usage: createKeyUsage(database, now),
     now,
   };

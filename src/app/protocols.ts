@@ -3,11 +3,11 @@ import { createOriginGuard } from '#wire';
 import {
   type CallRequest,
   createRuns,
-  createTally,
+  createCounter,
   createToolPins,
   quoteCall,
-  type Speakers,
-  type Tally,
+  type TargetAdapters,
+  type Counter,
 } from '#gateway';
 import { createCardKey, type CardKey } from '#auth';
 import { createKeptResponses, createSessionStore } from '#tasks';
@@ -16,7 +16,7 @@ import { createMcp, oldTransport, type Mcp } from '#mcp';
 import {
   chatRoutes,
   createBackground,
-  createModelSpeaker,
+  createModelTarget,
   createSealedCalls,
   createSealedThinking,
   embeddingsRoutes,
@@ -24,7 +24,7 @@ import {
   messagesRoutes,
   responsesRoutes,
 } from '#openai';
-import { createImageSpeaker, createVideoSpeaker, imageRoutes, videoRoutes } from '#media';
+import { createImageTarget, createVideoTarget, imageRoutes, videoRoutes } from '#media';
 import { createFetchInputs } from './fetch-input.ts';
 import { quotables } from './quotables.ts';
 import { quoteRoutes } from '#pages';
@@ -38,49 +38,49 @@ import { openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
 
-/** The parts that the doors of MCP and A2A share. */
-interface Doors extends Middle, ReturnType<typeof openTasks> {
-  readonly listeners: Tally;
-  readonly speakers: () => Partial<Speakers>;
+/** The parts that the routes of MCP and A2A share. */
+interface Endpoints extends Middle, ReturnType<typeof openTasks> {
+  readonly listeners: Counter;
+  readonly targets: () => Partial<TargetAdapters>;
   readonly keepAlive: { readonly keepAliveMs?: number };
 }
 
 /**
- * Phase 4: the doors of all protocols. Each door gets the speakers of the other protocols, so any primitive can be
- * called through any door. It also starts the watch of tasks.
+ * Phase 4: the routes of all protocols. Each route gets the target adapters of the other protocols, so any primitive
+ * can be called through any route. It also starts the watch of tasks.
  */
 export async function openProtocols(middle: Middle) {
   const { catalog, config, options, opened, late, now } = middle;
-  // The doors need each other's speakers, so they are created first and look the speakers up later.
-  const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
+  // The routes need each other's target adapters, so they are created first and look the target adapters up later.
+  const speaking: { -readonly [name in keyof TargetAdapters]?: TargetAdapters[name] } = {};
   const longWork = openTasks(middle);
   const media = await openMedia(middle, longWork);
-  const doors: Doors = {
+  const endpoints: Endpoints = {
     ...middle,
     ...longWork,
-    listeners: createTally(),
-    speakers: () => speaking,
+    listeners: createCounter(),
+    targets: () => speaking,
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
   };
   const cardKey = createCardKey(middle.identity);
-  const mcp = openMcp(doors, media);
-  const a2a = openA2a(doors, media, cardKey);
-  speaking.mcp = mcp.speaker;
-  speaking.a2a = a2a.speaker;
-  speaking.model = createModelSpeaker({ catalog, config, now });
+  const mcp = openMcp(endpoints, media);
+  const a2a = openA2a(endpoints, media, cardKey);
+  speaking.mcp = mcp.target;
+  speaking.a2a = a2a.target;
+  speaking.model = createModelTarget({ catalog, config, now });
   const fetchInputs = createFetchInputs(config.webhooks, middle.server.requestBodies);
-  speaking.image = createImageSpeaker({ catalog, config, fetchInputs });
-  const ownUrl = () => ownUrlOf(doors);
-  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInputs, ownUrl });
+  speaking.image = createImageTarget({ catalog, config, fetchInputs });
+  const ownUrl = () => ownUrlOf(endpoints);
+  speaking.video = createVideoTarget({ catalog, ...media.videoRouteDeps, fetchInputs, ownUrl });
   opened.defer(() => mcp.close());
   // Closed before the tools that responses in the background may call.
   const kept = await openKept(middle);
-  await mountDoors(doors, { ...media, ...kept }, mcp, a2a, fetchInputs);
+  await mountEndpoints(endpoints, { ...media, ...kept }, mcp, a2a, fetchInputs);
   late.mcp = mcp;
-  late.lookAtAgent = a2a.look;
-  watchTasks(middle, doors, {
-    looks: { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look },
-    looksAtExpiry: { video: media.videos.lookAtExpiry },
+  late.pollAgent = a2a.poll;
+  watchTasks(middle, endpoints, {
+    polls: { agent: a2a.poll, tool: mcp.pollTask, video: media.videos.poll },
+    pollsAtExpiry: { video: media.videos.pollAtExpiry },
   });
   return {
     ...middle,
@@ -120,9 +120,9 @@ async function openKept({ config, database, identity, opened, outages, now }: Mi
 /** The files that hold large replies for repeated requests. */
 type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
 
-function openMcp(doors: Doors, { blobs }: Files) {
-  const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = doors;
-  const { tasks, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
+function openMcp(endpoints: Endpoints, { blobs }: Files) {
+  const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = endpoints;
+  const { tasks, targets, listeners, keepAlive, now, elapsed, random, onError } = endpoints;
   return createMcp({
     pipeline,
     catalog,
@@ -130,8 +130,8 @@ function openMcp(doors: Doors, { blobs }: Files) {
     pins: createToolPins(database, { now }),
     tasks,
     blobs,
-    receiptOf: doors.pastReceipts.ofCall,
-    present: doors.present,
+    receiptOf: endpoints.pastReceipts.ofCall,
+    present: endpoints.present,
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
@@ -141,7 +141,7 @@ function openMcp(doors: Doors, { blobs }: Files) {
     idempotency,
     payments,
     config,
-    speakers,
+    targets,
     listeners,
     secret: identity.secret('mcp state'),
     version: VERSION,
@@ -154,16 +154,16 @@ function openMcp(doors: Doors, { blobs }: Files) {
       signInDomains: config.signIn.domains,
       bindHost: config.host,
     }),
-    challenge: doors.oauth.challengeFor,
+    challenge: endpoints.oauth.challengeFor,
     strangers: config.oauth.issuer === null,
-    onSessionEnded: doors.metrics.mcpSessionEnded,
+    onSessionEnded: endpoints.metrics.mcpSessionEnded,
     ...keepAlive,
   });
 }
 
-function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
-  const { config, identity, pipeline, catalog, idempotency, payments, logger } = doors;
-  const { tasks, push, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
+function openA2a(endpoints: Endpoints, { blobs }: Files, cardKey: CardKey) {
+  const { config, identity, pipeline, catalog, idempotency, payments, logger } = endpoints;
+  const { tasks, push, targets, listeners, keepAlive, now, elapsed, random, onError } = endpoints;
   return createA2a({
     pipeline,
     catalog,
@@ -171,19 +171,19 @@ function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
     blobs,
     idempotency,
     payments,
-    runTokens: doors.runTokens,
+    runTokens: endpoints.runTokens,
     listeners,
     push,
-    speakers,
+    targets,
     config,
-    ownUrl: () => ownUrlOf(doors),
+    ownUrl: () => ownUrlOf(endpoints),
     sign: { ...cardKey, jku: null },
     auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
-    challenge: doors.oauth.challengeFor,
+    challenge: endpoints.oauth.challengeFor,
     origin: createCardOrigin({
       publicUrl: config.publicUrl,
-      ownOrigin: doors.ownOrigin,
-      listening: () => (LISTENS_EVERYWHERE.has(config.host) ? null : listeningAt(doors.server, config.host)),
+      ownOrigin: endpoints.ownOrigin,
+      listening: () => (LISTENS_EVERYWHERE.has(config.host) ? null : listeningAt(endpoints.server, config.host)),
       domains: [...config.signIn.domains, ...config.allowedHosts],
     }),
     secret: identity.secret('unpaid tasks'),
@@ -197,10 +197,10 @@ function openA2a(doors: Doors, { blobs }: Files, cardKey: CardKey) {
   });
 }
 
-async function mountDoors(
-  doors: Doors,
+async function mountEndpoints(
+  endpoints: Endpoints,
   {
-    videoDoors,
+    videoRouteDeps,
     kept,
     background,
   }: Awaited<ReturnType<typeof openMedia>> & Pick<Awaited<ReturnType<typeof openKept>>, 'kept' | 'background'>,
@@ -208,18 +208,18 @@ async function mountDoors(
   a2a: A2a,
   fetchInputs: ReturnType<typeof createFetchInputs>,
 ): Promise<void> {
-  const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = doors;
-  const { speakers, keepAlive, push, oauth, graceMs, now, onError } = doors;
+  const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = endpoints;
+  const { targets, keepAlive, push, oauth, graceMs, now, onError } = endpoints;
   const prefix = '/api/v1';
   const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
   const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
-  const { blobs } = videoDoors;
+  const { blobs } = videoRouteDeps;
   const chat = {
     pipeline,
     idempotency,
     payments,
     config,
-    speakers,
+    targets,
     toolLoop,
     catalog,
     blobs,
@@ -227,11 +227,11 @@ async function mountDoors(
     onError,
     ...keepAlive,
   };
-  const secret = doors.identity.secret('thinking of models');
+  const secret = endpoints.identity.secret('thinking of models');
   const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
-  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
+  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: endpoints.health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
-  const paidDoors = {
+  const paidEndpoints = {
     chat: chatRoutes(chat),
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
@@ -241,13 +241,13 @@ async function mountDoors(
       ...sealed,
       kept,
       background,
-      listeners: doors.listeners,
+      listeners: endpoints.listeners,
     }),
     images: imageRoutes({ ...priced, blobs }),
-    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
-    videos: videoRoutes({ ...videoDoors, fetchInputs, idempotency, payments, quotes, quote }),
+    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(endpoints, targets), quote }),
+    videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
   };
-  await mount(server, paidDoors, { prefix });
+  await mount(server, paidEndpoints, { prefix });
   await mount(server, { oauth: oauth.routes, oldTransport });
   await mount(server, { oldTransport }, { prefix });
   await mount(server, { mcp: mcp.routes });
@@ -268,7 +268,7 @@ const discoveryOf = (issuer: string | null): string | null =>
 /**
  * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
  */
-const ownUrlOf = ({ config, server }: Pick<Doors, 'config' | 'server'>): string | null =>
+const ownUrlOf = ({ config, server }: Pick<Endpoints, 'config' | 'server'>): string | null =>
   config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
 
 /** Addresses to listen on that mean all addresses of the machine. */

@@ -1,10 +1,10 @@
 import { GatewayError, isObject } from '#wire';
-import type { PartsAsk, Quotable, Speaker, Speakers } from '#gateway';
+import type { TargetRequest, Quotable, TargetAdapter, TargetAdapters } from '#gateway';
 import { quotableImages, quotableVideos } from '#media';
 import { quotableModel } from '#openai';
 import type { Middle } from './middle.ts';
 
-const SILENT: Omit<PartsAsk, 'turns' | 'arguments'> = {
+const SILENT: Omit<TargetRequest, 'turns' | 'arguments'> = {
   contextId: null,
   taskId: null,
   maxTokens: null,
@@ -12,30 +12,30 @@ const SILENT: Omit<PartsAsk, 'turns' | 'arguments'> = {
 };
 
 /** Readers of calls that can be quoted, by the name of the primitive. */
-export function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, speakers: () => Partial<Speakers>) {
+export function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, targets: () => Partial<TargetAdapters>) {
   return {
     model: quotableModel({ config, now }),
     image: quotableImages(config),
     video: quotableVideos(config),
-    tool: spoken('tool', () => speakers().mcp),
-    agent: spoken('agent', () => speakers().a2a),
+    tool: bridged('tool', () => targets().mcp),
+    agent: bridged('agent', () => targets().a2a),
   } satisfies Record<string, Quotable>;
 }
 
 /** Quotes a tool or an agent. Its price does not depend on the content of the request, so a sample text is used. */
-function spoken(member: 'tool' | 'agent', speakerOf: () => Speaker | undefined): Quotable {
+function bridged(member: 'tool' | 'agent', targetOf: () => TargetAdapter | undefined): Quotable {
   return async (body, { caller, requestId }) => {
     const name = body[member];
     if (typeof name !== 'string' || name === '')
       throw new GatewayError('invalid_request', `${member} must be the name of the ${member}`, { param: member });
-    const speaker = speakerOf();
-    if (speaker === undefined) throw new GatewayError('not_found', `There are no ${member}s here`, { param: member });
+    const target = targetOf();
+    if (target === undefined) throw new GatewayError('not_found', `There are no ${member}s here`, { param: member });
     const given = body['arguments'];
-    const ask: PartsAsk = {
+    const ask: TargetRequest = {
       ...SILENT,
       turns: [{ role: 'user', parts: [{ kind: 'text', text: 'A quote' }] }],
       arguments: member === 'tool' ? (isObject(given) ? given : {}) : null,
     };
-    return speaker.toCall(name, ask, { caller, requestId, traceparent: null, wantsReceipt: false });
+    return target.toCall(name, ask, { caller, requestId, traceparent: null, wantsReceipt: false });
   };
 }

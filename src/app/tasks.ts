@@ -1,4 +1,4 @@
-import { createConclude } from '#billing';
+import { createSettlePendingCall } from '#billing';
 import { createOffersById } from '#gateway';
 import { createGuardedFetch } from '#network';
 import {
@@ -22,7 +22,7 @@ export function openTasks(middle: Middle) {
     database,
     ledger,
     liveMax: config.tasks.liveMax,
-    conclude: createConclude({ ledger, prices: middle.prices, feeBps: config.billing.feeBps }),
+    settlePendingCall: createSettlePendingCall({ ledger, prices: middle.prices, feeBps: config.billing.feeBps }),
     now,
     onBegun: (task) => sinks.forEach((sink) => sink.begun?.(task)),
     onEnded: (task, gaveUp) => sinks.forEach((sink) => sink.ended?.(task, gaveUp)),
@@ -75,7 +75,7 @@ export function openTasks(middle: Middle) {
     catalog,
     allowPrivate,
     publicUrl: config.publicUrl,
-    look: (task, signal, whole) => late.lookAtAgent(task, signal, whole),
+    poll: (task, signal, whole) => late.pollAgent(task, signal, whole),
     secret,
     limits: config.limits,
     now,
@@ -88,13 +88,13 @@ export function openTasks(middle: Middle) {
 export function watchTasks(
   { config, database, outages, opened, present, now, random }: Middle,
   { tasks, offerOf }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'offerOf'>,
-  { looks, looksAtExpiry }: Pick<TaskWatchOptions, 'looks' | 'looksAtExpiry'>,
+  { polls, pollsAtExpiry }: Pick<TaskWatchOptions, 'polls' | 'pollsAtExpiry'>,
 ): void {
   const watch = createTaskWatch({
     database,
     tasks,
-    looks,
-    looksAtExpiry,
+    polls,
+    pollsAtExpiry,
     present: ({ offerId }) => {
       const offer = offerOf(offerId);
       return offer !== undefined && present(offer);

@@ -9,7 +9,7 @@ export interface LockPlace {
 }
 
 /** Selects locks of an account. */
-export interface LocksAsked {
+export interface LocksQuery {
   readonly account: string;
   /** Only locks after this position in the list, which begins with the newest lock. */
   readonly before: LockPlace;
@@ -43,7 +43,7 @@ const SLICE_LOCKS = 2_000;
 /** Finds matching locks among the next `sliceLocks` locks of an account. Rejects with the database's error. */
 export async function findLocks(
   database: Pick<Database, 'query'>,
-  asked: LocksAsked,
+  asked: LocksQuery,
   sliceLocks: number = SLICE_LOCKS,
 ): Promise<FoundLocks> {
   const { account, before, from, limit, state = '', begins, holds, eitherHolds } = asked;

@@ -44,7 +44,7 @@ export interface AuditOptions {
    * check, for example because no gateway runs that could sweep.
    */
   readonly overdueMs?: number | null;
-  /** A check of another room, made in the same snapshot. */
+  /** A check of another module, made in the same snapshot. */
   readonly also?: AuditedBeside;
 }
 

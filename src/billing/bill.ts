@@ -1,4 +1,4 @@
-import { Departure, type Leaving } from './departure.ts';
+import { CancelSource, type CancelSignal } from './cancel-signal.ts';
 import type { Budget, Ledger, LockRequest, LockResult, Settlement, SettleRequest, SettleResult } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
@@ -84,7 +84,7 @@ export interface SettledFrame {
 }
 
 export type Frame = HeadFrame | DataFrame | EndFrame | SettledFrame;
-export type BilledHandler<C> = (call: C, signal: Leaving) => AsyncIterable<Frame, void, undefined>;
+export type BilledHandler<C> = (call: C, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;
 
 interface BillOptions<C> {
   readonly ledger: Ledger;
@@ -144,13 +144,13 @@ async function* run<C>(
   options: BillOptions<C>,
   next: BilledHandler<C>,
   asked: C,
-  signal: Leaving,
+  signal: CancelSignal,
 ): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
   const locked = await lock(options, asked);
   const { call, billable, isFree } = locked;
 
-  const upstream = new Departure();
+  const upstream = new CancelSource();
   let drainTimer: NodeJS.Timeout | undefined;
   let drainedBytes = 0;
   let gone = false;

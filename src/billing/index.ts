@@ -1,4 +1,4 @@
-export { findLocks, type FoundLocks, type LockPlace, type LocksAsked } from './account-locks.ts';
+export { findLocks, type FoundLocks, type LockPlace, type LocksQuery } from './account-locks.ts';
 export {
   accountTotals,
   type AccountTotals,
@@ -19,8 +19,8 @@ export {
   type SettledFrame,
 } from './bill.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
-export { type Conclude, createConclude } from './conclude.ts';
-export type { Leaving } from './departure.ts';
+export { type SettlePendingCall, createSettlePendingCall } from './settle-pending-call.ts';
+export type { CancelSignal } from './cancel-signal.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
 export { compareJournal, hasOldBooks, journalHead, type JournalHead } from './journal-head.ts';
 export { createLedger } from './ledger-create.ts';
@@ -54,7 +54,7 @@ export { createPriceBook, type PriceBook, type PriceVersion } from './price-book
 export {
   cost,
   costAtMost,
-  dearestPrompt,
+  maxPromptRate,
   isPriced,
   type Meter,
   METERS,

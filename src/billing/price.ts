@@ -64,11 +64,11 @@ export function cost(rates: Rates, usage: Usage): MicroUsd {
  * to one.
  */
 export function costAtMost(rates: Rates, usage: Usage): MicroUsd {
-  return pricesCache(rates) ? cost({ ...rates, prompt: dearestPrompt(rates) }, usage) : cost(rates, usage);
+  return pricesCache(rates) ? cost({ ...rates, prompt: maxPromptRate(rates) }, usage) : cost(rates, usage);
 }
 
 /** The highest rate of a prompt token, in micro-USD per 1M tokens. */
-export function dearestPrompt(rates: Rates): MicroUsd {
+export function maxPromptRate(rates: Rates): MicroUsd {
   let dearest = rateOf(rates, 'prompt');
   for (const meter of CACHE_METERS) if (rateOf(rates, meter) > dearest) dearest = rateOf(rates, meter);
   return dearest;

@@ -39,7 +39,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     await rows.move(id, 'requested', 'sending');
   };
 
-  const lookAtSending = async ({ id }: Act): Promise<void> => {
+  const pollSending = async ({ id }: Act): Promise<void> => {
     const withdrawal = await options.withdrawalRows.find(id);
     if (withdrawal?.state === 'paid') await rows.move(id, 'sending', 'sent');
     else if (withdrawal?.state === 'returned' || withdrawal?.state === 'refused')
@@ -47,7 +47,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   /** Finishes a move that has arrived. The missing part of its amount is a loss. */
-  const lookAtArrival = async (act: Act): Promise<void> => {
+  const pollArrival = async (act: Act): Promise<void> => {
     if (act.deposit === null) return;
     await options.deposits.attributeOne(act.deposit, TRANSIT_ACCOUNT);
     const deposit = await options.depositRows.find(act.deposit);
@@ -71,9 +71,9 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
       case 'agreed':
         return act.kind === 'make_good' ? makeGood(act) : bookDifference(act);
       case 'sending':
-        return lookAtSending(act);
+        return pollSending(act);
       case 'sent':
-        return lookAtArrival(act);
+        return pollArrival(act);
       case 'done':
       case 'refused':
         return undefined;

@@ -8,7 +8,7 @@ import { createComparisonAlarm, type ComparisonAlarm } from './comparison-alarm.
 import { createDepositRows, type DepositRows } from './deposit-rows.ts';
 import { createDeposits, type Deposits, type DepositsOptions } from './deposits.ts';
 import { createHandoverCare } from './handover-care.ts';
-import { createLookAfter } from './look-after.ts';
+import { createFollowUp } from './follow-up.ts';
 import { createOpenNetworks, type NetworkAudit, type OpenNetworks, type OpenNetworksOptions } from './open-networks.ts';
 import { createSnapshotRows } from './snapshot-rows.ts';
 import { createTreasury } from './treasury.ts';
@@ -81,7 +81,7 @@ export interface Chains {
   close(): Promise<void>;
 }
 
-const BETWEEN_LOOKS_MS = 400;
+const BETWEEN_POLLS_MS = 400;
 /** Interval between two checks for late comparisons. */
 const ALARM_MS = 60_000;
 const CLOSED: ChainPolicy = {
@@ -269,7 +269,7 @@ function createWorkers(options: WorkersOptions): Workers {
   const onError = (error: unknown, failures: number) => {
     if (failures === 1) onProblem('warn', 'processing the money on chains fails; the gateway keeps trying', { error });
   };
-  const lookAfter = { pauseMs: BETWEEN_LOOKS_MS, onProblem, onError, now };
+  const followUp = { pauseMs: BETWEEN_POLLS_MS, onProblem, onError, now };
   const every = (pauseMs: number, turn: () => Promise<void>) => createDueWorker({ turn, pauseMs, onError });
   const begin = (added: readonly DueWorker[]) => {
     workers.push(...added);
@@ -284,8 +284,8 @@ function createWorkers(options: WorkersOptions): Workers {
     if (carried.has(network)) return;
     carried.add(network);
     begin([
-      createLookAfter({ ...lookAfter, network, rows: depositRows, carryOn: deposits.carryOn }),
-      createLookAfter({ ...lookAfter, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
+      createFollowUp({ ...followUp, network, rows: depositRows, carryOn: deposits.carryOn }),
+      createFollowUp({ ...followUp, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
     ]);
   };
 

@@ -56,7 +56,7 @@ export interface Crediting {
 /** Longer than the submission of a payment and the wait for it. */
 export const CLAIM_MARGIN_MS = 15_000;
 /** Interval between two looks at a deposit that is credited and not final. */
-const UNFINAL_LOOK_MS = 10_000;
+const UNFINAL_POLL_MS = 10_000;
 const RECOVERIES = 5;
 
 const ledgerNameOf = (account: string): AccountName =>
@@ -77,7 +77,7 @@ export function createCrediting(options: CreditingOptions): Crediting {
       memo: `deposit over ${network} from ${deposit.payer}, transaction ${deposit.transaction}`,
     });
     if (final) await rows.markFinal(id);
-    else await rows.markCredited(id, now() + UNFINAL_LOOK_MS);
+    else await rows.markCredited(id, now() + UNFINAL_POLL_MS);
   };
 
   const settle = async (deposit: Deposit, event: ChainEvent): Promise<void> => {

@@ -31,7 +31,7 @@ const FIRST_PAUSE_MS = 40;
 const PAUSE_MAX_MS = 1_000;
 const TELL_AGAIN_MS = 60_000;
 /** Time before the worker's first look at a payment. */
-const FIRST_LOOK_MS = 2_000;
+const FIRST_POLL_MS = 2_000;
 
 const isUnderWay = (deposit: Deposit | null): deposit is Deposit =>
   deposit !== null && (deposit.state === 'received' || deposit.state === 'crediting');
@@ -44,10 +44,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Looks for the payment on the chain and books the result. Resolves with whether the payment may still arrive. */
   const look = async (deposit: Deposit, chain: Chain, payment: SignedPayment): Promise<boolean> => {
-    const sight = await chain.find(payment, deposit.transaction);
-    if (sight.state === 'settled') await crediting.settle(deposit, sight.event);
-    else if (sight.state === 'lost') await crediting.lost(deposit, sight.reason);
-    return sight.state === 'open';
+    const observation = await chain.find(payment, deposit.transaction);
+    if (observation.state === 'settled') await crediting.settle(deposit, observation.event);
+    else if (observation.state === 'lost') await crediting.lost(deposit, observation.reason);
+    return observation.state === 'open';
   };
 
   const submit = async (id: string, chain: Chain, payment: SignedPayment): Promise<void> => {
@@ -105,7 +105,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         if (signal.aborted) return;
       }
     } finally {
-      if (mine && !signal.aborted) await rows.schedule(deposit.id, now() + FIRST_LOOK_MS).catch(() => {});
+      if (mine && !signal.aborted) await rows.schedule(deposit.id, now() + FIRST_POLL_MS).catch(() => {});
     }
   };
 

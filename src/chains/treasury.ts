@@ -17,7 +17,7 @@ export interface Reserves {
 interface TreasuryOptions extends HandoverBooksOptions {
   readonly ledger: Pick<Ledger, 'transfer'>;
   readonly deposits: Pick<Deposits, 'arrived'>;
-  readonly withdrawals: Pick<Withdrawals, 'lookAtSigned'>;
+  readonly withdrawals: Pick<Withdrawals, 'pollSigned'>;
   readonly signal: AbortSignal;
 }
 
@@ -82,7 +82,7 @@ export function createTreasury(options: TreasuryOptions): Treasury {
     // The height is read before the payouts are looked at, which may take long. A payout that becomes final meanwhile
     // is above this height and causes no difference.
     const { cursor, height } = await bookOf();
-    await options.withdrawals.lookAtSigned(network);
+    await options.withdrawals.pollSigned(network);
     const held = await chain.balanceAt(cursor);
     if (held === null) return null;
     return { network, held, booked: await rows.bookedAt(network, height), height };

@@ -121,11 +121,11 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
     const { id, network, amount, fee, transaction, address, signed } = withdrawal;
     if (signed === null) throw new PayoutUnreadable(`withdrawal ${id} is signed, and its signed payout is not stored`);
-    const sight = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
-    if (sight.state === 'paid') {
-      await rows.noteHeight(id, sight.transaction, sight.height);
-      if (!sight.final) return;
-      const memo = `withdrawal to ${address}, transaction ${sight.transaction}`;
+    const observation = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
+    if (observation.state === 'paid') {
+      await rows.noteHeight(id, observation.transaction, observation.height);
+      if (!observation.final) return;
+      const memo = `withdrawal to ${address}, transaction ${observation.transaction}`;
       await makeCertain(ledger, {
         id: `withdrawal-paid:${id}`,
         from: outgoingOf(network),
@@ -141,13 +141,13 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
           amount: fee,
           memo: `fee of withdrawal ${id}`,
         });
-      await rows.markPaid(id, sight.transaction, sight.height);
+      await rows.markPaid(id, observation.transaction, observation.height);
       return;
     }
     if (!resend) return;
-    if (sight.state === 'open') return send(withdrawal, signed, chain);
+    if (observation.state === 'open') return send(withdrawal, signed, chain);
     if (withdrawal.handedOut) {
-      await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
+      await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${observation.reason}`);
       return;
     }
     // The chain has decided that the earlier payout can never pay. Of concurrent new signatures the first stored one

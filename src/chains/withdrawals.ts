@@ -39,10 +39,10 @@ export interface Withdrawals {
    * Looks on the chain for all signed withdrawals that are not known to be final. Signs and sends nothing. One that
    * cannot be read is passed over: if it was paid, the comparison finds the difference.
    */
-  lookAtSigned(network: string): Promise<void>;
+  pollSigned(network: string): Promise<void>;
 }
 
-const LOOKS_AT_ONCE = 8;
+const POLLS_AT_ONCE = 8;
 const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
 /** The reason in a withdrawal or an act that its owner canceled. */
 export const CANCELED = 'Canceled';
@@ -183,13 +183,13 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       }
     },
 
-    async lookAtSigned(network) {
+    async pollSigned(network) {
       const chain = chainOf(network);
       if (chain === null) throw new ChainUnavailable(`${network} is not open yet`);
       for (let after = ''; ;) {
         const page = await rows.signed(network, after);
-        for (let at = 0; at < page.length; at += LOOKS_AT_ONCE)
-          await Promise.all(page.slice(at, at + LOOKS_AT_ONCE).map((row) => look(row, chain, false).catch(passOver)));
+        for (let at = 0; at < page.length; at += POLLS_AT_ONCE)
+          await Promise.all(page.slice(at, at + POLLS_AT_ONCE).map((row) => look(row, chain, false).catch(passOver)));
         if (page.length === 0) return;
         after = page.at(-1)!.id;
       }

@@ -44,7 +44,7 @@ function prepare(command: Command, path: string): void {
 }
 
 /**
- * Errors of lower rooms whose message is written for people. They are matched by name, so that no room has to be
+ * Errors of lower modules whose message is written for people. They are matched by name, so that no module has to be
  * loaded.
  */
 const EXPLAINED: ReadonlySet<string> = new Set([

@@ -42,8 +42,8 @@ export function serviceNameFault(name: string): string | null {
 export const ALIAS_PREFIX = 'anthropic/';
 
 /**
- * Prefixes with which a door names other services: those of other protocols, such as `a2a/weather` at the chat door,
- * and models by their aliases. The key is the table of the blocks that the door itself serves.
+ * Prefixes with which a route names other services: those of other protocols, such as `a2a/weather` at the chat route,
+ * and models by their aliases. The key is the table of the blocks that the route itself serves.
  */
 const BRIDGED: Readonly<Record<string, readonly string[]>> = {
   models: ['a2a/', 'mcp/', 'image/', 'video/', ALIAS_PREFIX],

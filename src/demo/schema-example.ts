@@ -28,7 +28,7 @@ export function exampleFor(schema: unknown, said: string): unknown {
         const properties = isObject(part['properties']) ? part['properties'] : {};
         const required = Array.isArray(part['required']) ? part['required'] : Object.keys(properties);
         const wanted = Object.keys(properties).filter(
-          (key) => required.includes(key) || isSpokenOf(properties[key], key, said),
+          (key) => required.includes(key) || namesProperty(properties[key], key, said),
         );
         // Clients that ask for a list put it into an object, and several call the list optional there.
         if (wanted.length === 0) wanted.push(...Object.keys(properties).filter((key) => listsObjects(properties[key])));
@@ -118,7 +118,7 @@ function limit(schema: Readonly<Record<string, unknown>>, name: string): number 
  * Tells whether the message mentions an optional property: by its name, by one of its `enum` values, or in the form of
  * one of its `examples`.
  */
-function isSpokenOf(property: unknown, name: string, said: string): boolean {
+function namesProperty(property: unknown, name: string, said: string): boolean {
   const allowed = isObject(property) && Array.isArray(property['enum']) ? property['enum'] : [];
   return (
     mentions(said, name) ||

@@ -1,10 +1,10 @@
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { EndFrame } from '#billing';
 import type { Primitive } from '#config';
-import type { Call, Candidate, Cut, Offer, ReplyEnd, Talk } from './call.ts';
+import type { Call, Candidate, Cut, Offer, ReplyEnd, ProviderStream } from './call.ts';
 import { errorOfAttempt } from './failed-attempt.ts';
 import type { CallObserver } from './observer.ts';
-import { createBlame, type Blame } from './routing/blame.ts';
+import { createFailureAttribution, type FailureAttribution } from './routing/failure-attribution.ts';
 import type { RetryBudget } from './routing/retry-budget.ts';
 import type { Health, Router } from './routing/router.ts';
 
@@ -22,7 +22,7 @@ const NEVER = -1;
 /** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
 const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
-/** The end of a conversation that was cut before it ended. It is free. */
+/** The end of a provider adapter that was cut before it ended. It is free. */
 export const CANCELLED: ReplyEnd = {
   usage: null,
   outcome: 'free',
@@ -42,7 +42,7 @@ export class Attempts {
   #startedAt = 0;
   #firstByteAt = NEVER;
   /** Created at the first failed attempt. */
-  #blame: Blame | null = null;
+  #attributedTo: FailureAttribution | null = null;
   /** The error of the first provider that refused the request. */
   #refusal: GatewayError | null = null;
 
@@ -89,7 +89,7 @@ export class Attempts {
       completionTokens: primitive === 'model' ? Number(end.usage?.completion ?? 0n) : 0,
     };
     health.succeeded(offer, sample, free === null);
-    this.#blame?.over(this.#candidate);
+    this.#attributedTo?.over(this.#candidate);
     this.#flag(offer, end);
     if (stickyKey !== null) router.served(stickyKey, offer);
     return this.#endFrame(end, at);
@@ -99,7 +99,7 @@ export class Attempts {
    * An attempt threw. Returns the end of the call if the gateway itself ended it, or null if the next candidate is to
    * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
    */
-  failed(talk: Talk | null, error: unknown, left: boolean, stopped: Error | null): EndFrame | null {
+  failed(providerStream: ProviderStream | null, error: unknown, left: boolean, stopped: Error | null): EndFrame | null {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
     if (stopped instanceof GatewayError) {
@@ -108,7 +108,8 @@ export class Attempts {
       throw stopped;
     }
     const cut = cutOf(left, stopped, error);
-    const end = cut === null || talk === null ? null : talk.cut ? talk.cut(cut) : CANCELLED;
+    const end =
+      cut === null || providerStream === null ? null : providerStream.cut ? providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
     // client has left.
     if (end !== null && (end.outcome !== 'free' || left)) {
@@ -117,23 +118,23 @@ export class Attempts {
       return this.#endFrame(end, now());
     }
     if (left && cut !== null) throw error;
-    if (stopped) throw this.#late(talk, stopped, error);
+    if (stopped) throw this.#late(providerStream, stopped, error);
     if (!(error instanceof UpstreamFailure)) throw error;
     this.#fault(error);
     return null;
   }
 
   /** The call took too long. */
-  #late(talk: Talk | null, stopped: Error, cause: unknown): GatewayError {
+  #late(providerStream: ProviderStream | null, stopped: Error, cause: unknown): GatewayError {
     const { health, observer } = this.#options;
     const { offer } = this.#candidate;
-    // A talk without `cut` may have waited for its consumer: for an answer, or for slow work that the consumer called
+    // A stream without `cut` may have waited for its consumer: for an answer, or for slow work that the consumer called
     // for. So the provider is not blamed. A silent server has its own timeout.
-    if (talk?.cut) {
+    if (providerStream?.cut) {
       this.#blamed().failed(this.#candidate, this.#startedAt, null);
       this.#blamed().over(null);
     } else health.notProbed(offer, this.#call.caller.account);
-    const failure = new UpstreamFailure(stopped.message, { retryable: false, blame: 'provider', cause });
+    const failure = new UpstreamFailure(stopped.message, { retryable: false, attributedTo: 'provider', cause });
     observer.attemptFailed(this.#call, offer, failure);
     return new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
       cause,
@@ -145,21 +146,21 @@ export class Attempts {
     const { health, observer, retryBudget } = this.#options;
     const { offer } = this.#candidate;
     const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
-    if (error.blame === 'provider') this.#blamed().failed(this.#candidate, this.#startedAt, error);
+    if (error.attributedTo === 'provider') this.#blamed().failed(this.#candidate, this.#startedAt, error);
     else if (isRefused) this.#blamed().refused(this.#candidate, this.#startedAt);
-    if (error.blame === 'account' || error.tooLarge) health.notProbed(offer, this.#call.caller.account);
+    if (error.attributedTo === 'account' || error.tooLarge) health.notProbed(offer, this.#call.caller.account);
     observer.attemptFailed(this.#call, offer, error);
     // After a second refusal the request counts as wrong, and no further candidate is tried.
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
     if (!this.given && !this.last && mayGoOn && (error.unsent || retryBudget.take())) return;
-    this.#blame?.over(null);
+    this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
     throw this.#refusal ?? errorOfAttempt(error, offer);
   }
 
-  #blamed(): Blame {
-    return (this.#blame ??= createBlame(this.#options.health, this.#call));
+  #blamed(): FailureAttribution {
+    return (this.#attributedTo ??= createFailureAttribution(this.#options.health, this.#call));
   }
 
   #flag(offer: Offer, { flags }: ReplyEnd): void {
@@ -206,7 +207,7 @@ const toldOf = (count: number | undefined): number | undefined => (count === 0 ?
  * The provider says that the request is wrong, or its reply is too large, which the consumer may have caused by asking
  * for too much.
  */
-const isRefusal = ({ blame, tooLarge }: UpstreamFailure): boolean => blame === 'request' || tooLarge;
+const isRefusal = ({ attributedTo, tooLarge }: UpstreamFailure): boolean => attributedTo === 'request' || tooLarge;
 
 /** Why the gateway ended an attempt; null if the attempt failed. */
 function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null {

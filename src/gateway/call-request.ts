@@ -1,9 +1,9 @@
 import type { CostCap } from './cap-cost.ts';
 import type { MicroUsd, Price, Usage } from '#billing';
 import type { Primitive } from '#config';
-import type { Call, Caller, Conversation, Offer, Talk } from './call.ts';
-import type { PaymentSlip } from './payments/payments.ts';
-import type { QuoteAsked } from './quotes/quote-asked.ts';
+import type { Call, Caller, ProviderAdapter, Offer, ProviderStream } from './call.ts';
+import type { PaymentAttempt } from './payments/payments.ts';
+import type { RequestedQuote } from './quotes/requested-quote.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 
@@ -20,7 +20,7 @@ export interface CallRequest {
   /** Number of images in the prompt. */
   readonly images: number;
   readonly stream: boolean;
-  readonly exchange: Conversation<Talk>;
+  readonly exchange: ProviderAdapter<ProviderStream>;
   /** The called part of the service; default null, the whole service. */
   readonly operation?: string | null;
   /** The price of this call at `offer`; default the offer's own. */
@@ -36,7 +36,7 @@ export interface CallRequest {
    */
   readonly priced?: (offer: Offer) => PricedFacts;
   /** The quote that sets its price; default none. */
-  readonly quote?: QuoteAsked | null;
+  readonly quote?: RequestedQuote | null;
   /**
    * Whether an offer can do more of the request than others: such offers are tried first. Default: all offers are
    * equal.
@@ -80,7 +80,7 @@ export interface CallRequest {
   /** The consumer asked for a signed receipt in the reply. */
   readonly wantsReceipt: boolean;
   /** The payment that came with the request; default none. */
-  readonly payment?: PaymentSlip | null;
+  readonly payment?: PaymentAttempt | null;
   /**
    * Rejects with GatewayError if the caller has no room for what the call makes, such as one more task. `prepare` calls
    * it with the prepared call, after all checks of the request and before the call claims its quote. Default: no room

@@ -1,11 +1,11 @@
 import type { UpstreamFailure } from '#wire';
-import type { Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
+import type { Frame, CancelSignal, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { CallerMember } from './acting.ts';
 import type { HeldByCall } from './call-request.ts';
 import type { PiecedBody } from './pieced-body.ts';
 import type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
-import type { PaymentSlip } from './payments/payments.ts';
+import type { PaymentAttempt } from './payments/payments.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
 import type { UpstreamExchange } from './upstream.ts';
 
@@ -188,10 +188,10 @@ export interface UpstreamRequest {
 }
 
 /**
- * One request and the reader of its reply, for each offer that is tried. `oneRequest` turns it into a Conversation. One
- * Exchange serves all attempts of its call.
+ * One request and the reader of its reply, for each offer that is tried. `singleRequest` turns it into a provider
+ * adapter. One Exchange serves all attempts of its call.
  */
-export interface Exchange {
+export interface RequestAdapter {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader;
@@ -203,22 +203,22 @@ export interface Exchange {
   reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
-/** Sends a request to the offer of the conversation. Every exchange ends with the conversation. */
+/** Sends a request to the offer of the attempt. Every exchange ends with the attempt. */
 export type Send = (request: UpstreamRequest) => UpstreamExchange;
 
 /**
  * The native side of a call, made by its protocol. It talks to the provider through `send` alone. The pipeline carries
- * it and never opens it. One Conversation serves all attempts of its call, one after the other.
+ * it and never opens it. One ProviderAdapter serves all attempts of its call, one after the other.
  */
-export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
+export interface ProviderAdapter<T extends ProviderStream = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
   /**
    * Talks to `offer` and gives out bytes for the client, in any framing that its protocol reads back. Returns how it
    * ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or
-   * its client has left and the time for draining is over, all exchanges fail and `signal` aborts. A conversation that
-   * has not ended by then is free. Exchanges of `detached` may outlive the conversation: the user of `detached` has to
+   * its client has left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter
+   * that has not ended by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to
    * end each of them.
    */
-  converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
+  startAttempt(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
   /**
    * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Such a call, if it can
    * cost nothing, gets no lock, only a record. Default false.
@@ -230,17 +230,17 @@ export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyE
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
 }
 
-/** A running conversation. */
-export interface Talk {
+/** The running attempt. */
+export interface ProviderStream {
   /** Bytes for the client as they arrive, possibly empty; at the end how it ended. Rejects with UpstreamFailure. */
   next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
   /** Stops it before its end. */
   return?(end: ReplyEnd): Promise<unknown>;
-  /** Status of the reply, if the talk reads a single reply. */
+  /** Status of the reply, if the stream reads a single reply. */
   readonly status?: number | undefined;
   /**
-   * The gateway ended the talk. Returns what the reply had used so far; null if it was broken or had not begun. Absent
-   * where the talk may be waiting for its consumer: the call is then free, and its provider is not blamed.
+   * The gateway ended the stream. Returns what the reply had used so far; null if it was broken or had not begun.
+   * Absent where the stream may be waiting for its consumer: the call is then free, and its provider is not blamed.
    */
   cut?(cut: Cut): ReplyEnd | null;
 }
@@ -354,7 +354,7 @@ export interface Call {
   readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
-  readonly exchange: Conversation<Talk>;
+  readonly exchange: ProviderAdapter<ProviderStream>;
   /** The called part of the service: the name of a tool. null for the whole service. */
   readonly operation: string | null;
   /** The free method (`tools/list`) of a call that costs nothing and skips billing; null for a billed call. */
@@ -384,7 +384,7 @@ export interface Call {
   /** See CallRequest. */
   readonly priced?: ((offer: Offer) => PricedFacts) | undefined;
   /** The payment that came with the request; null or absent for none. */
-  readonly payment?: PaymentSlip | null;
+  readonly payment?: PaymentAttempt | null;
   /** Called before the first provider is asked. The money of the call is then locked, unless it costs nothing. */
   readonly onLocked?: (() => void) | undefined;
   /**
@@ -397,4 +397,4 @@ export interface Call {
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */
-export type Handler = (call: Call, signal: Leaving) => AsyncIterable<Frame, void, undefined>;
+export type Handler = (call: Call, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;

@@ -9,7 +9,7 @@ export interface CostCap {
   readonly name: string;
 }
 
-/** The header for a cap, at every door. */
+/** The header for a cap, at every route. */
 export const MAX_COST_HEADER = 'x-max-cost';
 
 /** The member for a cap in the metadata of a wire. */

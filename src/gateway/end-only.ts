@@ -1,11 +1,13 @@
 import type { ReplyEnd } from './call.ts';
 
 /**
- * A conversation that passes no bytes to the client, and has only an end. `talk` begins when the first result is asked
- * for. Such conversations share this function, because a generator function of each call would keep the call in memory
- * until V8's next full collection (decision 91).
+ * A provider adapter that passes no bytes to the client, and has only an end. `talk` begins when the first result is
+ * asked for. Such conversations share this function, because a generator function of each call would keep the call in
+ * memory until V8's next full collection (decision 91).
  */
 // oxlint-disable-next-line require-yield -- the client gets no bytes
-export async function* endOnly(talk: () => Promise<ReplyEnd>): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-  return await talk();
+export async function* endOnly(
+  providerStream: () => Promise<ReplyEnd>,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  return await providerStream();
 }

@@ -1,7 +1,7 @@
 import { type GatewayError, UpstreamFailure } from '#wire';
-import type { Frame, Leaving } from '#billing';
+import type { Frame, CancelSignal } from '#billing';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
-import type { Call, Handler, ReplyEnd, Talk } from './call.ts';
+import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
 import { CallRequests, type CallRequestsOptions, detachedSend } from './call-requests.ts';
 import { CALL_OVER } from './upstream.ts';
 
@@ -22,7 +22,11 @@ export function createExecute(options: ExecuteOptions): Handler {
   return (call, signal) => execute(options, call, signal);
 }
 
-async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): AsyncGenerator<Frame, void, undefined> {
+async function* execute(
+  options: ExecuteOptions,
+  call: Call,
+  signal: CancelSignal,
+): AsyncGenerator<Frame, void, undefined> {
   const { upstream, observer } = options;
   const { exchange, timeoutMs, caller } = call;
   call.onLocked?.();
@@ -42,10 +46,10 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
       const offer = attempts.begin();
       const { last } = attempts;
       const traced = observer.upstreamHeaders(call);
-      let talk: Talk | null = null;
+      let providerStream: ProviderStream | null = null;
       try {
         if (signal.aborted) leave();
-        talk = exchange.converse(
+        providerStream = exchange.startAttempt(
           offer,
           (request) => requests.send(offer, request, last, traced),
           requests.signal,
@@ -54,12 +58,12 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
         let end: ReplyEnd | null = null;
         try {
           while (end === null) {
-            const step = await talk.next();
+            const step = await providerStream.next();
             const isFirst = attempts.heard();
             if (step.done) end = step.value;
             else {
-              if (isFirst && talk.status !== undefined)
-                yield { type: 'head', status: talk.status, provider: offer.provider };
+              if (isFirst && providerStream.status !== undefined)
+                yield { type: 'head', status: providerStream.status, provider: offer.provider };
               if (step.value.byteLength > 0) {
                 attempts.given = true;
                 yield { type: 'data', bytes: step.value };
@@ -67,14 +71,14 @@ async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): A
             }
           }
         } finally {
-          if (end === null) await talk.return?.(CANCELLED);
+          if (end === null) await providerStream.return?.(CANCELLED);
         }
         complete = true;
         requests.over();
         yield attempts.succeeded(end);
         return;
       } catch (error) {
-        const end = attempts.failed(talk, error, signal.aborted, requests.stopped);
+        const end = attempts.failed(providerStream, error, signal.aborted, requests.stopped);
         if (end !== null) {
           yield end;
           return;

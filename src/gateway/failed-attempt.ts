@@ -19,7 +19,7 @@ export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }:
       cause: failure,
       providerCode,
     });
-  if (failure.blame === 'request') {
+  if (failure.attributedTo === 'request') {
     const code =
       failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
@@ -30,7 +30,7 @@ export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }:
       `The reply of provider ${name} cannot be used: ${failure.message}. Ask for less in one request`,
       { cause: failure },
     );
-  if (failure.blame === 'account')
+  if (failure.attributedTo === 'account')
     return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
   if (failure.absent)
     return new GatewayError('no_provider_healthy', `Provider ${name} is not connected at the moment`, {

@@ -1,4 +1,4 @@
-import type { EndFrame, Frame, Leaving, Settlement } from '#billing';
+import type { EndFrame, Frame, CancelSignal, Settlement } from '#billing';
 import type { Call, Handler } from './call.ts';
 import type { CallObserver } from './observer.ts';
 
@@ -17,7 +17,7 @@ async function* run(
   observer: Pick<CallObserver, 'started' | 'failed'>,
   next: Handler,
   call: Call,
-  signal: Leaving,
+  signal: CancelSignal,
 ): AsyncGenerator<Frame, void, undefined> {
   if (call.free === null) throw new Error(`call ${call.id} is not free`);
   observer.started(call);

@@ -7,10 +7,10 @@ export {
   type Call,
   type Caller,
   type Candidate,
-  type Conversation,
+  type ProviderAdapter,
   type Cut,
   type DirectEndpoint,
-  type Exchange,
+  type RequestAdapter,
   isDevelopment,
   measuredUse,
   type Offer,
@@ -21,7 +21,7 @@ export {
   type ReplyEnd,
   type ReplyReader,
   type Send,
-  type Talk,
+  type ProviderStream,
   type TunnelEndpoint,
   type UpstreamRequest,
 } from './call.ts';
@@ -59,12 +59,12 @@ export {
   offerStatus,
   type OfferStatus,
   raisedSchema,
-  standingProperties,
-  type Standings,
-  type StandingView,
+  healthProperties,
+  type HealthSources,
+  type HealthView,
   statusSchema,
-  viewStanding,
-} from './catalog/standing.ts';
+  viewHealth,
+} from './catalog/health-view.ts';
 export { createFreshPage, hasTagged, sendPage, type TaggedPage, tagOf, tagPage } from './catalog/tagged-page.ts';
 export {
   type DefinitionView,
@@ -88,7 +88,7 @@ export {
   type StoredReply,
 } from './idempotency/idempotency.ts';
 export { createKeptBytes } from './idempotency/kept-bytes.ts';
-export { oneRequest } from './one-request.ts';
+export { singleRequest } from './single-request.ts';
 export { messageFault } from './json-rpc/message-fault.ts';
 export { onceOnly } from './json-rpc/once-only.ts';
 export type { LargeReply } from './json-rpc/read-bytes.ts';
@@ -109,12 +109,12 @@ export {
 } from './json-rpc/upstream-messages.ts';
 export { UNLIMITED } from './limits/bucket.ts';
 export type { RateLimiter, RatePolicy } from './limits/limiter.ts';
-export { createListenPlaces, LISTEN_MS, type ListenPlace, type ListenPlaces, OVER } from './limits/listen-places.ts';
+export { createStreamQuota, LISTEN_MS, type StreamSlot, type StreamQuota, OVER } from './limits/stream-quota.ts';
 export { createRatePolicies, rateHeaders, rateLimitError } from './limits/rate-headers.ts';
 export { createRateLimiter } from './limits/redis-limiter.ts';
 export type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
-export { createTally, type Tally } from './limits/tally.ts';
+export { createCounter, type Counter } from './limits/counter.ts';
 export type { CallObserver } from './observer.ts';
 export {
   decodePartsEvents,
@@ -128,23 +128,23 @@ export {
   type PartsEvent,
   largePart,
   type LargeFile,
-  type PartsTurn,
+  type ContentTurn,
 } from './parts/part.ts';
 export {
-  type AskContext,
-  type PartsAsk,
-  type Speaker,
-  speakerOf,
-  type Speakers,
-  type Spoken,
-} from './parts/speaker.ts';
+  type TargetContext,
+  type TargetRequest,
+  type TargetAdapter,
+  targetOf,
+  type TargetAdapters,
+  type ServiceDescription,
+} from './parts/target-adapter.ts';
 export { createLockPayments, type LockPayments } from './payments/lock-payments.ts';
 export { paidCaller } from './payments/paid-caller.ts';
-export { paidSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
+export { receiptSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
 export { PAYMENT_HEADERS, paymentHeader, paymentOf, readPayment } from './payments/payment-header.ts';
 export { canonical, keyedRequest, paymentKey, requestKey } from './payments/payment-key.ts';
 export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
-export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
+export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentAttempt } from './payments/payments.ts';
 export { errorWithTerms, withTerms } from './payments/with-terms.ts';
 export { type Admission, limitedAs, sharedAs } from './limits/caller-rates.ts';
 export { createPipeline, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
@@ -161,43 +161,49 @@ export {
   refusedWithTerms,
   refuseEncoding,
   takeBytes,
-} from './paid-door.ts';
+} from './paid-route.ts';
 export { authorise } from './prepare.ts';
 export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
 export { recordReply } from './reply/recorded-reply.ts';
 export { createReplyMemory, type ReplyHold } from './reply/reply-memory.ts';
-export { heldAgainst, type MeasuredWork, ONE_CALL, readReportedUsage, type ReportedUsage } from './reported-usage.ts';
+export {
+  clampReportedUsage,
+  type MeasuredWork,
+  ONE_CALL,
+  readReportedUsage,
+  type ReportedUsage,
+} from './reported-usage.ts';
 export type { Quotable } from './quotes/quotable.ts';
-export { QUOTE_HEADER, type QuoteAsked, quoteAsked } from './quotes/quote-asked.ts';
+export { QUOTE_HEADER, type RequestedQuote, requestedQuote } from './quotes/requested-quote.ts';
 export { quoteCall, type QuoteView } from './quotes/quote-call.ts';
 export { quoteSchema } from './quotes/quote-schema.ts';
 export { createQuotes, type Quotes } from './quotes/quotes.ts';
 export { createArrivals } from './routing/arrivals.ts';
 export { createHealth } from './routing/health.ts';
 export { openKeptFigures } from './routing/kept-figures.ts';
-export { leaveUnasked } from './routing/leave-unasked.ts';
-export { modelsAsked, withModel } from './routing/models-asked.ts';
+export { releaseProbes } from './routing/release-probes.ts';
+export { requestedModels, withModel } from './routing/requested-models.ts';
 export { NO_PREFERENCES, type RoutePreferences } from './routing/preferences.ts';
 export { createRetryBudget } from './routing/retry-budget.ts';
 export type { Health } from './routing/router.ts';
 export { type ProviderPreferences, routingFields, toPreferences } from './routing/routing-fields.ts';
-export { sessionAsked } from './routing/session-asked.ts';
+export { requestedSession } from './routing/requested-session.ts';
 export { createRouter } from './routing/weighted-router.ts';
 export { type FreeCall, runFree } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
 export { closeGracefully, createConnectionRelease } from './server/close-gracefully.ts';
 export {
-  type Asked,
-  createServe,
+  type PendingRequest,
+  createHandlePaidRequest,
   openCall,
-  type Opened,
-  type OpenedCall,
+  type StartedCall,
+  type StartedProviderCall,
   type Refusal,
   type RepeatKey,
-  type Serve,
+  type HandlePaidRequest,
   type TakenKey,
-  type Written,
-} from './serve.ts';
+  type ResponseRecord,
+} from './handle-paid-request.ts';
 export { addressOf, admissionOf, clientNetworkOf, noteAdmission, noteVisitor } from './server/admission-of-request.ts';
 export { bodiesBytesOf, type BodyRefusal, PARSED_JSON } from './server/body-memory.ts';
 export { allowPages } from './server/cors.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, NEVER_ABORTED } from '#wire';
-import { formatUsd, type Billable, type Frame, type Leaving, type LockResult } from '#billing';
+import { formatUsd, type Billable, type Frame, type CancelSignal, type LockResult } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs } from './acting.ts';
 import { visitorOf } from './anonymous.ts';
@@ -50,7 +50,7 @@ export interface Pipeline {
    */
   prepare(request: CallRequest, id?: string): Call | Promise<Call>;
   /**
-   * For doors that resolve a name before prepare. Resolves once this gateway has read the names that other gateways of
+   * For routes that resolve a name before prepare. Resolves once this gateway has read the names that other gateways of
    * the database registered, or after a short time limit. null if the name is known already, or if there is nothing to
    * wait for.
    */
@@ -59,7 +59,7 @@ export interface Pipeline {
    * Locks, forwards and settles. A free call is only forwarded. Iterate to the end; abort `signal` when the client
    * leaves. Throws GatewayError before or during the stream. The last frame is `settled`.
    */
-  run(call: Call, signal: Leaving): AsyncIterable<Frame, void, undefined>;
+  run(call: Call, signal: CancelSignal): AsyncIterable<Frame, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
   inFlight(): number;
 }

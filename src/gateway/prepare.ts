@@ -4,15 +4,15 @@ import type { Call, Caller, Candidate, Offer } from './call.ts';
 import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog, Resolved } from './catalog/catalog.ts';
 import { nearestHint } from './catalog/nearest-names.ts';
-import { otherDoor } from './catalog/other-door.ts';
+import { otherEndpoint } from './catalog/other-endpoint.ts';
 import { resolveAny } from './catalog/resolve-any.ts';
 import { newCallId } from './new-call-id.ts';
 import { atQuote, refuseDearer } from './quotes/quoted-request.ts';
-import type { QuoteAsked } from './quotes/quote-asked.ts';
+import type { RequestedQuote } from './quotes/requested-quote.ts';
 import type { Quotes } from './quotes/quotes.ts';
 import type { Arrivals } from './routing/arrivals.ts';
-import { refuseRaise } from './routing/refuse-raise.ts';
-import { leaveUnasked } from './routing/leave-unasked.ts';
+import { rejectPriceIncrease } from './routing/reject-price-increase.ts';
+import { releaseProbes } from './routing/release-probes.ts';
 import type { Health, Router } from './routing/router.ts';
 
 export interface PrepareOptions {
@@ -50,7 +50,7 @@ async function byQuote(
   { quotes, health }: PrepareOptions,
   prepare: (request: CallRequest, id: string) => Call | Promise<Call>,
   request: CallRequest,
-  asked: QuoteAsked,
+  asked: RequestedQuote,
   id: string,
 ): Promise<Call> {
   try {
@@ -62,7 +62,7 @@ async function byQuote(
       refuseDearer(call, quote);
       await quotes.claim(quote.id, id);
     } catch (error) {
-      leaveUnasked(health, call);
+      releaseProbes(health, call);
       throw error;
     }
     return { ...call, quote: quote.id };
@@ -82,7 +82,7 @@ async function withRoom(
   try {
     await room(call);
   } catch (error) {
-    leaveUnasked(health, call);
+    releaseProbes(health, call);
     throw error;
   }
   return call;
@@ -119,13 +119,13 @@ function resolve(options: PrepareOptions, request: CallRequest): readonly Resolv
 }
 
 /**
- * Adds a hint to the error of an unknown name: the door that serves the name, or similar names of the same primitive.
+ * Adds a hint to the error of an unknown name: the route that serves the name, or similar names of the same primitive.
  */
 function withNearest({ catalog }: PrepareOptions, { primitive, targets }: CallRequest, error: unknown): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'invalid_model') return error;
   const names = new Set(catalog.offers(primitive).map(({ service }) => service));
   const [name = ''] = targets;
-  const hint = otherDoor(name, primitive, catalog) || nearestHint(name, names);
+  const hint = otherEndpoint(name, primitive, catalog) || nearestHint(name, names);
   const { message, param } = error;
   return hint === '' ? error : new GatewayError('invalid_model', `${message}. ${hint}`, { param });
 }
@@ -166,7 +166,7 @@ function choose(
   const quote = (offer: Offer): Candidate | null => {
     try {
       const price = request.price?.(offer) ?? offer.price;
-      if (offer.raised !== undefined && !free) refuseRaise(offer, request, price.rates, now);
+      if (offer.raised !== undefined && !free) rejectPriceIncrease(offer, request, price.rates, now);
       return { offer, price, estimate: free ? 0n : estimate(price, request.estimate(offer)) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;

@@ -78,7 +78,7 @@ function mostOf({
  * connected by a tunnel, the claim is also reduced to the measured maximum. The operator's own providers are charged as
  * they claim.
  */
-export function heldAgainst(
+export function clampReportedUsage(
   reported: ReportedUsage,
   { endpoint }: Pick<Offer, 'endpoint'>,
   work: MeasuredWork,

@@ -1,6 +1,6 @@
-import type { Leaving } from '#billing';
+import type { CancelSignal } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller, Conversation } from './call.ts';
+import type { Caller, ProviderAdapter } from './call.ts';
 import type { CallRequest } from './call-request.ts';
 import type { Pipeline } from './pipeline.ts';
 import { NO_PREFERENCES } from './routing/preferences.ts';
@@ -13,7 +13,7 @@ export interface FreeCall {
   readonly target: string;
   /** The method that is free by its protocol's table. */
   readonly method: string;
-  readonly converse: Conversation['converse'];
+  readonly startAttempt: ProviderAdapter['startAttempt'];
   readonly traceparent?: string | null;
   readonly stream?: boolean;
   readonly timeoutMs?: number;
@@ -32,13 +32,13 @@ export async function runFree(
     requestId,
     target,
     method,
-    converse,
+    startAttempt,
     traceparent = null,
     stream = false,
     timeoutMs,
     facts,
   }: FreeCall,
-  gone: Leaving,
+  gone: CancelSignal,
   onData: (bytes: Uint8Array) => Promise<void> = async () => {},
 ): Promise<unknown> {
   const call = await pipeline.prepare({
@@ -50,7 +50,7 @@ export async function runFree(
     stickyKey: null,
     images: 0,
     stream,
-    exchange: { converse },
+    exchange: { startAttempt },
     free: method,
     estimate: () => ({}),
     metadata: null,

@@ -5,7 +5,7 @@ import type { Caller } from './call.ts';
 import { budgetError } from './limits/budget-error.ts';
 import type { LockPayments } from './payments/lock-payments.ts';
 import { neverFunded } from './payments/payment-needed.ts';
-import type { PaymentSlip } from './payments/payments.ts';
+import type { PaymentAttempt } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
 
 interface RunRequest {
@@ -22,7 +22,7 @@ interface RunRequest {
   readonly timeoutMs: number;
   readonly stream: boolean;
   /** The payment that came with the request; default none. */
-  readonly payment?: PaymentSlip | null;
+  readonly payment?: PaymentAttempt | null;
 }
 
 /**

@@ -5,38 +5,38 @@ import type { Config } from '#config';
 import {
   pinned,
   type Catalog,
-  createServe,
+  createHandlePaidRequest,
   type Idempotency,
   type Offer,
   type Payments,
   type Pipeline,
-  type Speakers,
-  type Tally,
+  type TargetAdapters,
+  type Counter,
   type ToolListings,
   type ToolPins,
 } from '#gateway';
-import { type Blobs, createKeptReplies, type Look, type SessionStore, type Tasks } from '#tasks';
+import { type Blobs, createKeptReplies, type Poll, type SessionStore, type Tasks } from '#tasks';
 import { createAnswerCall } from './call/answer-call.ts';
 import type { OnShared } from './own/aggregate/slugs.ts';
 import { createDecorate } from './catalogue/decorate.ts';
 import type { ToolCatalogue } from './catalogue/tool-catalogue.ts';
 import { createOwnCatalogue } from './catalogue/own-catalogue.ts';
-import { createClientRequests } from './turn/client-requests.ts';
-import { createReach } from './call/free-call.ts';
+import { createClientRequests } from './request/client-requests.ts';
+import { createFreeRequest } from './call/free-call.ts';
 import { createHeldCalls } from './servers/held-calls.ts';
-import { initializeResult } from './servers/legs/legacy-to-modern/initialize-result.ts';
-import { createRunTurn } from './call/run-turn.ts';
+import { initializeResult } from './servers/translators/legacy-to-modern/initialize-result.ts';
+import { createRunRequest } from './call/run-request.ts';
 import { createUnlistedTool } from './call/unlisted-tool.ts';
-import { createDoors } from './door/create-doors.ts';
-import { mcpRoutes, type McpRoutesDeps } from './door/routes.ts';
-import { createLegs } from './servers/create-legs.ts';
+import { createTransports } from './http/create-transports.ts';
+import { mcpRoutes, type McpRoutesDeps } from './http/routes.ts';
+import { createTranslators } from './servers/create-translators.ts';
 import { createServers } from './servers/servers.ts';
 import type { SessionEnd } from './sessions/session-state.ts';
 import { createCancelNotes } from './sessions/cancel-notes.ts';
 import { createSessions } from './sessions/sessions.ts';
-import { createLookAtTask } from './tasks/look-at-task.ts';
-import { createToolSpeaker, type ToolSpeaker } from './call/tool-speaker/tool-speaker.ts';
-import type { TurnCallDeps } from './call/turn-call.ts';
+import { createPollTask } from './tasks/poll-task.ts';
+import { createToolTarget, type ToolTarget } from './call/tool-target/tool-target.ts';
+import type { RequestCallDeps } from './call/request-call.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
 export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
@@ -57,9 +57,9 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
   /** The agents and models that can be called. Asked for again with each request. Default: none. */
-  readonly speakers?: () => Partial<Speakers>;
+  readonly targets?: () => Partial<TargetAdapters>;
   /** The streams that each account listens on, over all protocols. Default: those of MCP alone. */
-  readonly listeners?: Tally;
+  readonly listeners?: Counter;
   /** Seals the states that clients carry. All gateways of one installation share it. */
   readonly secret: Buffer;
   readonly version: string;
@@ -77,13 +77,13 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly keepAliveMs?: number;
 }
 
-/** The MCP room as a whole: its routes and its state. */
-export interface Mcp extends ToolSpeaker {
+/** The MCP module as a whole: its routes and its state. */
+export interface Mcp extends ToolTarget {
   readonly routes: FastifyPluginAsync;
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
   /** Looks at a task that a server keeps, so that the gateway notices its end even if no client asks. */
-  readonly lookAtTask: Look;
+  readonly pollTask: Poll;
   /** Whether a server lists a tool. */
   hasTool(offer: Offer, tool: string): boolean;
   /** Counts of what is open now. */
@@ -110,7 +110,7 @@ export function createMcp(options: McpOptions): Mcp {
     config: config.mcp,
     offerOf: (id) => offerOf(catalog, id),
     initializeResult,
-    reach: createReach(pipeline),
+    freeRequest: createFreeRequest(pipeline),
     now,
     ...(options.onSessionEnded ? { onEnded: options.onSessionEnded } : {}),
     onError,
@@ -119,12 +119,12 @@ export function createMcp(options: McpOptions): Mcp {
   const clientRequests = createClientRequests();
   const upstreamSessions = createUpstreamSessions({ version, replyBytesMax });
   const held = createHeldCalls({ nodeId: randomUUID() });
-  // Schemas of tools are known only after their servers were asked. The catalogue asks with its own legs.
+  // Schemas of tools are known only after their servers were asked. The catalogue asks with its own translators.
   const ownCatalogue = createOwnCatalogue({ ...options, replyBytesMax, servers, held, seals });
   const { catalogue } = ownCatalogue;
   const { schemaOf } = catalogue;
   const decorate = createDecorate({ catalogue, now });
-  const { legs, raw, bridge } = createLegs({
+  const { translators, raw, bridge } = createTranslators({
     sessions: upstreamSessions,
     held,
     seals,
@@ -139,33 +139,37 @@ export function createMcp(options: McpOptions): Mcp {
   });
   const answerCall = createAnswerCall({
     pipeline,
-    serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
+    handlePaidRequest: createHandlePaidRequest({ idempotency: options.idempotency, payments: options.payments }),
     onError,
     ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
   });
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };
-  const turns: TurnCallDeps = {
+  const turns: RequestCallDeps = {
     keepTask: asksOfTasks,
     servers,
-    legs,
+    translators,
     schemaOf,
     lacks: (offer, tool) => lacks(catalog, catalogue, offer, tool),
     decorate: (result, offer, { session, service }) =>
       decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
-  const runTurn = createRunTurn({ answerCall, unlistedTool: createUnlistedTool({ catalog, catalogue }), ...turns });
-  const tools = createToolSpeaker({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
-  const doors = createDoors({
+  const runRequest = createRunRequest({
+    answerCall,
+    unlistedTool: createUnlistedTool({ catalog, catalogue }),
+    ...turns,
+  });
+  const tools = createToolTarget({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
+  const endpoints = createTransports({
     options,
     servers,
     sessions,
     cancels,
     catalogue,
-    legs: { raw, bridge },
+    translators: { raw, bridge },
     seals,
     clientRequests,
     answerCall,
-    runTurn,
+    runRequest,
     asksOfTasks,
     keepAlive,
     onError,
@@ -178,16 +182,16 @@ export function createMcp(options: McpOptions): Mcp {
       count: pipeline.count,
       limits: config.limits,
       keepAlive,
-      standalone: doors.standalone,
-      legacy: doors.legacy,
+      stateless: endpoints.stateless,
+      legacy: endpoints.legacy,
     }),
     listings: catalogue,
     ...tools,
-    lookAtTask: createLookAtTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
+    pollTask: createPollTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
-    counts: () => ({ ...doors.counts(), heldCalls: held.size }),
+    counts: () => ({ ...endpoints.counts(), heldCalls: held.size }),
     drain() {
-      doors.drain();
+      endpoints.drain();
       // No later round can go on with a held call now, and an open held call would keep its tunnel open.
       held.close();
       upstreamSessions.drain();
@@ -196,7 +200,7 @@ export function createMcp(options: McpOptions): Mcp {
     async close() {
       held.close();
       await Promise.all([upstreamSessions.close(), ownCatalogue.close()]);
-      doors.close();
+      endpoints.close();
       cancels.close();
     },
   };

@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
 import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView } from '#gateway';
 import { MEDIA_ERROR } from '#pages';
-import type { ImageDoor } from './image-doors.ts';
+import type { ImageRoute } from './image-route-list.ts';
 import { imageToCall } from './image-to-call.ts';
 import type { MediaErrors } from './media-error.ts';
-import { createReadImage, type ReadDoor } from './read-request.ts';
+import { createReadImage, type ReadRoute } from './read-request.ts';
 import { bodySchema, editQuoteFields, generateQuoteFields } from './request/image-fields.ts';
 
 interface QuoteDeps {
@@ -14,14 +14,14 @@ interface QuoteDeps {
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
 }
 
-interface QuoteDoor extends ReadDoor {
-  readonly described: ImageDoor['described'];
+interface QuoteRoute extends ReadRoute {
+  readonly described: ImageRoute['described'];
 }
 
 const BINDING =
   ' The quote is binding: a call with it as `quote_id` costs `price_usd`, even if the price has risen. It is for one call of this account. The body is the body of the call; the prompt and images may be omitted.';
 
-export const QUOTE_DOORS: readonly QuoteDoor[] = [
+export const QUOTE_ROUTES: readonly QuoteRoute[] = [
   {
     path: '/image/generate/quote',
     schema: bodySchema('ImageQuoteRequest', generateQuoteFields, []),
@@ -59,17 +59,17 @@ export function addImageQuotes(
   const fetchInputs = () => {
     throw new Error('nothing is fetched for a quote');
   };
-  for (const door of QUOTE_DOORS) {
-    const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, door);
+  for (const route of QUOTE_ROUTES) {
+    const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, route);
     app.post<{ Body: Buffer | undefined }>(
-      door.path,
+      route.path,
       {
-        bodyLimit: door.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
+        bodyLimit: route.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
         schema: {
-          ...door.described,
+          ...route.described,
           tags: ['Account'],
           consumes: ['application/json'],
-          body: door.schema,
+          body: route.schema,
           response: { 200: quoteSchema, default: MEDIA_ERROR },
         },
         // The body is still bytes here. The handler parses it and checks it against the same schema.

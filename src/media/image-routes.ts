@@ -3,14 +3,14 @@ import { createHttpSink, dialectOf, type GatewayError, toHttpError } from '#wire
 import type { Config } from '#config';
 import {
   type Admission,
-  type Asked,
+  type PendingRequest,
   type CallRequest,
-  createServe,
+  createHandlePaidRequest,
   type Idempotency,
   NO_PAYMENTS,
   openCall,
-  type OpenedCall,
-  paidSink,
+  type StartedProviderCall,
+  receiptSink,
   type Payments,
   type Pipeline,
   type Quotes,
@@ -30,7 +30,7 @@ import { MEDIA_ERROR } from '#pages';
 import { type Blobs, createKeptReplies } from '#tasks';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
-import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
+import { type ImageRoute, IMAGE_ROUTES } from './image-route-list.ts';
 import { imageAnswerOf } from './image-schema.ts';
 import { mediaErrors, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
@@ -66,17 +66,17 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
   const kept = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
-  const serve = createServe({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
+  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
 
   /** A request in the form that `serve` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,
-    door: ImageDoor,
+    route: ImageRoute,
     { rate }: Admission,
     { body, edit, caller, payment, repeats }: ImageRequest,
     { request: callRequest, ask }: ImageCall,
-  ): Asked<OpenedCall> {
+  ): PendingRequest<StartedProviderCall> {
     const gone = new AbortController();
     const client = createHttpSink(
       reply,
@@ -84,9 +84,9 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       () => gone.abort(),
       () => rateHeaders(rate),
     );
-    const answer = door.answerOf(body);
+    const answer = route.answerOf(body);
     const errorBody = (error: GatewayError) =>
-      (door.ownErrors ? toMediaError(error) : toHttpError(error, door.streamDialect ?? dialectOf(request))).body;
+      (route.ownErrors ? toMediaError(error) : toHttpError(error, route.streamDialect ?? dialectOf(request))).body;
     const onError = (error: unknown) => deps.onError(error, request);
     return {
       caller,
@@ -104,14 +104,14 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         if (edit !== null && !caller.anonymous) await edit.load();
         return openCall(pipeline, callRequest, callId, left);
       },
-      ...answersOn<OpenedCall>(
+      ...answersOn<StartedProviderCall>(
         client,
         (opened, to) => {
           const { stream } = ask;
-          const sink = paidSink(to, payment);
+          const sink = receiptSink(to, payment);
           return stream === null
             ? writeImages(opened, ask, answer, sink, onError)
-            : writeStream(opened, { stream, seed: ask.seed, usage: door.usage, errorBody, onError }, sink);
+            : writeStream(opened, { stream, seed: ask.seed, usage: route.usage, errorBody, onError }, sink);
         },
         {
           bytesMax: kept.bytesMax,
@@ -130,25 +130,25 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     takeBytes(app, limits.mediaBodyBytesMax, 1, /^multipart\/form-data(?:;|$)/i);
     const ownErrors = mediaErrors(deps.onError, '/image');
     addImageQuotes(app, deps, (request) => admissionOf(request).caller, ownErrors);
-    for (const door of IMAGE_DOORS) {
-      const read = createReadImage({ payments, limits, fetchInputs: deps.fetchInputs }, door);
+    for (const route of IMAGE_ROUTES) {
+      const read = createReadImage({ payments, limits, fetchInputs: deps.fetchInputs }, route);
       app.post<{ Body: Buffer | undefined }>(
-        door.path,
+        route.path,
         {
-          bodyLimit: door.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
+          bodyLimit: route.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
           schema: {
-            ...door.described,
-            description: door.described.description + (payments.open ? PAYABLE : ''),
+            ...route.described,
+            description: route.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Images'],
-            ...bodyOrForm(door),
+            ...bodyOrForm(route),
             response: {
-              200: imageAnswerOf(door.answerSchema, door.ownErrors === true),
-              ...(door.ownErrors ? { default: MEDIA_ERROR } : {}),
+              200: imageAnswerOf(route.answerSchema, route.ownErrors === true),
+              ...(route.ownErrors ? { default: MEDIA_ERROR } : {}),
             },
           },
           // The body is still bytes here. The handler parses it and checks it against the same schema.
           validatorCompiler: () => () => true,
-          ...(door.ownErrors ? ownErrors : {}),
+          ...(route.ownErrors ? ownErrors : {}),
         },
         async (request, reply) => {
           const admission = admissionOf(request);
@@ -156,13 +156,13 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           try {
             const call = imageToCall(image.body, {
               ...image,
-              events: door.events,
+              events: route.events,
               requestId: request.id,
               headers: request.headers,
               replyBytesMax: upstream.imagesReplyBytesMax,
               receipts: billing.receipts,
             });
-            await serve(asked(request, reply, door, admission, image, call));
+            await handlePaidRequest(asked(request, reply, route, admission, image, call));
           } catch (error) {
             tellPayment(reply, image.payment);
             throw error;

@@ -163,7 +163,7 @@ const eventSchema = {
   },
 };
 
-/** The answers of a door for images, for the reference. `files`: it can answer the file of an image. */
+/** The answers of a route for images, for the reference. `files`: it can answer the file of an image. */
 export const imageAnswerOf = (schema: object, files: boolean) => ({
   description: 'The images; with `stream`, its events.',
   content: {

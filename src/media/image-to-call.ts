@@ -4,16 +4,16 @@ import {
   type CallRequest,
   lowestCap,
   MAX_COST_HEADER,
-  modelsAsked,
+  requestedModels,
   NO_PREFERENCES,
-  oneRequest,
-  quoteAsked,
-  type PaymentSlip,
-  sessionAsked,
+  singleRequest,
+  requestedQuote,
+  type PaymentAttempt,
+  requestedSession,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
-import { createImageExchange } from './image-exchange.ts';
+import { createImageRequestAdapter } from './image-request-adapter.ts';
 import { imagePrice, priceAsListed, pricedQualities, tierAt, unprocessable } from './image-price.ts';
 import { imagesUsed } from './reply/image-reader.ts';
 import { type EventForm, type ImageAsk, type ImageBody, toImageAsk } from './request/image-ask.ts';
@@ -25,7 +25,7 @@ interface ImageContext {
   /** null for a generation. */
   readonly edit: EditInputs | null;
   readonly events: EventForm;
-  readonly payment: PaymentSlip | null;
+  readonly payment: PaymentAttempt | null;
   readonly requestId: string;
   /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -46,20 +46,20 @@ export interface ImageCall {
 export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
   const { caller, headers, requestId, replyBytesMax, payment } = context;
   const ask = toImageAsk(body, caller.account, context);
-  const session = sessionAsked(body, headers);
+  const session = requestedSession(body, headers);
   const preferences = body.provider ? toPreferences(body.provider) : NO_PREFERENCES;
   const traceparent = headers['traceparent'];
   const request: CallRequest = {
     primitive: 'image',
     caller,
     requestId,
-    targets: modelsAsked(body),
+    targets: requestedModels(body),
     preferences,
     stickyKey: session === null ? null : `${caller.account} ${session}`,
     images: 0,
     ...(context.edit === null ? {} : { memory: context.edit }),
     stream: ask.stream !== null,
-    exchange: oneRequest(createImageExchange({ ask, requestId, replyBytesMax })),
+    exchange: singleRequest(createImageRequestAdapter({ ask, requestId, replyBytesMax })),
     price(offer) {
       const price = imagePrice(ask, offer);
       const max = preferences.maxPrice?.image;
@@ -74,7 +74,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
       resolution: tierAt(ask, offer),
       quality: pricedQualities(ask, offer).length > 0 ? ask.quality : null,
     }),
-    quote: quoteAsked(body['quote_id'], headers, payment),
+    quote: requestedQuote(body['quote_id'], headers, payment),
     estimate(offer) {
       wireOf(offer).fields(ask, offer, true);
       return imagesUsed(ask.n, ask.edit?.count ?? 0);

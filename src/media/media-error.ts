@@ -8,7 +8,7 @@ interface MediaError {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** An error in the form of the doors of images and videos: `code` is a word, such as `invalid_model`. */
+/** An error in the form of the routes of images and videos: `code` is a word, such as `invalid_model`. */
 export function toMediaError(error: GatewayError): MediaError {
   const { status, headers, body } = toHttpError(error);
   const { message, type, param } = body.error;

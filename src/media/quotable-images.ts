@@ -1,6 +1,6 @@
 import type { Config } from '#config';
 import { NO_PAYMENTS, type Quotable } from '#gateway';
-import { QUOTE_DOORS } from './image-quotes.ts';
+import { QUOTE_ROUTES } from './image-quotes.ts';
 import { imageToCall } from './image-to-call.ts';
 import { createReadImage } from './read-request.ts';
 
@@ -13,9 +13,9 @@ export function quotableImages({
   const fetchInputs = () => {
     throw new Error('nothing is fetched for a quote');
   };
-  const [generate, edit] = QUOTE_DOORS.map((door) => ({
-    door,
-    read: createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, door),
+  const [generate, edit] = QUOTE_ROUTES.map((route) => ({
+    route,
+    read: createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, route),
   }));
   return async (body, { caller, requestId, headers }) => {
     const edits = ['images', 'image', 'image_count'].some((name) => Object.hasOwn(body, name));

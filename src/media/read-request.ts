@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { actedOn, GatewayError, isObject, lookAlikeAt } from '#wire';
+import { interpretedFields, GatewayError, isObject, ambiguousKeyAt } from '#wire';
 import type { Config } from '#config';
 import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf, refuseEncoding } from '#gateway';
-import type { ImageDoor } from './image-doors.ts';
+import type { ImageRoute } from './image-route-list.ts';
 import { byNameIn, type ImageBody, withOwnNames } from './request/image-ask.ts';
 import {
   type EditInputs,
@@ -22,8 +22,8 @@ export interface ImageRequest extends Payer {
   readonly edit: EditInputs | null;
 }
 
-/** The part of a door that is needed to read a request. `quotes`: the images themselves are not needed. */
-export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'editsAt' | 'imagesIn' | 'toOwn' | 'refuse'> & {
+/** The part of a route that is needed to read a request. `quotes`: the images themselves are not needed. */
+export type ReadRoute = Pick<ImageRoute, 'path' | 'schema' | 'edits' | 'editsAt' | 'imagesIn' | 'toOwn' | 'refuse'> & {
   readonly quotes?: true;
 };
 
@@ -44,13 +44,13 @@ type ReadImage = (
 const FORM = /^multipart\/form-data\b/i;
 
 /** Reads and checks a request. Rejects with GatewayError if the request is invalid. */
-export function createReadImage({ payments, limits, fetchInputs }: ReadDeps, door: ReadDoor): ReadImage {
-  const check = createCheck<ImageBody>(door.schema);
-  const { properties } = door.schema;
-  const names = actedOn(Object.keys(properties));
+export function createReadImage({ payments, limits, fetchInputs }: ReadDeps, route: ReadRoute): ReadImage {
+  const check = createCheck<ImageBody>(route.schema);
+  const { properties } = route.schema;
+  const names = interpretedFields(Object.keys(properties));
   const read = async (bytes: Buffer, headers: IncomingHttpHeaders): Promise<ReadBody> => {
     const type = headers['content-type'] ?? '';
-    return door.edits && FORM.test(type)
+    return route.edits && FORM.test(type)
       ? readForm(bytes, type, properties, limits)
       : readJsonBody(bytes, { inputs: IMAGE_INPUTS }, limits);
   };
@@ -64,22 +64,22 @@ export function createReadImage({ payments, limits, fetchInputs }: ReadDeps, doo
   return async (bytes, headers, admitted, network) => {
     refuseEncoding(headers);
     const content = await read(bytes, headers);
-    const parsed = withModel(withOwnNames(door.toOwn ? door.toOwn(content.value) : content.value));
-    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
+    const parsed = withModel(withOwnNames(route.toOwn ? route.toOwn(content.value) : content.value));
+    const fault = typeof parsed === 'object' && parsed !== null ? ambiguousKeyAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const sent = checked(parsed, content.value);
-    door.refuse?.(sent);
+    route.refuse?.(sent);
     // Images under another name are taken out, because a provider may have a field of that name.
-    const { [door.imagesIn ?? 'images']: images, ...rest } = sent;
-    const body = door.imagesIn === undefined ? sent : (rest as ImageBody);
-    if (door.editsAt !== undefined) refuseImages(body, content.value, door.editsAt);
-    // The path is part of the hash, because the same body has another answer at the other door.
-    const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
+    const { [route.imagesIn ?? 'images']: images, ...rest } = sent;
+    const body = route.imagesIn === undefined ? sent : (rest as ImageBody);
+    if (route.editsAt !== undefined) refuseImages(body, content.value, route.editsAt);
+    // The path is part of the hash, because the same body has another answer at the other route.
+    const bodyHash = () => hash('sha256', `${route.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
-    const inputs = door.quotes ? countOf : inputsOf;
-    const brings = door.edits === 'if given' ? Array.isArray(images) && images.length > 0 : door.edits;
+    const inputs = route.quotes ? countOf : inputsOf;
+    const brings = route.edits === 'if given' ? Array.isArray(images) && images.length > 0 : route.edits;
     const begin = () => fetchInputs(payer.caller.account, network);
-    const edit = brings ? inputs({ ...body, images }, content, begin, door.imagesIn) : null;
+    const edit = brings ? inputs({ ...body, images }, content, begin, route.imagesIn) : null;
     return { body, edit, ...payer };
   };
 }

@@ -1,6 +1,6 @@
 import { endInSlices, type ReplySink } from '#wire';
 import { formatUsd } from '#billing/amounts';
-import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
+import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { Answer } from './image-answer.ts';
 import type { ImageAsk } from './request/image-ask.ts';
 
@@ -9,7 +9,7 @@ import type { ImageAsk } from './request/image-ask.ts';
  * if the client is gone. Throws the errors of the call.
  */
 export const writeImages = (
-  opened: OpenedCall,
+  opened: StartedProviderCall,
   ask: ImageAsk,
   answer: Answer,
   sink: ReplySink,

@@ -1,5 +1,5 @@
 import { GatewayError, type ReplySink, writeSlices } from '#wire';
-import { type OpenedCall, toGatewayError, wasCharged } from '#gateway';
+import { type StartedProviderCall, toGatewayError, wasCharged } from '#gateway';
 import type { UsageForm } from './image-usage.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 import { completedEvent, errorEvent } from './reply/stream-events.ts';
@@ -10,7 +10,7 @@ interface StreamOptions {
   /** The seed that was sent. null for none. */
   readonly seed: number | null;
   readonly usage: UsageForm;
-  /** The body of an error, in the form of the door. */
+  /** The body of an error, in the form of the route. */
   readonly errorBody: (error: GatewayError) => object;
   readonly onError: (error: unknown) => void;
 }
@@ -23,7 +23,7 @@ const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-con
  * client is gone. Throws the errors of the call before the first event.
  */
 export async function writeStream(
-  { id, call, frames }: OpenedCall,
+  { id, call, frames }: StartedProviderCall,
   { stream, seed, usage, errorBody, onError }: StreamOptions,
   sink: ReplySink,
 ): Promise<boolean> {

@@ -62,7 +62,7 @@ export function createCallLog(
         retryable: failure.retryable,
         reason: failure.message,
       };
-      if (failure.blame !== 'provider') logger.info(line, 'attempt failed');
+      if (failure.attributedTo !== 'provider') logger.info(line, 'attempt failed');
       // The gateway asks each service that it cannot reach again and again. No customer waits for such a call.
       else if (isOwn(call)) outages.failed(listsOf(offer), { ...placeOf(offer), reason: failure.message }, UNREACHED);
       // Each call has its line. Of a provider that is away, the first attempt is a warning.

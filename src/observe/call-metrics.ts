@@ -44,7 +44,7 @@ export function createCallMetrics({ registry, offers, mcp, locksHeld }: CallMetr
       if (call.free === null) inFlight += 1;
     },
     attemptFailed(call, offer, failure, time) {
-      offers.attemptFailed(offer, failure.blame);
+      offers.attemptFailed(offer, failure.attributedTo);
       mcp.attemptFailed(call, offer, failure, time);
     },
     flagged: (_call, offer, flags) => offers.flagged(offer, flags),

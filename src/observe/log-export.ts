@@ -58,17 +58,17 @@ export function createLogExport(
   const ended = new AbortController();
   const closing = new AbortController();
   let waiting: string[] = [];
-  let [bytes, lost, untold, toldAt] = [0, 0, 0, Number.NEGATIVE_INFINITY];
+  let [bytes, lost, undeliveredEvents, toldAt] = [0, 0, 0, Number.NEGATIVE_INFINITY];
   let sending: Promise<void> | null = null;
 
   const lose = (lines: number, reason: string): void => {
     if (lines === 0) return;
     lost += lines;
-    untold += lines;
+    undeliveredEvents += lines;
     if (performance.now() - toldAt < TOLD_MS) return;
     toldAt = performance.now();
-    const told = untold;
-    untold = 0;
+    const told = undeliveredEvents;
+    undeliveredEvents = 0;
     options.onLost?.({ lines: told, reason });
   };
 

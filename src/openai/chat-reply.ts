@@ -10,8 +10,8 @@ import {
   type ReplySink,
   writeSlices,
 } from '#wire';
-import { formatUsd, toUsdNumber, type Frame, type Leaving, type SettledFrame } from '#billing/amounts';
-import { type Opened, toGatewayError, wasCharged } from '#gateway';
+import { formatUsd, toUsdNumber, type Frame, type CancelSignal, type SettledFrame } from '#billing/amounts';
+import { type StartedCall, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './reply/altered-headers.ts';
 import { completeStrictly } from './reply/strict-completion.ts';
@@ -29,7 +29,7 @@ export interface ReplyAbout {
 }
 
 /** The call or run that answers a chat request. The tail of its last frame is a ChatTail. */
-export interface OpenedChat extends Opened {
+export interface StartedChat extends StartedCall {
   readonly about: ReplyAbout;
 }
 
@@ -37,7 +37,7 @@ export interface OpenedChat extends Opened {
  * Opens the call or run that answers a request, with the id `callId` from newCallId. Throws or rejects with
  * GatewayError.
  */
-export type OpenChat = (callId: string, gone: Leaving) => OpenedChat | Promise<OpenedChat>;
+export type OpenChat = (callId: string, gone: CancelSignal) => StartedChat | Promise<StartedChat>;
 
 interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
@@ -72,7 +72,7 @@ const LARGE_BYTES = 1024 * 1024;
  * Throws an error of the call only before the first byte, while the status can still be set.
  */
 export async function writeChatReply(
-  { about, frames }: OpenedChat,
+  { about, frames }: StartedChat,
   sink: ReplySink,
   options: ChatReplyOptions,
 ): Promise<boolean> {

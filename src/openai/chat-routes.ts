@@ -2,22 +2,22 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { readJson, createKeepAlive, createHttpSink, dialectOf, GatewayError, isObject } from '#wire';
-import { Departure } from '#billing/amounts';
+import { CancelSource } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type Admission,
-  type Asked,
+  type PendingRequest,
   type Caller,
   type Catalog,
   createCheck,
-  createServe,
+  createHandlePaidRequest,
   type Idempotency,
   NO_PAYMENTS,
-  paidSink,
+  receiptSink,
   type Payments,
   type Pipeline,
   rateHeaders,
-  type Speakers,
+  type TargetAdapters,
   tellPayment,
   withModel,
   PAYABLE,
@@ -32,9 +32,9 @@ import {
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
-import { refuseLookAlikes } from './request/acted-on.ts';
+import { refuseAmbiguousKeys } from './request/acted-on.ts';
 import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
-import { type OpenedChat, writeChatReply } from './chat-reply.ts';
+import { type StartedChat, writeChatReply } from './chat-reply.ts';
 import { asksUsage, chatSchema, type ChatBody } from './request/chat-schema.ts';
 import { withMaxCost } from './request/max-cost.ts';
 import { refusePlugins } from './request/refuse-plugins.ts';
@@ -53,7 +53,7 @@ export interface ChatDeps {
    * Agents and tools that a request can name instead of a model: `a2a/<agent>`, `mcp/<service>/<tool>`. Called for
    * each request. Default: none.
    */
-  readonly speakers?: () => Partial<Speakers>;
+  readonly targets?: () => Partial<TargetAdapters>;
   /** Needed for tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
   /**
@@ -86,13 +86,13 @@ interface ChatRequest extends Payer {
  * server's error handler.
  */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
-  const { pipeline, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now } = deps;
+  const { pipeline, payments = NO_PAYMENTS, config, targets = () => NO_TARGETS, toolLoop = null, now } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
   const readChat = createReadChat(payments, config, createCheck<ChatBody>(schema));
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
-  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
-  const serve = createServe({ idempotency: deps.idempotency, payments });
+  const chooseChat = createOpenChat({ pipeline, config, targets, toolLoop });
+  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
   const answers = createChatAnswers(deps);
 
   /** A request in the form that `serve` takes. */
@@ -101,7 +101,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     reply: FastifyReply,
     { rate }: Admission,
     chat: ChatRequest,
-  ): Asked<OpenedChat> {
+  ): PendingRequest<StartedChat> {
     const { body, caller, payment, repeats } = chat;
     const options = {
       keepAlive,
@@ -109,7 +109,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       asksUsage: asksUsage(body),
       onError: (error: unknown) => deps.onError(error, request),
     };
-    const gone = new Departure();
+    const gone = new CancelSource();
     const client = createHttpSink(
       reply,
       limits.clientStallMs,
@@ -129,7 +129,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     return {
       caller,
       ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, (opened, sink) =>
-        writeChatReply(opened, paidSink(sink, payment), options),
+        writeChatReply(opened, receiptSink(sink, payment), options),
       ),
       ...servedRequest(request),
       gone,
@@ -161,7 +161,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         const read = readChat(bodyFrom(request), request.headers, admission.caller);
         const chat = read instanceof Promise ? await read : read;
         try {
-          await serve(asked(request, reply, admission, chat));
+          await handlePaidRequest(asked(request, reply, admission, chat));
         } catch (error) {
           tellPayment(reply, chat.payment);
           throw error;
@@ -183,7 +183,7 @@ function createReadChat(
 ): ReadChat {
   return (bytes, headers, admitted) => {
     const understood = (parsed: unknown): ChatRequest | Promise<ChatRequest> => {
-      refuseLookAlikes(parsed);
+      refuseAmbiguousKeys(parsed);
       refuseResponses(parsed);
       const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
       refusePlugins(body);
@@ -223,4 +223,4 @@ const DESCRIBED = {
   tags: ['Chat'],
   consumes: ['application/json'],
 };
-const NO_SPEAKERS: Partial<Speakers> = {};
+const NO_TARGETS: Partial<TargetAdapters> = {};

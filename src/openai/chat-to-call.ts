@@ -1,21 +1,21 @@
 import type { Dialect } from '#wire';
 import {
   capCost,
-  modelsAsked,
+  requestedModels,
   NO_PREFERENCES,
-  oneRequest,
+  singleRequest,
   type Caller,
   type CallRequest,
-  type PaymentSlip,
-  quoteAsked,
-  sessionAsked,
+  type PaymentAttempt,
+  requestedQuote,
+  requestedSession,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
 import { checkFits, toUsage } from './caps/chat-budget.ts';
-import { ChatExchange } from './chat-exchange.ts';
-import { NativeExchange } from './native/native-exchange.ts';
-import type { NativeAsked } from './native/native-wire.ts';
+import { ChatRequestAdapter } from './chat-request-adapter.ts';
+import { NativeRequestAdapter } from './native/native-request-adapter.ts';
+import type { NativeRequestFacts } from './native/native-wire.ts';
 import type { ChatBody } from './request/chat-schema.ts';
 import { maxCostOf } from './request/max-cost.ts';
 import { measurePrompt } from './request/prompt-size.ts';
@@ -23,7 +23,7 @@ import { measurePrompt } from './request/prompt-size.ts';
 export interface ChatContext {
   readonly caller: Caller;
   /** The payment that came with the request; null or absent for none. */
-  readonly payment?: PaymentSlip | null;
+  readonly payment?: PaymentAttempt | null;
   readonly requestId: string;
   /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -42,7 +42,7 @@ export interface ChatContext {
    * The request as the client wrote it, for providers that speak the client's wire; null or absent for a chat
    * request.
    */
-  readonly native?: NativeAsked | null;
+  readonly native?: NativeRequestFacts | null;
   /** See Call. */
   readonly onLocked?: () => void;
 }
@@ -54,10 +54,10 @@ export interface ChatContext {
 export function toCall(
   body: ChatBody,
   context: ChatContext,
-): { readonly request: CallRequest; readonly exchange: ChatExchange | NativeExchange } {
+): { readonly request: CallRequest; readonly exchange: ChatRequestAdapter | NativeRequestAdapter } {
   const size = measurePrompt(body);
   const stream = body.stream === true;
-  const chat = new ChatExchange({
+  const chat = new ChatRequestAdapter({
     body,
     size,
     requestId: context.requestId,
@@ -66,20 +66,20 @@ export function toCall(
     readFor: context.asObject ? undefined : context.caller.account,
     dialect: context.dialect,
   });
-  const exchange = context.native ? nativeExchange(context.native, chat, stream, context) : chat;
-  const session = sessionAsked(body, context.headers);
+  const exchange = context.native ? nativeRequestAdapter(context.native, chat, stream, context) : chat;
+  const session = requestedSession(body, context.headers);
   const traceparent = context.headers['traceparent'];
   const request: CallRequest = {
     primitive: 'model',
     caller: context.caller,
     requestId: context.requestId,
-    targets: modelsAsked(body),
+    targets: requestedModels(body),
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
     // The account is part of the key, because two accounts may use the same session name.
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,
-    exchange: oneRequest(exchange),
+    exchange: singleRequest(exchange),
     prefers: context.native?.isLossy ? (offer) => exchange.speaks(offer) : undefined,
     estimate(offer) {
       const sent = exchange.sizeAt(offer, size);
@@ -90,16 +90,16 @@ export function toCall(
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(stream, context),
     payment: context.payment ?? null,
-    quote: quoteAsked(null, context.headers, null),
+    quote: requestedQuote(null, context.headers, null),
     onLocked: context.onLocked,
   };
   return { request: capCost(request, maxCostOf(body)), exchange };
 }
 
-const nativeExchange = (
-  native: NativeAsked,
-  chat: ChatExchange,
+const nativeRequestAdapter = (
+  native: NativeRequestFacts,
+  chat: ChatRequestAdapter,
   stream: boolean,
   { requestId, now, replyBytesMax }: ChatContext,
-): NativeExchange =>
-  new NativeExchange({ native, chat, stream, requestId, created: Math.floor(now / 1000), replyBytesMax });
+): NativeRequestAdapter =>
+  new NativeRequestAdapter({ native, chat, stream, requestId, created: Math.floor(now / 1000), replyBytesMax });

@@ -7,6 +7,6 @@ export { createSealedCalls } from './translated/sealed-calls.ts';
 export { createSealedThinking } from './translated/sealed-thinking.ts';
 export { createBackground } from './responses/background/background.ts';
 export { responsesRoutes } from './responses/responses-routes.ts';
-export { createModelSpeaker } from './model-speaker.ts';
+export { createModelTarget } from './model-target.ts';
 export { quotableModel } from './quotable-model.ts';
 export { modelsRoutes } from './models/models-routes.ts';

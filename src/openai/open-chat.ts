@@ -1,7 +1,7 @@
 import type { Config } from '#config';
-import { openCall, type OpenedCall, speakerOf, type Pipeline, type Speakers } from '#gateway';
+import { openCall, type StartedProviderCall, targetOf, type Pipeline, type TargetAdapters } from '#gateway';
 import { openBridged } from './bridge/open-bridged.ts';
-import type { OpenChat, OpenedChat } from './chat-reply.ts';
+import type { OpenChat, StartedChat } from './chat-reply.ts';
 import type { ChatBody } from './request/chat-schema.ts';
 import { toCall, type ChatContext } from './chat-to-call.ts';
 import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
@@ -10,7 +10,7 @@ interface OpenChatDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   /** Agents and tools, by the prefix of their names. */
-  readonly speakers: () => Partial<Speakers>;
+  readonly targets: () => Partial<TargetAdapters>;
   /** Needed for tools that the gateway calls for a model; null if it calls none. */
   readonly toolLoop: ToolLoopDeps | null;
 }
@@ -22,12 +22,12 @@ type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknow
  * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is
  * asked as if it were a model. Throws GatewayError for errors that show without a look-up.
  */
-export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenChatDeps): ChooseChat {
+export function createOpenChat({ pipeline, config, targets, toolLoop }: OpenChatDeps): ChooseChat {
   return (body, context, onError) => {
-    const known = speakers();
-    const spoken = speakerOf(known, body.model);
+    const known = targets();
+    const spoken = targetOf(known, body.model);
     // A model with exactly this name has priority, so that its existing callers still reach it.
-    if (spoken !== null && spoken.speaker.primitive !== 'model' && !known.model?.has(body.model))
+    if (spoken !== null && spoken.target.primitive !== 'model' && !known.model?.has(body.model))
       return openBridged({ pipeline, limits: config.limits }, spoken, body, context);
     if (body.tools?.some(({ type }) => type === 'mcp')) {
       // Each turn is a separate chat request. The client's native body is not sent on, because it contains the
@@ -41,7 +41,7 @@ export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenCha
 
 function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
   const { request, exchange } = toCall(body, context);
-  const toChat = ({ id, call, frames }: OpenedCall): OpenedChat => {
+  const toChat = ({ id, call, frames }: StartedProviderCall): StartedChat => {
     exchange.callId = id;
     const { service: model, stream, startedAt } = call;
     return { id, call, frames, about: { id, model, stream, startedAt, sent: exchange } };

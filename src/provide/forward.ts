@@ -35,7 +35,7 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
     const query = rest.includes('?') ? '' : url.search;
     const path = `${base}${rest}${query}`;
     takeBody(stream, (body) => {
-      const exchange = new Exchange(stream, body, failed);
+      const exchange = new RequestAdapter(stream, body, failed);
       const sent = requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat());
       dispatcher.dispatch(
         { origin: url.origin, path: path.startsWith('/') ? path : `/${path}`, method, headers: sent, body },
@@ -145,7 +145,7 @@ function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeader
 }
 
 /** One call: connects a stream of the tunnel with a request to an upstream. */
-class Exchange implements Dispatcher.DispatchHandler {
+class RequestAdapter implements Dispatcher.DispatchHandler {
   readonly #stream: ServerHttp2Stream;
   readonly #body: Buffer | Readable | null;
   readonly #failed: ForwardOptions['failed'];

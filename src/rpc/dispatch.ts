@@ -12,7 +12,7 @@ export interface Context extends Behalf {
   /** The Idempotency-Key of the HTTP request; null in a batch. */
   readonly idempotencyKey: string | null;
   /**
-   * Counts a request of a method that needs no credential, because its door does not count it. Rejects with
+   * Counts a request of a method that needs no credential, because its route does not count it. Rejects with
    * GatewayError `rate_limit_exceeded`.
    */
   readonly count: () => Promise<void>;

@@ -1,4 +1,11 @@
-import { actedOn, type ActedOnAt, type JsonRpcError, lookAlikeAt, readClientMessage, type RequestMessage } from '#wire';
+import {
+  interpretedFields,
+  type InterpretedFieldsAt,
+  type JsonRpcError,
+  ambiguousKeyAt,
+  readClientMessage,
+  type RequestMessage,
+} from '#wire';
 import { MAX_COST_META, messageFault } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { KEY, PAYMENT, RECEIPT } from './method.ts';
@@ -19,7 +26,7 @@ export interface Refused {
 
 /** Reads one entry; undefined if the text is not JSON. */
 export function readEntry(text: string): Entry | undefined {
-  const message = readClientMessage(text, (params) => lookAlikeAt(params, ACTED_ON, 'params.'));
+  const message = readClientMessage(text, (params) => ambiguousKeyAt(params, INTERPRETED_FIELDS, 'params.'));
   if (message === undefined) return undefined;
   if (message === null) return faultOf(text);
   if (message.kind === 'ambiguous') {
@@ -31,10 +38,10 @@ export function readEntry(text: string): Entry | undefined {
   return refuse('null', CODE.invalidRequest, 'A response cannot be posted here: send requests, with a method');
 }
 
-/** The members that this endpoint acts on. The door of the entry checks the others. */
-const ACTED_ON: ActedOnAt = [
-  [[], actedOn(['_meta'])],
-  [['_meta'], actedOn([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
+/** The members that this endpoint acts on. The route of the entry checks the others. */
+const INTERPRETED_FIELDS: InterpretedFieldsAt = [
+  [[], interpretedFields(['_meta'])],
+  [['_meta'], interpretedFields([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
 ];
 
 /** The entry for JSON text that is not a valid request. */

@@ -55,7 +55,7 @@ export const RPC_ERRORS = {
   internal: { code: CODE.internal, status: 200 },
 } as const satisfies Record<ErrorCode, { code: number; status: number }>;
 
-/** HTTP statuses that are passed on from a door's reply to the reply to a single request. */
+/** HTTP statuses that are passed on from a route's reply to the reply to a single request. */
 export const KEPT_STATUSES: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ status }) => status));
 
 export interface RpcFault {
@@ -67,7 +67,7 @@ export interface RpcFault {
 
 /**
  * Converts any thrown value to a JSON-RPC error. `data` has the gateway's error code, the parameter, when to retry, and
- * the HTTP status that other doors give.
+ * the HTTP status that other routes give.
  */
 export function toRpcFault(thrown: unknown): RpcFault {
   const known = toGatewayError(thrown);
@@ -91,7 +91,7 @@ const termsOf = (status: number, body: JsonObject): JsonObject =>
     : {};
 
 /**
- * Converts the error body of an HTTP door, `{error: {message, type, code, param}}`, to a JSON-RPC error. For a body of
+ * Converts the error body of an HTTP route, `{error: {message, type, code, param}}`, to a JSON-RPC error. For a body of
  * another form only the status counts.
  */
 export function fromHttpError(status: number, headers: Readonly<Record<string, string>>, text: string): RpcFault {

@@ -5,9 +5,9 @@ import { ACCOUNT_HEADER, MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
 
 /**
- * Headers of the request that are passed to the door of each entry. Those of a proxy are passed together with the
- * address of the connection's peer, so that a door sees the same client, host and protocol as this endpoint, and trusts
- * the same proxies. Headers about the body of this request are not passed.
+ * Headers of the request that are passed to the route of each entry. Those of a proxy are passed together with the
+ * address of the connection's peer, so that a route sees the same client, host and protocol as this endpoint, and
+ * trusts the same proxies. Headers about the body of this request are not passed.
  */
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIALS,
@@ -28,7 +28,7 @@ const INWARD: ReadonlySet<string> = new Set([
   QUOTE_HEADER,
 ]);
 
-/** Headers of a door's reply that are passed on with the reply to a single request. */
+/** Headers of a route's reply that are passed on with the reply to a single request. */
 const OUTWARD = [
   'retry-after',
   'www-authenticate',
@@ -50,7 +50,9 @@ const OUTWARD = [
   'idempotent-replayed',
 ] as const;
 
-/** Headers by lower-case name, with all values: a door can only refuse a repeated credential if it gets both values. */
+/**
+ * Headers by lower-case name, with all values: a route can only refuse a repeated credential if it gets both values.
+ */
 export type Carried = Readonly<Record<string, readonly string[]>>;
 
 /**
@@ -66,10 +68,10 @@ export function carriedOf(rawHeaders: readonly string[]): Carried {
   return carried;
 }
 
-/** Whether a request has a credential. The doors check whether it is valid. */
+/** Whether a request has a credential. The routes check whether it is valid. */
 export const hasCredential = (carried: Carried): boolean => CREDENTIALS.some((name) => Object.hasOwn(carried, name));
 
-/** The headers of the door's reply that are passed on to the client. */
+/** The headers of the route's reply that are passed on to the client. */
 export function toldOf(headers: Readonly<Record<string, string>>): Record<string, string> {
   const told: Record<string, string> = {};
   for (const name of OUTWARD) {

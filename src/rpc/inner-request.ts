@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayStopping } from '#wire';
 import type { Carried } from './headers.ts';
 
-/** One request to a door of this gateway. */
+/** One request to a route of this gateway. */
 export interface InnerRequest {
   readonly verb: 'GET' | 'POST';
   /** Path with its query. */
@@ -35,7 +35,7 @@ export type Ask = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>
 
 /**
  * Makes requests to the same server from inside the process. Rejects with the reason of `gone` when the client leaves;
- * the door sees this like a closed socket. Rejects with GatewayStopping once the server is closing.
+ * the route sees this like a closed socket. Rejects with GatewayStopping once the server is closing.
  */
 export function createAsk(inject: FastifyInstance['inject']): Ask {
   return async ({ verb, path, headers = {}, body }, { carried, peer, requestId, gone }) => {

@@ -4,7 +4,7 @@ import { a2a, ARGUMENTS, CONFIGURATION, mcp, MESSAGE, NAME, TASK_ID } from './wi
 
 const TEXT = { type: 'string' };
 
-/** All methods that doors of this gateway can answer. A method is offered only if the server has its door. */
+/** All methods that routes of this gateway can answer. A method is offered only if the server has its route. */
 const METHODS: readonly Method[] = [
   page({ name: 'services/list', summary: 'List services of every kind', open: true }, '/services'),
   page({ name: 'models/list', summary: 'List models', open: true }, '/models'),

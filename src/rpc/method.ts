@@ -13,7 +13,7 @@ export interface Param {
   readonly schema: JsonObject;
 }
 
-/** A method that a door of this gateway answers. It is offered only if the server has the route. */
+/** A method that a route of this gateway answers. It is offered only if the server has the route. */
 export interface Method {
   readonly name: string;
   readonly summary: string;
@@ -28,7 +28,7 @@ export interface Method {
   readonly params?: readonly Param[];
   /** The part of the route that describes the parameters: its query or its body. Absent if `params` has all of them. */
   readonly described?: 'query' | 'body';
-  /** The format of the door's answer: an HTTP result, or JSON-RPC. */
+  /** The format of the route's answer: an HTTP result, or JSON-RPC. */
   readonly answers: 'http' | 'wire';
   /** Throws GatewayError `invalid_request`. */
   toInner(asked: RequestMessage): InnerRequest;
@@ -103,7 +103,7 @@ function capHeader(own: unknown, caps: readonly string[]): Record<string, string
   return cap === null ? {} : { [MAX_COST_HEADER]: formatUsd(cap.amount) };
 }
 
-/** Encodes a payment as the header that HTTP doors read. They report an invalid payment. */
+/** Encodes a payment as the header that HTTP routes read. They report an invalid payment. */
 const paymentOf = (payment: unknown): Record<string, string> =>
   payment === undefined ? {} : { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
 

@@ -73,13 +73,13 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
   [RPC_ERRORS.service_unavailable.code]: ['serviceUnavailable', 'The gateway cannot take calls at the moment'],
 };
 
-const OF_EVERY_DOOR: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ code }) => code));
+const OF_EVERY_ENDPOINT: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ code }) => code));
 
 const ERRORS = Object.fromEntries(
   Object.entries(MEANINGS).map(([code, [name, message]]) => [name, { code: Number(code), message }]),
 );
 const errorRefs = Object.entries(MEANINGS)
-  .filter(([code]) => OF_EVERY_DOOR.has(Number(code)))
+  .filter(([code]) => OF_EVERY_ENDPOINT.has(Number(code)))
   .map(([, [name]]) => ({ $ref: `#/components/errors/${name}` }));
 
 function described(method: Method, openApi: JsonObject): JsonObject {

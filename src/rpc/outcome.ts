@@ -42,8 +42,8 @@ export function errorOf({ error, status, headers }: RpcFault): Outcome {
 }
 
 /**
- * Converts the reply of an HTTP door. JSON and text become the result. Other bytes become base64, because they may have
- * been paid for.
+ * Converts the reply of an HTTP route. JSON and text become the result. Other bytes become base64, because they may
+ * have been paid for.
  */
 export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Outcome {
   // A payment that may not be settled yet is an error, although its status is a success.
@@ -62,7 +62,7 @@ const isPending = (status: number, text: string) =>
 const isJson = (type: string) => /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
 
 /**
- * Converts the reply of a door that speaks JSON-RPC itself. Its result or its error is passed on unchanged, including
+ * Converts the reply of a route that speaks JSON-RPC itself. Its result or its error is passed on unchanged, including
  * its facts about cost.
  */
 export function outcomeOfWire({ status, headers, text }: InnerReply): Outcome {
@@ -91,7 +91,7 @@ function membersIn(text: string): Members | null {
   }
 }
 
-/** Adds the cost facts from the door's headers to `_meta` of a result that is an object. */
+/** Adds the cost facts from the route's headers to `_meta` of a result that is an object. */
 function withCost(text: string, headers: Readonly<Record<string, string>>): string {
   const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt, 'payment-response': payment } = headers;
   const told: (readonly [string, string])[] = [];

@@ -21,7 +21,7 @@ import { offerMethods, type Offered } from './offer-methods.ts';
 import { namelessError } from './outcome.ts';
 
 interface RpcDeps {
-  /** The `inject` of the server with all doors. */
+  /** The `inject` of the server with all routes. */
   readonly inject: FastifyInstance['inject'];
   readonly hasRoute: HasRoute;
   readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
@@ -43,8 +43,8 @@ interface RpcDeps {
 const REPLIES_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * `POST /rpc`: all doors of this gateway by JSON-RPC 2.0. Each entry becomes one request to its door, which
- * authenticates, counts, bills and answers it. Only requests whose door needs no credential are counted here. Register
+ * `POST /rpc`: all routes of this gateway by JSON-RPC 2.0. Each entry becomes one request to its route, which
+ * authenticates, counts, bills and answers it. Only requests whose route needs no credential are counted here. Register
  * it once, under `/api/v1`.
  */
 export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {

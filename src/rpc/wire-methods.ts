@@ -1,4 +1,11 @@
-import { actedOn, type ActedOnAt, isObject, type JsonObject, lookAlikeAt, type RequestMessage } from '#wire';
+import {
+  interpretedFields,
+  type InterpretedFieldsAt,
+  isObject,
+  type JsonObject,
+  ambiguousKeyAt,
+  type RequestMessage,
+} from '#wire';
 import { badParams } from './errors-rpc.ts';
 import { type Method, type Param, paramsOf, paramsWithout, pathOf } from './method.ts';
 
@@ -7,13 +14,13 @@ type Words = Pick<Method, 'name' | 'summary' | 'billed'>;
 const OBJECT: JsonObject = { type: 'object' };
 const TEXT: JsonObject = { type: 'string' };
 
-const NAMING: Readonly<Record<'service' | 'agent', ActedOnAt>> = {
-  service: [[[], actedOn(['service'])]],
-  agent: [[[], actedOn(['agent'])]],
+const NAMING: Readonly<Record<'service' | 'agent', InterpretedFieldsAt>> = {
+  service: [[[], interpretedFields(['service'])]],
+  agent: [[[], interpretedFields(['agent'])]],
 };
 
-/** The message to a JSON-RPC door at `path`, or at the name from `param` below it. */
-function toDoor(
+/** The message to a JSON-RPC route at `path`, or at the name from `param` below it. */
+function toEndpoint(
   asked: RequestMessage,
   method: string,
   path: string,
@@ -21,7 +28,7 @@ function toDoor(
   without: readonly string[],
 ) {
   const params = paramsOf(asked);
-  const fault = lookAlikeAt(params, NAMING[param], 'params.');
+  const fault = ambiguousKeyAt(params, NAMING[param], 'params.');
   if (fault !== null) throw badParams(fault.message, fault.param);
   const { [param]: name } = params;
   return {
@@ -53,7 +60,7 @@ export function mcp(words: Words, params: readonly Param[] = []): Method {
           `The envelope of an MCP revision is for POST /mcp: leave ${ENVELOPE} out of _meta here`,
           `_meta["${ENVELOPE}"]`,
         );
-      return toDoor(asked, words.name, '/mcp', 'service', []);
+      return toEndpoint(asked, words.name, '/mcp', 'service', []);
     },
   };
 }
@@ -82,6 +89,9 @@ export function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param
     route: { verb: 'POST', url: '/a2a' },
     params: [AGENT, ...params],
     answers: 'wire',
-    toInner: (asked) => ({ ...toDoor(asked, method, '/a2a', 'agent', ['_meta']), headers: { 'a2a-version': version } }),
+    toInner: (asked) => ({
+      ...toEndpoint(asked, method, '/a2a', 'agent', ['_meta']),
+      headers: { 'a2a-version': version },
+    }),
   };
 }

@@ -17,8 +17,8 @@ export interface Step {
 }
 
 /**
- * A database, as other rooms use it. Errors of the engine become DatabaseError. Its `unavailable` distinguishes a lost
- * connection from a refused statement.
+ * A database, as other modules use it. Errors of the engine become DatabaseError. Its `unavailable` distinguishes a
+ * lost connection from a refused statement.
  */
 export interface Database {
   readonly engine: 'sqlite' | 'postgres';

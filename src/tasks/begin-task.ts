@@ -15,8 +15,8 @@ import {
 } from './task-rows.ts';
 import type { Tasks } from './task.ts';
 
-/** Milliseconds until the first look at a task, and until the next look after a change. */
-export const FIRST_LOOK_MS = 2_000;
+/** Milliseconds until the first poll at a task, and until the next poll after a change. */
+export const FIRST_POLL_MS = 2_000;
 /** The most accounts that are remembered as full. */
 const FULL_MAX = 10_000;
 /** Seconds after which the owner of a full account may try again. */
@@ -96,7 +96,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);
       const firstKeptUntil = Math.min(keptUntil, at + FIRST_KEPT_MS);
-      const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
+      const nextLookAt = Math.min(at + Math.max(FIRST_POLL_MS, task.pauseMs ?? 0), expiresAt);
       const { account, within, offerId } = task;
       // The lock is kept first, because work without a lock would be free. A lock without work is released with its
       // call, or expires.
@@ -114,13 +114,13 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
             at,
             expiresAt,
             nextLookAt,
-            FIRST_LOOK_MS,
+            FIRST_POLL_MS,
             task.askedAt ?? at,
           ],
         },
         {
           statement: JOIN,
-          params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS, task.messageBytes ?? 0],
+          params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_POLL_MS, task.messageBytes ?? 0],
         },
         { statement: FIND_TASK, params: keyOf(task) },
         { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },

@@ -1,5 +1,5 @@
 import { loadStatement, type Database } from '#store';
-import type { Conclude, Ledger, LockRecord } from '#billing';
+import type { SettlePendingCall, Ledger, LockRecord } from '#billing';
 import { createTaskStart, type TaskStart } from './begin-task.ts';
 import { createTaskEnd, type TaskEnd } from './end-task.ts';
 import { createTaskSearch } from './find-tasks.ts';
@@ -12,7 +12,7 @@ import type { Tasks } from './task.ts';
 export interface TasksOptions {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'keep' | 'find'>;
-  readonly conclude: Conclude;
+  readonly settlePendingCall: SettlePendingCall;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Called when this gateway has settled a pending call; see TaskSink. */
@@ -40,12 +40,12 @@ export async function countLiveTasks(database: Database): Promise<number> {
 }
 
 export function createTasks(options: TasksOptions): KeptTasks {
-  const { database, ledger, conclude, now, liveMax = Number.MAX_SAFE_INTEGER } = options;
+  const { database, ledger, settlePendingCall, now, liveMax = Number.MAX_SAFE_INTEGER } = options;
   const { onBegun: begun, onEnded: ended, onConcluded: concluded, tellGivenUp, providerName } = options;
   const context: TaskContext = {
     database,
     ledger,
-    conclude,
+    settlePendingCall,
     nameOf: ({ offerId, provider }) => providerName?.(offerId) ?? provider,
     sink: {
       concluded,

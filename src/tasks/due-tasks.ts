@@ -4,12 +4,12 @@ import { keyOf, toTaskRow, type TaskRow } from './task-rows.ts';
 /** Tasks that are due for a look. The gateways of a database share them. */
 export interface DueTasks {
   /**
-   * Claims due tasks, the longest due first: at most `limit`, at most LOOKS_PER_OFFER per offer, and none of the `busy`
+   * Claims due tasks, the longest due first: at most `limit`, at most POLLS_PER_OFFER per offer, and none of the `busy`
    * offers. No other gateway can claim them until they are released or CLAIM_MS have passed.
    */
   claim(limit: number, busy: readonly string[]): Promise<readonly TaskRow[]>;
   /**
-   * Releases claimed tasks. The next look is at `nextLookAt`, after a pause of `lookMs`, unless the task has changed
+   * Releases claimed tasks. The next poll is at `nextLookAt`, after a pause of `lookMs`, unless the task has changed
    * meanwhile.
    */
   release(tasks: readonly Released[]): Promise<void>;
@@ -31,9 +31,9 @@ export interface Released {
 }
 
 /** The most concurrent looks that are not slow. */
-export const LOOKS_MAX = 16;
+export const POLLS_MAX = 16;
 /** The most concurrent looks of one offer, including slow ones. */
-export const LOOKS_PER_OFFER = 4;
+export const POLLS_PER_OFFER = 4;
 /** Must be longer than a look may take. */
 const CLAIM_MS = 15_000;
 
@@ -51,7 +51,7 @@ export function createDueTasks(database: Database, { now }: { readonly now: () =
     async claim(limit, busy) {
       const at = now();
       return (
-        await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, LOOKS_PER_OFFER, JSON.stringify(busy)])
+        await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, POLLS_PER_OFFER, JSON.stringify(busy)])
       ).map(toTaskRow);
     },
     async release(tasks) {

@@ -1,18 +1,18 @@
 import { loadStatement, type Value } from '#store';
 import { ONE_CALL, type MeasuredWork, type ReportedUsage } from '#gateway';
-import { FIRST_LOOK_MS } from './begin-task.ts';
+import { FIRST_POLL_MS } from './begin-task.ts';
 import { endingFromText, endingToText, type Ending } from './ending.ts';
 import { listCalls, settleCalls } from './settle-calls.ts';
 import type { TaskContext } from './task-context.ts';
 import { contextOf, keyOf, stateOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
-import type { SeenTask, Sight, Task, TaskCall, TaskKey, Tasks } from './task.ts';
+import type { SeenTask, Observation, Task, TaskCall, TaskKey, Tasks } from './task.ts';
 
 /** After this time another gateway checks whether an end was settled. */
 const SETTLE_MS = 15_000;
 /** The same if a call is settled by its own run. Its client may read the end of the reply slowly. */
 const OWN_RUN_MS = 120_000;
 
-const NOTE_SIGHT = loadStatement(import.meta.url, './sql/note-sight.sql');
+const RECORD_OBSERVATION = loadStatement(import.meta.url, './sql/record-observation.sql');
 const END = loadStatement(import.meta.url, './sql/end-task.sql');
 const FORGET = loadStatement(import.meta.url, './sql/forget-task.sql');
 
@@ -36,7 +36,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
    */
   const end = async (
     task: TaskRow,
-    sight: Pick<Sight, 'contextId' | 'snapshot'> & { readonly state: string },
+    observation: Pick<Observation, 'contextId' | 'snapshot'> & { readonly state: string },
     ending: Ending,
     over: number,
     settleMs: number,
@@ -44,9 +44,9 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
     const at = now();
     const params: Value[] = [
       ...keyOf(task),
-      stateOf(sight.state),
-      contextOf(sight.contextId),
-      sight.snapshot ?? null,
+      stateOf(observation.state),
+      contextOf(observation.contextId),
+      observation.snapshot ?? null,
       at,
       endingToText(ending),
       at + settleMs,
@@ -59,31 +59,31 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
   };
 
   /** Records what was seen of a running task. null if the task has changed meanwhile. */
-  const noteSight = async (row: TaskRow, state: string, sight: Sight): Promise<SeenTask | null> => {
-    const [contextId, output] = [contextOf(sight.contextId), sight.output === true];
+  const recordObservation = async (row: TaskRow, state: string, observation: Observation): Promise<SeenTask | null> => {
+    const [contextId, output] = [contextOf(observation.contextId), observation.output === true];
     if (state === row.state && (contextId === null || contextId === row.contextId) && (!output || row.output))
       return { task: toTask(row), settled: [] };
     const at = now();
-    const noted = [...keyOf(row), state, contextId, at, at + FIRST_LOOK_MS, FIRST_LOOK_MS, output ? 1 : 0];
-    const [changed] = await database.query(NOTE_SIGHT, noted);
+    const noted = [...keyOf(row), state, contextId, at, at + FIRST_POLL_MS, FIRST_POLL_MS, output ? 1 : 0];
+    const [changed] = await database.query(RECORD_OBSERVATION, noted);
     return changed ? { task: toTask(toTaskRow(changed)), settled: [] } : null;
   };
 
   /** A task that ends with its first message has no calls here, because the call of that message settles itself. */
   const callsOf = async (row: TaskRow) => (row.calls === 0 ? [] : listCalls(database, row));
 
-  /** The ending of the task, computed from the sight. */
-  const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, sight: Sight): Ending => {
-    const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end!;
+  /** The ending of the task, computed from the observation. */
+  const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, observation: Observation): Ending => {
+    const outcome = observation.end === 'cut' && !row.output && observation.output !== true ? 'free' : observation.end!;
     const work = {
       elapsedMs: Math.max(0, now() - row.askedAt),
       bytesIn: row.sentBytes,
-      bytesOut: sight.bytes ?? 0,
+      bytesOut: observation.bytes ?? 0,
     };
     const used =
       outcome === 'free'
         ? new Map<string, ReportedUsage>()
-        : usageOfCalls(calls, sight, work, outcome === 'complete' ? UNREPORTED : UNTOLD);
+        : usageOfCalls(calls, observation, work, outcome === 'complete' ? UNREPORTED : UNSEEN_USAGE);
     return { outcome, reason: state, used };
   };
 
@@ -95,25 +95,25 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
   };
 
   return {
-    async saw(key, sight, except) {
+    async saw(key, observation, except) {
       for (;;) {
         const row = await read(key);
         if (!row) return null;
         if (!row.live) {
-          if (sight.end === null) return { task: toTask(row), settled: [] };
+          if (observation.end === null) return { task: toTask(row), settled: [] };
           return { task: toTask(row), settled: await settleEnded(row, except) };
         }
-        const state = sight.state === null ? row.state : stateOf(sight.state);
-        if (sight.end === null) {
-          const seen = await noteSight(row, state, sight);
+        const state = observation.state === null ? row.state : stateOf(observation.state);
+        if (observation.end === null) {
+          const seen = await recordObservation(row, state, observation);
           if (seen) return seen;
           continue;
         }
         const calls = await callsOf(row);
         const over = await end(
           row,
-          { ...sight, state },
-          endingOf(row, calls, state, sight),
+          { ...observation, state },
+          endingOf(row, calls, state, observation),
           Number.MAX_SAFE_INTEGER,
           except === undefined ? SETTLE_MS : OWN_RUN_MS,
         );
@@ -157,7 +157,7 @@ function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
 
 function usageOfCalls(
   calls: readonly TaskCall[],
-  { usageOf }: Sight,
+  { usageOf }: Observation,
   work: MeasuredWork,
   otherwise: ReportedUsage,
 ): Map<string, ReportedUsage> {
@@ -168,7 +168,7 @@ function usageOfCalls(
 
 const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
 /** A provider that was stopped may have had no chance to report its usage, so it is not flagged. */
-const UNTOLD: ReportedUsage = { usage: null, flags: [] };
+const UNSEEN_USAGE: ReportedUsage = { usage: null, flags: [] };
 
 async function forgetTask(
   { database, read }: TaskContext,

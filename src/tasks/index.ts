@@ -26,15 +26,15 @@ export type {
 export type { KeptEvents, RunningEnd, RunningResponses, RunState } from './responses/running-response.ts';
 export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
 export type { CallCost, TaskCost } from './task-cost.ts';
-export { LOOK_MS } from './timed-look.ts';
+export { POLL_MS } from './timed-poll.ts';
 export { isStorable, sees } from './task-rows.ts';
 export type { TaskSink } from './task-sink.ts';
 export {
-  type Look,
-  type LookAtExpiry,
+  type Poll,
+  type PollAtExpiry,
   ownerOf,
   type SeenTask,
-  type Sight,
+  type Observation,
   type Task,
   type TaskKey,
   type TaskOwner,

@@ -19,7 +19,7 @@ interface SettledCall {
   readonly settlement: Settlement;
 }
 
-type SettleCallsContext = Pick<TaskContext, 'database' | 'conclude' | 'nameOf' | 'sink'>;
+type SettleCallsContext = Pick<TaskContext, 'database' | 'settlePendingCall' | 'nameOf' | 'sink'>;
 
 const LIST = loadStatement(import.meta.url, './sql/list-calls.sql');
 const NOTE = loadStatement(import.meta.url, './sql/note-settlement.sql');
@@ -76,7 +76,7 @@ export async function settleCalls(
 }
 
 async function settleCall(
-  { conclude, nameOf, sink }: SettleCallsContext,
+  { settlePendingCall, nameOf, sink }: SettleCallsContext,
   task: TaskRow,
   call: CallRow,
   ending: Ending,
@@ -86,7 +86,7 @@ async function settleCall(
   const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
   const providerName = nameOf(task);
   const durationMs = Math.max(0, task.endedAt! - call.createdAt);
-  const concluded = await conclude(callId, {
+  const concluded = await settlePendingCall(callId, {
     price,
     most,
     provider: task.provider,

@@ -1,5 +1,5 @@
 import type { Database } from '#store';
-import type { Conclude, Ledger } from '#billing';
+import type { SettlePendingCall, Ledger } from '#billing';
 import type { TaskRow } from './task-rows.ts';
 import type { TaskSink } from './task-sink.ts';
 import type { TaskKey } from './task.ts';
@@ -8,7 +8,7 @@ import type { TaskKey } from './task.ts';
 export interface TaskContext {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'keep' | 'find'>;
-  readonly conclude: Conclude;
+  readonly settlePendingCall: SettlePendingCall;
   /** The display name of a task's provider. */
   readonly nameOf: (task: TaskRow) => string;
   readonly sink: TaskSink;

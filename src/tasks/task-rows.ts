@@ -51,7 +51,7 @@ export function toTaskRow(row: Row): TaskRow {
   return { ...task, live: task.endedAt === null, askedAt: row['asked_at'] === null ? task.createdAt : task.askedAt };
 }
 
-/** The task without the columns that only this room uses. */
+/** The task without the columns that only this module uses. */
 export function toTask({
   calls: _calls,
   endedAt: _at,

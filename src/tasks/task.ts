@@ -67,8 +67,8 @@ export interface TaskCall {
   readonly most?: MicroUsd | null;
 }
 
-/** News about a task from any source: a reply, a stream, a look at it, or a notification. */
-export interface Sight {
+/** News about a task from any source: a reply, a stream, a poll of it, or a notification. */
+export interface Observation {
   /** null if the news does not contain a state. */
   readonly state: string | null;
   readonly contextId?: string | null;
@@ -79,7 +79,7 @@ export interface Sight {
    * free. `free`: it reported its own failure.
    */
   readonly end: null | 'complete' | 'cut' | 'free';
-  /** The pause in milliseconds that its provider requests before the next look. Default: the watch decides. */
+  /** The pause in milliseconds that its provider requests before the next poll. Default: the watch decides. */
   readonly pauseMs?: number;
   /** Bytes received about the task; default 0. Usage claims are compared with them. */
   readonly bytes?: number;
@@ -94,8 +94,8 @@ export interface Sight {
 export interface SeenTask {
   readonly task: Task;
   /**
-   * The charge of each call, if the sight was of the end. The calls are settled by the first end that any gateway saw.
-   * Otherwise empty.
+   * The charge of each call, if the observation was of the end. The calls are settled by the first end that any gateway
+   * saw. Otherwise empty.
    */
   readonly settled: readonly { readonly callId: string; readonly settlement: Settlement }[];
 }
@@ -112,7 +112,7 @@ export interface NewTask extends TaskKey, TaskOwner {
   readonly messageBytes?: number;
   /** Milliseconds from now until the task is given up. */
   readonly ttlMs: number;
-  /** Milliseconds until the first look, if it must come later than by default. */
+  /** Milliseconds until the first poll, if it must come later than by default. */
   readonly pauseMs?: number;
 }
 
@@ -194,11 +194,11 @@ export interface Tasks {
   /** The owner's tasks, the last changed first. */
   list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
   /**
-   * Records a sight of a task. If the sight is of its end, all its calls are settled durably before this resolves. A
-   * second end changes nothing and gives the same result. Resolves with null if there is no such task. `except` is a
-   * call that its own run settles.
+   * Records an observation of a task. If the observation is of its end, all its calls are settled durably before this
+   * resolves. A second end changes nothing and gives the same result. Resolves with null if there is no such task.
+   * `except` is a call that its own run settles.
    */
-  saw(key: TaskKey, sight: Sight, except?: string): Promise<SeenTask | null>;
+  saw(key: TaskKey, observation: Observation, except?: string): Promise<SeenTask | null>;
   /**
    * The charges of an ended task. null while any call is not settled, and if there is no such task. `beganBy` gives the
    * call that began the task, or null if not known.
@@ -215,10 +215,10 @@ export interface Tasks {
  * Polls a task at its provider. Resolves with null if the provider could not be asked or `signal` aborted. `whole`
  * requests the task with its whole history, to count its bytes.
  */
-export type Look = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Sight | null>;
+export type Poll = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Observation | null>;
 
 /**
  * The end of a task whose time is over, by what the gateway has of it. Does not ask the provider. null if it has
  * nothing: then the task is given up.
  */
-export type LookAtExpiry = (task: Task) => Promise<Sight | null>;
+export type PollAtExpiry = (task: Task) => Promise<Observation | null>;

@@ -3,21 +3,21 @@ import type { Primitive } from '#config';
 import type { KeptTasks } from './create-tasks.ts';
 import { createDueTasks, type Released } from './due-tasks.ts';
 import { lastPartOf } from './last-part.ts';
-import { asItWas, createOfferLooks } from './offer-looks.ts';
+import { asItWas, createPollScheduler } from './poll-scheduler.ts';
 import { toTask, type TaskRow } from './task-rows.ts';
-import type { Look, LookAtExpiry, Task } from './task.ts';
-import { createTimedLook, type TimedLookOptions } from './timed-look.ts';
+import type { Poll, PollAtExpiry, Task } from './task.ts';
+import { createTimedPoll, type TimedPollOptions } from './timed-poll.ts';
 
-export interface TaskWatchOptions extends Pick<TimedLookOptions, 'providerOf'> {
+export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
   readonly database: Database;
   readonly tasks: KeptTasks;
   /**
    * The look of each protocol. Tasks of a primitive without a look end only by replies or notifications, or are given
    * up.
    */
-  readonly looks: Readonly<Partial<Record<Primitive, Look>>>;
+  readonly polls: Readonly<Partial<Record<Primitive, Poll>>>;
   /** Tasks of other primitives are given up when their time is over. */
-  readonly looksAtExpiry: Readonly<Partial<Record<Primitive, LookAtExpiry>>>;
+  readonly pollsAtExpiry: Readonly<Partial<Record<Primitive, PollAtExpiry>>>;
   /** False while the provider of a task is not connected to any gateway. */
   readonly present: (task: Task) => boolean;
   /** Epoch milliseconds. */
@@ -64,7 +64,7 @@ const CONTEXT_MS = 365 * 24 * 3_600_000;
  * that ended long ago. Gateways of one database share this work.
  */
 export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
-  const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, onError } = options;
+  const { database, tasks, polls, present, now, random, lookMsMax, retentionMs, onError } = options;
   const { tickMs = TICK_MS, slowMs = SLOW_MS } = options;
   const due = createDueTasks(database, { now });
 
@@ -79,8 +79,8 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
 
   /** True if the task ended with the output that is here. */
   const endedByExpiry = async (task: TaskRow): Promise<boolean> => {
-    const sight = await options.looksAtExpiry[task.primitive]?.(toTask(task));
-    return sight ? (await tasks.saw(task, sight)) !== null : false;
+    const observation = await options.pollsAtExpiry[task.primitive]?.(toTask(task));
+    return observation ? (await tasks.saw(task, observation)) !== null : false;
   };
 
   const attend = async (task: TaskRow, onSlow: () => void, onLooked: () => void): Promise<Released | null> => {
@@ -96,13 +96,13 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     }
     const plain = toTask(task);
     if (!present(plain)) return pauseAfter(task, ABSENT_MS_MAX);
-    const look = looks[task.primitive];
-    const sight = look ? await timedLook(look, plain, onSlow) : null;
+    const poll = polls[task.primitive];
+    const observation = poll ? await timedPoll(poll, plain, onSlow) : null;
     onLooked();
     if (closed.aborted) return asItWas(task);
-    if (sight === null) return pauseAfter(task, lookMsMax);
-    const seen = await tasks.saw(task, sight);
-    return seen?.task.live ? pauseAfter(task, lookMsMax, Math.min(sight.pauseMs ?? 0, lookMsMax)) : null;
+    if (observation === null) return pauseAfter(task, lookMsMax);
+    const seen = await tasks.saw(task, observation);
+    return seen?.task.live ? pauseAfter(task, lookMsMax, Math.min(observation.pauseMs ?? 0, lookMsMax)) : null;
   };
 
   let sweptAt = -Infinity;
@@ -118,7 +118,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     return false;
   };
 
-  const offers = createOfferLooks({ due, attend, failed: (task) => pauseAfter(task, lookMsMax), now });
+  const offers = createPollScheduler({ due, attend, failed: (task) => pauseAfter(task, lookMsMax), now });
   let claimsForgotten = !options.alone;
   const worker = createDueWorker({
     async turn(self) {
@@ -134,7 +134,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     },
   });
   const { closed } = worker;
-  const timedLook = createTimedLook({ providerOf: options.providerOf, slowMs, closed });
+  const timedPoll = createTimedPoll({ providerOf: options.providerOf, slowMs, closed });
   worker.wake();
 
   return {

@@ -37,14 +37,14 @@ export { removeAt, replaceAt, spanAt } from './json/at-path.ts';
 export { readClientMessage } from './json/client-message.ts';
 export { RawJsonError } from './json/json-scan.ts';
 export {
-  actedOn,
-  type ActedOnAt,
+  interpretedFields,
+  type InterpretedFieldsAt,
   beginsAsOwn,
   foldName,
-  lookAlikeAt,
-  type LookAlikeFault,
+  ambiguousKeyAt,
+  type AmbiguousKeyFault,
   WRITTEN_NAMES,
-} from './json/look-alikes.ts';
+} from './json/ambiguous-keys.ts';
 export { isObject, type JsonObject } from './json/json-object.ts';
 export {
   errorText,
@@ -83,7 +83,7 @@ export { type Placed, PlacedList } from './placed-list.ts';
 export { configuredNames, createOriginGuard } from './origin-guard.ts';
 export { isPublicAddress } from './outbound-addresses.ts';
 export { hostOf, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
-export { type AskedAddress, createOwnOrigin, type OwnOrigin } from './own-origin.ts';
+export { type RequestedAddress, createOwnOrigin, type OwnOrigin } from './own-origin.ts';
 export { oneLine, printable, SERVICE_NAME_MAX, UNPRINTABLE } from './printable.ts';
 export { createScrubber, redact } from './redaction.ts';
 export { type CapField, readCapRefusal } from './refused-cap.ts';

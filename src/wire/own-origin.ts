@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { parseHost } from './host-name.ts';
 
 /** The parts of a request that show the address that its client used. Behind a trusted proxy: what the proxy says. */
-export interface AskedAddress {
+export interface RequestedAddress {
   /** `http` or `https`. */
   readonly protocol: string;
   /** The host, with a port if it is not the default of the protocol. */
@@ -10,7 +10,7 @@ export interface AskedAddress {
 }
 
 /** Returns the origin of this gateway that may be shown in the answer to a request. null if no origin is known. */
-export type OwnOrigin = (request: AskedAddress) => string | null;
+export type OwnOrigin = (request: RequestedAddress) => string | null;
 
 interface OwnOriginOptions {
   /** The origin in the configuration. null without one. */

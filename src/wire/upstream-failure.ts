@@ -16,7 +16,7 @@ export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly status: number | null;
   readonly retryable: boolean;
-  readonly blame: 'provider' | 'request' | 'account' | 'nobody';
+  readonly attributedTo: 'provider' | 'request' | 'account' | 'nobody';
   /** The provider's message, safe to show to clients; null without a message. */
   readonly detail: string | null;
   /** The word by which the provider names the reason, safe to show to clients; null without one. */
@@ -36,7 +36,7 @@ export class UpstreamFailure extends Error {
     options: {
       status?: number | null;
       retryable: boolean;
-      blame: 'provider' | 'request' | 'account' | 'nobody';
+      attributedTo: 'provider' | 'request' | 'account' | 'nobody';
       detail?: string | null;
       code?: string | null;
       retryAfterS?: number | undefined;
@@ -54,7 +54,7 @@ export class UpstreamFailure extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.status = options.status ?? null;
     this.retryable = options.retryable;
-    this.blame = options.blame;
+    this.attributedTo = options.attributedTo;
     this.detail = options.detail ?? null;
     this.code = options.code ?? null;
     this.retryAfterS = options.retryAfterS;
@@ -81,5 +81,12 @@ export function tooLarge(
     cause,
   }: { readonly status?: number | null; readonly received?: number; readonly cause?: unknown } = {},
 ): UpstreamFailure {
-  return new UpstreamFailure(message, { status, retryable: false, blame: 'nobody', tooLarge: true, received, cause });
+  return new UpstreamFailure(message, {
+    status,
+    retryable: false,
+    attributedTo: 'nobody',
+    tooLarge: true,
+    received,
+    cause,
+  });
 }

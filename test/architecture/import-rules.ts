@@ -3,19 +3,19 @@ import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
 interface Room {
   /**
-   * Other rooms it may import, by their face only: `billing` for `#billing`, `billing/amounts` for the narrower
+   * Other modules it may import, by their public API only: `billing` for `#billing`, `billing/amounts` for the narrower
    * `#billing/amounts`.
    */
   readonly rooms: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
-  /** Rooms whose programs it starts, in processes or threads: it names their files by path and imports none. */
+  /** Modules whose programs it starts, in processes or threads: it names their files by path and imports none. */
   readonly starts?: readonly string[];
 }
 
 /** What the protocols share. Of money they see amounts, never the ledger; of the database nothing. */
 const PROTOCOL = ['wire', 'billing/amounts', 'config', 'gateway', 'auth', 'auth/accounts', 'tasks', 'pages'];
-/** All rooms below the protocols, with the narrower faces for commands that load little. */
+/** All modules below the protocols, with the narrower public APIs for commands that load little. */
 const MIDDLE = [
   'store',
   'store/backup',
@@ -41,8 +41,8 @@ const MIDDLE = [
 ];
 
 /**
- * The import table of docs/architecture.md, from the lowest room up: a room imports only rooms above it in this
- * list. A room that is not here may not exist.
+ * The import table of docs/architecture.md, from the lowest module up: a module imports only modules above it in this
+ * list. A module that is not here may not exist.
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
   // One file without imports.
@@ -73,7 +73,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network', 'tasks'],
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
-  // The second face of billing is for the thread that reads the journal.
+  // The second public API of billing is for the thread that reads the journal.
   analytics: { rooms: ['store', 'wire', 'billing', 'billing/resolved'], packages: [] },
   pages: {
     rooms: [
@@ -93,7 +93,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
     packages: ['fastify', '@fastify/*', 'marked'],
   },
-  // The second face of wire is for the thread that reads large replies.
+  // The second public API of wire is for the thread that reads large replies.
   openai: { rooms: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
   mcp: { rooms: PROTOCOL, packages: ['fastify'] },
   a2a: { rooms: PROTOCOL, packages: ['fastify'] },
@@ -125,13 +125,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   main: { rooms: ['cli'], packages: [] },
 };
 
-/** Single files in src/ that are named by their path, as they have no face. */
+/** Single files in src/ that are named by their path, as they have no public API. */
 const WITHOUT_FACE = ['version', 'main'];
 
 /** Where the environment and the command line may be read. */
 const READS_ENVIRONMENT = [/^src\/main\.ts$/, /^src\/cli\//, /^src\/demo\/main\.ts$/, /^src\/config\/file\.ts$/];
 
-/** Where the billing middleware may be made: once, where the rooms are put together. */
+/** Where the billing middleware may be made: once, where the modules are put together. */
 const MOUNTS_BILLING = [/^src\/app\/billing\.ts$/, /^src\/billing\//];
 
 export interface Import {
@@ -178,7 +178,7 @@ export function importsOf(file: SourceFile): Import[] {
   return found;
 }
 
-/** The room of a path below src/: the folder, or for a file directly in src/ the file's name. */
+/** The module of a path below src/: the folder, or for a file directly in src/ the file's name. */
 function roomOf(path: string): string {
   const [, first = ''] = path.split('/');
   return path.split('/').length > 2 ? first : first.replace(/\.ts$/, '');

@@ -19,7 +19,7 @@ test('every alias leads to the face of a room of the table', () => {
   for (const [alias, target] of Object.entries(imports)) {
     const [room, narrower] = alias.slice(1).split('/');
     expect(ROOMS).toHaveProperty(room!);
-    // A narrower face is for those who must not load the whole room.
+    // A narrower public API is for those who must not load the whole module.
     expect(target.startsWith(`./src/${room}/`), alias).toBe(true);
     expect(
       narrower
@@ -37,7 +37,7 @@ test('no room imports one below it in the table, so no import runs upward and no
       expect(order, room).toContain(other.split('/')[0]);
       expect.soft(order.indexOf(other.split('/')[0]!), `${room} imports ${other}`).toBeLessThan(order.indexOf(room));
     }
-    // A program that is started is not imported, and may be of any room.
+    // A program that is started is not imported, and may be of any module.
     for (const other of starts) expect(order, room).toContain(other);
   }
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ROOMS } from './import-rules.ts';
 import { ROOT } from './source.ts';
 
-/** Packages that only some rooms may import, as the linter's patterns name them. */
+/** Packages that only some modules may import, as the linter's patterns name them. */
 const PACKAGES = [...new Set(Object.values(ROOMS).flatMap(({ packages }) => packages))];
 
 const asPattern = (name: string): string =>
@@ -16,7 +16,10 @@ interface Pattern {
 
 const WITHOUT_FOLDER: ReadonlySet<string> = new Set(['main', 'version']);
 
-/** Names of folders in a room. A relative path to one of them stays in the room, although a room has the same name. */
+/**
+ * Names of folders in a module. A relative path to one of them stays in the module, although a module has the same
+ * name.
+ */
 const foldersOf = (room: string): ReadonlySet<string> =>
   new Set(
     readdirSync(join(ROOT, 'src', room), { recursive: true, withFileTypes: true })
@@ -24,7 +27,7 @@ const foldersOf = (room: string): ReadonlySet<string> =>
       .map(({ name }) => name),
   );
 
-/** What the linter refuses in files of a room, so that an editor shows it at once: the room's row of the table. */
+/** What the linter refuses in files of a module, so that an editor shows it at once: the module's row of the table. */
 export function lintPatterns(room: string, aliases: readonly string[]): readonly Pattern[] {
   const { rooms, packages } = ROOMS[room]!;
   const names = aliases.map((alias) => alias.slice(1));
@@ -49,7 +52,7 @@ export function lintPatterns(room: string, aliases: readonly string[]): readonly
   ];
 }
 
-/** The text of the linter's configuration, with the patterns of each room as its row of the table says. */
+/** The text of the linter's configuration, with the patterns of each module as its row of the table says. */
 export function withLintPatterns(text: string, aliases: readonly string[]): string {
   return text.replaceAll(
     /("files": \["src\/([\w-]+)\/\*\*"\],\s*"rules": \{\s*"eslint\/no-restricted-imports": \[\s*"error",\s*\{\s*"patterns": )\[[\s\S]*?\n(\s*)\]/g,

@@ -2,43 +2,18 @@ import { parseAst } from 'vitest/node';
 import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
 export type Rule =
-  | 'long functions'
   | 'getters in object literals'
   | 'generator functions in functions'
   | 'functions assigned to properties'
   | 'export *'
   | 'docstrings that begin with What, Who or Where'
   | 'riddles'
+  | 'private words'
   | "a validator's words"
   | 'wide comments'
   | 'names of files that do not exist';
 
-/** Longest function. A longer one holds more than one step; each step deserves a name. */
-export const FUNCTION_LINES_MAX = 120;
 const COLUMNS_MAX = 120;
-
-/** Each function of TypeScript that has more than FUNCTION_LINES_MAX lines, the functions inside it included. */
-export function longFunctions({ path, text }: SourceFile): Finding[] {
-  // A file as short as this has no long function: most need no parser.
-  if (text.split('\n').length <= FUNCTION_LINES_MAX || !/\.[mc]?[jt]sx?$/.test(path)) return [];
-  const findings: Finding[] = [];
-  const visit = (node: unknown, outerName: string): void => {
-    if (Array.isArray(node)) for (const each of node) visit(each, outerName);
-    if (!isNode(node)) return;
-    const name = node.id?.name ?? node.key?.name ?? outerName;
-    if (node.type.includes('Function') && node['body']) {
-      const begin = lineOf(text, node.start);
-      const lines = lineOf(text, node.end) - begin + 1;
-      if (lines > FUNCTION_LINES_MAX)
-        findings.push(
-          `${path}:${begin} ${name} has ${lines} lines: give its steps names (${FUNCTION_LINES_MAX} at most)`,
-        );
-    }
-    for (const [key, child] of Object.entries(node)) if (key !== 'type') visit(child, name);
-  };
-  visit(syntaxOf({ path, text }), 'a function');
-  return findings;
-}
 
 /**
  * Files whose objects with getters are made once: for the process, a gateway, a connection of a database, a network or
@@ -47,13 +22,13 @@ export function longFunctions({ path, text }: SourceFile): Finding[] {
 export const MADE_ONCE: readonly string[] = [
   'src/analytics/roll-up.ts',
   'src/chains/evm/log-search.ts',
-  'src/gateway/limits/listen-places.ts',
+  'src/gateway/limits/stream-quota.ts',
   'src/mcp/servers/held-calls.ts',
-  'src/mcp/servers/legs/legacy-to-modern.ts',
+  'src/mcp/servers/translators/legacy-to-modern.ts',
   'src/mcp/servers/upstream-sessions.ts',
   'src/mcp/sessions/live-sessions.ts',
   'src/mcp/sessions/session-cache.ts',
-  'src/mcp/turn/running-requests.ts',
+  'src/mcp/request/running-requests.ts',
   'src/network/cluster/peer-listener.ts',
   'src/store/backup/archive.ts',
   'src/store/backup/copy-media.ts',
@@ -128,15 +103,15 @@ export function assignedFunctions({ path, text }: SourceFile): Finding[] {
 export const GENERATORS_MADE_ONCE: readonly string[] = [
   'src/a2a/create-a2a.ts',
   'src/demo/croupier-game.ts',
-  'src/mcp/call/tool-speaker/tool-lookup.ts',
-  'src/mcp/door/known-address.ts',
-  'src/mcp/door/listen.ts',
-  'src/mcp/servers/legs/legacy-to-legacy.ts',
-  'src/mcp/servers/legs/legacy-to-modern.ts',
-  'src/mcp/servers/legs/legacy-to-modern/listen-modern.ts',
-  'src/mcp/servers/legs/legacy-to-modern/server-exchange.ts',
-  'src/mcp/servers/legs/modern-to-legacy.ts',
-  'src/mcp/servers/legs/modern-to-modern.ts',
+  'src/mcp/call/tool-target/tool-lookup.ts',
+  'src/mcp/http/known-address.ts',
+  'src/mcp/http/listen.ts',
+  'src/mcp/servers/translators/legacy-to-legacy.ts',
+  'src/mcp/servers/translators/legacy-to-modern.ts',
+  'src/mcp/servers/translators/legacy-to-modern/listen-modern.ts',
+  'src/mcp/servers/translators/legacy-to-modern/server-exchange.ts',
+  'src/mcp/servers/translators/modern-to-legacy.ts',
+  'src/mcp/servers/translators/modern-to-modern.ts',
   'src/store/backup/copy-embedded.ts',
   'src/store/backup/copy-media.ts',
   'src/store/backup/make-backup.ts',
@@ -191,6 +166,34 @@ const found = (text: string, pattern: RegExp, path: string, says: string): Findi
 const VALIDATOR_WORDS =
   /\bmust (?:NOT (?:have|be)\b|have required propert|match (?:format|pattern|exactly one|a schema|some)|be equal to (?:constant|one of))/g;
 const RIDDLES = /\b(?:is|are) none\b|\bthat there (?:is|are)\b/g;
+
+/**
+ * Words that this code once had for things with a name in the field, and that name. A reader searches for the name.
+ * Numbers, units and protocols may use such a word in another sense: `otherwise` says where.
+ */
+const PRIVATE_WORDS: readonly (readonly [word: string, name: string, otherwise?: RegExp])[] = [
+  ['doors?', 'route', /\bdoors\b/],
+  ['speakers?', 'target adapter'],
+  ['departures?', 'cancel signal'],
+  ['tall(?:y|ies)', 'counter'],
+  ['untold', 'undelivered'],
+  ['sights?', 'observation', /(?:in|out of) sight/],
+  ['standings', 'health'],
+];
+
+/** Parts of names in camel case, and words of comments. */
+const inWords = (text: string): string => text.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
+
+/** Words of PRIVATE_WORDS in names, comments and pages. */
+export function privateWords({ path, text }: SourceFile): Finding[] {
+  return text
+    .split('\n')
+    .flatMap((line, index) =>
+      PRIVATE_WORDS.filter(
+        ([word, , otherwise]) => new RegExp(`\\b(?:${word})\\b`, 'i').test(inWords(line)) && !otherwise?.test(line),
+      ).map(([word, name]) => `${path}:${index + 1} has the word ${word}: the field says ${name}`),
+    );
+}
 
 /** Words in TypeScript of src/. */
 export function checkWording({ path, text }: SourceFile): Readonly<Partial<Record<Rule, Finding[]>>> {

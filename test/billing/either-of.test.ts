@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Departure, eitherOf } from '../../src/billing/departure.ts';
+import { CancelSource, eitherOf } from '../../src/billing/cancel-signal.ts';
 
 test('a signal of two aborts with the first of them, and has its reason', () => {
   const [one, other] = [new AbortController(), new AbortController()];
@@ -11,10 +11,10 @@ test('a signal of two aborts with the first of them, and has its reason', () => 
 });
 
 test('it is aborted at once if one of the two is, and a departure counts as well', () => {
-  const departure = new Departure();
-  const running = eitherOf(departure, new AbortController().signal);
-  departure.abort();
+  const cancelSource = new CancelSource();
+  const running = eitherOf(cancelSource, new AbortController().signal);
+  cancelSource.abort();
   expect(running.aborted).toBe(true);
-  expect(eitherOf(new AbortController().signal, departure).aborted).toBe(true);
-  expect(eitherOf(AbortSignal.abort(new Error('over')), departure).reason).toEqual(new Error('over'));
+  expect(eitherOf(new AbortController().signal, cancelSource).aborted).toBe(true);
+  expect(eitherOf(AbortSignal.abort(new Error('over')), cancelSource).reason).toEqual(new Error('over'));
 });

@@ -5,7 +5,7 @@ import { dialIn, type DialledIn } from '../support/dial-in.ts';
 import { UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
 
-// A name that was served a moment ago is never "not found": at no door, at no gateway of the database, and not at
+// A name that was served a moment ago is never "not found": at no route, at no gateway of the database, and not at
 // one that starts only now.
 
 const WALLET = solanaWallet();
@@ -55,7 +55,7 @@ const said = () => ({
   },
 });
 const tool = { name: 'do', arguments: { text: 'complete' } };
-const DOORS: Record<string, (name: string) => readonly [path: string, body: object]> = {
+const ENDPOINTS: Record<string, (name: string) => readonly [path: string, body: object]> = {
   chat: (model) => [
     '/api/v1/chat/completions',
     { model, messages: [{ role: 'user', content: 'complete' }], max_tokens: 9 },
@@ -98,20 +98,20 @@ test('what was registered at one gateway just now is known at the other', async 
     await proxy?.close();
     const name = `fresh/${door.toLowerCase().replaceAll(' ', '-')}`;
     proxy = await dialIn({ wallet: WALLET, router: here.origin, services: services(name) });
-    const { status, text } = await ask(there, DOORS[door]!(name));
+    const { status, text } = await ask(there, ENDPOINTS[door]!(name));
     expect(status, `${door}: ${text}`).toBe(200);
     expect(text, door).toContain('did complete');
   }
 });
 
 const expectAway = async (gateway: Spine, name: string) => {
-  for (const [door, request] of Object.entries(DOORS)) {
+  for (const [door, request] of Object.entries(ENDPOINTS)) {
     const { status, retryAfter, text } = await ask(gateway, request(name));
     expect(text, `${door} ${status}`).toMatch(/has disconnected/);
     if (status !== 200) expect([status, Number(retryAfter) > 0], `${door}: ${text}`).toEqual([503, true]);
     if (door === 'chat') expect(status).toBe(503);
   }
-  const { status } = await ask(gateway, DOORS['chat']!(`${name}-mistyped`));
+  const { status } = await ask(gateway, ENDPOINTS['chat']!(`${name}-mistyped`));
   expect(status).toBe(404);
 };
 
@@ -119,7 +119,7 @@ test('what was served a moment ago is 503 with Retry-After, at every gateway', a
   const [here, there] = cluster.gateways as [Spine, Spine];
   await proxy.close();
   proxy = await dialIn({ wallet: WALLET, router: here.origin, services: services('lately/served') });
-  const question = DOORS['chat']!('lately/served');
+  const question = ENDPOINTS['chat']!('lately/served');
   for (const gateway of [here, there]) expect((await ask(gateway, question)).status).toBe(200);
   await proxy.close();
   for (const gateway of [here, there]) {

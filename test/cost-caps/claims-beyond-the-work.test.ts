@@ -158,7 +158,7 @@ const chat = (model: string, usage: unknown, stream = false) => ({
 const NEW = { 'a2a-version': '1.0' };
 
 /** Each asks for the tool or the agent of `own` or `far`. */
-const DOORS: readonly (readonly [name: string, ask: (name: string, usage: unknown) => Promise<string>])[] = [
+const ENDPOINTS: readonly (readonly [name: string, ask: (name: string, usage: unknown) => Promise<string>])[] = [
   ['MCP', (name, usage) => post(`/mcp/${name}/tools`, rpc('tools/call', { name: 'job', arguments: { usage } }))],
   [
     'JSON-RPC, a tool',
@@ -181,7 +181,7 @@ const DOORS: readonly (readonly [name: string, ask: (name: string, usage: unknow
   ],
 ];
 
-describe.each(DOORS)('%s', (_name, ask) => {
+describe.each(ENDPOINTS)('%s', (_name, ask) => {
   test('a provider that dialled in is flagged, and paid what the work can have come to', async () => {
     const { cost, flags } = await charged(() => ask('far', GREEDY));
     expect(flags).toEqual(['usage_implausible']);

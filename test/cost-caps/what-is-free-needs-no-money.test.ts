@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { createPaperChain } from '../support/paper-chain.ts';
-import { DOORS } from './doors.ts';
+import { ENDPOINTS } from './routes.ts';
 import { CHEAP, useCapWorld } from './world.ts';
 
-// A price of 0 needs no balance and no escrow, whatever the door.
+// A price of 0 needs no balance and no escrow, whatever the route.
 
 const WAYS = [
   { name: 'without a chain', options: {} },
@@ -15,7 +15,7 @@ const WAYS = [
 describe.each(WAYS)('$name', ({ options }) => {
   const world = useCapWorld({ prices: { Free: '0' }, credit: '0', ...options });
 
-  test.each(DOORS)('an account that was never funded calls at $name', async (door) => {
+  test.each(ENDPOINTS)('an account that was never funded calls at $name', async (door) => {
     const { status, text, cost } = await world.ask(door, {});
     expect(status, text).toBe(200);
     expect(text).toContain('did complete');
@@ -31,7 +31,7 @@ describe.each(WAYS)('$name', ({ options }) => {
 describe('where a chain could be paid over', () => {
   const world = useCapWorld({ prices: { Free: '0' }, payments: createPaperChain().payments });
 
-  test.each(DOORS.filter(({ session }) => !session))(
+  test.each(ENDPOINTS.filter(({ session }) => !session))(
     'a stranger is asked for a credential and not for money at $name',
     async (door) => {
       const { status, text } = await world.ask(door, {}, { stranger: true });

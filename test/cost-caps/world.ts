@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { startPeerProvider, type PeerProvider } from '../peers/peer-provider.ts';
 import { startSpine, UNHURRIED, type Spine, type SpineOptions } from '../support/spine.ts';
-import { SERVICE, type CapDoor, type Named } from './doors.ts';
+import { SERVICE, type CapDoor, type Named } from './routes.ts';
 
 /**
  * What a call of the model, the tool or the agent costs at most, in USD: each is the same at two providers but for
@@ -13,7 +13,7 @@ export const DEAR = '0.01';
 export interface CapWorld {
   readonly spine: Spine;
   readonly provider: PeerProvider;
-  /** Asks a door, and tells what it said and what it cost in micro-USD. */
+  /** Asks a route, and tells what it said and what it cost in micro-USD. */
   ask(
     door: CapDoor,
     named: Named,

@@ -7,8 +7,8 @@ import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { imageBlock, type ImageProvider, png, startImageProvider } from './support/image-provider.ts';
 import { startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
 
-// Every field of images and videos that may be an address, at every door: no address of this machine or its networks is
-// reached, sent to a provider, or paid for.
+// Every field of images and videos that may be an address, at every route: no address of this machine or its networks
+// is reached, sent to a provider, or paid for.
 
 let reached = 0;
 const inner = createServer((socket) => {

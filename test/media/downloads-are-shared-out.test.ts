@@ -149,7 +149,7 @@ test('a file that nobody needs any more when it is its turn is not downloaded', 
 test('a file that is too large is not fetched again, another failure is tried again after a pause', async () => {
   const clock = vi.spyOn(performance, 'now').mockReturnValue(1_000_000);
   const errors = [
-    new UpstreamFailure('too large', { retryable: false, blame: 'nobody', tooLarge: true }),
+    new UpstreamFailure('too large', { retryable: false, attributedTo: 'nobody', tooLarge: true }),
     new Error('x'),
   ];
   const begun: string[] = [];

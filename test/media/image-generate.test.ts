@@ -12,7 +12,7 @@ import {
   startImageProvider,
 } from './support/image-provider.ts';
 
-// `/image/generate`, the door of the contract: what is asked, answered, charged and refused.
+// `/image/generate`, the route of the contract: what is asked, answered, charged and refused.
 
 const LISTED =
   'supported_params = ["seed", "guide_scale", "steps", "negative_prompt", "style_preset", "hide_watermark"]\nformats = ["png", "webp"]\naspect_ratios = ["1:1", "16:9"]\nresolutions = ["1K", "2K"]';

@@ -80,7 +80,7 @@ test.each([
   ],
 ])('a reply with %s is a fault of the provider, and says what is wrong', (_what, text, message) => {
   expect(() => parseImageReply(Buffer.from(text))).toThrow(
-    expect.objectContaining({ message, blame: 'provider', retryable: true }),
+    expect.objectContaining({ message, attributedTo: 'provider', retryable: true }),
   );
 });
 

@@ -49,8 +49,8 @@ async function holdUp(database: Client, url: string, statement: string) {
   let waits: readonly { readonly pid: number }[] = [];
   return {
     async isWaitedFor() {
-      const look = async () => (waits = (await database.query<{ pid: number }>(WAITING)).rows).length;
-      await expect.poll(look, { timeout: 60_000, interval: 50 }).toBeGreaterThan(0);
+      const poll = async () => (waits = (await database.query<{ pid: number }>(WAITING)).rows).length;
+      await expect.poll(poll, { timeout: 60_000, interval: 50 }).toBeGreaterThan(0);
     },
     async end() {
       for (const { pid } of waits) await database.query('SELECT pg_terminate_backend($1)', [pid]);

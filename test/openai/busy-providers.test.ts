@@ -60,7 +60,7 @@ function answerWith(status: number, error: object = {}, headers: Record<string, 
 }
 
 const messages = [{ role: 'user', content: 'hi' }];
-const DOORS = [
+const ENDPOINTS = [
   ['chat', '/chat/completions', ask('hi', { model: ALONE })],
   ['a stream', '/chat/completions', ask('hi', { model: ALONE, stream: true })],
   ['a completion', '/completions', { model: ALONE, prompt: 'hi', max_tokens: 5 }],
@@ -73,7 +73,7 @@ const DOORS = [
   ['a native message', '/messages', { model: NATIVE, max_tokens: 5, messages }],
 ] as const;
 
-describe.each(DOORS)('%s', (_name, path, body) => {
+describe.each(ENDPOINTS)('%s', (_name, path, body) => {
   test.each([
     [429, 'rate_limit_exceeded', 'rate_limit_error', /limits the rate of its requests: Rate limit reached for .* … on/],
     [529, 'overloaded', 'overloaded_error', /^Provider \w+ is overloaded: Overloaded$/],

@@ -14,7 +14,7 @@ import {
 import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
 import { ask, events, modelBlock, MODEL, startSpine, type Spine } from '../support/spine.ts';
 
-// What the chat door does with a payment. The chain is one on paper; payments on real ones are tested where these are.
+// What the chat route does with a payment. The chain is one on paper; payments on real ones are tested where these are.
 
 const KEEP_ALIVE_MS = 10;
 const chain = createPaperChain();

@@ -13,7 +13,7 @@ describe('an error status of a provider', () => {
     expect(failure(status, '{"error":{"message":"too\\u0000 long\\nreally"}}')).toMatchObject({
       status,
       retryable: false,
-      blame: 'request',
+      attributedTo: 'request',
       detail: 'too long really',
     });
   });
@@ -24,7 +24,7 @@ describe('an error status of a provider', () => {
       const found = failure(status, '{"error":{"message":"Incorrect API key provided: sk-secret"}}', {
         'retry-after': '7',
       });
-      expect(found).toMatchObject({ status, retryable: true, blame: 'provider', detail: null, retryAfterS: 7 });
+      expect(found).toMatchObject({ status, retryable: true, attributedTo: 'provider', detail: null, retryAfterS: 7 });
       expect(found.message).not.toContain('secret');
       expect((found.cause as Error).message).toContain('Incorrect API key');
     },

@@ -42,7 +42,7 @@ describe('a stream that fails', () => {
   ])('throws when it %s', (_name, body, message) => {
     const { error } = stream(body);
     expect(error).toBeInstanceOf(UpstreamFailure);
-    expect(error).toMatchObject({ retryable: true, blame: 'provider', detail: null });
+    expect(error).toMatchObject({ retryable: true, attributedTo: 'provider', detail: null });
     expect(error!.message).toContain(message);
   });
 
@@ -51,7 +51,7 @@ describe('a stream that fails', () => {
     ['has an event of more keys than are read', `data: {${keys(100_001)}}\n\n`, CONTEXT, 'more structure than is read'],
   ])('is too large, which nobody is blamed for, when it %s', (_name, body, context, message) => {
     const { error } = stream(body, context);
-    expect(error).toMatchObject({ tooLarge: true, retryable: false, blame: 'nobody' });
+    expect(error).toMatchObject({ tooLarge: true, retryable: false, attributedTo: 'nobody' });
     expect(error!.message).toContain(message);
   });
 
@@ -62,7 +62,7 @@ describe('a stream that fails', () => {
     ['one long comment', `: ${'x'.repeat(1024 * 1024)}\n`, 'had no output: a line of the stream is longer than'],
   ])('is its provider’s failure when it says nothing in more bytes than are read: %s', (_name, body, message) => {
     const { error } = stream(body, { ...CONTEXT, replyBytesMax: 200 });
-    expect(error).toMatchObject({ tooLarge: false, retryable: true, blame: 'provider' });
+    expect(error).toMatchObject({ tooLarge: false, retryable: true, attributedTo: 'provider' });
     expect(error!.message).toContain(message);
   });
 

@@ -89,7 +89,7 @@ describe('a reply in one piece', () => {
   ])('fails when it is %s', (_name, body, message) => {
     const { error } = read(body);
     expect(error).toBeInstanceOf(UpstreamFailure);
-    expect(error).toMatchObject({ retryable: true, blame: 'provider', detail: null });
+    expect(error).toMatchObject({ retryable: true, attributedTo: 'provider', detail: null });
     expect(error!.message).toContain(message);
   });
 
@@ -113,7 +113,7 @@ describe('a reply in one piece', () => {
   });
 
   it('is too large, which nobody is blamed for, above its bytes or keys', () => {
-    const blameless = { tooLarge: true, retryable: false, blame: 'nobody' };
+    const blameless = { tooLarge: true, retryable: false, attributedTo: 'nobody' };
     const large = read(completion(), undefined, { ...CONTEXT, replyBytesMax: 50 }).error!;
     expect(large).toMatchObject(blameless);
     expect(large.message).toContain('larger than 50');

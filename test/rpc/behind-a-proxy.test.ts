@@ -3,7 +3,7 @@ import { createPaperChain, fromHeader } from '../support/paper-chain.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { request, type RpcReply } from './rpc-world.ts';
 
-// The door behind this endpoint sees the host and the protocol that the door itself would see: those of a trusted
+// The route behind this endpoint sees the host and the protocol that the route itself would see: those of a trusted
 // proxy, and nobody else's. The gateway has no address in its configuration, so its answers have that of the request.
 
 const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gateway.test' };
@@ -20,7 +20,7 @@ afterAll(async () => {
   await behind.stop();
 });
 
-/** The address of the paid resource in the payment terms of a stranger, from the door and from this endpoint. */
+/** The address of the paid resource in the payment terms of a stranger, from the route and from this endpoint. */
 async function addresses(spine: Spine, headers: Record<string, string>) {
   const send = async (path: string, body: object) => {
     const response = await fetch(spine.origin + path, {

@@ -4,7 +4,7 @@ import { createKey } from '#auth/accounts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { request } from './rpc-world.ts';
 
-// Failed sign-ins are counted by the client's own address, through the endpoint as at the door itself, and nobody
+// Failed sign-ins are counted by the client's own address, through the endpoint as at the route itself, and nobody
 // can be counted as somebody else.
 
 const TOML = `${UNHURRIED}\n[sign_in]\nfailures_per_minute = 3\n`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ask, UNHURRIED } from '../support/spine.ts';
 import { AGENT, AGENT_COST, message, request, useRpcWorld } from './rpc-world.ts';
 
-// Whoever leaves stops what runs for it, as at the door itself, and what has not begun.
+// Whoever leaves stops what runs for it, as at the route itself, and what has not begun.
 
 const world = useRpcWorld(`${UNHURRIED}\n[billing]\ndrain_ms = 300\n[upstream]\ncooldown_ms = 0\n`);
 const turn = () => new Promise((resolve) => setImmediate(resolve));

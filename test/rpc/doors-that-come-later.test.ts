@@ -103,7 +103,7 @@ test('it is answered, with what its headers say of the money', async () => {
   });
 });
 
-// What a proxy says comes with the address of the connection's peer, so a door believes it only of a trusted proxy, as
+// What a proxy says comes with the address of the connection's peer, so a route believes it only of a trusted proxy, as
 // in a request of its own: see behind-a-proxy.test.ts.
 test('a door is told who calls and over which proxy, and nothing else of the request', async () => {
   const response = await post(request(1, 'images/generate', { prompt: 'x' }), {

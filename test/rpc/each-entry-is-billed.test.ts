@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ask } from '../support/spine.ts';
 import { AGENT, AGENT_COST, message, request, TOOL_COST, TOOLS, useRpcWorld } from './rpc-world.ts';
 
-// Each entry is one call in the books, by the door that it went through.
+// Each entry is one call in the books, by the route that it went through.
 
 const world = useRpcWorld();
 const costOf = (reply: unknown) => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ask, MODEL } from '../support/spine.ts';
 import { AGENT, message, request, useRpcWorld } from './rpc-world.ts';
 
-// What a door reads from the headers of a request, and tells in those of its reply, also gets through this endpoint.
+// What a route reads from the headers of a request, and tells in those of its reply, also gets through this endpoint.
 
 const world = useRpcWorld();
 

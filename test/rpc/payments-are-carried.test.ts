@@ -3,7 +3,7 @@ import { createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader } from '..
 import { ask, UNHURRIED } from '../support/spine.ts';
 import { AGENT, message, request, TOOLS, useRpcWorld, type RpcReply } from './rpc-world.ts';
 
-// Payments go to the doors behind this one, and their terms and receipts come back. The chain is one on paper.
+// Payments go to the routes behind this one, and their terms and receipts come back. The chain is one on paper.
 
 const chain = createPaperChain();
 const world = useRpcWorld(UNHURRIED, { payments: chain.payments });

@@ -4,7 +4,7 @@ import { createHttpSink } from '#wire';
 import { createAsk, type Behalf } from '../../src/rpc/inner-request.ts';
 import { AGENT, message, request, useRpcWorld } from './rpc-world.ts';
 
-// Doors write past Fastify, straight to the socket, which here is none.
+// Routes write past Fastify, straight to the socket, which here is none.
 
 const world = useRpcWorld();
 const MIB = 1024 * 1024;

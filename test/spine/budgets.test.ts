@@ -8,7 +8,7 @@ import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
 import { escrowOf, treasuryOf } from '#billing';
-import { createBudgetLooks } from '../../src/tasks/notices/budget-looks.ts';
+import { createBudgetPolls } from '../../src/tasks/notices/budget-polls.ts';
 
 // What an account may spend in all, whoever calls for it, and who is told when much of it is spent.
 
@@ -285,7 +285,7 @@ describe('what is spent of a budget is told', () => {
     // What a call that took so long is charged while no gateway looks.
     await spine.app.database.query(SPEND, [budget, 200n]);
     const seen: object[] = [];
-    const started = createBudgetLooks({
+    const started = createBudgetPolls({
       database: spine.app.database,
       now,
       onNotice: (body, isOperators) => seen.push({ ...body, isOperators }),
@@ -299,7 +299,7 @@ describe('what is spent of a budget is told', () => {
       isOperators: false,
     });
     seen.length = 0;
-    await createBudgetLooks({ database: spine.app.database, now, onNotice: (body) => seen.push(body) })();
+    await createBudgetPolls({ database: spine.app.database, now, onNotice: (body) => seen.push(body) })();
     expect(seen).toEqual([]);
     await spine.app.database.query(SPEND, [budget, -200n]);
   });
@@ -314,7 +314,7 @@ describe('what is spent of a budget is told', () => {
     const ofBoth = async () => {
       const all: { readonly account: string; readonly limit_usd: string }[] = [];
       const onNotice = (body: object) => void all.push(body as (typeof all)[number]);
-      await createBudgetLooks({ database: spine.app.database, now, onNotice })();
+      await createBudgetPolls({ database: spine.app.database, now, onNotice })();
       return all.filter((body) => body.account === account || body.account === limited.account);
     };
     skew += 86_400_000;

@@ -36,7 +36,7 @@ const messageOf = (role: string) => ({
   metadata: { 'tollgate/agent': 'model/test/model' },
 });
 
-/** What a path that names a service is asked for: the model by its own name, and as other doors call it. */
+/** What a path that names a service is asked for: the model by its own name, and as other routes call it. */
 const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];
 
 test('every route, with every body: what arrives at the provider has its lock', async () => {
@@ -68,7 +68,7 @@ test('every route, with every body: what arrives at the provider has its lock', 
       }
     }
   }
-  const doors = [
+  const endpoints = [
     'POST /api/v1/chat/completions',
     'POST /api/v1/completions',
     'POST /api/v1/messages',
@@ -80,7 +80,7 @@ test('every route, with every body: what arrives at the provider has its lock', 
     'POST /a2a/*',
     'POST /api/v1/a2a/*',
   ];
-  expect([...reached]).toEqual(expect.arrayContaining(doors));
+  expect([...reached]).toEqual(expect.arrayContaining(endpoints));
   expect(await spine.locks()).toHaveLength(spine.provider.log.length);
   expect(await spine.faults()).toEqual([]);
 });

@@ -17,7 +17,7 @@ import { evmWallet, signInHeaders } from '../support/wallets.ts';
 
 /*
  * What a frozen account may do, by every kind of credential, and what becomes of its work that is under way. That each
- * door refuses a frozen account is tested in peer-primitives.test.ts.
+ * route refuses a frozen account is tested in peer-primitives.test.ts.
  */
 
 const FROZEN =

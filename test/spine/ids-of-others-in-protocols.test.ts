@@ -358,7 +358,7 @@ describe('JSON-RPC at /rpc', () => {
     /^responses\/create prompt_cache_key$/,
     /^generations\/list (cursor|state)$/,
     /^models\/(list|user) (after|before)_id$/,
-    // Quotes, kept responses, and tasks of agents that are called as models: the doors of /rpc are those of
+    // Quotes, kept responses, and tasks of agents that are called as models: the routes of /rpc are those of
     // ids-of-others.test.ts.
     /^\S+ quote_id$/,
     /^responses\/create previous_response_id$/,

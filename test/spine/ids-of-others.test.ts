@@ -79,7 +79,7 @@ const IMAGE = { model: 'test/painter', prompt: 'A tollgate' };
 const VIDEO = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
 const AGENT = 'a2a/test/agent';
 const SAID = [{ role: 'user', content: 'hello' }];
-/** Doors of models that an agent is called through. */
+/** Routes of models that an agent is called through. */
 const AGENT_CALLS = {
   'chat/completions': { model: AGENT, messages: SAID },
   messages: { model: AGENT, max_tokens: 9, messages: SAID },

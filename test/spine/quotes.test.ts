@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { PEER } from '../peers/doors.ts';
+import { PEER } from '../peers/routes.ts';
 import { startPeerProvider, USED, type PeerProvider } from '../peers/peer-provider.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';

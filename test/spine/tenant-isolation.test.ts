@@ -19,7 +19,7 @@ const PUBLIC: readonly RegExp[] = [
   /\/a2a\/\*\/\.well-known\/agent-card\.json$/,
   // Who has the sealed address may tell of one task.
   /^\/a2a\/~push\/\*$/,
-  // Each entry is refused by the door that it asks for.
+  // Each entry is refused by the route that it asks for.
   /^\/api\/v1\/rpc$/,
   // Pages are the same for everybody: what they show they ask for.
   /^\/(marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|admin|assets)(\/(?!v1\/)|$)/,

@@ -6,7 +6,7 @@ import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../..
    written from the interface's documentation and shares no code with the real ledger, so that the two can be
    compared. */
 
-interface Leg {
+interface EraTranslator {
   readonly account: string;
   readonly part: 'available' | 'locked';
   readonly amount: bigint;
@@ -35,14 +35,14 @@ export function createOracleLedger(now: () => number): OracleLedger {
   const locks = new Map<string, Entry>();
   const transfers = new Set<string>();
   const budgets = new Map<string, { spent: bigint; locked: bigint }>();
-  const legs: Leg[] = [];
+  const legs: EraTranslator[] = [];
 
-  const sum = (account: string, part: Leg['part']) =>
+  const sum = (account: string, part: EraTranslator['part']) =>
     legs
-      .filter((leg) => leg.account === account && leg.part === part)
+      .filter((translator) => translator.account === account && translator.part === part)
       .reduce((total, { amount }) => total + amount, 0n);
-  const known = (account: string) => legs.some((leg) => leg.account === account);
-  const move = (amount: bigint, from: [string, Leg['part']], to: [string, Leg['part']]) => {
+  const known = (account: string) => legs.some((translator) => translator.account === account);
+  const move = (amount: bigint, from: [string, EraTranslator['part']], to: [string, EraTranslator['part']]) => {
     if (amount === 0n) return;
     legs.push({ account: from[0], part: from[1], amount: -amount }, { account: to[0], part: to[1], amount });
   };
@@ -239,7 +239,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
         if (!holds) throw new Error(`the oracle broke its own rule: ${what}`);
       };
       must(legs.reduce((total, { amount }) => total + amount, 0n) === 0n, 'the legs sum to 0');
-      for (const account of new Set(legs.map((leg) => leg.account))) {
+      for (const account of new Set(legs.map((translator) => translator.account))) {
         must(sum(account, 'available') >= 0n || account.startsWith('treasury:'), `${account} is not negative`);
         must(sum(account, 'locked') >= 0n, `${account} has nothing negative locked`);
       }

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import { escrowOf, formatUsd, treasuryOf, type Ledger, type MicroUsd } from '#billing';
-import type { PaymentReceipt, Payments, PaymentSlip } from '#gateway';
+import type { PaymentReceipt, Payments, PaymentAttempt } from '#gateway';
 
 /** The smallest payment that the paper chain accepts, in micro-USD. */
 export const PAPER_LEAST = 100_000n;
@@ -18,7 +18,7 @@ export interface PaperPayment {
 }
 
 /**
- * A simulated chain, for tests of how the doors handle payments. It implements `Payments` and moves money in the real
+ * A simulated chain, for tests of how the routes handle payments. It implements `Payments` and moves money in the real
  * ledger. Other tests cover payments on real chains (signatures, settlement, crashes).
  */
 export interface PaperChain {
@@ -78,7 +78,7 @@ export function createPaperChain(): PaperChain {
   const taken: string[] = [];
   let held: Promise<unknown> | null = null;
 
-  const verify = (slip: PaymentSlip): Signed => {
+  const verify = (slip: PaymentAttempt): Signed => {
     const signed = slip.payload['payload'] as Signed;
     slip.id = signed.nonce;
     if (signed.fault === 'forged')

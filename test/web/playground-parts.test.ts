@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { beginAnswer } from '../../web/src/pages/playground/calls/answer.ts';
-import { takeChunk } from '../../web/src/pages/playground/calls/take-chunk.ts';
+import { reduceChunk } from '../../web/src/pages/playground/calls/take-chunk.ts';
 import { splitParts } from '../../web/src/pages/playground/parts/split-parts.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
@@ -47,9 +47,9 @@ test('a text that only looks like a link takes no time', () => {
 test('an agent that writes word by word gives one text, and a file counts as no text', () => {
   const chunk = (content: string) => ({ choices: [{ delta: { content } }] });
   let answer = beginAnswer();
-  for (const word of ['one ', 'two ', 'three']) answer = takeChunk(answer, chunk(word), true);
-  answer = takeChunk(answer, chunk(`\n\n![dot](${PNG})`), true);
-  answer = takeChunk(answer, chunk('\n\nthe end'), true);
+  for (const word of ['one ', 'two ', 'three']) answer = reduceChunk(answer, chunk(word), true);
+  answer = reduceChunk(answer, chunk(`\n\n![dot](${PNG})`), true);
+  answer = reduceChunk(answer, chunk('\n\nthe end'), true);
   expect(answer.pieces).toEqual(['one two three', `\n\n![dot](${PNG})`, '\n\nthe end']);
   expect(answer.length).toBe('one two three'.length + '\n\nthe end'.length);
 });
@@ -57,7 +57,7 @@ test('an agent that writes word by word gives one text, and a file counts as no 
 test.each([[{}], [{ choices: [] }], [{ choices: [{ delta: { content: 7, images: [{ image_url: { url: 8 } }] } }] }]])(
   'a chunk that is not as it should be adds nothing',
   (chunk) => {
-    const answer = takeChunk(beginAnswer(), chunk, true);
+    const answer = reduceChunk(beginAnswer(), chunk, true);
     expect([answer.pieces, answer.images, answer.fault]).toEqual([[], [], null]);
   },
 );

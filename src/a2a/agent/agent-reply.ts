@@ -18,7 +18,7 @@ import {
   type UpstreamReply,
 } from '#gateway';
 import type { Link } from './link.ts';
-import { withoutMoney } from '../door/metadata.ts';
+import { withoutMoney } from '../http/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/a2a-error.ts';
 import { resultFromBare } from '../wire/bare-body.ts';
 import { exactValue } from '../wire/exact-value.ts';
@@ -155,7 +155,7 @@ export function broken(message: string, status: number | null, cause?: unknown):
   return new UpstreamFailure(message, {
     status,
     retryable: false,
-    blame: 'provider',
+    attributedTo: 'provider',
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -9,20 +9,20 @@ import {
   toGatewayError,
   wasCharged,
   type Part,
-  type PartsAsk,
+  type TargetRequest,
   openCall,
-  type OpenedCall,
+  type StartedProviderCall,
   type PartsEnd,
   type Pipeline,
-  type Speaker,
+  type TargetAdapter,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { Ask } from '../door/ask.ts';
-import type { ReplyWriter } from '../door/reply-writer.ts';
-import { costHeaders, withCost, withReceipt } from '../door/metadata.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
+import { costHeaders, withCost, withReceipt } from '../http/metadata.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import { capOf } from '../send/run-send.ts';
-import { type Answered, type ServeMessage, taskAgain } from '../send/serve-message.ts';
+import { type Answered, type HandleMessage, taskAgain } from '../send/handle-message.ts';
 import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { readSend } from '../wire/read-send.ts';
@@ -32,7 +32,7 @@ import { translateParams } from '../wire/translate-params.ts';
 interface BridgedDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Tasks;
-  readonly serveMessage: ServeMessage;
+  readonly handleMessage: HandleMessage;
   readonly taskTtlMs: number;
   readonly now: () => number;
 }
@@ -42,7 +42,7 @@ interface BridgedDeps {
  */
 export interface Bridge {
   readonly service: string;
-  readonly speaker: Speaker;
+  readonly target: TargetAdapter;
   /** The name without the prefix. */
   readonly name: string;
 }
@@ -53,8 +53,8 @@ export interface Bridge {
  */
 export async function runBridged(
   deps: BridgedDeps,
-  { service, speaker, name }: Bridge,
-  ask: Ask,
+  { service, target, name }: Bridge,
+  ask: A2aRequest,
   out: ReplyWriter,
 ): Promise<void> {
   const fields = readSend(ask.version, ask.params);
@@ -63,7 +63,7 @@ export async function runBridged(
   if (fields.taskId !== null)
     throw new A2aError('UnsupportedOperation', `${service} cannot continue a task. Send the message without a taskId`);
   const { message } = translateParams('send', ask.version, '1.0', ask.params) as { readonly message: JsonObject };
-  const asked: PartsAsk = {
+  const asked: TargetRequest = {
     turns: [{ role: 'user', parts: fromA2aParts(message['parts']) }],
     arguments: null,
     contextId: null,
@@ -73,7 +73,7 @@ export async function runBridged(
   };
   const cap = capOf(ask);
   const contextId = fields.contextId ?? randomUUID();
-  await deps.serveMessage<OpenedCall>(
+  await deps.handleMessage<StartedProviderCall>(
     {
       ask,
       service,
@@ -82,7 +82,7 @@ export async function runBridged(
       taskId: null,
       async open(callId, gone) {
         const { caller, requestId, traceparent, wantsReceipt } = ask;
-        const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+        const plain = await target.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
         const request = {
           ...plain,
           ...(ask.payment ? { payment: ask.payment } : {}),
@@ -101,9 +101,9 @@ export async function runBridged(
 
 interface Answer {
   readonly deps: BridgedDeps;
-  readonly ask: Ask;
+  readonly ask: A2aRequest;
   readonly service: string;
-  readonly opened: OpenedCall;
+  readonly opened: StartedProviderCall;
   readonly contextId: string;
   readonly out: ReplyWriter;
 }

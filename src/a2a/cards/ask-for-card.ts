@@ -19,7 +19,7 @@ export function createAskForCard(pipeline: Pick<Pipeline, 'prepare' | 'run'>): F
         target: pinned(offer.id),
         method: 'agent/getCard',
         timeoutMs: CARD_MS,
-        converse: (_offer, send) =>
+        startAttempt: (_offer, send) =>
           endOnly(async () => {
             card = await getCard(path, send);
             return FREE;

@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import type { Catalog, Offer, Spoken } from '#gateway';
+import type { Catalog, Offer, ServiceDescription } from '#gateway';
 import type { A2aVersion } from '../wire/version.ts';
 import type { AgentCard } from './agent-card.ts';
 import { readContent } from './card-content.ts';
@@ -72,7 +72,7 @@ interface CardRequest {
 }
 
 /** A model or a tool. */
-export interface BridgedAgent extends Spoken {
+export interface BridgedAgent extends ServiceDescription {
   readonly primitive: Primitive;
   /** Its name without the prefix of the primitive. */
   readonly name: string;

@@ -1,4 +1,4 @@
-import { type AskedAddress, type OwnOrigin, parseHost } from '#wire';
+import { type RequestedAddress, type OwnOrigin, parseHost } from '#wire';
 import type { CardOrigin } from './card-pages.ts';
 
 interface CardOriginOptions {
@@ -24,7 +24,7 @@ export function createCardOrigin({
   domains,
   ownOrigin,
   listening,
-}: CardOriginOptions): (request: AskedAddress) => CardOrigin | null {
+}: CardOriginOptions): (request: RequestedAddress) => CardOrigin | null {
   const names = new Set(domains.map((domain) => domain.toLowerCase()));
   return (request) => {
     const own = ownOrigin(request);

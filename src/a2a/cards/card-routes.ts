@@ -40,7 +40,7 @@ const CARD = {
 /**
  * Adds the routes of agent cards, which need no credential: the gateway's own card at the root, and the cards of
  * services below `/a2a/{service}` and `/api/v1/a2a/{service}`, at the card paths of both versions. Call it on the root
- * instance, because the routes of the A2A door use the same wildcard and require a credential.
+ * instance, because the routes of the A2A route use the same wildcard and require a credential.
  */
 export function addCardRoutes(
   app: FastifyInstance,

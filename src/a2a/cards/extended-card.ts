@@ -1,8 +1,8 @@
 import { endOnly, pinned, runFree, type Catalog, type Pipeline, type ReplyEnd, type Send } from '#gateway';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
-import type { Ask } from '../door/ask.ts';
-import type { ReplyWriter } from '../door/reply-writer.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { Cards } from './card-cache.ts';
 import { NO_ORIGIN } from './card-origin.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
@@ -27,7 +27,7 @@ const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: nul
  */
 export async function showExtendedCard(
   { pipeline, catalog, cards }: ExtendedCardDeps,
-  ask: Ask,
+  ask: A2aRequest,
   reply: ReplyWriter,
 ): Promise<void> {
   const { service, offers } = resolveAgent(catalog, ask.service);
@@ -65,7 +65,7 @@ export async function showExtendedCard(
       target: pinned(offer.id),
       method: 'agent/getAuthenticatedExtendedCard',
       traceparent: ask.traceparent,
-      converse: (_offer, send) => endOnly(() => fetchCard(send)),
+      startAttempt: (_offer, send) => endOnly(() => fetchCard(send)),
     },
     new AbortController().signal,
   )) as A2aTail | null;

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { JsonLimits } from '#wire';
 import type { Catalog } from '#gateway';
-import type { Look, TaskKey, Tasks, Webhooks } from '#tasks';
-import { taskMoney } from '../door/metadata.ts';
-import type { Push } from './push-door.ts';
+import type { Poll, TaskKey, Tasks, Webhooks } from '#tasks';
+import { taskMoney } from '../http/metadata.ts';
+import type { Push } from './push.ts';
 import { beganBy } from '../tasks/tasks-of-agents.ts';
 import { createOwnAddresses } from './own-address.ts';
 import { createPushConfigs } from './push-configs.ts';
@@ -19,7 +19,7 @@ interface CreatePushOptions {
   readonly allowPrivate: boolean;
   readonly publicUrl: string | null;
   /** Asks an agent for the state of a task. */
-  readonly look: Look;
+  readonly poll: Poll;
   /** 32 bytes, shared by all gateways of one database. */
   readonly secret: Uint8Array;
   readonly limits: JsonLimits;
@@ -42,7 +42,7 @@ export function createPush({
   catalog,
   allowPrivate,
   limits,
-  look,
+  poll,
   onError,
   ...own
 }: CreatePushOptions): PushNotifications {
@@ -59,6 +59,6 @@ export function createPush({
     notify,
     ownWebhook: ({ id, service }, { account, within }, taskId) =>
       addresses.urlFor({ offerId: id, service, taskId, account, within }),
-    routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, look, notify }) }),
+    routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, poll, notify }) }),
   };
 }

@@ -10,8 +10,8 @@ import {
   type Webhook,
   type Webhooks,
 } from '#tasks';
-import type { Ask } from '../door/ask.ts';
-import type { Push } from './push-door.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { Push } from './push.ts';
 import { keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import type { Operation } from '../wire/methods.ts';
@@ -112,7 +112,7 @@ export function createPushConfigs({
       await webhooks.delete(key, owner, id);
       return version === '1.0' ? {} : null;
     },
-  } satisfies Record<PushOperation, (key: TaskKey, owner: TaskOwner, ask: Ask) => Promise<unknown>>;
+  } satisfies Record<PushOperation, (key: TaskKey, owner: TaskOwner, ask: A2aRequest) => Promise<unknown>>;
 
   return {
     async answer(ask, out, told) {
@@ -149,7 +149,7 @@ const INLINE_PATHS = {
 const wrong = (param: string, fault: string) => new A2aError('InvalidParams', `${param} ${fault}`, { param });
 
 /** The id of the task in the parameters. 1.0 always names it `taskId`; 0.3 does so only when a configuration is set. */
-function taskIdIn({ operation, version, params }: Ask): string {
+function taskIdIn({ operation, version, params }: A2aRequest): string {
   const name = version === '1.0' || operation === 'push-set' ? 'taskId' : 'id';
   const taskId = params[name];
   if (typeof taskId !== 'string' || taskId === '') throw wrong(name, 'must be a string: the id of a task');

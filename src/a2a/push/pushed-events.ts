@@ -1,8 +1,8 @@
-import type { Look, Sight, Tasks } from '#tasks';
+import type { Poll, Observation, Tasks } from '#tasks';
 import type { PricedByUse } from '../send/ending.ts';
 import { bytesBehind } from '../send/measured-work.ts';
-import { withoutMoney } from '../door/metadata.ts';
-import { sightOf } from '../tasks/tasks-of-agents.ts';
+import { withoutMoney } from '../http/metadata.ts';
+import { observationOf } from '../tasks/tasks-of-agents.ts';
 import type { Notify } from './push-relay.ts';
 import type { PushRoutesOptions } from './push-routes.ts';
 
@@ -11,7 +11,7 @@ interface PushedEventsOptions {
   /** The offer with this id; null if it no longer exists. */
   readonly offer: (id: string) => PricedByUse | null;
   /** Asks an agent for the state of a task. */
-  readonly look: Look;
+  readonly poll: Poll;
   readonly notify: Notify;
 }
 
@@ -19,7 +19,7 @@ interface PushedEventsOptions {
  * Handles the notifications of agents. The end of a task is stored and settled, then the webhooks of its clients are
  * notified. A task of another agent counts as unknown. A repeated notification, or one after the end, changes nothing.
  */
-export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
+export function createPushedEvents({ tasks, offer, poll, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
   return async ({ key, address, version, event, value }) => {
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
@@ -27,17 +27,17 @@ export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsO
     // The price of a removed offer is not known. The task is settled when the offer is back and a look finds the end of
     // the task.
     const own = offer(address.offerId);
-    let sight: Sight | null = null;
+    let observation: Observation | null = null;
     if (own !== null) {
       const told = own.priceCap === null ? 0 : Buffer.byteLength(JSON.stringify(value));
-      const shown = async () => (await look(task, AbortSignal.timeout(LOOK_MS), true))?.bytes ?? 0;
-      sight = sightOf(own, event, task.output, await bytesBehind(own, event, told, shown));
+      const shown = async () => (await poll(task, AbortSignal.timeout(POLL_MS), true))?.bytes ?? 0;
+      observation = observationOf(own, event, task.output, await bytesBehind(own, event, told, shown));
     }
-    if (sight !== null) await tasks.saw(key, sight);
+    if (observation !== null) await tasks.saw(key, observation);
     notify(key, { version }, withoutMoney(value));
     return true;
   };
 }
 
 /** Short, because the agent waits for the answer to its notification. */
-const LOOK_MS = 3_000;
+const POLL_MS = 3_000;

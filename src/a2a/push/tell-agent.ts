@@ -30,7 +30,7 @@ const TELL_MS = 2_000;
 const REPLY_BYTES_MAX = 64 * 1024;
 
 /**
- * Asks an agent to notify the gateway of a task, so that the client learns of changes before the gateway's next look.
+ * Asks an agent to notify the gateway of a task, so that the client learns of changes before the gateway's next poll.
  * Nothing depends on it: if the agent does not notify, the looks go on.
  */
 export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAgentDeps, task: Task): Promise<void> {
@@ -69,7 +69,7 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
       target: pinned(offer.id),
       method: 'tasks/pushNotificationConfig/set',
       timeoutMs: TELL_MS,
-      converse: (_offer, send) => endOnly(() => tell(send)),
+      startAttempt: (_offer, send) => endOnly(() => tell(send)),
     },
     new AbortController().signal,
   );

@@ -93,14 +93,14 @@ export async function cutTask(
           ...work,
           bytesOut: work.bytesOut + (large?.received ?? 0),
         });
-  const sight = {
+  const observation = {
     state: 'canceled',
     end: 'cut',
     output: gave,
     snapshot,
     usageOf: (_call: unknown, first: boolean) => (first ? used : ONE_CALL),
   } as const;
-  const seen = await tasks.saw(key, sight, covered ? undefined : call.id).catch(onError);
+  const seen = await tasks.saw(key, observation, covered ? undefined : call.id).catch(onError);
   if (seen && seen.task.state !== 'canceled') return endedElsewhere({ tasks }, call, key);
   notify(key, link, translateEvent('1.0', link.version, event));
   const tail: A2aTail = {

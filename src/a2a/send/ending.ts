@@ -1,6 +1,6 @@
 import { type LargeStrings, type MarkedText, UpstreamFailure } from '#wire';
 import {
-  heldAgainst,
+  clampReportedUsage,
   measuredUse,
   ONE_CALL,
   readReportedUsage,
@@ -14,7 +14,7 @@ import { isTerminal } from '../wire/task-state.ts';
 import { translateEvent } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** The outcome of a call, for the door that writes it. */
+/** The outcome of a call, for the route that writes it. */
 export interface A2aTail {
   /** The result or the last event, as JSON text in the client's version; null if a stream ended without one. */
   readonly text: string | null;
@@ -45,7 +45,7 @@ export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, wor
   const unreported = reported === undefined || reported === null;
   return offer.priceCap === null || (cut && unreported)
     ? ONE_CALL
-    : heldAgainst(readReportedUsage(reported), offer, work);
+    : clampReportedUsage(readReportedUsage(reported), offer, work);
 }
 
 /** The part of an offer that decides how a reported use is read. */

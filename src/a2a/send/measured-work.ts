@@ -1,5 +1,5 @@
 import { lengthOf } from '#wire';
-import { heldAgainst, readReportedUsage, type MeasuredWork } from '#gateway';
+import { clampReportedUsage, readReportedUsage, type MeasuredWork } from '#gateway';
 import type { AgentResult } from '../agent/agent-reply.ts';
 import { askOfTask, type AskOfTask } from '../agent/ask-of-task.ts';
 import type { PricedByUse } from './ending.ts';
@@ -46,7 +46,7 @@ export async function bytesBehind(
 ): Promise<number> {
   if (offer.priceCap === null || !isTerminal(event.state)) return heard;
   const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: heard };
-  const { flags } = heldAgainst(readReportedUsage(event.usage), offer, work);
+  const { flags } = clampReportedUsage(readReportedUsage(event.usage), offer, work);
   if (!flags.includes('usage_implausible')) return heard;
   const whole = await shown().catch(() => 0);
   return event.kind === 'task' ? Math.max(heard, whole) : heard + whole;

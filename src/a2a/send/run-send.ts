@@ -1,5 +1,5 @@
 import { GatewayError, isObject } from '#wire';
-import type { Leaving, SettledFrame } from '#billing/amounts';
+import type { CancelSignal, SettledFrame } from '#billing/amounts';
 import {
   capCost,
   pinned,
@@ -14,36 +14,36 @@ import {
   type Catalog,
   type CostCap,
   openCall,
-  type OpenedCall,
+  type StartedProviderCall,
   type Pipeline,
 } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { Ask } from '../door/ask.ts';
-import type { ReplyWriter } from '../door/reply-writer.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
 import { type A2aTail, withLarge } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
-import { costHeaders, withCost, withReceipt, withTaskCost } from '../door/metadata.ts';
-import type { PaymentTasks } from '../door/payment-required.ts';
-import type { Push } from '../push/push-door.ts';
+import { costHeaders, withCost, withReceipt, withTaskCost } from '../http/metadata.ts';
+import type { PaymentTasks } from '../http/payment-required.ts';
+import type { Push } from '../push/push.ts';
 import { resolveAgent } from '../agent/resolve.ts';
-import { type Answered, type ServeMessage, taskAgain } from './serve-message.ts';
-import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
+import { type Answered, type HandleMessage, taskAgain } from './handle-message.ts';
+import { createSendAdapter, type SendRequest, type SendAdapter, type SendAdapterDeps } from './send-adapter.ts';
 import { beganBy, keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from '../wire/read-send.ts';
 import { isTerminal } from '../wire/task-state.ts';
 
-interface RunSendDeps extends SendTalkDeps {
+interface RunSendDeps extends SendAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'resolve'>;
-  readonly serveMessage: ServeMessage;
+  readonly handleMessage: HandleMessage;
   readonly unpaid: PaymentTasks;
   /** Checks and stores the push notification configuration of a message. */
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
-export type RunSend = (ask: Ask, out: ReplyWriter, gone: AbortSignal) => Promise<void>;
+export type RunSend = (ask: A2aRequest, out: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
 /**
  * Sends a message to its agent and writes the reply. The message is sent once for each `messageId` of an account.
@@ -62,7 +62,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
     if (taskId !== null && task === null)
       throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
     await refuseForeignTasks(deps, ask, service, fields.referenceTaskIds);
-    await deps.serveMessage(
+    await deps.handleMessage(
       {
         ask,
         service,
@@ -82,7 +82,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
 
 /** A message after parsing. */
 interface Message {
-  readonly ask: Ask;
+  readonly ask: A2aRequest;
   readonly fields: SendParams;
   /** The task that the message continues; null for a new one. */
   readonly task: Task | null;
@@ -91,18 +91,18 @@ interface Message {
   readonly left: AbortSignal;
 }
 
-interface OpenedMessage extends OpenedCall {
-  readonly talk: SendTalk;
+interface StartedMessage extends StartedProviderCall {
+  readonly adapter: SendAdapter;
 }
 
 async function open(
   deps: RunSendDeps,
   { ask, fields, task, service, left }: Message,
   callId: string,
-  gone: Leaving,
-): Promise<OpenedMessage> {
+  gone: CancelSignal,
+): Promise<StartedMessage> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
-  const talk = createSendTalk(deps, {
+  const adapter = createSendAdapter(deps, {
     ...ask,
     taskId: task?.taskId ?? null,
     contextId: fields.contextId,
@@ -115,21 +115,21 @@ async function open(
   });
   // The context exists at one provider only, so the message goes to the same offer.
   const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
-  const request = toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null);
-  return { ...(await openCall(deps.pipeline, request, callId, gone)), talk };
+  const request = toCallRequest(ask, fields, task, adapter, covered, last?.offerId ?? null);
+  return { ...(await openCall(deps.pipeline, request, callId, gone)), adapter };
 }
 
 async function write(
   deps: RunSendDeps,
-  ask: Ask,
-  { call, frames, talk }: OpenedMessage,
+  ask: A2aRequest,
+  { call, frames, adapter }: StartedMessage,
   out: ReplyWriter,
 ): Promise<Answered | null> {
   let begun = false;
   for await (const frame of frames) {
     if (frame.type === 'data') {
       const text = Buffer.from(frame.bytes).toString();
-      const large = talk.large.isIn(text) ? talk.large : null;
+      const large = adapter.large.isIn(text) ? adapter.large : null;
       const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
       const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
       await out.event(shown, begun || call.free !== null ? undefined : costHeaders(call.id, null));
@@ -137,17 +137,17 @@ async function write(
       begun = true;
     }
     if (frame.type !== 'settled') continue;
-    await talk.noted();
+    await adapter.noted();
     const answered = await writeEnd(deps, ask, call, frame, out);
     // The task goes on even if the stream broke off, so a repeat of the message gets the task.
-    return answered ?? (talk.task() === null ? null : taskAgain(talk.task()!, mayCost(call)));
+    return answered ?? (adapter.task() === null ? null : taskAgain(adapter.task()!, mayCost(call)));
   }
   return null;
 }
 
 async function writeEnd(
   { tasks }: RunSendDeps,
-  ask: Ask,
+  ask: A2aRequest,
   call: Call,
   settled: SettledFrame,
   out: ReplyWriter,
@@ -186,7 +186,11 @@ const mayCost = ({ candidates, lendable }: Call): boolean =>
   lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
 
 /** Stores the client's webhook before any event of the task is sent to the client. */
-function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
+function pushOf(
+  { push }: RunSendDeps,
+  ask: A2aRequest,
+  { pushConfig }: SendParams,
+): Pick<SendRequest, 'pushes' | 'onTask'> {
   if (pushConfig === null) return { pushes: false };
   return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };
 }
@@ -197,9 +201,9 @@ function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pi
  */
 function withoutUnpaid(
   { unpaid }: RunSendDeps,
-  ask: Ask,
+  ask: A2aRequest,
   { taskId }: SendParams,
-): { readonly ask: Ask; readonly taskId: string | null } {
+): { readonly ask: A2aRequest; readonly taskId: string | null } {
   const meant = taskId === null ? undefined : unpaid.goesOnWith(ask.caller.account, taskId);
   if (meant === undefined) return { ask, taskId };
   const { message, ...rest } = ask.params;
@@ -222,7 +226,7 @@ function withoutUnpaid(
  */
 async function refuseForeignTasks(
   { tasks }: RunSendDeps,
-  { caller }: Ask,
+  { caller }: A2aRequest,
   service: string,
   ids: readonly string[],
 ): Promise<void> {
@@ -236,10 +240,10 @@ async function refuseForeignTasks(
 }
 
 function toCallRequest(
-  ask: Ask,
+  ask: A2aRequest,
   fields: SendParams,
   task: Task | null,
-  talk: SendTalk,
+  adapter: SendAdapter,
   covered: boolean,
   sticky: string | null,
 ): CallRequest {
@@ -254,7 +258,7 @@ function toCallRequest(
     stickyKey: fields.contextId === null ? null : `${ask.caller.account} a2a ${fields.contextId}`,
     images: 0,
     stream: ask.operation === 'stream',
-    exchange: talk,
+    exchange: adapter,
     free: covered ? 'message/send' : null,
     estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
     facts: () => ({
@@ -276,7 +280,7 @@ function toCallRequest(
  * The cap for the cost of the run: the lowest of the header, the metadata of the request and the metadata of the
  * message. Throws GatewayError `invalid_request`.
  */
-export function capOf({ params, maxCost }: Ask): CostCap | null {
+export function capOf({ params, maxCost }: A2aRequest): CostCap | null {
   refuseCapBeside(params, 'metadata');
   const { metadata, message } = params;
   return lowestCap([

@@ -4,7 +4,7 @@ import { ownerOf, type TaskKey } from '#tasks';
 import { broken } from '../agent/agent-reply.ts';
 import { type AskOfTask, cancelAtAgent } from '../agent/ask-of-task.ts';
 import type { Link } from '../agent/link.ts';
-import { keyOf, notesOf, sightOf } from '../tasks/tasks-of-agents.ts';
+import { keyOf, notesOf, observationOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import type { A2aEvent } from '../wire/read-result.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
@@ -14,7 +14,7 @@ import type { A2aVersion } from '../wire/version.ts';
 import { cutTask, endedElsewhere, type TaskCut } from './cut-task.ts';
 import { refusedEnd, toEnd, type A2aTail } from './ending.ts';
 import { measureWork, type Measuring } from './measured-work.ts';
-import type { SendAsk, SendTalkDeps } from './send-talk.ts';
+import type { SendRequest, SendAdapterDeps } from './send-adapter.ts';
 
 /** A running task, as of its last event. */
 export interface RunningTask {
@@ -33,17 +33,17 @@ export function update(task: RunningTask, { contextId, state, output }: A2aEvent
   task.gave ||= output;
 }
 
-/** A task that has ended. `sight` is stored after the call is settled; then `tell` is called. */
+/** A task that has ended. `observation` is stored after the call is settled; then `tell` is called. */
 interface EndedTask {
   readonly key: TaskKey;
-  readonly sight: NonNullable<ReturnType<typeof sightOf>>;
+  readonly observation: NonNullable<ReturnType<typeof observationOf>>;
   readonly tell: () => void;
 }
 
 /** One message with its call. It stores the task that the message begins or continues, and the end of that task. */
 export class SentMessage {
-  readonly deps: SendTalkDeps;
-  readonly ask: SendAsk;
+  readonly deps: SendAdapterDeps;
+  readonly ask: SendRequest;
   /** Measures the current attempt. */
   measuring: Measuring = measureWork({ priceCap: null }, '');
   /** The large strings of the agent's answer. */
@@ -55,7 +55,7 @@ export class SentMessage {
   #call: Call | null = null;
   #ended: EndedTask | null = null;
 
-  constructor(deps: SendTalkDeps, ask: SendAsk) {
+  constructor(deps: SendAdapterDeps, ask: SendRequest) {
     this.deps = deps;
     this.ask = ask;
   }
@@ -72,9 +72,9 @@ export class SentMessage {
   /** Stores the end of the task, if it has ended. `except`: the call that is already settled. */
   note(except: string | undefined): void {
     if (this.#ended === null) return;
-    const { key, sight, tell } = this.#ended;
+    const { key, observation, tell } = this.#ended;
     this.#ended = null;
-    this.noted = this.deps.tasks.saw(key, sight, except).then(tell, this.deps.onError);
+    this.noted = this.deps.tasks.saw(key, observation, except).then(tell, this.deps.onError);
   }
 
   /** Stores the task of a first event. Throws UpstreamFailure if this call cannot own that task. */
@@ -122,7 +122,7 @@ export class SentMessage {
     const gave =
       event.output ||
       (event.state === 'canceled' && (await deps.tasks.find(key, ownerOf(this.call.caller)))?.output === true);
-    this.#ended = { key, sight: sightOf(offer, event, gave, bytes)!, tell };
+    this.#ended = { key, observation: observationOf(offer, event, gave, bytes)!, tell };
     if (ask.covered) this.note(undefined);
     if (ask.covered) await this.noted;
     return toEnd(offer, event, tail, { later: ask.later, gave, work: this.measuring.work(bytes) });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpstreamFailure } from '#wire';
 import type { ReplyEnd, Send } from '#gateway';
 import { askOfTask } from '../agent/ask-of-task.ts';
-import { sightOf } from '../tasks/tasks-of-agents.ts';
+import { observationOf } from '../tasks/tasks-of-agents.ts';
 import { A2A_ERRORS, A2aError } from '../wire/a2a-error.ts';
 import { isInterrupted, isTerminal } from '../wire/task-state.ts';
 import { endedElsewhere } from './cut-task.ts';
@@ -29,7 +29,7 @@ export async function* waitForTask(
     await sleep(pauseMs, undefined, { signal: ending });
     let step: ReplyEnd | string | null;
     try {
-      step = await look(message, task, send);
+      step = await poll(message, task, send);
     } catch (error) {
       if (ending.aborted || isTooLarge(error)) throw error;
       if (error instanceof A2aError)
@@ -43,7 +43,7 @@ export async function* waitForTask(
 }
 
 /** Returns the end of the call, the task as text if it has given output, or null if nothing has changed. */
-async function look(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd | string | null> {
+async function poll(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd | string | null> {
   const { deps, measuring } = message;
   const { offer, link, key } = task;
   const shown = await askOfTask(message.asking(task, send), 'get');
@@ -57,8 +57,8 @@ async function look(message: SentMessage, task: RunningTask, send: Send): Promis
   const tail = { text, event, error: null, cut: null };
   if (isTerminal(event.state)) return message.over(task, tail, Math.max(measuring.bytes, Buffer.byteLength(text)));
   if (event.state !== task.state || (event.output && !task.gave)) {
-    const sight = sightOf(offer, event, task.gave, measuring.bytes);
-    const seen = sight && (await deps.tasks.saw(key, sight));
+    const observation = observationOf(offer, event, task.gave, measuring.bytes);
+    const seen = observation && (await deps.tasks.saw(key, observation));
     if (seen?.task.live === false) return endedElsewhere(deps, message.call, key);
   }
   update(task, event);

@@ -1,13 +1,13 @@
 import type { JsonObject } from '#wire';
 import { pinned, runFree } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { Ask } from '../door/ask.ts';
-import type { ReplyWriter } from '../door/reply-writer.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
-import { AGENT_KEY, withMetadata } from '../door/metadata.ts';
+import { AGENT_KEY, withMetadata } from '../http/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
 import { BRIDGED } from './tasks-of-agents.ts';
-import { createTaskTalk } from './task-talk.ts';
+import { createTaskAdapter } from './task-adapter.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { stateOf } from '../wire/task-state.ts';
 
@@ -36,7 +36,12 @@ const PAGE_NAMES = { after: 'pageToken', next: 'nextPageToken' };
  * tasks, because agents do not know the owners of their tasks. If the agent no longer shows a task, or the task is very
  * large, the stored data is shown.
  */
-export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
+export async function listTasks(
+  deps: RunTaskDeps,
+  ask: A2aRequest,
+  reply: ReplyWriter,
+  gone: AbortSignal,
+): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
   const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
   const page = await deps.tasks.list(ownerOf(ask.caller), {
@@ -76,7 +81,7 @@ const SHOWN_BYTES_MAX = 8 * 1024 * 1024;
 
 async function shown(
   deps: RunTaskDeps,
-  { caller, requestId, version }: Ask,
+  { caller, requestId, version }: A2aRequest,
   task: Task,
   historyLength: number | null,
   gone: AbortSignal,
@@ -100,8 +105,11 @@ async function shown(
         requestId,
         target: pinned(task.offerId),
         method: 'tasks/get',
-        converse: createTaskTalk({ ...deps, replyBytesMax: Math.min(deps.replyBytesMax, SHOWN_BYTES_MAX) }, ask, task)
-          .converse,
+        startAttempt: createTaskAdapter(
+          { ...deps, replyBytesMax: Math.min(deps.replyBytesMax, SHOWN_BYTES_MAX) },
+          ask,
+          task,
+        ).startAttempt,
         timeoutMs: SHOW_MS,
       },
       gone,

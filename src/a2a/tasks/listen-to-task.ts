@@ -1,12 +1,12 @@
 import { GatewayError } from '#wire';
-import { LISTEN_MS, pinned, runFree, type ListenPlaces, type Pipeline } from '#gateway';
+import { LISTEN_MS, pinned, runFree, type StreamQuota, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
-import type { Ask } from '../door/ask.ts';
-import type { ReplyWriter } from '../door/reply-writer.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
-import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
-import { untold } from './untold.ts';
+import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
+import { undeliveredEvents } from './undelivered-events.ts';
 import { exactly } from '../wire/exact-value.ts';
 import { isTerminal } from '../wire/task-state.ts';
 import { translateError } from '../wire/translate-error.ts';
@@ -17,11 +17,11 @@ import type { A2aVersion } from '../wire/version.ts';
  * Streams the events of a task to a client until the task ends or the client disconnects. Throws GatewayError
  * `rate_limit_exceeded` if the account listens to too many streams.
  */
-export type ListenToTask = (ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
+export type ListenToTask = (ask: A2aRequest, task: Task, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
-interface ListenToTaskDeps extends TaskTalkDeps {
+interface ListenToTaskDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  readonly places: ListenPlaces;
+  readonly places: StreamQuota;
 }
 
 /** A subscription at an agent, and its listeners at this gateway. Its events are JSON text in `version`. */
@@ -47,7 +47,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   const { pipeline, places } = deps;
   const open = new Map<string, Subscription>();
 
-  function subscribe(key: string, ask: Ask, task: Task): Subscription {
+  function subscribe(key: string, ask: A2aRequest, task: Task): Subscription {
     const events = createFanOut<string, A2aTail>();
     const stop = new AbortController();
     const close = () => {
@@ -64,7 +64,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     // The request names only the task, because its other parameters belong to one listener only.
     const params = { id: task.taskId };
     const request = { ...ask, params, paramsText: JSON.stringify(params) };
-    look(request, task, stop.signal, (bytes) => events.push(Buffer.from(bytes).toString(), bytes.byteLength))
+    poll(request, task, stop.signal, (bytes) => events.push(Buffer.from(bytes).toString(), bytes.byteLength))
       .finally(close)
       .then(
         (tail) => events.end(tail ?? OVER),
@@ -74,8 +74,8 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   }
 
   /** Sends one request to the agent, as a separate free call. */
-  async function look(
-    ask: Ask,
+  async function poll(
+    ask: A2aRequest,
     task: Task,
     gone: AbortSignal,
     onEvent?: (bytes: Uint8Array) => Promise<void>,
@@ -87,7 +87,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
       requestId: ask.requestId,
       target: pinned(task.offerId),
       method: listens ? 'tasks/resubscribe' : 'tasks/get',
-      converse: createTaskTalk(deps, ask, task).converse,
+      startAttempt: createTaskAdapter(deps, ask, task).startAttempt,
       traceparent: ask.traceparent,
       stream: listens,
       facts: () => ({ 'a2a.protocol.version': ask.version }),
@@ -97,9 +97,9 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   }
 
   /** Shows the present task to a client that joins later, and resolves with it. null if nothing follows. */
-  async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<unknown> {
+  async function catchUp(ask: A2aRequest, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<unknown> {
     const params = { id: task.taskId };
-    const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
+    const tail = await poll({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
     if (tail === null) return null;
     if (tail.error !== null) {
       await reply.refused(tail.error);
@@ -134,7 +134,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
         const shown = await catchUp(ask, task, reply, gone);
         if (shown === null) return;
         reader.keep((waiting) =>
-          untold(
+          undeliveredEvents(
             ask.version,
             shown,
             waiting.map((text) => JSON.parse(textOf(text)) as unknown),

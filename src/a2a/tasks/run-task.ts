@@ -1,19 +1,19 @@
 import { editText, type JsonObject } from '#wire';
 import { pinned, OWN_ACCOUNT, runFree, type Caller, type Pipeline } from '#gateway';
-import { ownerOf, type Look, type Sight, type Task, type TaskKey, type Tasks } from '#tasks';
-import type { Ask } from '../door/ask.ts';
-import type { ReplyWriter } from '../door/reply-writer.ts';
+import { ownerOf, type Poll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
 import { type A2aTail, withLarge } from '../send/ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
-import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
-import { withTaskCost } from '../door/metadata.ts';
+import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
+import { withTaskCost } from '../http/metadata.ts';
 import { beganBy, BRIDGED, keyOf } from './tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { methodOf } from '../wire/methods.ts';
 import { stateName, stateOf } from '../wire/task-state.ts';
 import { translateResult } from '../wire/translate-result.ts';
 
-export interface RunTaskDeps extends TaskTalkDeps {
+export interface RunTaskDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
   /** The name under which the tasks of an agent are stored. Throws GatewayError `invalid_model`. */
   readonly nameOf: (name: string) => string;
@@ -24,7 +24,7 @@ export interface RunTaskDeps extends TaskTalkDeps {
 /** The caller's task with the id in a request. Throws A2aError `TaskNotFound`, also for a task of another caller. */
 export async function taskOf(
   { nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'tasks'>,
-  ask: Ask,
+  ask: A2aRequest,
   id: unknown,
 ): Promise<Task> {
   const service = nameOf(ask.service);
@@ -36,7 +36,12 @@ export async function taskOf(
 }
 
 /** Answers `tasks/get`, `tasks/cancel`, `tasks/resubscribe` and their names in 1.0, for the caller's own tasks. */
-export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
+export async function runTask(
+  deps: RunTaskDeps,
+  ask: A2aRequest,
+  reply: ReplyWriter,
+  gone: AbortSignal,
+): Promise<void> {
   const task = await taskOf(deps, ask, ask.params['id']);
   const { operation } = ask;
   const { historyLength } = ask.params;
@@ -70,7 +75,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
       requestId: ask.requestId,
       target: pinned(task.offerId),
       method: nameOfFree(operation),
-      converse: createTaskTalk(deps, { ...ask, takesLarge: true }, task).converse,
+      startAttempt: createTaskAdapter(deps, { ...ask, takesLarge: true }, task).startAttempt,
       traceparent: ask.traceparent,
       facts: () => ({ 'a2a.protocol.version': ask.version }),
     },
@@ -82,12 +87,12 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
 }
 
 /** The name of a free call in logs and figures: the method of 0.3, or our own name if 0.3 has none. */
-const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
+const nameOfFree = (operation: A2aRequest['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
 
 /** Shows a task of the caller in its present state, for any operation. */
 export async function showTask(
   deps: RunTaskDeps,
-  ask: Ask,
+  ask: A2aRequest,
   taskId: string,
   reply: ReplyWriter,
   gone: AbortSignal,
@@ -107,7 +112,7 @@ export async function showTask(
 /** Shows a task that no agent stores, from its stored snapshot, which has the form of 1.0. */
 async function showSnapshot(
   { tasks }: Pick<RunTaskDeps, 'tasks'>,
-  { operation, version, wantsReceipt }: Ask,
+  { operation, version, wantsReceipt }: A2aRequest,
   task: Task,
   reply: ReplyWriter,
 ): Promise<void> {
@@ -129,7 +134,7 @@ export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Tas
 }
 
 /** Creates the looks of the gateway at tasks, which find the end of a task even without a client. */
-export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
+export function createPoll(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Poll {
   return async (task, signal, whole = false) => {
     const { taskId, service, offerId, account, notes, output } = task;
     // A bridged task exists at no agent, so nobody can be asked for it.
@@ -143,22 +148,22 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       paramsText: JSON.stringify(params),
       requestId: `look-${taskId.slice(0, 64)}`,
       extensions: null,
-      looks: true,
+      polls: true,
       takesLarge: true,
     } as const;
-    let seen: Sight | null = null;
-    // The caller of the look stores the sight. An end is stored and settled here too, because the webhooks of clients
-    // are notified of it right after, with the cost.
+    let seen: Observation | null = null;
+    // The caller of the poll stores the observation. An end is stored and settled here too, because the webhooks of
+    // clients are notified of it right after, with the cost.
     const tasks = {
-      saw: async (key: TaskKey, sight: NonNullable<typeof seen>) => {
-        seen = sight;
-        return sight.end === null || whole ? null : deps.tasks.saw(key, sight);
+      saw: async (key: TaskKey, observation: NonNullable<typeof seen>) => {
+        seen = observation;
+        return observation.end === null || whole ? null : deps.tasks.saw(key, observation);
       },
       costOf: async () => null,
     };
     // A look for the bytes of a task follows a notification of its agent, which is passed on by itself.
     const notify = whole ? () => {} : deps.notify;
-    const talk = createTaskTalk({ ...deps, tasks, notify }, ask, { service, taskId, live: true, notes, output });
+    const adapter = createTaskAdapter({ ...deps, tasks, notify }, ask, { service, taskId, live: true, notes, output });
     try {
       const tail = (await runFree(
         deps.pipeline,
@@ -168,8 +173,8 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
           requestId: ask.requestId,
           target: pinned(offerId),
           method: 'tasks/get',
-          converse: talk.converse,
-          timeoutMs: LOOK_MS,
+          startAttempt: adapter.startAttempt,
+          timeoutMs: POLL_MS,
         },
         signal,
       )) as A2aTail | null;
@@ -183,4 +188,4 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
   };
 }
 
-const LOOK_MS = 20_000;
+const POLL_MS = 20_000;

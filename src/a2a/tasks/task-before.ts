@@ -14,7 +14,7 @@ interface TaskBeforeDeps {
 }
 
 /** The longest time that a message waits for this look. */
-const LOOK_MS = 3_000;
+const POLL_MS = 3_000;
 
 /**
  * The task that a message will continue, as an event of 1.0. It is needed for agents that do not stream, because they
@@ -33,7 +33,7 @@ export async function taskBefore(
   if (facts.streaming) return null;
   try {
     const ask = { send, link, taskId: task.taskId, id: requestId, requestId, replyBytesMax: deps.replyBytesMax };
-    const shown = await askOfTask(ask, 'get', LOOK_MS);
+    const shown = await askOfTask(ask, 'get', POLL_MS);
     if (shown.kind === 'error' || isTerminal(shown.event.state)) return null;
     return translateResult('send', link.version, '1.0', link.version === '1.0' ? { task: shown.value } : shown.value);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { ONE_CALL } from '#gateway';
-import type { Sight, Task, TaskKey } from '#tasks';
+import type { Observation, Task, TaskKey } from '#tasks';
 import { usageOf, type PricedByUse } from '../send/ending.ts';
 import type { A2aEvent } from '../wire/read-result.ts';
 import { isTerminal, type TaskState } from '../wire/task-state.ts';
@@ -34,12 +34,12 @@ export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive:
  * The change that an event brings to its task; null if the event changes nothing. `gave`: the task is known to have
  * given output. `bytes`: the output received from the task, if the event is its end.
  */
-export function sightOf(
+export function observationOf(
   offer: PricedByUse,
   { state: said, contextId, usage, output }: A2aEvent,
   gave: boolean,
   bytes: number,
-): Sight | null {
+): Observation | null {
   const state = said === 'unknown' ? null : said;
   if (state === null && (gave || !output)) return null;
   const end = endOf(state);
@@ -58,7 +58,7 @@ export function sightOf(
  * How the end of a task is charged. A canceled task is cut, because the client canceled it. A failed or rejected task
  * is free, because its agent failed.
  */
-function endOf(state: TaskState | null): Sight['end'] {
+function endOf(state: TaskState | null): Observation['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';
 }

@@ -63,7 +63,7 @@ const TO_03: Readonly<Partial<Record<Operation, Edit>>> = {
 
 /**
  * Translates the result of an operation to another version; for a stream, each event. Never throws: a value of another
- * shape stays unchanged. The README of this room lists the losses.
+ * shape stays unchanged. The README of this module lists the losses.
  */
 export function translateResult(operation: Operation, from: A2aVersion, target: A2aVersion, result: unknown): unknown {
   if (from === target) return result;

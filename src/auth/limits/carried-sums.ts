@@ -45,7 +45,7 @@ const KNOWN_MAX = 20_000;
 /** Rows are kept longer than the 31 days after a period's end in which notices still read them. */
 const KEPT_MS = 62 * 86_400_000;
 
-interface Look {
+interface Poll {
   readonly sum: CarriedSum;
   /** Epoch milliseconds. */
   readonly asOf: number;
@@ -53,9 +53,9 @@ interface Look {
 }
 
 interface Known {
-  look: Look | null;
+  look: Poll | null;
   /** The read that is running. */
-  running: { readonly since: number; readonly result: Promise<Look> } | null;
+  running: { readonly since: number; readonly result: Promise<Poll> } | null;
 }
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
@@ -66,7 +66,7 @@ const FORGET = load('forget-carried-sums');
 export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>, now: () => number): CarriedSums {
   const known = new Map<string, Known>();
 
-  const kept = async (budget: string): Promise<Look | null> => {
+  const kept = async (budget: string): Promise<Poll | null> => {
     const [row] = await database.query(FIND, [budget]);
     if (!row) return null;
     const [edge, spent] = [Number(row['edge']), row['spent'] as bigint];
@@ -75,11 +75,11 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return { sum, asOf: Number(row['as_of']), restMs: 0 };
   };
 
-  const look = async (budget: CarryingBudget, end: number | null, before: Look | null, since: number) => {
+  const look = async (budget: CarryingBudget, end: number | null, before: Poll | null, since: number) => {
     const asOf = now();
     const begun = performance.now();
     const sum = await readCarriedSum(database, budget, before?.sum ?? null, asOf - SETTLING_MS);
-    const found: Look = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
+    const found: Poll = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
     if (before === null || isFinal(found, since)) {
       const { edge, settled, spent, running } = sum;
       await database.query(KEEP, [budget.id, edge, settled, spent, running ? 1 : 0, asOf, end]);
@@ -88,7 +88,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return found;
   };
 
-  const find = async (of: Known, budget: CarryingBudget, end: number | null, since: number): Promise<Look> => {
+  const find = async (of: Known, budget: CarryingBudget, end: number | null, since: number): Promise<Poll> => {
     const before = of.look ?? (await kept(budget.id));
     return before !== null && isFinal(before, since) ? before : look(budget, end, before, since);
   };
@@ -105,7 +105,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     if (of.running === null || of.running.since <= since) {
       const running = { since: at, result: find(of, budget, end, since) };
       of.running = running;
-      const over = (found: Look | null) => {
+      const over = (found: Poll | null) => {
         if (found !== null && (of.look === null || found.asOf >= of.look.asOf)) of.look = found;
         if (of.running === running) of.running = null;
       };
@@ -130,8 +130,8 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
 }
 
 /** Whether the sum can no longer change. */
-const isFinal = ({ sum, asOf }: Look, since: number): boolean =>
+const isFinal = ({ sum, asOf }: Poll, since: number): boolean =>
   !sum.running && asOf >= since + CHANGING_MS + SETTLING_MS;
 
-const useOf = (budget: string, { sum: { spent, locked } }: Look): CarriedUse | null =>
+const useOf = (budget: string, { sum: { spent, locked } }: Poll): CarriedUse | null =>
   spent === 0n && locked === 0n ? null : { budget, spent, locked };

@@ -17,7 +17,7 @@ interface LimitedAccounts {
   close(): void;
 }
 
-interface Look {
+interface Poll {
   readonly from: number;
   /** Exclusive. Infinity while the lookup runs. */
   until: number;
@@ -30,17 +30,17 @@ export function createLimitedAccounts(
   limits: Pick<LimitsStore, 'of' | 'onChange'>,
   now: () => number,
 ): LimitedAccounts {
-  const looks = new Map<string, Look>();
+  const looks = new Map<string, Poll>();
   // A running lookup is dropped too, because it may have read the limits from before the change.
   const stop = limits.onChange((account) => looks.delete(account));
 
-  const begin = (account: string, from: number): Look => {
+  const begin = (account: string, from: number): Poll => {
     const read = async () => {
       const rows = (await limits.of(account, from)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
       return callerLimits(account, null, rows, from);
     };
     const reading = read();
-    const look: Look = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
+    const look: Poll = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
     looks.delete(account);
     dropOldest(looks, CACHED_MAX - 1);
     looks.set(account, look);

@@ -14,7 +14,7 @@ import {
 import type { EvmHeads } from './heads.ts';
 import { findNewestLog, type RangeReader, type SearchedBlocks } from './log-search.ts';
 import { VALID_SECONDS_MAX } from './payment.ts';
-import { createSharedLooks } from './shared-looks.ts';
+import { createSharedPolls } from './shared-polls.ts';
 import type { EvmLog, EvmNode } from './rpc.ts';
 import { logsOfTransaction, unlessTooLong } from './transaction-logs.ts';
 
@@ -53,7 +53,7 @@ type Located =
 export function createEvmSightings(setup: SightingSetup): EvmSightings {
   const { node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
-  const shared = createSharedLooks(node, finality);
+  const shared = createSharedPolls(node, finality);
   /** The logs of used authorizations. An entry is valid while its block is part of the chain. */
   const used = new Map<string, Pick<Extract<Located, { state: 'used' | 'cancelled' }>, 'mark' | 'logs'>>();
   /** How far the logs of authorizations were searched in vain. */
@@ -133,7 +133,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
   return {
     async ofPayment(authorization, hint) {
       const located = await locate(authorization, authorization.validBefore - VALID_SECONDS_MAX - CLOCK_SECONDS, hint);
-      if (located.state === 'unused') return sightUnused(authorization, located.heads);
+      if (located.state === 'unused') return seenUnused(authorization, located.heads);
       const { heads, mark, logs, final } = located;
       const gone = (reason: string): PaymentSighting => (final ? { state: 'lost', reason } : { state: 'open' });
       if (located.state === 'cancelled') return gone(`Its payer cancelled it in transaction ${mark.transaction}`);
@@ -150,7 +150,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
 
     async ofPayout(authorization, signedAt, hint) {
       const located = await locate(authorization, signedAt - CLOCK_SECONDS, hint);
-      if (located.state === 'unused') return sightUnused(authorization, located.heads);
+      if (located.state === 'unused') return seenUnused(authorization, located.heads);
       const { mark, logs, final } = located;
       const gone = (reason: string): PayoutSighting => (final ? { state: 'lost', reason } : { state: 'open' });
       if (located.state === 'cancelled')
@@ -167,7 +167,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
  * An authorization that is unused in the newest block is unused in all earlier blocks. Block times never go back. So
  * when the final block is as late as the end of the authorization, no later block can execute it.
  */
-function sightUnused(
+function seenUnused(
   authorization: Authorization,
   heads: EvmHeads,
 ): { readonly state: 'open' } | { readonly state: 'lost'; readonly reason: string } {

@@ -45,14 +45,14 @@ export interface Expiry {
   since(blockhash: string): bigint | null;
 }
 
-interface FirstSight extends Moment {
+interface FirstObservation extends Moment {
   readonly valid: boolean;
 }
 
 export function createExpiry(node: SolanaNode, network: string): Expiry {
-  const seen = new Map<string, FirstSight>();
+  const seen = new Map<string, FirstObservation>();
 
-  async function sightOf(blockhash: string): Promise<FirstSight> {
+  async function observationOf(blockhash: string): Promise<FirstObservation> {
     const known = seen.get(blockhash);
     if (known?.valid) return known;
     const tip = await node.moment('processed');
@@ -61,9 +61,9 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
     // The hash was valid at that tip or a little later, so the blocks are counted from a moment after both answers.
     const after = await node.moment('processed');
     dropOldest(seen, REMEMBERED_MAX - 1);
-    const sight = { slot: tip.slot, height: after.height > tip.height ? after.height : tip.height, valid };
-    seen.set(blockhash, sight);
-    return sight;
+    const observation = { slot: tip.slot, height: after.height > tip.height ? after.height : tip.height, valid };
+    seen.set(blockhash, observation);
+    return observation;
   }
 
   /**
@@ -86,7 +86,7 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
 
   return {
     async ofPayment({ blockhash, readAt }) {
-      const { height, slot, valid } = await sightOf(blockhash);
+      const { height, slot, valid } = await observationOf(blockhash);
       const wait = BLOCKHASH_BLOCKS + POOL_BLOCKS + (valid ? 0n : LAG_BLOCKS);
       return passed(blockhash, height + wait, async (oldest) => {
         if (valid || oldest <= 1n) return oldest <= historyStart(slot);
@@ -96,8 +96,8 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
     ofPayout: ({ blockhash, lastValidBlockHeight, slot }) =>
       passed(blockhash, lastValidBlockHeight + POOL_BLOCKS, (oldest) => oldest <= historyStart(slot)),
     since(blockhash) {
-      const sight = seen.get(blockhash);
-      return sight?.valid ? historyStart(sight.slot) : null;
+      const observation = seen.get(blockhash);
+      return observation?.valid ? historyStart(observation.slot) : null;
     },
   };
 }

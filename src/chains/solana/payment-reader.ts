@@ -3,7 +3,7 @@ import { MICRO_USD_MAX } from '#billing';
 import { PaymentProblem, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
 import { addressOf, type TreasuryKey } from './address.ts';
 import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';
-import type { Sought } from './sight.ts';
+import type { Sought } from './payment-observation.ts';
 
 interface PaymentReaderOptions {
   readonly network: string;

@@ -110,7 +110,7 @@ export function createPayouts(
 
   async function find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting> {
     const journal = journalOf(payout, signed, asset);
-    const seen = sightOf(journal.signature, await node.status(journal.signature));
+    const seen = observationOf(journal.signature, await node.status(journal.signature));
     if (seen) return seen;
     const gone = await expiry.ofPayout(journal);
     if (gone === null) return { state: 'open' };
@@ -119,7 +119,7 @@ export function createPayouts(
     const last = await node.status(journal.signature);
     checkNotBefore(last.slot, gone);
     return (
-      sightOf(journal.signature, last) ?? {
+      observationOf(journal.signature, last) ?? {
         state: 'lost',
         reason: 'its blockhash expired before the transaction was in a block',
       }
@@ -210,7 +210,7 @@ function payerOf({ text }: SignedPayout): string {
   }
 }
 
-function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
+function observationOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
   if (found === null) return null;
   const final = found.level === 'finalized';
   if (found.failed !== null)

@@ -11,7 +11,7 @@ import { createSolanaNode } from './node.ts';
 import { openTreasury } from './open.ts';
 import { createPaymentReader } from './payment-reader.ts';
 import { createPayouts } from './payout.ts';
-import { createPaymentSight } from './sight.ts';
+import { createPaymentObservation } from './payment-observation.ts';
 
 /** A blockhash is valid for 150 blocks, about a minute. */
 const TIMEOUT_SECONDS = 60;
@@ -61,7 +61,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     paysFees: where === 'in-process',
     now: setup.now,
   });
-  const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
+  const observation = createPaymentObservation(node, expiry, treasuryAccount, asset);
   const incoming = createIncoming(node, network, treasuryAccount, asset, beforeOf(setup.previousKey, asset));
   const payouts = createPayouts(node, key, asset, expiry, setup.opensAccounts ?? false);
 
@@ -103,7 +103,7 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     },
 
     submit: async (payment) => ({ transaction: await facilitator.submit(payment, termsNow(payment.requirements)) }),
-    find: async (payment, transaction) => sight.find(soughtOf(payment), transaction),
+    find: async (payment, transaction) => observation.find(soughtOf(payment), transaction),
 
     incoming: incoming.page,
     balanceAt: incoming.balanceAt,

@@ -31,7 +31,8 @@ interface BlockRules {
 }
 
 /**
- * All valid blocks of a file as services. Blocks of one provider with the same name are one listing with several doors.
+ * All valid blocks of a file as services. Blocks of one provider with the same name are one listing with several
+ * routes.
  */
 export function readBlocks(file: Table, place: Place, rules: BlockRules, reading: Reading): readonly ServiceConfig[] {
   return readEach(file, rules, reading, (kind, block, path) => {
@@ -129,7 +130,7 @@ function createListingCheck(
   oneProvider: boolean,
   reading: Reading,
 ): (table: string, block: Table, path: string) => void {
-  const doors = new Map<string, string>();
+  const endpoints = new Map<string, string>();
   const listings = new Map<string, string>();
   const providers = new Map<string, string>();
 
@@ -161,9 +162,9 @@ function createListingCheck(
     if (claimed !== null) return complain(reading, `${path}.name`, claimed, 'another name');
 
     const listing = listingOf(block);
-    const door = doors.get(`${table}\n${listing}`);
-    if (door !== undefined) {
-      const line = reading.lineOf(`${door}.name`);
+    const endpoint = endpoints.get(`${table}\n${listing}`);
+    if (endpoint !== undefined) {
+      const line = reading.lineOf(`${endpoint}.name`);
       return complain(
         reading,
         `${path}.name`,
@@ -171,7 +172,7 @@ function createListingCheck(
         oneProvider ? 'another name' : 'another name, or another provider_name',
       );
     }
-    doors.set(`${table}\n${listing}`, path);
+    endpoints.set(`${table}\n${listing}`, path);
     if (displayName === null) return;
     const shown = listings.get(listing) ?? displayName;
     listings.set(listing, shown);

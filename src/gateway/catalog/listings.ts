@@ -31,7 +31,7 @@ export function byService(offers: readonly Offer[]): readonly (readonly Offer[])
   return [...Map.groupBy(offers, (offer) => offer.service)].sort(([a], [b]) => compare(a, b)).map(([, group]) => group);
 }
 
-/** Services for the list of a door: their names, and the first description that a provider gives. */
+/** Services for the list of a route: their names, and the first description that a provider gives. */
 export const listedServices = (offers: readonly Offer[], limit: number) =>
   byService(offers)
     .slice(0, limit)

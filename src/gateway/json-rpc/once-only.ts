@@ -6,6 +6,13 @@ import { UpstreamFailure } from '#wire';
  */
 export function onceOnly(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure) || !error.retryable || error.unsent) return error;
-  const { status, blame, detail, retryAfterS } = error;
-  return new UpstreamFailure(error.message, { status, retryable: false, blame, detail, retryAfterS, cause: error });
+  const { status, attributedTo, detail, retryAfterS } = error;
+  return new UpstreamFailure(error.message, {
+    status,
+    retryable: false,
+    attributedTo,
+    detail,
+    retryAfterS,
+    cause: error,
+  });
 }

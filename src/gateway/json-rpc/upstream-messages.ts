@@ -316,7 +316,7 @@ function broken(message: string, status: number | null, cause?: unknown): Upstre
   return new UpstreamFailure(message, {
     status,
     retryable: false,
-    blame: 'provider',
+    attributedTo: 'provider',
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -31,7 +31,7 @@ export interface LargeFile {
   readonly base64: Uint8Array;
 }
 
-export interface PartsTurn {
+export interface ContentTurn {
   readonly role: 'system' | 'user' | 'assistant';
   readonly parts: readonly Part[];
 }
@@ -56,7 +56,7 @@ export interface PartsEnd {
    * `unprocessable`, because a repeat would fail again.
    */
   readonly errorCode?: ErrorCode;
-  /** Files that come after the parts. A door writes them separately from its texts, see `largePart`. Default none. */
+  /** Files that come after the parts. A route writes them separately from its texts, see `largePart`. Default none. */
   readonly files?: readonly LargeFile[];
   /** An agent's task and context, for the next message. */
   readonly taskId: string | null;
@@ -88,7 +88,10 @@ export const largePart = ({ mediaType, name, base64 }: LargeFile, large: LargeSt
 });
 
 /** The last turn as a prompt: its texts, with data as JSON, and its files. */
-export function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {
+export function lastOf(turns: readonly ContentTurn[]): {
+  readonly prompt: string;
+  readonly files: readonly FilePart[];
+} {
   const parts: readonly Part[] = turns.at(-1)?.parts ?? [];
   const texts = parts.flatMap((part) =>
     part.kind === 'file' ? [] : [part.kind === 'text' ? part.text : JSON.stringify(part.data)],
@@ -98,7 +101,7 @@ export function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; 
 
 const LINE_END = 0x0a;
 
-/** Encodes an event as a line of JSON, for a frame from a speaker to a door. */
+/** Encodes an event as a line of JSON, for a frame from a target adapter to a route. */
 export function encodePartsEvent(event: PartsEvent): Uint8Array {
   return Buffer.from(`${JSON.stringify(event)}\n`);
 }

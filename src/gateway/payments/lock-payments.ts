@@ -4,12 +4,12 @@ import type { Call, Caller } from '../call.ts';
 import { budgetError } from '../limits/budget-error.ts';
 import { refuseLock } from '../pipeline.ts';
 import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
-import type { Payments, PaymentSlip } from './payments.ts';
+import type { Payments, PaymentAttempt } from './payments.ts';
 
 /** A call or a run that is to be locked. */
 interface Locking {
   readonly caller: Caller;
-  readonly payment?: PaymentSlip | null;
+  readonly payment?: PaymentAttempt | null;
   /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */
   readonly parent: string | null;
 }
@@ -39,9 +39,9 @@ export interface LockPayments {
 }
 
 export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'budget'>): LockPayments {
-  async function take({ caller }: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
+  async function take({ caller }: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
     try {
-      slip.receipt = await payments.take(caller, slip, needed);
+      paymentAttempt.receipt = await payments.take(caller, paymentAttempt, needed);
     } catch (error) {
       if (refusesPayment(error))
         throw new PaymentNeeded(error.code, error.message, needed, { param: error.param, cause: error });
@@ -50,14 +50,14 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bud
   }
 
   /** Checks the budgets first. The lock would also refuse the call, but only after the payment was taken. */
-  async function takeWithinBudgets(of: Locking, slip: PaymentSlip, needed: MicroUsd): Promise<void> {
+  async function takeWithinBudgets(of: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
     const { caller } = of;
     for (const { id, limit, carried } of caller.budgets ?? []) {
       const { spent, locked } = withCarried(await ledger.budget(id), carried);
       if (spent + locked + needed > limit)
         throw budgetError(caller, { id, limit, spent, locked }, `estimated cost: ${formatUsd(needed)} USDC`);
     }
-    await take(of, slip, needed);
+    await take(of, paymentAttempt, needed);
   }
 
   const prepay: LockPayments['prepay'] = (of, needed) => {

@@ -1,20 +1,20 @@
 import type { FastifyReply } from 'fastify';
 import type { ReplySink } from '#wire';
 import { paymentHeader } from './payment-header.ts';
-import type { PaymentSlip } from './payments.ts';
+import type { PaymentAttempt } from './payments.ts';
 
 /** A sink that adds the receipt of the payment to the response headers, if the payment was taken by then. */
-export function paidSink(sink: ReplySink, slip: PaymentSlip | null): ReplySink {
-  return slip === null ? sink : new PaidSink(sink, slip);
+export function receiptSink(sink: ReplySink, paymentAttempt: PaymentAttempt | null): ReplySink {
+  return paymentAttempt === null ? sink : new ReceiptSink(sink, paymentAttempt);
 }
 
-class PaidSink implements ReplySink {
+class ReceiptSink implements ReplySink {
   readonly #sink: ReplySink;
-  readonly #slip: PaymentSlip;
+  readonly #paymentAttempt: PaymentAttempt;
 
-  constructor(sink: ReplySink, slip: PaymentSlip) {
+  constructor(sink: ReplySink, paymentAttempt: PaymentAttempt) {
     this.#sink = sink;
-    this.#slip = slip;
+    this.#paymentAttempt = paymentAttempt;
   }
 
   get closed(): boolean {
@@ -22,7 +22,7 @@ class PaidSink implements ReplySink {
   }
 
   head(status: number, headers: Readonly<Record<string, string | number>>): void {
-    this.#sink.head(status, { ...headers, ...receiptHeaders(this.#slip) });
+    this.#sink.head(status, { ...headers, ...receiptHeaders(this.#paymentAttempt) });
   }
 
   flush(): void {
@@ -47,10 +47,10 @@ class PaidSink implements ReplySink {
 }
 
 /** Adds the same headers to an error response. */
-export function tellPayment(reply: FastifyReply, slip: PaymentSlip | null): void {
-  reply.headers(receiptHeaders(slip));
+export function tellPayment(reply: FastifyReply, paymentAttempt: PaymentAttempt | null): void {
+  reply.headers(receiptHeaders(paymentAttempt));
 }
 
 /** The header `PAYMENT-RESPONSE` for a payment that was taken; otherwise no header. */
-export const receiptHeaders = (slip: PaymentSlip | null): Readonly<Record<string, string>> =>
-  slip?.receipt ? { 'payment-response': paymentHeader(slip.receipt) } : {};
+export const receiptHeaders = (paymentAttempt: PaymentAttempt | null): Readonly<Record<string, string>> =>
+  paymentAttempt?.receipt ? { 'payment-response': paymentHeader(paymentAttempt.receipt) } : {};

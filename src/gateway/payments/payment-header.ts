@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, parseJson, type JsonLimits, isObject } from '#wire';
-import type { PaymentReceipt, PaymentRequired, PaymentSlip } from './payments.ts';
+import type { PaymentReceipt, PaymentRequired, PaymentAttempt } from './payments.ts';
 
 /** The header of a payment, and its name in version 1 of x402. Lower case. */
 export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
@@ -16,10 +16,10 @@ const RIGHT = 'the PaymentPayload of x402 version 2, an object with x402Version:
 
 /**
  * The payment of an HTTP request, from `PAYMENT-SIGNATURE` or `X-PAYMENT`; null without one. `request`: computes
- * PaymentSlip.request; called only if there is a payment. Throws GatewayError `invalid_request` that names the header
- * and the correct form.
+ * PaymentAttempt.request; called only if there is a payment. Throws GatewayError `invalid_request` that names the
+ * header and the correct form.
  */
-export function readPayment(headers: IncomingHttpHeaders, request: () => string): PaymentSlip | null {
+export function readPayment(headers: IncomingHttpHeaders, request: () => string): PaymentAttempt | null {
   let found: { readonly name: string; readonly text: string } | null = null;
   for (const name of PAYMENT_HEADERS) {
     const value = headers[name];
@@ -45,10 +45,10 @@ export function readPayment(headers: IncomingHttpHeaders, request: () => string)
 }
 
 /**
- * A payment from inside a message, with the checks that every door makes. `param`: the place in the message, for
+ * A payment from inside a message, with the checks that every route makes. `param`: the place in the message, for
  * errors. Throws GatewayError `invalid_request`.
  */
-export function paymentOf(payload: unknown, param: string, request: () => string): PaymentSlip {
+export function paymentOf(payload: unknown, param: string, request: () => string): PaymentAttempt {
   if (!isObject(payload)) throw invalid(`${param} must be ${RIGHT}`, param);
   if (payload['x402Version'] !== 2) throw invalid(`${param}: x402Version must be 2. Send ${RIGHT}`, param);
   for (const name of ['payload', 'accepted'])

@@ -35,7 +35,7 @@ export interface PaymentReceipt {
  * A payment that came with a request. There is one object for each request, and the result of the payment is written
  * into it.
  */
-export interface PaymentSlip {
+export interface PaymentAttempt {
   /** x402's PaymentPayload as received: JSON of a bounded size. Only its outer form was checked. */
   readonly payload: Readonly<Record<string, unknown>>;
   /**
@@ -67,14 +67,14 @@ export interface Payments {
    * alone. Any other caller is returned unchanged. Moves no money. Throws GatewayError `payment_verification_failed`,
    * `payment_expired`, `invalid_request`, `service_unavailable`.
    */
-  callerOf(caller: Caller, slip: PaymentSlip): Promise<Caller>;
+  callerOf(caller: Caller, paymentAttempt: PaymentAttempt): Promise<Caller>;
   /**
    * Takes the payment and credits it to the caller's account. Resolves when that is durable. The same payment is taken
    * only once, however often it is sent. `needed`: the least amount. Throws the errors of callerOf,
    * `insufficient_payment`, and `payment_pending` while it is unknown whether the payment was settled: a repeat of the
    * request checks again.
    */
-  take(caller: Caller, slip: PaymentSlip, needed: MicroUsd): Promise<PaymentReceipt>;
+  take(caller: Caller, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<PaymentReceipt>;
 }
 
 /** For a gateway without chains: no request can be paid by its own payment. */

@@ -3,7 +3,7 @@ import { formatUsd, type MicroUsd, type Rates, toUsdNumber, unitUsd, type Usage 
 import type { Call, Candidate } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { leaveUnasked } from '../routing/leave-unasked.ts';
+import { releaseProbes } from '../routing/release-probes.ts';
 import type { Health } from '../routing/router.ts';
 import { pricedFacts } from './quoted-request.ts';
 import type { PricedFacts, Quotes } from './quotes.ts';
@@ -49,7 +49,7 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
     throw error;
   }
   // A quote sends nothing, so it must not use up the trial request of an offer that has cooled down.
-  leaveUnasked(health, call);
+  releaseProbes(health, call);
   const first = call.candidates[0]!;
   const alike = call.candidates.filter(({ estimate, offer }) => estimate === first.estimate && isQuoted(offer));
   const amount = first.estimate + call.lendable;

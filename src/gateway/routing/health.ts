@@ -3,7 +3,7 @@ import { OWN_ACCOUNT, type Offer } from '../call.ts';
 import { createOfferFigures, type OfferFigures } from './offer-figures.ts';
 import { createOfferStates, OFFERS_MAX } from './offer-states.ts';
 import type { OutageRules } from './outage.ts';
-import type { Health, Standing } from './router.ts';
+import type { Health, HealthState } from './router.ts';
 
 export interface HealthOptions {
   readonly now: () => number;
@@ -45,8 +45,8 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   /** When each provider last reconnected. The newest comes last. */
   const returnedAt = new Map<string, number>();
 
-  const standing = (offer: Offer, account?: string): Standing => {
-    const found = states.find(offer.id)?.outages?.standing(now(), account) ?? 'good';
+  const healthState = (offer: Offer, account?: string): HealthState => {
+    const found = states.find(offer.id)?.outages?.healthState(now(), account) ?? 'good';
     // An offer whose provider is away comes after all others. If there are no others, the call waits for the provider's
     // return, unless many calls have already waited in vain.
     return found === 'open' || present(offer) ? found : 'resting';
@@ -61,9 +61,9 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
 
   return {
     ...figures,
-    standing,
+    healthState,
     available(offer, account) {
-      return isAvailable(standing(offer, account));
+      return isAvailable(healthState(offer, account));
     },
     probing(offer, account) {
       const at = now();
@@ -107,7 +107,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
       let soonest = Infinity;
       for (const offer of offers) {
         const outages = states.find(offer.id)?.outages;
-        if (!outages || isAvailable(outages.standing(at, account))) return 1;
+        if (!outages || isAvailable(outages.healthState(at, account))) return 1;
         soonest = Math.min(soonest, outages.triedAgainAt(at, account));
       }
       return soonest === Infinity ? 1 : Math.max(1, Math.ceil((soonest - at) / 1000));
@@ -115,5 +115,5 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   };
 }
 
-const isAvailable = (standing: Standing): boolean =>
-  standing === 'good' || standing === 'recent' || standing === 'probe';
+const isAvailable = (healthState: HealthState): boolean =>
+  healthState === 'good' || healthState === 'recent' || healthState === 'probe';

@@ -1,12 +1,12 @@
 import { dropOldest } from '#wire';
-import type { Standing } from './router.ts';
+import type { HealthState } from './router.ts';
 import {
   fail,
   hasCooledDown,
   isDown,
   newOutage,
   restart,
-  standingOf,
+  healthStateOf,
   succeed,
   triedAgainAt,
   type Outage,
@@ -19,8 +19,8 @@ import {
  * provider answers with an error.
  */
 export interface OfferOutages {
-  /** `account`: the caller's; absent for the standing for all accounts. */
-  standing(at: number, account?: string): Standing;
+  /** `account`: the caller's; absent for The health state for all accounts. */
+  healthState(at: number, account?: string): HealthState;
   /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
   /** Records a failure that no call can cause. */
@@ -54,7 +54,7 @@ interface AccountOutage extends Outage {
   counting: number;
 }
 
-const SEVERITY: Readonly<Record<Standing, number>> = { good: 0, recent: 1, probe: 2, resting: 3, open: 4 };
+const SEVERITY: Readonly<Record<HealthState, number>> = { good: 0, recent: 1, probe: 2, resting: 3, open: 4 };
 
 export function createOfferOutages(rules: OutageRules): OfferOutages {
   const common = newOutage();
@@ -80,11 +80,11 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
   };
 
   return {
-    standing(at, account) {
-      const forAll = standingOf(common, at, rules);
+    healthState(at, account) {
+      const forAll = healthStateOf(common, at, rules);
       const of = ownOf(account);
       if (!of) return forAll;
-      const forIt = standingOf(of, at, rules);
+      const forIt = healthStateOf(of, at, rules);
       return isPastCommon(of, at) || SEVERITY[forIt] > SEVERITY[forAll] ? forIt : forAll;
     },
     triedAgainAt(at, account) {

@@ -1,4 +1,4 @@
-import type { Standing } from './router.ts';
+import type { HealthState } from './router.ts';
 
 /** A run of failures of one offer, either for all accounts or for one account. */
 export interface Outage {
@@ -26,7 +26,11 @@ export function newOutage(): Outage {
   return { down: false, streak: 0, failedAt: -Infinity, probedUntil: 0 };
 }
 
-export function standingOf(outage: Outage, at: number, { cooldownMs, windowMs, failuresMax }: OutageRules): Standing {
+export function healthStateOf(
+  outage: Outage,
+  at: number,
+  { cooldownMs, windowMs, failuresMax }: OutageRules,
+): HealthState {
   if (outage.failedAt === -Infinity) return 'good';
   const since = at - outage.failedAt;
   if (!outage.down || since > cooldownMs * (1 + FORGET_COOLDOWNS)) return since < windowMs ? 'recent' : 'good';

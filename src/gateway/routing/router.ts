@@ -7,7 +7,7 @@ import type { RoutePreferences } from './preferences.ts';
  * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its
  * provider is away. `open`: like `resting`, but after so many failures in a row that it must not be tried.
  */
-export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
+export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 
 /** The health of offers, from real calls. */
 export interface Health {
@@ -37,8 +37,8 @@ export interface Health {
   flagged(offer: Offer, flag: string): void;
   /** False while an offer cools down after a failure, for this account or for all. */
   available(offer: Offer, account?: string): boolean;
-  /** The standing for `account`; without `account`, the standing for all accounts. */
-  standing(offer: Offer, account?: string): Standing;
+  /** The health state for `account`; without `account`, The health state for all accounts. */
+  healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
   probing(offer: Offer, account?: string): void;
   /**

@@ -1,8 +1,8 @@
 import { dropOldest } from '#wire';
-import { dearestPrompt, type Meter, type Price, rateOf } from '#billing';
+import { maxPromptRate, type Meter, type Price, rateOf } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
-import type { Health, Router, Standing } from './router.ts';
+import type { Health, Router, HealthState } from './router.ts';
 
 interface RouterOptions {
   readonly health: Health;
@@ -34,7 +34,7 @@ type Weigh = (offer: Offer) => number;
 /** An offer that may be chosen. Entries are compared by `tier`, then `key`, then `draw`. The lowest is tried first. */
 interface Entry {
   readonly offer: Offer;
-  readonly standing: Standing;
+  readonly healthState: HealthState;
   readonly tier: number;
   readonly key: number;
   readonly draw: number;
@@ -44,7 +44,7 @@ const ORDERED = -4;
 const STICKY = -1;
 /** Added to the tier of an offer that can do more of the request than others. */
 const PREFERRED = -2;
-const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
+const TIERS: Readonly<Record<HealthState, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
  * Chooses at random among healthy offers, with the weight compliance² / price². Offers without a failure in the last 30
@@ -81,15 +81,15 @@ export function createRouter(options: RouterOptions): Router {
   ): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
-      const standing = health.standing(offer, account);
-      if (standing === 'open') continue;
+      const healthState = health.healthState(offer, account);
+      if (healthState === 'open') continue;
       const place = preferences.order.findIndex((wanted) => isProvider(offer, wanted));
-      const first = standing !== 'resting';
+      const first = healthState !== 'resting';
       const ordered = first && place !== -1;
       entries.push({
         offer,
-        standing,
-        tier: ordered ? ORDERED : tierOf(standing, offer.id === preferred, prefers?.(offer) ?? false),
+        healthState,
+        tier: ordered ? ORDERED : tierOf(healthState, offer.id === preferred, prefers?.(offer) ?? false),
         key: ordered ? place : sortKey(offer, preferences.sort, health, weigh),
         draw: drawOf(weigh(offer), random(), health.compliance(offer)),
       });
@@ -113,9 +113,9 @@ export function createRouter(options: RouterOptions): Router {
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
-        const standing = health.standing(only, account);
-        if (standing === 'probe') health.probing(only, account);
-        return standing === 'open' ? [] : offers;
+        const healthState = health.healthState(only, account);
+        if (healthState === 'probe') health.probing(only, account);
+        return healthState === 'open' ? [] : offers;
       }
       const weigh: Weigh =
         costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
@@ -132,7 +132,7 @@ export function createRouter(options: RouterOptions): Router {
       );
       const [best, ...others] = entries;
       if (!best) return [];
-      if (best.standing === 'probe') health.probing(best.offer, account);
+      if (best.healthState === 'probe') health.probing(best.offer, account);
       if (!preferences.allowFallbacks) return [best.offer];
       const chosen = [best.offer];
       // Resting offers are not used as a fallback for a healthy one. An offer in `probe` is, but it comes after all
@@ -140,9 +140,9 @@ export function createRouter(options: RouterOptions): Router {
       const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
       const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
       const usable =
-        best.standing === 'resting' ? affordable : affordable.filter((entry) => entry.standing !== 'resting');
+        best.healthState === 'resting' ? affordable : affordable.filter((entry) => entry.healthState !== 'resting');
       for (const probe of [false, true])
-        for (const entry of usable) if ((entry.standing === 'probe') === probe) chosen.push(entry.offer);
+        for (const entry of usable) if ((entry.healthState === 'probe') === probe) chosen.push(entry.offer);
       return chosen.slice(0, attemptsMax);
     },
     served(stickyKey, offer) {
@@ -154,9 +154,9 @@ export function createRouter(options: RouterOptions): Router {
   };
 }
 
-function tierOf(standing: Standing, isSticky: boolean, isPreferred: boolean): number {
-  const tier = isSticky && standing !== 'resting' ? STICKY : TIERS[standing];
-  return isPreferred && (tier === STICKY || standing === 'good') ? PREFERRED + tier : tier;
+function tierOf(healthState: HealthState, isSticky: boolean, isPreferred: boolean): number {
+  const tier = isSticky && healthState !== 'resting' ? STICKY : TIERS[healthState];
+  return isPreferred && (tier === STICKY || healthState === 'good') ? PREFERRED + tier : tier;
 }
 
 /** The offers that the preferences accept, whatever their health. */
@@ -262,7 +262,7 @@ function blendedPrice(offer: Offer): number {
   return price;
 }
 
-const tokenPrice = ({ rates }: Price): number => Number(dearestPrompt(rates) + rateOf(rates, 'completion'));
+const tokenPrice = ({ rates }: Price): number => Number(maxPromptRate(rates) + rateOf(rates, 'completion'));
 
 const ratesTogether = ({
   rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n },

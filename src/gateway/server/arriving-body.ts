@@ -7,7 +7,7 @@ import { PAYMENT_HEADERS } from '../payments/payment-header.ts';
 import { accountOf, callerOf, clientNetworkOf } from './admission-of-request.ts';
 import type { BodyMemory, BodyRefusal, FullShare } from './body-memory.ts';
 import { begunFor } from './held-body.ts';
-import { tooLarge } from './linger.ts';
+import { tooLarge } from './drain-before-close.ts';
 import { endConnectionOf } from './refuse-pipelines.ts';
 import type { WaitingBodies, WaitingBody } from './waiting-bodies.ts';
 

@@ -25,7 +25,7 @@ import { LedgerUnavailable } from '#billing';
 import type { LimitsConfig } from '#config';
 import { compileOnce } from './compile-once.ts';
 import { collectMethods } from './methods-of-paths.ts';
-import { answerBeforeTheBody } from './linger.ts';
+import { answerBeforeTheBody } from './drain-before-close.ts';
 import { missingEndpoint } from './missing-endpoint.ts';
 import { namePlugins } from './name-plugins.ts';
 import { refusePipelines } from './refuse-pipelines.ts';

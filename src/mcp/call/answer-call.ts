@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 import { type Answer, type GatewayError, lengthOf, resultText } from '#wire';
-import type { Leaving, SettledFrame } from '#billing/amounts';
+import type { CancelSignal, SettledFrame } from '#billing/amounts';
 import {
   type Call,
   type CallRequest,
   costOf,
   idempotencyError,
   openCall,
-  type OpenedCall,
+  type StartedProviderCall,
   type Pipeline,
   type RepeatKey,
   requestKey,
-  type Serve,
+  type HandlePaidRequest,
   type TakenKey,
   wasCharged,
-  type Written,
+  type ResponseRecord,
 } from '#gateway';
 import type { KeptReplies } from '#tasks';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
@@ -22,12 +22,12 @@ import { aroundOutcome, keptOutcome, outcomePieces, REPLAYED, withId } from './k
 import { type PaidRequest, X402 } from './paid-request.ts';
 import { paymentRequired } from './payment-required.ts';
 import { requestDigest } from '../wire/request-digest.ts';
-import type { McpTail, Turn } from '../turn/turn.ts';
+import type { McpTail, McpRequest } from '../request/mcp-request.ts';
 import { withCost } from './with-cost.ts';
 
 interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  readonly serve: Serve;
+  readonly handlePaidRequest: HandlePaidRequest;
   /** Stores outcomes that are too large for the database. Default: they are not stored. */
   readonly largeReplies?: KeptReplies;
   /** Called with internal errors, and with the cause of an unavailable service. */
@@ -35,14 +35,14 @@ interface AnswerCallDeps {
 }
 
 /** A client's request that becomes a call. */
-interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
+interface AnsweredCall extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
   /** null without a key. */
   readonly idempotencyKey: string | null;
   /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
   readonly target: string;
   /** Makes the call with this id. `left` aborts when the client leaves. Rejects with GatewayError. */
-  request(callId: string, left: Leaving): CallRequest | Promise<CallRequest>;
+  request(callId: string, left: CancelSignal): CallRequest | Promise<CallRequest>;
   /** A data frame of the call as whole events for the client; null if there is nothing to write. */
   events(bytes: Uint8Array): Uint8Array | null;
   /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
@@ -56,10 +56,10 @@ interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | '
   errorResult?(error: unknown): string | null;
 }
 
-export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: Leaving) => Promise<void>;
+export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: CancelSignal) => Promise<void>;
 
 /** Runs one request as a call and writes its answer. Never rejects: an error becomes the answer. */
-export function createAnswerCall({ pipeline, serve, onError, largeReplies }: AnswerCallDeps): AnswerCall {
+export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeReplies }: AnswerCallDeps): AnswerCall {
   /** Stores a large outcome of a charged call. If this fails, a repeated request does not get the outcome. */
   const keepLarge: KeepLarge = async ({ caller, id }, status, pieces) => {
     if (largeReplies?.takes(lengthOf(pieces)))
@@ -74,7 +74,7 @@ export function createAnswerCall({ pipeline, serve, onError, largeReplies }: Ans
     let opened = false;
     const { idText } = asked.message;
     try {
-      await serve<OpenedCall>({
+      await handlePaidRequest<StartedProviderCall>({
         caller: asked.caller,
         repeats: asked.free ? null : repeatsOf(asked, (by) => repeatLarge(asked, answer, by)),
         gone,
@@ -124,10 +124,10 @@ function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>):
 /** Writes events as they come. The response is the end of the answer. */
 async function write(
   asked: AnsweredCall,
-  { call, frames }: OpenedCall,
+  { call, frames }: StartedProviderCall,
   answer: Answer,
   keepLarge: KeepLarge | null,
-): Promise<Written> {
+): Promise<ResponseRecord> {
   for await (const frame of frames) {
     if (frame.type === 'data') {
       const events = asked.events(frame.bytes);
@@ -148,7 +148,7 @@ async function written(
   frame: SettledFrame,
   answer: Answer,
   keepLarge: KeepLarge | null,
-): Promise<Written> {
+): Promise<ResponseRecord> {
   if (tail === null) return { kept: () => null, charged: false, end: () => answer.close() };
   const { status, eventId, large } = tail;
   const marked = (text: string) => (large === undefined ? text : { text, large });

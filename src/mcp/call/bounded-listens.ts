@@ -1,16 +1,16 @@
 import { type Answer, errorText } from '#wire';
 import { signalOf } from '#billing/amounts';
-import type { ListenPlaces } from '#gateway';
+import type { StreamQuota } from '#gateway';
 import { ERROR } from '../wire/revisions.ts';
 import { listenEnd } from '../wire/subscriptions.ts';
-import type { StandaloneRun } from './standalone.ts';
+import type { RunStateless } from './stateless.ts';
 
 /**
  * Answers requests at single services. Each `subscriptions/listen` takes one of the limited places for listening. Every
  * other method passes unchanged.
  */
-export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
-  const listen: StandaloneRun = async (service, request, context, answer, toClient) => {
+export function boundedListens(toService: RunStateless, places: StreamQuota): RunStateless {
+  const listen: RunStateless = async (service, request, context, answer, toClient) => {
     const { idText } = request.message;
     const place = places.take(context.caller.account);
     if (place === null) {

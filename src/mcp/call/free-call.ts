@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Leaving } from '#billing/amounts';
+import type { CancelSignal } from '#billing/amounts';
 import { endOnly, pinned, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Send } from '#gateway';
-import type { Reach } from '../sessions/session-ends.ts';
-import type { McpTail } from '../turn/turn.ts';
+import type { FreeRequest } from '../sessions/session-ends.ts';
+import type { McpTail } from '../request/mcp-request.ts';
 
 /**
  * A call that MCP's method table makes free and that is not itself a client's request: opening or ending a session,
@@ -14,20 +14,20 @@ type McpFreeCall = Omit<FreeCall, 'primitive'>;
 export async function runFreeCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   call: McpFreeCall,
-  gone: Leaving,
+  gone: CancelSignal,
   onEvents?: (bytes: Uint8Array) => Promise<void>,
 ): Promise<McpTail | null> {
   return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpTail | null;
 }
 
-const REACH_MS = 5_000;
+const FREE_REQUEST_MS = 5_000;
 
 /**
  * Makes free calls that nobody waits for, on behalf of accounts that are not connected. A server that does not answer
  * in time is left alone, and does not count as broken.
  */
-export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach {
-  return async ({ account, offer }, method, talk) => {
+export function createFreeRequest(pipeline: Pick<Pipeline, 'prepare' | 'run'>): FreeRequest {
+  return async ({ account, offer }, method, messages) => {
     await runFreeCall(
       pipeline,
       {
@@ -35,18 +35,18 @@ export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach 
         requestId: method,
         target: pinned(offer.id),
         method,
-        timeoutMs: 2 * REACH_MS,
-        converse: (_offer, send) => endOnly(() => talkInTime(talk, send)),
+        timeoutMs: 2 * FREE_REQUEST_MS,
+        startAttempt: (_offer, send) => endOnly(() => streamInTime(messages, send)),
       },
       new AbortController().signal,
     );
   };
 }
 
-async function talkInTime(talk: (send: Send) => Promise<unknown>, send: Send): Promise<ReplyEnd> {
-  const talking = talk(send);
+async function streamInTime(messages: (send: Send) => Promise<unknown>, send: Send): Promise<ReplyEnd> {
+  const talking = messages(send);
   const over = new AbortController();
-  const late = sleep(REACH_MS, undefined, { signal: over.signal }).catch(() => {});
+  const late = sleep(FREE_REQUEST_MS, undefined, { signal: over.signal }).catch(() => {});
   try {
     await Promise.race([talking, late]);
   } finally {

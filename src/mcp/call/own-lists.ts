@@ -3,7 +3,7 @@ import {
   endOnly,
   pinned,
   type Caller,
-  type Conversation,
+  type ProviderAdapter,
   type Offer,
   OWN_ACCOUNT,
   type Pipeline,
@@ -15,13 +15,13 @@ import { runFreeCall } from './free-call.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../tasks/callable-tools.ts';
-import type { Leg, McpTail, Place, ServerFacts, Turn } from '../turn/turn.ts';
+import type { EraTranslator, McpTail, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface OwnListsOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly servers: Servers;
-  /** The legs of a modern client. */
-  readonly legs: Readonly<Record<ServerFacts['era'], Leg>>;
+  /** The translators of a modern client. */
+  readonly translators: Readonly<Record<ServerFacts['era'], EraTranslator>>;
   /** The version of this program, as servers are told it. */
   readonly version: string;
 }
@@ -38,42 +38,42 @@ const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as
 export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
 /** Asks the servers behind the offers for their facts and lists. The gateway does so as a modern client. */
-export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOptions): FetchDeps {
+export function createOwnLists({ pipeline, servers, translators, version }: OwnListsOptions): FetchDeps {
   const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
-  const run = (offer: Offer, method: string, converse: Conversation['converse'], signal: AbortSignal) =>
+  const run = (offer: Offer, method: string, startAttempt: ProviderAdapter['startAttempt'], signal: AbortSignal) =>
     runFreeCall(
       pipeline,
-      { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, converse },
+      { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, startAttempt },
       signal,
     );
 
   return {
     async facts(offer, signal) {
       let facts: ServerFacts | null = null;
-      const converse: Conversation['converse'] = (at, send) =>
+      const startAttempt: ProviderAdapter['startAttempt'] = (at, send) =>
         endOnly(async () => {
           facts = await servers.facts(at, send);
           return NOTHING;
         });
-      await run(offer, 'server/discover', converse, signal);
+      await run(offer, 'server/discover', startAttempt, signal);
       if (facts === null)
-        throw new UpstreamFailure('the server was not reached', { retryable: true, blame: 'provider' });
+        throw new UpstreamFailure('the server was not reached', { retryable: true, attributedTo: 'provider' });
       return facts;
     },
 
     async list(offer, method, cursor, signal) {
-      const turn = turnOf(method, cursor, offer);
+      const mcpRequest = turnOf(method, cursor, offer);
       let legacy = false;
       const onFacts = ({ era }: ServerFacts) => void (legacy = era === 'legacy');
-      const converse: Conversation['converse'] = (at, send, over, detached) =>
-        ask({ servers, legs, turn, onFacts }, { offer: at, send, detached, signal: over });
-      const tail = await run(offer, method, converse, signal);
+      const startAttempt: ProviderAdapter['startAttempt'] = (at, send, over, detached) =>
+        ask({ servers, translators, mcpRequest, onFacts }, { offer: at, send, detached, signal: over });
+      const tail = await run(offer, method, startAttempt, signal);
       const result = tail === null ? null : resultOf(tail, method);
       return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
     },
   };
 
-  function turnOf(method: ListMethod, cursor: string | null, { service }: Offer): Turn {
+  function turnOf(method: ListMethod, cursor: string | null, { service }: Offer): McpRequest {
     const params = { ...(cursor === null ? {} : { cursor }), _meta: meta };
     const message = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: `tollgate:${method}`, method, params }));
     if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
@@ -93,18 +93,18 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
   }
 }
 
-interface Asking extends Pick<OwnListsOptions, 'servers' | 'legs'> {
-  readonly turn: Turn;
+interface Asking extends Pick<OwnListsOptions, 'servers' | 'translators'> {
+  readonly mcpRequest: McpRequest;
   readonly onFacts: (facts: ServerFacts) => void;
 }
 
 async function* ask(
-  { servers, legs, turn, onFacts }: Asking,
+  { servers, translators, mcpRequest, onFacts }: Asking,
   at: Omit<Place, 'facts'>,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   const facts = await servers.facts(at.offer, at.send);
   onFacts(facts);
-  return yield* legs[facts.era](turn, { ...at, facts });
+  return yield* translators[facts.era](mcpRequest, { ...at, facts });
 }
 
 const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
@@ -115,13 +115,13 @@ const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: 
 function resultOf({ text }: McpTail, method: string): string | null {
   const message = parseMessage(text);
   if (message?.kind !== 'response')
-    throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, blame: 'provider' });
+    throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, attributedTo: 'provider' });
   if (message.error?.code === ERROR.methodNotFound) return null;
   const result = message.members.get('result');
   if (!result)
     throw new UpstreamFailure(`${method} is refused: ${message.error?.message ?? ''}`, {
       retryable: true,
-      blame: 'provider',
+      attributedTo: 'provider',
     });
   return text.slice(result.start, result.end);
 }

@@ -1,5 +1,5 @@
 import type { RequestMessage } from '#wire';
-import { keyedRequest, paidCaller, paymentOf, type Caller, type Payments, type PaymentSlip } from '#gateway';
+import { keyedRequest, paidCaller, paymentOf, type Caller, type Payments, type PaymentAttempt } from '#gateway';
 import { requestDigest } from '../wire/request-digest.ts';
 
 /** Members of `_meta` that the x402 transport for MCP defines. */
@@ -8,7 +8,7 @@ export const X402 = { payment: 'x402/payment', response: 'x402/payment-response'
 /** The caller of a request, and the payment that came with it. */
 export interface PaidRequest {
   readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
+  readonly payment: PaymentAttempt | null;
 }
 
 /** A request, with its members about payment and repeats. */

@@ -1,7 +1,7 @@
 import { GatewayError, printable, type RequestMessage } from '#wire';
 import { nearestHint, type Catalog, type Offer } from '#gateway';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
-import { allWithin } from '../turn/waiting.ts';
+import { allWithin } from '../request/waiting.ts';
 
 interface UnlistedToolDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;

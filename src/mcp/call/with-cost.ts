@@ -2,7 +2,7 @@ import { membersOf, RawJsonError } from '#wire';
 import type { Call, CostOf } from '#gateway';
 import { withMeta } from '../wire/meta.ts';
 import { X402 } from './paid-request.ts';
-import type { McpTail } from '../turn/turn.ts';
+import type { McpTail } from '../request/mcp-request.ts';
 
 /**
  * The response of a billed call, with its cost in the `_meta` of the result. `cost` is in USDC; null while it is not

@@ -1,7 +1,7 @@
 import type { Offer } from '#gateway';
-import type { ServerFacts } from '../turn/turn.ts';
+import type { ServerFacts } from '../request/mcp-request.ts';
 import type { ListedItem } from './listing.ts';
-import { orAbort } from '../turn/waiting.ts';
+import { orAbort } from '../request/waiting.ts';
 import { readPage, type ListMethod } from './read-page.ts';
 
 export interface FetchDeps {

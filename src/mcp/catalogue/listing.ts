@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import type { ListedTool } from '#gateway';
-import type { ServerFacts } from '../turn/turn.ts';
+import type { ServerFacts } from '../request/mcp-request.ts';
 import type { Kind } from '../wire/subscriptions.ts';
 import type { SearchIndex } from './search-index.ts';
 

@@ -1,14 +1,14 @@
 import type { Seals } from '#wire';
 import { createOwnLists, type OwnListsOptions } from '../call/own-lists.ts';
 import type { HeldCalls } from '../servers/held-calls.ts';
-import { createModernToLegacy } from '../servers/legs/modern-to-legacy.ts';
-import { createModernToModern } from '../servers/legs/modern-to-modern.ts';
+import { createModernToLegacy } from '../servers/translators/modern-to-legacy.ts';
+import { createModernToModern } from '../servers/translators/modern-to-modern.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
 
 interface OwnCatalogueOptions
   extends
-    Omit<OwnListsOptions, 'legs'>,
+    Omit<OwnListsOptions, 'translators'>,
     Pick<ToolCatalogueOptions, 'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'> {
   readonly held: HeldCalls;
   readonly seals: Seals;
@@ -33,12 +33,12 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
   const { held, seals, version } = options;
   const sessions = createUpstreamSessions({ ...options, idleMs: SESSION_IDLE_MS });
   const replyBytesMax = Math.min(options.replyBytesMax, PAGE_BYTES_MAX);
-  const legs = {
+  const translators = {
     modern: createModernToModern({ seals, replyBytesMax, schemaOf: () => null, version }),
     legacy: createModernToLegacy({ sessions, held, seals, replyBytesMax }),
   };
   const catalogue = createToolCatalogue({
-    ...createOwnLists({ ...options, legs }),
+    ...createOwnLists({ ...options, translators }),
     ...options,
     onError: onUnlisted,
   });

@@ -1,5 +1,5 @@
-import { createTally } from '#gateway';
-import { orAbort } from '../turn/waiting.ts';
+import { createCounter } from '#gateway';
+import { orAbort } from '../request/waiting.ts';
 
 export interface RefresherOptions<T> {
   /**
@@ -99,7 +99,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   };
 
   /** Notes whether an item can be reached. If it comes back, it is due early: its server may have changed. */
-  const look = (state: State<T>) => {
+  const poll = (state: State<T>) => {
     const away = !present(state.item);
     if (!away && state.away) hasten(state);
     state.away = away;
@@ -142,7 +142,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   function tick(): void {
     if (closed) return;
     const at = now();
-    for (const state of states.values()) if (!state.running) look(state);
+    for (const state of states.values()) if (!state.running) poll(state);
     const due = [...states.values()].filter((state) => !state.running && !state.away && state.due <= at);
     for (const state of due.sort((a, b) => a.due - b.due)) {
       if (places.take(ownerOf(state.item))) void run(state);
@@ -214,7 +214,7 @@ function newState<T>(item: T): State<T> {
 
 /** Bounds how many items are refreshed at the same time, for all owners and for one. */
 function createPlaces(max: number, maxOfOwner: number) {
-  const ofOwner = createTally();
+  const ofOwner = createCounter();
   let taken = 0;
   return {
     take(owner: string): boolean {

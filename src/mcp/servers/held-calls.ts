@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError, GatewayStopping } from '#wire';
-import { createTally } from '#gateway';
-import type { Questions } from './legs/modern-to-legacy/questions.ts';
-import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
+import { createCounter } from '#gateway';
+import type { Questions } from './translators/modern-to-legacy/questions.ts';
+import type { SessionCall } from './translators/modern-to-legacy/session-call.ts';
 
 /** A call at a legacy server that waits until its modern client has answered the server's questions. */
 interface HeldCall {
@@ -61,8 +61,8 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
   const byId = new Map<string, { readonly held: HeldCall; readonly timer: NodeJS.Timeout; readonly chars: number }>();
   let allChars = 0;
   let closed = false;
-  const ofAccount = createTally();
-  const ofOffer = createTally();
+  const ofAccount = createCounter();
+  const ofOffer = createCounter();
   const prefix = `${Buffer.from(nodeId).toString('base64url')}.`;
 
   function remove(id: string): HeldCall | null {

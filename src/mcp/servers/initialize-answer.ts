@@ -2,7 +2,7 @@ import { type RequestMessage, resultText, setMember, splice } from '#wire';
 import { initializeAt } from './legacy-server.ts';
 import { isLegacyRevision } from '../wire/revisions.ts';
 import { withoutTasksIn } from '../tasks/extension.ts';
-import type { McpTail, Place, ServerFacts } from '../turn/turn.ts';
+import type { McpTail, Place, ServerFacts } from '../request/mcp-request.ts';
 
 /**
  * The result of `initialize` (JSON text) for a client that asks for the revision `requested`, in front of a modern

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure } from '#wire';
 import { readReply, type Send, type UpstreamReply } from '#gateway';
 import { withoutTasksIn } from '../tasks/extension.ts';
-import { providerFailure, refuseCredentialStatus, withoutResponse } from '../turn/provider-failure.ts';
+import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/provider-failure.ts';
 import { notificationText } from '../wire/own-messages.ts';
 import { firstResponse } from './first-response.ts';
 import { POST_HEADERS } from './post-headers.ts';
@@ -52,8 +52,8 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     return { response, status, accepted: { result, revision, upstreamId } };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.retryable) throw error;
-    const { status, blame } = error;
-    throw new UpstreamFailure(error.message, { status, blame, retryable: true, cause: error });
+    const { status, attributedTo } = error;
+    throw new UpstreamFailure(error.message, { status, attributedTo, retryable: true, cause: error });
   }
 }
 

@@ -2,8 +2,8 @@ import { isObject, type JsonObject, NEVER_ABORTED, type ResponseMessage, Upstrea
 import type { Offer, Send } from '#gateway';
 import { requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
-import type { Era, ServerFacts } from '../turn/turn.ts';
-import { orAbort } from '../turn/waiting.ts';
+import type { Era, ServerFacts } from '../request/mcp-request.ts';
+import { orAbort } from '../request/waiting.ts';
 import { firstResponse } from './first-response.ts';
 import { leaveServer } from './legacy-server.ts';
 import { POST_HEADERS } from './post-headers.ts';
@@ -127,7 +127,12 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
     if (legacy instanceof UpstreamFailure) throw legacy;
     if (legacy.unknownMethod) return BARE;
     const failure = `the provider's server answers neither server/discover nor initialize as MCP says`;
-    throw new UpstreamFailure(failure, { status: legacy.status, retryable: true, blame: 'provider', unsent: true });
+    throw new UpstreamFailure(failure, {
+      status: legacy.status,
+      retryable: true,
+      attributedTo: 'provider',
+      unsent: true,
+    });
   };
 }
 
@@ -153,7 +158,13 @@ async function request(send: Send, method: string, params: JsonObject, revision:
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
     const { message, status } = error;
     if (status >= 500 || status === 401 || status === 403 || status === 429)
-      throw new UpstreamFailure(message, { status, retryable: true, blame: 'provider', unsent: true, cause: error });
+      throw new UpstreamFailure(message, {
+        status,
+        retryable: true,
+        attributedTo: 'provider',
+        unsent: true,
+        cause: error,
+      });
   }
   return { answer, status: reply.status, upstreamId: typeof session === 'string' ? session : null };
 }

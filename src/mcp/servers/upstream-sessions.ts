@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { GatewayError, GatewayStopping, isObject, type JsonObject } from '#wire';
-import { createTally, type Offer } from '#gateway';
-import { openSession, type SessionClient } from './legs/modern-to-legacy/open-session.ts';
-import type { StreamHeads } from './legs/modern-to-legacy/server-stream.ts';
-import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-legacy/upstream-session.ts';
+import { createCounter, type Offer } from '#gateway';
+import { openSession, type SessionClient } from './translators/modern-to-legacy/open-session.ts';
+import type { StreamHeads } from './translators/modern-to-legacy/server-stream.ts';
+import { createUpstreamSession, type UpstreamSession } from './translators/modern-to-legacy/upstream-session.ts';
 import { META } from '../wire/revisions.ts';
 import { withoutTaskMembers } from '../tasks/extension.ts';
-import type { Place, Turn } from '../turn/turn.ts';
-import { allWithin } from '../turn/waiting.ts';
+import type { Place, McpRequest } from '../request/mcp-request.ts';
+import { allWithin } from '../request/waiting.ts';
 
 /** Sessions at legacy servers that the gateway opens for clients without a session. Never shared between accounts. */
 export interface UpstreamSessions {
@@ -15,7 +15,7 @@ export interface UpstreamSessions {
    * The session for this turn's account, its offer, and what its client declares. Opens it if it does not exist yet.
    * Throws UpstreamFailure, GatewayError.
    */
-  of(turn: Turn, place: Place): Promise<UpstreamSession>;
+  of(mcpRequest: McpRequest, place: Place): Promise<UpstreamSession>;
   /** Forgets a session that the server no longer knows, so that the next turn opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
@@ -63,7 +63,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
   /** By key; the least recently used session comes first. */
   const entries = new Map<string, Entry>();
-  const counts = createTally();
+  const counts = createCounter();
   const heads = new WeakMap<Offer, StreamHeads>();
   let draining = false;
   let closed = false;
@@ -130,10 +130,10 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   }
 
   return {
-    of(turn, place) {
+    of(mcpRequest, place) {
       if (closed) throw new GatewayStopping();
-      const client = clientOf(turn, version);
-      const { account } = turn.caller;
+      const client = clientOf(mcpRequest, version);
+      const { account } = mcpRequest.caller;
       const key = hash('sha256', JSON.stringify([account, place.offer.id, client]));
       const found = entries.get(key);
       if (found) {
@@ -186,7 +186,7 @@ function stopTimers(entry: Entry): void {
 }
 
 /** The facts about the client that a server is told. */
-function clientOf({ message, client, capabilities }: Turn, version: string): SessionClient {
+function clientOf({ message, client, capabilities }: McpRequest, version: string): SessionClient {
   const meta = message.params?.['_meta'];
   const named = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;
   return {

@@ -45,7 +45,7 @@ interface Watch {
 const KIND = 'mcp cancelled';
 /** Long enough for a gateway that cannot read the database for a while. */
 const NOTED_MS = 60_000;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** How much the clocks of two gateways may differ. */
 const CLOCKS_MS = 5_000;
 /** Most notes of one account. */
@@ -65,7 +65,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
     timer = null;
   };
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     // The timer goes on through short pauses between requests.
     if (watched.size === 0) return stop();
     if (isLooking) return;
@@ -97,7 +97,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
     watch(session, request, cancel) {
       const one = { session, request, cancel, expiresFrom: now() + NOTED_MS - CLOCKS_MS };
       watched.add(one);
-      timer ??= setInterval(() => void look(), LOOK_MS).unref();
+      timer ??= setInterval(() => void poll(), POLL_MS).unref();
       return () => void watched.delete(one);
     },
     async sweep() {

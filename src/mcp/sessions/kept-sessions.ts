@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '#config';
-import { createTally } from '#gateway';
+import { createCounter } from '#gateway';
 import { sees, type SessionStore, type StoredSession, type TaskOwner } from '#tasks';
 import { createLiveSessions } from './live-sessions.ts';
 
@@ -100,7 +100,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   const expiryOf = (usedAt: number) => Math.ceil(usedAt + sessionIdleMs + 2 * touchMs);
   const live = createLiveSessions<S>({ ...options, max, changeable, expiryOf, touchMs });
   /** The number of sessions that are being opened, by account. */
-  const opening = createTally();
+  const opening = createCounter();
 
   /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
   async function hasRoom(account: string): Promise<boolean> {

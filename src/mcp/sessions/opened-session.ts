@@ -1,5 +1,5 @@
 import { errorText, type RequestMessage, resultText } from '#wire';
-import type { McpTail } from '../turn/turn.ts';
+import type { McpTail } from '../request/mcp-request.ts';
 import { ERROR } from '../wire/revisions.ts';
 
 /** The outcome of `initialize`. */

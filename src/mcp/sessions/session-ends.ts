@@ -7,10 +7,10 @@ import { fromState } from './session-state.ts';
  * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
  * provider cannot be reached.
  */
-export type Reach = (
+export type FreeRequest = (
   at: { readonly account: string; readonly offer: Offer },
   method: string,
-  talk: (send: Send) => Promise<void>,
+  messages: (send: Send) => Promise<void>,
 ) => Promise<void>;
 
 /** Servers that are notified at the same time. */
@@ -22,7 +22,7 @@ const AT_ONCE = 16;
  */
 export async function tellServers(
   rows: readonly StoredSession[],
-  reach: Reach,
+  freeRequest: FreeRequest,
   offerOf: (offerId: string) => Offer | null,
   lastsMs: number,
 ): Promise<void> {
@@ -34,7 +34,7 @@ export async function tellServers(
       const session = fromState(row, offerOf);
       if (session === null || session.upstreamId === null) continue;
       try {
-        await reach(session, 'session/end', (send) => leaveServer(send, session));
+        await freeRequest(session, 'session/end', (send) => leaveServer(send, session));
       } catch {
         // The provider is unreachable or broken.
       }

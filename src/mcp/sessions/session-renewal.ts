@@ -4,8 +4,8 @@ import type { Offer } from '#gateway';
 import type { SessionStore } from '#tasks';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 import { fromState, toState } from './session-state.ts';
-import { type LegacySession, NO_SESSION } from '../turn/session.ts';
-import type { McpTail, Place } from '../turn/turn.ts';
+import { type LegacySession, NO_SESSION } from '../request/session.ts';
+import type { McpTail, Place } from '../request/mcp-request.ts';
 
 /**
  * Opens another session at a server that has lost the session with the id `lost`. It sends the client's own

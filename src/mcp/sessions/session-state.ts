@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '#wire';
 import type { Offer } from '#gateway';
 import type { StoredSession } from '#tasks';
-import type { LegacySession } from '../turn/session.ts';
-import type { Era } from '../turn/turn.ts';
+import type { LegacySession } from '../request/session.ts';
+import type { Era } from '../request/mcp-request.ts';
 
 /** The kind of these sessions in the store. */
 export const SESSION_KIND = 'mcp';

@@ -11,12 +11,12 @@ import {
 } from './kept-sessions.ts';
 import { leaveServer } from '../servers/legacy-server.ts';
 import { type Opened, refuseTooLong, refuseTooMany } from './opened-session.ts';
-import { tellServers, type Reach } from './session-ends.ts';
+import { tellServers, type FreeRequest } from './session-ends.ts';
 import { createSessionRenewal, type RenewSession } from './session-renewal.ts';
 import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEnd } from './session-state.ts';
-import type { LegacySession } from '../turn/session.ts';
-import { allWithin } from '../turn/waiting.ts';
-import type { Place } from '../turn/turn.ts';
+import type { LegacySession } from '../request/session.ts';
+import { allWithin } from '../request/waiting.ts';
+import type { Place } from '../request/mcp-request.ts';
 
 /** The sessions of legacy clients with one service each. */
 export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'count' | 'close'> {
@@ -48,7 +48,7 @@ export type SessionUse = KeptUse<LegacySession>;
 interface SessionsDeps extends KeptSessionsDeps {
   readonly offerOf: (offerId: string) => Offer | null;
   readonly initializeResult: InitializeResult;
-  readonly reach: Reach;
+  readonly freeRequest: FreeRequest;
   /** Called with every session that this gateway ends. */
   readonly onEnded?: (end: SessionEnd) => void;
 }
@@ -59,17 +59,17 @@ const RUNNING_MS = 2_000;
 const LEAVING_MS = 30_000;
 
 export function createSessions(deps: SessionsDeps): Sessions {
-  const { store, offerOf, reach, now, onEnded, onError } = deps;
+  const { store, offerOf, freeRequest, now, onEnded, onError } = deps;
   const kept = createKeptSessions<LegacySession>({
     ...deps,
     kind: SESSION_KIND,
     toState,
     fromState: (row) => fromState(row, offerOf),
     changeable: ({ upstreamId, logLevel }) => JSON.stringify([upstreamId, logLevel]),
-    onEvicted: (row) => void tellServers([row], reach, offerOf, LEAVING_MS),
+    onEvicted: (row) => void tellServers([row], freeRequest, offerOf, LEAVING_MS),
     async onSwept(rows) {
       for (const row of rows) onEnded?.(endOf(row, now(), 'expired'));
-      await tellServers(rows, reach, offerOf, LEAVING_MS);
+      await tellServers(rows, freeRequest, offerOf, LEAVING_MS);
     },
   });
   const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => kept.drop(id), onError });
@@ -123,7 +123,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const { session, unused } = ended;
       const row = { id, account: owner.account, kind: SESSION_KIND, state: toState(session), expiresAt: 0 };
       onEnded?.(endOf(row, now(), null));
-      const told = () => tellServers([row], reach, offerOf, LEAVING_MS);
+      const told = () => tellServers([row], freeRequest, offerOf, LEAVING_MS);
       // The server would break off the calls that still run, as if it had failed.
       await (unused === null ? told() : allWithin(RUNNING_MS, [unused.then(told)]));
       return true;

@@ -1,14 +1,14 @@
 import { type ResponseMessage, UpstreamFailure } from '#wire';
 import { measuredUse, type Offer, type Send } from '#gateway';
-import type { Sight, Task, Tasks } from '#tasks';
+import type { Observation, Task, Tasks } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
-import { providerFailure } from '../turn/provider-failure.ts';
+import { providerFailure } from '../request/provider-failure.ts';
 import { requestText } from '../wire/own-messages.ts';
 import { askServer, type TaskQuestion } from './ask-server.ts';
 import { TASKS } from './extension.ts';
 import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf } from './lifetime.ts';
-import { readTask, sightOf, type ServerTask } from './read-task.ts';
+import { readTask, observationOf, type ServerTask } from './read-task.ts';
 import { serverTaskId } from './task-id.ts';
 
 export interface AskOfTaskDeps {
@@ -22,8 +22,8 @@ export interface AskOfTaskDeps {
 }
 
 /**
- * A task as its server shows it, with what was seen of its state. `sight` is null for an error that says nothing about
- * the task.
+ * A task as its server shows it, with what was seen of its state. `observation` is null for an error that says nothing
+ * about the task.
  */
 export type ShownTask =
   | {
@@ -31,16 +31,16 @@ export type ShownTask =
       readonly response: ResponseMessage;
       readonly status: number;
       readonly shown: ServerTask;
-      readonly sight: Sight;
+      readonly observation: Observation;
     }
   | {
       readonly kind: 'error';
       readonly response: ResponseMessage;
       readonly status: number;
-      readonly sight: Sight | null;
+      readonly observation: Observation | null;
     }
   /** The answer is larger than the gateway accepts. Only an answer with a result can be so large. */
-  | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly sight: Sight };
+  | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly observation: Observation };
 
 /** The id of a task at its server. */
 export const atServer = ({ taskId }: Pick<Task, 'taskId'>): string => serverTaskId(taskId);
@@ -67,27 +67,28 @@ export async function askOfTask(
     return {
       kind: 'large',
       failure,
-      sight: { state: 'completed', end: 'cut', output: true, usageOf: () => ({ usage: used, flags: [] }) },
+      observation: { state: 'completed', end: 'cut', output: true, usageOf: () => ({ usage: used, flags: [] }) },
     };
   }
   const { response, status } = answer;
   if (response.error !== undefined) {
     // The server has lost the task. It does no more work for it, so it is not paid.
-    const lost: Sight | null = response.error.code === ERROR.invalidParams ? { state: 'failed', end: 'free' } : null;
-    return { kind: 'error', response, status, sight: lost };
+    const lost: Observation | null =
+      response.error.code === ERROR.invalidParams ? { state: 'failed', end: 'free' } : null;
+    return { kind: 'error', response, status, observation: lost };
   }
   const shown = readTask(response.result);
   if (shown === null) throw providerFailure('the provider answered tasks/get without a task', status);
   if (shown.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
-  const sight = sightOf(offer, tool, shown, Buffer.byteLength(response.text));
-  if (sight.end === null) await prolong(deps, task, shown);
+  const observation = observationOf(offer, tool, shown, Buffer.byteLength(response.text));
+  if (observation.end === null) await prolong(deps, task, shown);
   return {
     kind: 'task',
     response,
     status,
     shown,
-    sight: sight.end === null ? { ...sight, pauseMs: pauseOf(shown.pollMs) } : sight,
+    observation: observation.end === null ? { ...observation, pauseMs: pauseOf(shown.pollMs) } : observation,
   };
 }
 

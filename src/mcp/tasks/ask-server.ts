@@ -2,7 +2,7 @@ import type { RequestId, ResponseMessage } from '#wire';
 import { onlyAnswerTo, type Send } from '#gateway';
 import { firstResponse } from '../servers/first-response.ts';
 import { MODERN_POST_HEADERS } from '../servers/post-headers.ts';
-import { withoutResponse, providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
+import { withoutResponse, providerFailure, refuseCredentialStatus } from '../request/provider-failure.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
 
 /** A request about a task, with the task's id at its server. */

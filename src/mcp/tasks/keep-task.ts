@@ -1,8 +1,8 @@
 import { membersOf, splice, withMembers } from '#wire';
 import type { Call, Offer, ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { McpTail, Turn } from '../turn/turn.ts';
-import { providerFailure } from '../turn/provider-failure.ts';
+import type { McpTail, McpRequest } from '../request/mcp-request.ts';
+import { providerFailure } from '../request/provider-failure.ts';
 import { lifetimeOf, pauseOf, shownTtlMs } from './lifetime.ts';
 import { readTask } from './read-task.ts';
 import { clientTaskId } from './task-id.ts';
@@ -32,7 +32,7 @@ export interface TaskNotes {
  */
 export async function keepTask(
   { tasks, ttlMs }: KeepTaskDeps,
-  turn: Turn,
+  mcpRequest: McpRequest,
   offer: Offer,
   { call, askedAt }: CallOfTask,
   end: ReplyEnd,
@@ -50,7 +50,7 @@ export async function keepTask(
     pending: true,
   };
   const { price, estimate: most } = call.candidates.find(({ offer: { id } }) => id === offer.id)!;
-  const notes: TaskNotes = { tool: String(turn.message.params?.['name']) };
+  const notes: TaskNotes = { tool: String(mcpRequest.message.params?.['name']) };
   const begun = await tasks.begin(
     {
       primitive: 'tool',
@@ -63,7 +63,7 @@ export async function keepTask(
       state: task.state,
       notes: JSON.stringify(notes),
       askedAt,
-      messageBytes: Buffer.byteLength(turn.message.text),
+      messageBytes: Buffer.byteLength(mcpRequest.message.text),
       ttlMs: lifetimeOf(task.ttlMs, ttlMs),
       pauseMs: pauseOf(task.pollMs),
     },

@@ -19,5 +19,5 @@ export const lifetimeOf = (serverTtlMs: number | null, ttlMsMax: number): number
 export const shownTtlMs = (serverTtlMs: number | null, ttlMsMax: number): number =>
   Math.min(serverTtlMs ?? ttlMsMax, ttlMsMax);
 
-/** The pause before the next look, in milliseconds. */
+/** The pause before the next poll, in milliseconds. */
 export const pauseOf = (pollMs: number | null): number => Math.min(pollMs ?? 0, PAUSE_MS_MAX);

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
-import { heldAgainst, type Offer } from '#gateway';
-import type { Sight } from '#tasks';
-import { usageOf } from '../turn/ending.ts';
+import { clampReportedUsage, type Offer } from '#gateway';
+import type { Observation } from '#tasks';
+import { usageOf } from '../request/ending.ts';
 
 const STATES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const;
 export type TaskState = (typeof STATES)[number];
@@ -42,16 +42,16 @@ const countOf = (value: unknown): number | null =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 
 /**
- * The sight of a task. The rules are those for a call that is answered at once: a result is charged; a result with
- * `isError`, a failure and a cancelled task are free. If the tool is priced by use, the reported use is charged.
+ * The observation of a task. The rules are those for a call that is answered at once: a result is charged; a result
+ * with `isError`, a failure and a cancelled task are free. If the tool is priced by use, the reported use is charged.
  * `bytes`: the size of the answer that shows the task.
  */
-export function sightOf(
+export function observationOf(
   offer: Offer,
   tool: string,
   { state, pollMs, result }: Pick<ServerTask, 'state' | 'pollMs' | 'result'>,
   bytes: number,
-): Sight {
+): Observation {
   if (!isEnd(state)) return { state, end: null, ...(pollMs === null ? {} : { pauseMs: pollMs }) };
   if (state !== 'completed' || result === null || result['isError'] === true) return { state, end: 'free' };
   const reported = usageOf(offer, tool, result['_meta']);
@@ -60,6 +60,6 @@ export function sightOf(
     end: 'complete',
     output: true,
     bytes,
-    usageOf: (_call, _first, work) => heldAgainst(reported, offer, work),
+    usageOf: (_call, _first, work) => clampReportedUsage(reported, offer, work),
   };
 }

@@ -12,7 +12,7 @@ import {
 import { messageFault, nearestHint } from '#gateway';
 import { claimsEnvelope, envelopeIssue, isModernClaim, metaOf, missingEnvelope } from './envelope.ts';
 import { trimHeader } from './header-value.ts';
-import { ambiguityOf } from './acted-on.ts';
+import { ambiguityOf } from './interpreted-fields.ts';
 import { quote } from './quote.ts';
 import {
   ERROR,

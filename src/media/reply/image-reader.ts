@@ -17,7 +17,7 @@ import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf } from './found-image.ts';
 import { isWholeImage } from './whole-image.ts';
 
-/** The images of a settled call, from which a door writes its answer. */
+/** The images of a settled call, from which a route writes its answer. */
 export interface ImageTail {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */

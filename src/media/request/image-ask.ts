@@ -5,7 +5,7 @@ import type { EventPrefix } from '../reply/stream-events.ts';
 import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
 
-/** A checked body of any image door. */
+/** A checked body of any image route. */
 export interface ImageBody {
   readonly model: string;
   /** Absent only in a quote request. */
@@ -27,7 +27,7 @@ export interface ImageStream {
   readonly inOpenrouter: boolean;
 }
 
-/** A request for images, the same for all doors. */
+/** A request for images, the same for all routes. */
 export interface ImageAsk {
   /** The images to edit; null if images are made of the prompt alone. */
   readonly edit: EditInputs | null;
@@ -271,7 +271,7 @@ function aspectRatioOf(body: ImageBody): string | null {
   return ratio;
 }
 
-/** How a door streams. */
+/** How a route streams. */
 export interface EventForm {
   readonly prefix: EventPrefix;
   /** Number of partial images if the request does not say it. */

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, getOrInsert, UpstreamFailure } from '#wire';
 import { authorise, type Caller, type Pipeline } from '#gateway';
-import { type Blobs, type Look, type LookAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
+import { type Blobs, type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
-import { createLookAtVideos } from './run/look-at-videos.ts';
+import { createPollVideos } from './run/poll-videos.ts';
 import { createProgressNotes } from './run/progress.ts';
 import { askForJson } from './run/read-json.ts';
 import { viewVideo, type VideoView } from './run/video-view.ts';
@@ -30,9 +30,9 @@ interface VideosOptions {
 /** The running videos and the finished ones. */
 export interface Videos {
   /** For the watch. */
-  readonly look: Look;
+  readonly poll: Poll;
   /** For the watch: ends a task whose time is over with the files that are here. null without files. */
-  readonly lookAtExpiry: LookAtExpiry;
+  readonly pollAtExpiry: PollAtExpiry;
   /** The caller's task with this id. Throws GatewayError `not_found`. */
   find(id: string, caller: Caller): Promise<Task>;
   /** The task as its provider has it now, or had it within the last 2 seconds. */
@@ -98,7 +98,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     },
     onError: unseen,
   });
-  const { look: lookAtJobs, lookAtExpiry } = createLookAtVideos({
+  const { poll: pollJobs, pollAtExpiry } = createPollVideos({
     pipeline,
     blobs,
     fetching,
@@ -112,17 +112,17 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     onUnseen: unseen,
     now,
   });
-  const look: Look = (task, signal) => {
+  const poll: Poll = (task, signal) => {
     if (looked.size >= LOOKED_MAX) looked.clear();
     looked.set(task.taskId, now());
-    return lookAtJobs(task, signal);
+    return pollJobs(task, signal);
   };
 
   /** Looks at a task, and stores the result of the look. */
   async function note(task: Task): Promise<void> {
-    const sight = await look(task, closing.signal);
-    if (sight !== null) await tasks.saw(task, sight);
-    if (sight === null || sight.end === null) return;
+    const observation = await poll(task, closing.signal);
+    if (observation !== null) await tasks.saw(task, observation);
+    if (observation === null || observation.end === null) return;
     looked.delete(task.taskId);
     wake(task);
   }
@@ -135,8 +135,8 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   }
 
   return {
-    look,
-    lookAtExpiry,
+    poll,
+    pollAtExpiry,
     refresh,
     async view(task) {
       // Another gateway may have noted the end. A task must be charged before its files are given out.

@@ -6,7 +6,7 @@ import type { Listing } from './listing.ts';
 import { ConnectionSuperseded, type Connection, type Registry, type RegistryOptions } from './registry.ts';
 import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
 import { createReservedNames, isOfGateway, type ReservedNames } from './reserved-names.ts';
-import { namesSteps, refuseLookAlikes } from './service-names.ts';
+import { namesSteps, refuseAmbiguousKeys } from './service-names.ts';
 import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
 interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
@@ -65,7 +65,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         }
         const had = new Set(before.map(({ service }) => service.name));
         const added = services.flatMap(({ name: one }) => (had.has(one) ? [] : [one]));
-        await refuseLookAlikes(database, added, { provider, now: now() });
+        await refuseAmbiguousKeys(database, added, { provider, now: now() });
         const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
         const registered = withRaises(timed, past);
         const kept = name ?? (found['name'] as string | null);

@@ -24,7 +24,7 @@ const toJson = (names: Iterable<string>): string =>
  * the same. The same name is allowed: it is one service that several providers offer. Two providers that register at
  * the same moment at two gateways can both pass.
  */
-export async function refuseLookAlikes(
+export async function refuseAmbiguousKeys(
   database: Pick<Database, 'query' | 'engine'>,
   names: readonly string[],
   { provider, now }: { readonly provider: string; readonly now: number },

@@ -1,6 +1,6 @@
 /*
  * The part of the network that a provider's proxy shares with the gateway: the tunnel, and the registration of
- * services. The proxy loads nothing else of this room.
+ * services. The proxy loads nothing else of this module.
  */
 export { toRegistrationDocument } from '../registry/document.ts';
 export { keepAlive } from './keep-alive.ts';

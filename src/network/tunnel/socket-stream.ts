@@ -39,7 +39,7 @@ const PINGS_PER_SECOND = 10;
 const FRAMING_BYTES = 6;
 
 /** Time for the other end to close its side, before the socket is terminated. */
-const LINGER_MS = 1_000;
+const DRAIN_MS = 1_000;
 
 /**
  * WebSocket options of both ends. By default the library answers every ping, and buffers the answers for a peer that
@@ -146,7 +146,7 @@ class Stream extends Duplex implements SocketStream {
     if (socket.readyState === socket.CONNECTING) socket.terminate();
     else if (socket.readyState !== socket.CLOSED) {
       socket.close();
-      const late = setTimeout(() => socket.terminate(), LINGER_MS);
+      const late = setTimeout(() => socket.terminate(), DRAIN_MS);
       socket.once('close', () => clearTimeout(late));
     }
     done(error);

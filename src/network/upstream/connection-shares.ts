@@ -161,5 +161,5 @@ function crowded(held: number): UpstreamFailure {
     held === 0
       ? 'All connections to this provider are taken at the moment: retry in a moment'
       : `This account has ${held} requests open at this provider, which is its share of the connections there: retry when one of them has ended`;
-  return new UpstreamFailure(message, { retryable: true, blame: 'account', unsent: true });
+  return new UpstreamFailure(message, { retryable: true, attributedTo: 'account', unsent: true });
 }

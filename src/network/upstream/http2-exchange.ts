@@ -79,7 +79,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     let interim = 0;
     const another = () => {
       if (++interim <= INTERIM_REPLIES_MAX || this.#stream !== stream) return;
-      this.abort(new UpstreamFailure(TOO_MANY_INTERIM_REPLIES, { retryable: true, blame: 'provider' }));
+      this.abort(new UpstreamFailure(TOO_MANY_INTERIM_REPLIES, { retryable: true, attributedTo: 'provider' }));
     };
     stream.on('continue', another);
     stream.on('headers', another);
@@ -111,7 +111,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
       this.status === 0
         ? 'the provider did not answer in time'
         : 'the provider fell silent in the middle of its answer';
-    this.abort(new UpstreamFailure(message, { retryable: true, blame: 'provider', timedOut: true }));
+    this.abort(new UpstreamFailure(message, { retryable: true, attributedTo: 'provider', timedOut: true }));
   }
 
   protected emptied(): void {
@@ -202,7 +202,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
       this.fail(
         new UpstreamFailure('the provider broke off in the middle of its answer', {
           retryable: true,
-          blame: 'provider',
+          attributedTo: 'provider',
           cause,
         }),
       );

@@ -197,7 +197,7 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 const failure = (
   message: string,
   options: Pick<ConstructorParameters<typeof UpstreamFailure>[1], 'unsent' | 'unreachable' | 'absent' | 'cause'> = {},
-) => new UpstreamFailure(message, { retryable: true, blame: 'provider', ...options });
+) => new UpstreamFailure(message, { retryable: true, attributedTo: 'provider', ...options });
 
 const FAILURES: Readonly<Record<ProxyFailure, string>> = {
   upstream_unreachable: "the provider's service cannot be reached",

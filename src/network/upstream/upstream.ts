@@ -219,7 +219,7 @@ function toFailure(error: Error): UpstreamFailure {
   const message = error.message === INTERIM_REFUSED ? TOO_MANY_INTERIM_REPLIES : FAILURES[code];
   return new UpstreamFailure(message ?? 'the connection to the provider failed', {
     retryable: true,
-    blame: 'provider',
+    attributedTo: 'provider',
     unsent: UNSENT.has(code),
     unreachable: UNSENT.has(code),
     timedOut: TIMEOUTS.has(code),

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
+import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
 import type { ChatBody, ChatMessage, ContentPart } from '../request/chat-schema.ts';
 
 const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
@@ -11,7 +11,7 @@ const CONTEXT_ID_MAX = 256;
  * Turns a request in parts into the body of a chat request. Throws GatewayError `unprocessable` for a file that no
  * chat model takes.
  */
-export function toChatBody(model: string, ask: PartsAsk): ChatBody {
+export function toChatBody(model: string, ask: TargetRequest): ChatBody {
   const body: ChatBody = { model, messages: ask.turns.map(toMessage), stream: true };
   if (ask.maxTokens !== null) body.max_tokens = ask.maxTokens;
   // A model does not store a conversation, but the same provider may have the beginning of the prompt in its cache.
@@ -19,7 +19,7 @@ export function toChatBody(model: string, ask: PartsAsk): ChatBody {
   return body;
 }
 
-function toMessage({ role, parts }: PartsTurn): ChatMessage {
+function toMessage({ role, parts }: ContentTurn): ChatMessage {
   if (parts.every((part) => part.kind !== 'file')) return { role, content: parts.map(textOf).join('\n') };
   return {
     role,

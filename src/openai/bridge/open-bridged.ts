@@ -5,15 +5,15 @@ import {
   type Caller,
   capCost,
   type CallRequest,
-  type Conversation,
+  type ProviderAdapter,
   type Offer,
   openCall,
   type Pipeline,
   type Provider,
-  quoteAsked,
-  sessionAsked,
-  type Speaker,
-  type Talk,
+  requestedQuote,
+  requestedSession,
+  type TargetAdapter,
+  type ProviderStream,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
@@ -36,14 +36,14 @@ export interface BridgeOptions {
  */
 export function openBridged(
   { pipeline, limits }: BridgeOptions,
-  { speaker, name }: { readonly speaker: Speaker; readonly name: string },
+  { target, name }: { readonly target: TargetAdapter; readonly name: string },
   body: ChatBody,
   context: ChatContext,
 ): OpenChat {
   refuseUnsupported(body);
   const ask = toAsk(body, {
-    primitive: speaker.primitive,
-    session: ownSession(context.caller, sessionAsked(body, context.headers)),
+    primitive: target.primitive,
+    session: ownSession(context.caller, requestedSession(body, context.headers)),
     limits,
   });
   const maxCost = maxCostOf(body);
@@ -52,9 +52,9 @@ export function openBridged(
 
   return async (callId, gone) => {
     // Everything that may fail comes before: the request may hold memory that only its call gives back.
-    const quote = quoteAsked(null, context.headers, null);
+    const quote = requestedQuote(null, context.headers, null);
     const preferences = body.provider ? { preferences: toPreferences(body.provider) } : {};
-    const asked = await speaker
+    const asked = await target
       .toCall(name, ask, {
         caller,
         requestId,
@@ -115,11 +115,14 @@ function ownSession({ account, run }: Caller, session: string | null): string | 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
 /** Reports which offer is asked, because a conversation may have no head that names it. */
-const watched = (native: Conversation<Talk>, served: (offer: Offer) => void): Conversation<Talk> => ({
+const watched = (
+  native: ProviderAdapter<ProviderStream>,
+  served: (offer: Offer) => void,
+): ProviderAdapter<ProviderStream> => ({
   begin: (call) => native.begin?.(call),
   resolved: (state) => native.resolved?.(state),
-  converse(offer, ...rest) {
+  startAttempt(offer, ...rest) {
     served(offer);
-    return native.converse(offer, ...rest);
+    return native.startAttempt(offer, ...rest);
   },
 });

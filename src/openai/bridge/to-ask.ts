@@ -1,10 +1,10 @@
 import { GatewayError, isObject, type JsonLimits, parseJson } from '#wire';
 import type { Primitive } from '#config';
-import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
-import { askedCap } from '../caps/chat-budget.ts';
+import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
+import { requestedCap } from '../caps/chat-budget.ts';
 import type { ChatBody, ChatMessage, ContentPart } from '../request/chat-schema.ts';
 
-const ROLES: Readonly<Record<string, PartsTurn['role']>> = {
+const ROLES: Readonly<Record<string, ContentTurn['role']>> = {
   system: 'system',
   developer: 'system',
   user: 'user',
@@ -22,7 +22,7 @@ export interface AskOptions {
  * Turns a chat request into a request in parts for a tool or an agent. Throws GatewayError `invalid_request` that
  * names the message or the part.
  */
-export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions): PartsAsk {
+export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions): TargetRequest {
   const last = body.messages.length - 1;
   const turns = body.messages.map((message, index) => toTurn(message, `messages[${index}]`));
   if (turns[last]!.role !== 'user')
@@ -47,12 +47,12 @@ export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions
     arguments: primitive === 'tool' ? argumentsOf(turns[last]!.parts, limits) : null,
     contextId: task.contextId ?? (primitive === 'agent' ? session : null),
     taskId: task.taskId,
-    maxTokens: askedCap(body),
+    maxTokens: requestedCap(body),
     stream: body.stream === true,
   };
 }
 
-function toTurn({ role: given, content, tool_calls: calls }: ChatMessage, at: string): PartsTurn {
+function toTurn({ role: given, content, tool_calls: calls }: ChatMessage, at: string): ContentTurn {
   const role = ROLES[given];
   if (role === undefined)
     throw invalid(`${at}.role is ${given}, which only chat models support. Remove the message`, `${at}.role`);
@@ -112,7 +112,7 @@ function fileOf(source: string, name: string | null): FilePart {
  * The arguments for a tool: the last text in the last message that is a JSON object. Earlier messages are not
  * searched, because their calls were made before.
  */
-function argumentsOf(parts: readonly Part[], limits: JsonLimits): PartsAsk['arguments'] {
+function argumentsOf(parts: readonly Part[], limits: JsonLimits): TargetRequest['arguments'] {
   for (const part of parts.toReversed()) {
     const value = part.kind === 'text' && /^\s*\{/.test(part.text) ? objectIn(part.text, limits) : null;
     if (value !== null) return value;

@@ -27,7 +27,7 @@ export interface ChatBudget {
 }
 
 /** The lower of the client's `max_tokens` and `max_completion_tokens`; null when it gave neither. */
-export function askedCap(body: ChatBody): number | null {
+export function requestedCap(body: ChatBody): number | null {
   const { max_tokens: old, max_completion_tokens: current } = body;
   if (old === null || old === undefined) return current ?? null;
   return current === null || current === undefined ? old : Math.min(old, current);
@@ -42,7 +42,7 @@ export function askedCap(body: ChatBody): number | null {
 export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
   const { contextLength } = offer.model!;
   const { name, bound } = takenCap(offer);
-  const asked = askedCap(body);
+  const asked = requestedCap(body);
   const completionCap = Math.min(asked ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
   const sent = name !== 'none' && (asked !== null || (bound !== null && fitsContext(size, completionCap, offer)));
   return {

@@ -4,8 +4,8 @@ import { PARSED_JSON, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
 import { withoutAlias } from '../translated/model-alias.ts';
-import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
-import { createCompletionVoice } from './completion-voice.ts';
+import { addTranslatedRoute, type ChatWire } from '../translated/translated-route.ts';
+import { createCompletionEncoder } from './completion-encoder.ts';
 import { completionAnswerSchema, type CompletionsBody, completionsSchema } from './completions-schema.ts';
 import { asksUsage } from '../request/chat-schema.ts';
 import { toChatBody } from './to-chat-body.ts';
@@ -15,7 +15,7 @@ export function completionsRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
     takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
-    addTranslatedDoor(app, deps, admissionOf, COMPLETIONS);
+    addTranslatedRoute(app, deps, admissionOf, COMPLETIONS);
   };
 }
 
@@ -37,14 +37,14 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
   toError: (error, asked) => toHttpError(error, dialectOf(asked)),
   native: null,
   runsHere: () => false,
-  translate(asked, { dialect, now, speakers }) {
-    const { body, dropped } = toChatBody({ ...asked, model: withoutAlias(asked.model, speakers) });
+  translate(asked, { dialect, now, targets }) {
+    const { body, dropped } = toChatBody({ ...asked, model: withoutAlias(asked.model, targets) });
     const created = Math.floor(now / 1000);
     return {
       body,
       dropped,
-      voice: (callId) =>
-        createCompletionVoice({
+      encoder: (callId) =>
+        createCompletionEncoder({
           id: `cmpl-${callId.replace(/^gen-/, '')}`,
           created,
           model: asked.model,

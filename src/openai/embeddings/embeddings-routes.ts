@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { createHttpSink } from '#wire';
-import { Departure } from '#billing/amounts';
+import { CancelSource } from '#billing/amounts';
 import {
   type Admission,
-  type Asked,
-  createServe,
+  type PendingRequest,
+  createHandlePaidRequest,
   NO_PAYMENTS,
   openCall,
-  type OpenedCall,
-  paidSink,
+  type StartedProviderCall,
+  receiptSink,
   rateHeaders,
   tellPayment,
   answersOn,
@@ -22,7 +22,7 @@ import {
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
-import { createReadBody } from '../translated/translated-door.ts';
+import { createReadBody } from '../translated/translated-route.ts';
 import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
 import { writeEmbeddings } from './write-embeddings.ts';
@@ -34,7 +34,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
   const readBody = createReadBody<EmbeddingsBody>(limits, embeddingsSchema);
-  const serve = createServe({ idempotency: deps.idempotency, payments });
+  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
 
   /** Reads and checks a request. Rejects with GatewayError. */
   async function read(request: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
@@ -51,8 +51,8 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     reply: FastifyReply,
     { rate }: Admission,
     { body, caller, payment, repeats }: Awaited<ReturnType<typeof read>>,
-  ): Asked<OpenedCall> {
-    const gone = new Departure();
+  ): PendingRequest<StartedProviderCall> {
+    const gone = new CancelSource();
     const client = createHttpSink(
       reply,
       limits.clientStallMs,
@@ -74,8 +74,8 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
       ...servedRequest(request),
       gone,
       open: (callId, left) => openCall(pipeline, call, callId, left),
-      ...answersOn<OpenedCall>(client, (opened, sink) =>
-        writeEmbeddings(opened, dropped, paidSink(sink, payment), onError),
+      ...answersOn<StartedProviderCall>(client, (opened, sink) =>
+        writeEmbeddings(opened, dropped, receiptSink(sink, payment), onError),
       ),
       refuse: async (refusal) => {
         throw await refusedWithTerms(refusal, 'Embeddings', body.model, request);
@@ -106,7 +106,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
         const admission = admissionOf(request);
         const one = await read(request, admission);
         try {
-          await serve(asked(request, reply, admission, one));
+          await handlePaidRequest(asked(request, reply, admission, one));
         } catch (error) {
           tellPayment(reply, one.payment);
           throw error;

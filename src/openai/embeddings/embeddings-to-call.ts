@@ -3,15 +3,15 @@ import {
   type Caller,
   capCost,
   type CallRequest,
-  type Exchange,
+  type RequestAdapter,
   lowestCap,
   MAX_COST_HEADER,
   NO_PREFERENCES,
   type Offer,
-  oneRequest,
-  type PaymentSlip,
-  quoteAsked,
-  sessionAsked,
+  singleRequest,
+  type PaymentAttempt,
+  requestedQuote,
+  requestedSession,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
@@ -25,7 +25,7 @@ import { measureInput, plausibleTokens, tokensMax } from './input-size.ts';
 
 interface EmbeddingsContext {
   readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
+  readonly payment: PaymentAttempt | null;
   readonly requestId: string;
   /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -48,7 +48,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
   const { caller, headers, requestId, replyBytesMax, payment } = context;
   const size = measureInput(body);
   let dropped: readonly string[] = [];
-  const exchange: Exchange = {
+  const exchange: RequestAdapter = {
     request(offer) {
       const forwarded = bodyFor(body, offer);
       dropped = forwarded.dropped;
@@ -70,10 +70,10 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
     // Embeddings of one model differ slightly between providers. Comparable embeddings should come from one
     // provider.
-    stickyKey: `${caller.account} ${sessionAsked(body, headers) ?? `embeddings ${body.model}`}`,
+    stickyKey: `${caller.account} ${requestedSession(body, headers) ?? `embeddings ${body.model}`}`,
     images: 0,
     stream: false,
-    exchange: oneRequest(exchange),
+    exchange: singleRequest(exchange),
     estimate(offer) {
       if (!isEmbedder(offer.model!))
         throw new GatewayError('unprocessable', `${offer.service} makes no embeddings. Call it at /chat/completions`, {
@@ -84,7 +84,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),
-    quote: quoteAsked(null, headers, null),
+    quote: requestedQuote(null, headers, null),
     ...(payment ? { payment } : {}),
   };
   const cap = lowestCap([

@@ -1,6 +1,6 @@
 import { GatewayError, type ReplySink } from '#wire';
 import { formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
-import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
+import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../reply/altered-headers.ts';
 import type { EmbeddingsTail } from './embeddings-reader.ts';
 
@@ -9,7 +9,7 @@ import type { EmbeddingsTail } from './embeddings-reader.ts';
  * false if the client is gone. Throws the errors of the call.
  */
 export const writeEmbeddings = (
-  opened: OpenedCall,
+  opened: StartedProviderCall,
   dropped: () => readonly string[],
   sink: ReplySink,
   onError: (error: unknown) => void,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type ErrorCode, errorCodeOf, type GatewayError, toHttpError, UpstreamFailure } from '#wire';
 import { contextExceeded } from '#wire/replies';
-import type { ChatFault } from '../translated/voice.ts';
+import type { ChatFault } from '../translated/wire-encoder.ts';
 
 interface AnthropicError {
   readonly status: number;

@@ -1,5 +1,5 @@
 import { tokenDetails } from '../reply/token-details.ts';
-import { type ChatEnd, isCharged } from '../translated/voice.ts';
+import { type ChatEnd, isCharged } from '../translated/wire-encoder.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -6,16 +6,16 @@ import { MESSAGES_PATH } from '#config';
 import { measurePrompt } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
-import { NOTHING } from '../reply/needed-back.ts';
+import { NOTHING } from '../reply/echo-fields.ts';
 import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { createToolNames } from '../translated/tool-names.ts';
-import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
+import { addTranslatedRoute, type ChatWire } from '../translated/translated-route.ts';
 import { toAnthropicError } from './anthropic-error.ts';
 import type { ChatDeps } from '../chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { messageAnswerSchema } from './message-answer-schema.ts';
-import { createMessageVoice } from './message-voice.ts';
+import { createMessageEncoder } from './message-encoder.ts';
 import { type MessagesBody, messagesSchema } from './messages-schema.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { MESSAGES_WIRE } from './messages-wire.ts';
@@ -37,7 +37,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
     takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
     await app.register(async (paid) => {
       const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
-      addTranslatedDoor(paid, deps, admissionOf, wire);
+      addTranslatedRoute(paid, deps, admissionOf, wire);
     });
     await app.register(async (free) =>
       addCountRoute(free, deps, {
@@ -75,8 +75,8 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
     toError: toAnthropicError,
     native: MESSAGES_WIRE,
     runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
-    translate(asked, { caller, requestId, headers, host, speakers }) {
-      const model = withoutAlias(asked.model, speakers);
+    translate(asked, { caller, requestId, headers, host, targets }) {
+      const model = withoutAlias(asked.model, targets);
       const thinkingOf = { account: caller.account, model };
       const names = createToolNames();
       const ids = calls(thinkingOf);
@@ -87,15 +87,15 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
         opened: ids.open,
         serviceAt: serviceAtHost(host),
         session: sessionIn(headers['x-claude-code-session-id']),
-        bridged: isBridged(model) && !speakers.model?.has(model),
+        bridged: isBridged(model) && !targets.model?.has(model),
       });
       return {
         body,
         dropped,
         // Thinking that the client does not see comes back with the calls.
         idOf: (id, call, message) => ids.seal(id, call, shown === 'off' ? message : NOTHING),
-        voice: (callId) =>
-          createMessageVoice({
+        encoder: (callId) =>
+          createMessageEncoder({
             id: `msg_${callId.replace(/^gen-/, '')}`,
             model: asked.model,
             promptTokens: () => tokensOf(measurePrompt(body).bytes),

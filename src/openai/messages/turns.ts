@@ -1,6 +1,6 @@
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
 import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
-import type { OpenedCall } from '../translated/sealed-calls.ts';
+import type { StartedProviderCall } from '../translated/sealed-calls.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import type { Block, Json, MessagesBody } from './messages-schema.ts';
 import { invalid, partOfSource, wordsOfBlock } from './text-of-block.ts';
@@ -10,7 +10,7 @@ export interface TurnOptions {
   /** The text of a thinking block that this gateway signed; null for another block. */
   readonly thought: (shown: string, signature: string) => string | null;
   /** The call behind an id that the client got. */
-  readonly opened: (id: string) => OpenedCall;
+  readonly opened: (id: string) => StartedProviderCall;
 }
 
 /**

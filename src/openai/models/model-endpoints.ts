@@ -1,4 +1,4 @@
-import { viewPrice, viewStanding, type Offer, type OfferStatus, type Standings } from '#gateway';
+import { viewPrice, viewHealth, type Offer, type OfferStatus, type HealthSources } from '#gateway';
 import { slugOf } from '#pages';
 import { chats } from '../embeddings/is-embedder.ts';
 import { FREE_TOKENS, viewMediaEntry } from './media-models.ts';
@@ -8,7 +8,7 @@ import { parametersOf, viewModel, viewUnitPricing } from './models-view.ts';
  * `GET /models/{name}/endpoints`: the providers of a model of any kind, their prices, and how well they have served it
  * lately. `offers` is not empty.
  */
-export function viewEndpoints(offers: readonly Offer[], standings: Standings): Record<string, unknown> {
+export function viewEndpoints(offers: readonly Offer[], healthSources: HealthSources): Record<string, unknown> {
   const { id, display_name, created, description, architecture } =
     offers[0]!.primitive === 'model' ? viewModel(offers) : viewMediaEntry(offers);
   return {
@@ -19,7 +19,7 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
       description,
       // Tokenizers and prompt formats are not known here.
       architecture: { ...architecture, tokenizer: null, instruct_type: null },
-      endpoints: offers.map((offer) => viewEndpoint(offer, standings)),
+      endpoints: offers.map((offer) => viewEndpoint(offer, healthSources)),
     },
   };
 }
@@ -28,8 +28,8 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
  * One offer of a model. `status` is a number, as other clients expect; `health` says the same as a word. Figures
  * that are not measured are null.
  */
-function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
-  const { status: health, ...standing } = viewStanding(offer, standings);
+function viewEndpoint(offer: Offer, healthSources: HealthSources): Record<string, unknown> {
+  const { status: health, ...standing } = viewHealth(offer, healthSources);
   const isModel = offer.primitive === 'model';
   const chooses = isModel && chats(offer.model!);
   return {

@@ -1,12 +1,12 @@
 import { dropOldest, GatewayError } from '#wire';
-import { createFreshPage, tagPage, type Catalog, type Standings, type TaggedPage } from '#gateway';
+import { createFreshPage, tagPage, type Catalog, type HealthSources, type TaggedPage } from '#gateway';
 import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './anthropic-models.ts';
 import { modelOfAlias } from '../translated/model-alias.ts';
 import { viewEmbeddingModels, viewImageEndpoints, viewImageModels, viewVideoModels } from './media-models.ts';
 import { viewEntry, viewListing, type ListingOf } from './models-listing.ts';
 import { viewEndpoints } from './model-endpoints.ts';
 
-export interface ModelPagesDeps extends Standings {
+export interface ModelPagesDeps extends HealthSources {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
   readonly now: () => number;
 }
@@ -71,7 +71,7 @@ function modalitiesOf(text: string): readonly string[] | 'all' {
   return kinds.has('all') ? 'all' : [...kinds].toSorted();
 }
 
-export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
+export function createModelPages({ catalog, now, ...healthSources }: ModelPagesDeps): ModelPages {
   const listings = new Map<string, () => TaggedPage>();
   const isModel = (name: string) => catalog.knows(name, 'model');
   const offersOf = (name: string) => catalog.resolve(name, 'model').offers;
@@ -110,7 +110,7 @@ export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps)
     entry: (name) => tagPage(viewEntry(offersOfAny(name))),
     wrappedEntry: (name) => tagPage({ data: viewEntry(offersOfAny(name)) }),
     anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(modelOfAlias(name, isModel)), isModel)),
-    endpoints: (name) => tagPage(viewEndpoints(offersOfAny(name), standings)),
+    endpoints: (name) => tagPage(viewEndpoints(offersOfAny(name), healthSources)),
     listOf: (kind) => kept(kind, () => LISTS[kind](catalog)),
     imageEndpoints: (name) => tagPage(viewImageEndpoints(catalog.resolve(name, 'image').offers)),
   };

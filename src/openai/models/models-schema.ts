@@ -1,4 +1,4 @@
-import { standingProperties } from '#gateway';
+import { healthProperties } from '#gateway';
 import { pricingSchema } from '#pages';
 
 /* The pages of models as the reference describes them. */
@@ -185,7 +185,7 @@ export const countSchema = {
   properties: { data: { type: 'object', required: ['count'], properties: { count: { type: 'integer' } } } },
 } as const;
 
-const { status: _, ...standing } = standingProperties;
+const { status: _, ...standing } = healthProperties;
 const notMeasured = { type: 'null', description: 'Not measured here.' } as const;
 const endpointProperties = {
   tag: { type: 'string', description: 'The name of the provider in small letters, digits and hyphens.' },
@@ -208,7 +208,7 @@ const endpointProperties = {
     enum: [0, -1, -2],
     description: '`health` as a number: 0 is `healthy`, -1 `cooling_down`, -2 `away`.',
   },
-  health: standingProperties.status,
+  health: healthProperties.status,
   ...standing,
   latency_last_30m: notMeasured,
   throughput_last_30m: notMeasured,

@@ -1,8 +1,8 @@
 import { GatewayError } from '#wire';
 import type { NativeWireName } from '#config';
 import type { Catalog, Offer, ProviderPreferences } from '#gateway';
-import type { ChatWire, Translation, TranslationContext } from '../translated/translated-door.ts';
-import type { NativeAsked } from './native-wire.ts';
+import type { ChatWire, Translation, TranslationContext } from '../translated/translated-route.ts';
+import type { NativeRequestFacts } from './native-wire.ts';
 
 /** The fields that every wire has for the gateway. */
 export interface RoutedBody {
@@ -70,12 +70,12 @@ export function asNative<B extends RoutedBody>(
   asked: B,
   bytes: Buffer,
   context: TranslationContext,
-): { readonly translation: Translation; readonly native: NativeAsked | null } {
+): { readonly translation: Translation; readonly native: NativeRequestFacts | null } {
   const { translation, untranslatable } = translateAsFar(wire, asked, context);
   const { native } = wire;
   if (native === null || wire.runsHere(asked, context)) return { translation, native: null };
   const text = bytes.toString('utf8');
-  const fields = asked as unknown as NativeAsked['asked'];
+  const fields = asked as unknown as NativeRequestFacts['asked'];
   return {
     translation,
     native: {

@@ -9,7 +9,7 @@ import {
   MORE_COMPLETIONS,
   REDIRECTING,
 } from '../request/field-names.ts';
-import type { Lists, NativeAsked, NativeWire } from './native-wire.ts';
+import type { Lists, NativeRequestFacts, NativeWire } from './native-wire.ts';
 
 interface NativeBody {
   readonly text: string;
@@ -29,7 +29,7 @@ interface NativeCap {
  * The client's body for `offer`, with the provider's name of the model. No field asks for more output than the cap.
  * Throws GatewayError `invalid_request` for a duplicate key at any level.
  */
-export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: NativeCap): NativeBody {
+export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Offer, cap: NativeCap): NativeBody {
   const changes: Record<string, string | null> = {};
   const dropped: string[] = [];
   const lists = listsOf(offer);
@@ -76,7 +76,7 @@ function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): 
 }
 
 interface Bounding {
-  readonly asked: NativeAsked['asked'];
+  readonly asked: NativeRequestFacts['asked'];
   readonly offer: Offer;
   readonly cap: number;
   readonly changes: Record<string, string | null>;

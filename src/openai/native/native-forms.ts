@@ -2,7 +2,7 @@ import type { ByteOutput } from '../stream/byte-output.ts';
 import { endOfString } from '../stream/chunk-template.ts';
 import { EventForms } from '../stream/event-forms.ts';
 import { type EventForm, eventForm, type FoundRun } from '../stream/event-runs.ts';
-import type { OutputTally } from '../stream/output-tally.ts';
+import type { OutputCounter } from '../stream/output-counter.ts';
 
 /** Members whose values differ from event to event. Those in NO_OUTPUT are not output. */
 const SLOT = /"(sequence_number)":(?=\d)|"(delta|text|thinking|partial_json|obfuscation)":"/g;
@@ -23,8 +23,8 @@ export interface NativeForms {
   learn(type: string, text: string): void;
 }
 
-export function createNativeForms(tally: OutputTally, output: ByteOutput): NativeForms {
-  return new Forms(tally, output);
+export function createNativeForms(counter: OutputCounter, output: ByteOutput): NativeForms {
+  return new Forms(counter, output);
 }
 
 class Forms implements NativeForms {
@@ -32,9 +32,9 @@ class Forms implements NativeForms {
   readonly #output: ByteOutput;
   readonly #forms: EventForms<NativeForm>;
 
-  constructor(tally: OutputTally, output: ByteOutput) {
+  constructor(counter: OutputCounter, output: ByteOutput) {
     this.#output = output;
-    this.#forms = new EventForms<NativeForm>(tally, (form, run, bytes, start, framed) =>
+    this.#forms = new EventForms<NativeForm>(counter, (form, run, bytes, start, framed) =>
       this.#pass(form, run, bytes, start, framed),
     );
   }

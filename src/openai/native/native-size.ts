@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import type { PromptSize } from '../request/prompt-size.ts';
-import type { NativeAsked } from './native-wire.ts';
+import type { NativeRequestFacts } from './native-wire.ts';
 
 /** The number of images in a conversation, and the bytes of their base64. */
 interface Pictures {
@@ -12,7 +12,7 @@ interface Pictures {
  * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures. It is
  * never too small, because a token has at least one byte.
  */
-export function measureNative({ wire, text, asked }: Pick<NativeAsked, 'wire' | 'text' | 'asked'>): PromptSize {
+export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'wire' | 'text' | 'asked'>): PromptSize {
   const prompt = asked[wire.prompt];
   const pictures: Pictures = { images: 0, bytes: 0 };
   collect(prompt, pictures);

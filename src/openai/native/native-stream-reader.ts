@@ -3,7 +3,7 @@ import { contentTypeOf, HeadReader, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { runDiscountOf } from '../caps/output-bound.ts';
-import { createOutputTally, type OutputTally, roomOf } from '../stream/output-tally.ts';
+import { createOutputCounter, type OutputCounter, roomOf } from '../stream/output-counter.ts';
 import { joined } from '../stream/joined.ts';
 import { failByName, parseChunk } from '../stream/parse-chunk.ts';
 import { createSseScanner, SseError } from '../stream/sse.ts';
@@ -30,7 +30,7 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #speech: NativeSpeech;
   readonly #output = createByteOutput();
-  readonly #tally: OutputTally;
+  readonly #counter: OutputCounter;
   readonly #forms: NativeForms;
   readonly #scanner: ReturnType<typeof createSseScanner>;
   #received = 0;
@@ -42,8 +42,8 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
     super();
     this.#context = context;
     this.#speech = speech;
-    this.#tally = createOutputTally(context.budget);
-    this.#forms = createNativeForms(this.#tally, this.#output);
+    this.#counter = createOutputCounter(context.budget);
+    this.#forms = createNativeForms(this.#counter, this.#output);
     this.#scanner = createSseScanner(
       (bytes, start, end, refused, isError) => this.#readEvent(bytes, start, end, refused, isError),
       EVENT_BYTES_MAX,
@@ -67,7 +67,7 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
     this.#received += arrived.length;
     this.#output.expected = arrived.length + 64;
     this.#reading(() => this.#scanner.push(arrived));
-    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#tally);
+    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#counter);
     return this.#output.take();
   }
 
@@ -103,11 +103,11 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
     const given = this.#speech.take(type, event, text);
     this.#events++;
     const size = this.#speech.sizeOf(type, event);
-    const tally = this.#tally;
-    tally.bytes += bytesOfTexts(size.texts);
-    tally.otherBytes += size.other;
-    tally.discount += runDiscountOf(size.texts);
-    this.#overCap = roomOf(tally) < 0;
+    const counter = this.#counter;
+    counter.bytes += bytesOfTexts(size.texts);
+    counter.otherBytes += size.other;
+    counter.discount += runDiscountOf(size.texts);
+    this.#overCap = roomOf(counter) < 0;
     if (this.#overCap) return false;
     if (given === null) return !this.#speech.isOver;
     const line = oneLine(given);
@@ -122,14 +122,14 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
     try {
       read();
     } catch (error) {
-      const failure = error instanceof SseError ? lineTooLong(error, this.#tally) : error;
+      const failure = error instanceof SseError ? lineTooLong(error, this.#counter) : error;
       this.#failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
       throw failure;
     }
   }
 
   #produced(): NativeProduced {
-    const { bytes, otherBytes } = this.#tally;
+    const { bytes, otherBytes } = this.#counter;
     const speech = this.#speech;
     const forms = this.#forms;
     return {

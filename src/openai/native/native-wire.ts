@@ -50,7 +50,7 @@ export interface NativeWire {
 }
 
 /** A request that is sent unchanged to providers of its own wire. */
-export interface NativeAsked {
+export interface NativeRequestFacts {
   readonly wire: NativeWire;
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;

@@ -11,7 +11,10 @@ import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
  */
 export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
 
-interface Failure extends Pick<UpstreamFailure, 'message' | 'status' | 'retryable' | 'blame' | 'detail' | 'tooLarge'> {
+interface Failure extends Pick<
+  UpstreamFailure,
+  'message' | 'status' | 'retryable' | 'attributedTo' | 'detail' | 'tooLarge'
+> {
   /** The message of its cause. */
   readonly words: string | null;
 }
@@ -38,12 +41,12 @@ export function run(args: unknown): { readonly value: ReadReply; readonly transf
     };
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
-    const { message, status, retryable, blame, detail, tooLarge, cause } = error;
+    const { message, status, retryable, attributedTo, detail, tooLarge, cause } = error;
     const failure = {
       message,
       status,
       retryable,
-      blame,
+      attributedTo,
       detail,
       tooLarge,
       words: cause instanceof Error ? cause.message : null,

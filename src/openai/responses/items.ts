@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
 import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
-import type { OpenedCall } from '../translated/sealed-calls.ts';
+import type { StartedProviderCall } from '../translated/sealed-calls.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { withoutContainers } from './container-runs.ts';
 import { keepsNone } from './kept/errors.ts';
@@ -13,10 +13,10 @@ export interface ItemOptions {
   /** The text of sealed thinking; null if this gateway did not seal it. */
   readonly thought: (sealed: string) => string | null;
   /** The call behind an id that the client got. */
-  readonly opened: (id: string) => OpenedCall;
+  readonly opened: (id: string) => StartedProviderCall;
 }
 
-interface Conversation {
+interface ProviderAdapter {
   /** Instructions that come before the first turn. */
   readonly system: string[];
   readonly chat: ChatMessage[];
@@ -36,7 +36,7 @@ interface State {
 }
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
-export function readItems(input: ResponsesBody['input'], options: ItemOptions): Conversation {
+export function readItems(input: ResponsesBody['input'], options: ItemOptions): ProviderAdapter {
   const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
   withoutContainers(items).forEach((item, index) => readItem(state, item, `input[${index}]`));

@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/voice.ts';
+import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/wire-encoder.ts';
 import { contextExceeded } from '#wire/replies';
 import { tokenDetails } from '../reply/token-details.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';

@@ -1,4 +1,4 @@
-import { jsonInside } from '../translated/voice.ts';
+import { jsonInside } from '../translated/wire-encoder.ts';
 import {
   callItem,
   inputOf,

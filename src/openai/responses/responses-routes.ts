@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { PARSED_JSON, takeBytes, type Tally } from '#gateway';
+import { PARSED_JSON, takeBytes, type Counter } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { KeptResponses } from '#tasks';
 import { RESPONSES_PATH } from '#config';
@@ -7,10 +7,10 @@ import type { ChatDeps } from '../chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
-import { NOTHING } from '../reply/needed-back.ts';
+import { NOTHING } from '../reply/echo-fields.ts';
 import type { SealedCalls } from '../translated/sealed-calls.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
-import { addTranslatedDoor, type ChatWire, type Resolved } from '../translated/translated-door.ts';
+import { addTranslatedRoute, type ChatWire, type Resolved } from '../translated/translated-route.ts';
 import type { Background } from './background/background.ts';
 import { changedBody, type Conversations, createConversations } from './kept/conversations.ts';
 import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
@@ -20,7 +20,7 @@ import { keptRoutes } from './kept/kept-routes.ts';
 import type { ShownThinking } from './response-items.ts';
 import { responseBase } from './response-object.ts';
 import { toResponseError } from './response-error.ts';
-import { createResponseVoice } from './response-voice.ts';
+import { createResponseEncoder } from './response-encoder.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
 import { ownResponsesWire } from './responses-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
@@ -34,8 +34,8 @@ interface ResponsesDeps extends ChatDeps {
   readonly kept: KeptResponses | null;
   /** null if the gateway keeps no responses. */
   readonly background: Background | null;
-  /** Open streams of accounts, also at other doors. */
-  readonly listeners: Tally;
+  /** Open streams of accounts, also at other routes. */
+  readonly listeners: Counter;
 }
 
 /** `/responses`, as clients of OpenAI's Responses API use it. Register it under `/api/v1`. */
@@ -49,7 +49,7 @@ export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
     takeBytes(app, bytesMax, PARSED_JSON);
     await app.register(async (paid) => {
       const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
-      addTranslatedDoor(paid, deps, admissionOf, wire);
+      addTranslatedRoute(paid, deps, admissionOf, wire);
     });
     await app.register(async (free) =>
       addCountRoute(free, deps, {
@@ -160,8 +160,8 @@ function wireFor(
       isKept,
     ),
     runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
-    translate(asked, { caller, headers, host, now, speakers }) {
-      const model = withoutAlias(asked.model, speakers);
+    translate(asked, { caller, headers, host, now, targets }) {
+      const model = withoutAlias(asked.model, targets);
       const thinkingOf = { account: caller.account, model };
       const registry = createToolRegistry();
       const ids = calls(thinkingOf);
@@ -174,15 +174,15 @@ function wireFor(
         opened: ids.open,
         serviceAt: serviceAtHost(host),
         session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
-        bridged: isBridged(model) && !speakers.model?.has(model),
+        bridged: isBridged(model) && !targets.model?.has(model),
       });
       return {
         body,
         dropped,
         // Thinking that the client does not return comes back with the calls.
         idOf: (id, call, message) => ids.seal(id, call, isReturned ? NOTHING : message),
-        voice: (callId) =>
-          createResponseVoice({
+        encoder: (callId) =>
+          createResponseEncoder({
             id: responseIdOf(callId),
             createdAt: Math.floor(now / 1000),
             now: () => Math.floor(clock() / 1000),

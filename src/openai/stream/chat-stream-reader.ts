@@ -5,7 +5,7 @@ import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
 import { Collector } from '../reply/chat-reply-collector.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
-import { createOutputTally, type OutputTally } from './output-tally.ts';
+import { createOutputCounter, type OutputCounter } from './output-counter.ts';
 import { partialReply } from '../reply/partial-reply.ts';
 import { joined } from './joined.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
@@ -33,7 +33,7 @@ export function createChatStreamReader(
 class ChatStreamReader extends HeadReader implements ReplyReader {
   readonly #context: ReplyContext;
   readonly #output = createByteOutput();
-  readonly #tally: OutputTally;
+  readonly #counter: OutputCounter;
   readonly #rewriter: ChunkRewriter;
   readonly #scanner: SseScanner;
   #received = 0;
@@ -44,8 +44,8 @@ class ChatStreamReader extends HeadReader implements ReplyReader {
   constructor(context: ReplyContext, parseAll: boolean) {
     super();
     this.#context = context;
-    this.#tally = createOutputTally(context.budget);
-    const rewriter = new ChunkRewriter(context, this.#tally, this.#output, parseAll);
+    this.#counter = createOutputCounter(context.budget);
+    const rewriter = new ChunkRewriter(context, this.#counter, this.#output, parseAll);
     this.#rewriter = rewriter;
     this.#scanner = createSseScanner(
       (bytes, start, end, refused, isError) => rewriter.rewrite(bytes, start, end, refused, isError),
@@ -78,7 +78,7 @@ class ChatStreamReader extends HeadReader implements ReplyReader {
     // Our id and names are often longer than the provider's.
     this.#output.expected = arrived.length + (arrived.length >> 1) + 64;
     this.#reading(() => this.#scanner.push(arrived));
-    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#tally);
+    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#counter);
     return this.#output.take();
   }
 
@@ -110,7 +110,7 @@ class ChatStreamReader extends HeadReader implements ReplyReader {
     try {
       read();
     } catch (error) {
-      const failure = error instanceof SseError ? lineTooLong(error, this.#tally) : error;
+      const failure = error instanceof SseError ? lineTooLong(error, this.#counter) : error;
       this.#failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
       throw failure;
     }

@@ -4,7 +4,7 @@ import type { Produced, ReplyContext } from '../reply/chat-end.ts';
 import { largerClaim } from '../reply/chat-usage.ts';
 import { cutDeltas } from '../caps/output-bound.ts';
 import { KnownForms } from './known-forms.ts';
-import { roomOf, type OutputTally } from './output-tally.ts';
+import { roomOf, type OutputCounter } from './output-counter.ts';
 import { choicesOf, failByName, parseChunk } from './parse-chunk.ts';
 import { StreamedChoices } from './streamed-choices.ts';
 
@@ -17,7 +17,7 @@ export class ChunkRewriter {
   /** The output ran past its budget. Nothing is read after that. */
   overCap = false;
   readonly #context: ReplyContext;
-  readonly #tally: OutputTally;
+  readonly #counter: OutputCounter;
   readonly #output: ByteOutput;
   readonly #parseAll: boolean;
   readonly #choices: StreamedChoices;
@@ -29,13 +29,13 @@ export class ChunkRewriter {
   #held: Json | null = null;
 
   /** `parseAll`: every event is parsed, as a reference for the fast path. */
-  constructor(context: ReplyContext, tally: OutputTally, output: ByteOutput, parseAll: boolean) {
+  constructor(context: ReplyContext, counter: OutputCounter, output: ByteOutput, parseAll: boolean) {
     this.#context = context;
-    this.#tally = tally;
+    this.#counter = counter;
     this.#output = output;
     this.#parseAll = parseAll;
-    this.#choices = new StreamedChoices(context.callId, tally);
-    this.#forms = new KnownForms(tally, output);
+    this.#choices = new StreamedChoices(context.callId, counter);
+    this.#forms = new KnownForms(counter, output);
   }
 
   /** Chunks that had a choice. */
@@ -73,7 +73,7 @@ export class ChunkRewriter {
 
   /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
   produced(finish: 'length' | 'stop'): Produced {
-    const { bytes, otherBytes } = this.#tally;
+    const { bytes, otherBytes } = this.#counter;
     return {
       body: this.#held ?? this.#madeUpFinish(this.overCap || bytes > 0 ? finish : 'error'),
       before: this.#output.take(),
@@ -102,11 +102,11 @@ export class ChunkRewriter {
       return true;
     }
     this.#parsed++;
-    const room = roomOf(this.#tally);
+    const room = roomOf(this.#counter);
     const { finishes, opensCall } = this.#choices.read(chunk, choices);
     // A new call changes what an index stands for.
     if (opensCall) this.#forms.forget();
-    if (roomOf(this.#tally) < 0) {
+    if (roomOf(this.#counter) < 0) {
       this.#writeWordsThatFit(chunk, room);
       this.overCap = true;
       return false;

@@ -1,5 +1,5 @@
 import { type EventForm, findRun, type FoundRun } from './event-runs.ts';
-import { roomOf, type OutputTally } from './output-tally.ts';
+import { roomOf, type OutputCounter } from './output-counter.ts';
 
 const FORMS_MAX = 4;
 /**
@@ -20,7 +20,7 @@ type Write<F extends EventForm> = (form: F, run: FoundRun, bytes: Buffer, start:
 export class EventForms<F extends EventForm> {
   /** Events that were taken. */
   events = 0;
-  readonly #tally: OutputTally;
+  readonly #counter: OutputCounter;
   readonly #write: Write<F>;
   readonly #forms: F[] = [];
   #credit = LEARN_CREDIT;
@@ -32,8 +32,8 @@ export class EventForms<F extends EventForm> {
   #row = 0;
 
   /** `write` writes the run that begins at `start` of `bytes`. */
-  constructor(tally: OutputTally, write: Write<F>) {
-    this.#tally = tally;
+  constructor(counter: OutputCounter, write: Write<F>) {
+    this.#counter = counter;
     this.#write = write;
   }
 
@@ -52,8 +52,8 @@ export class EventForms<F extends EventForm> {
       this.#latest = form;
       if (i > 0) forms.unshift(...forms.splice(i, 1));
       this.#row += run.events;
-      this.#tally.bytes += run.bytes;
-      this.#tally.discount += run.discount;
+      this.#counter.bytes += run.bytes;
+      this.#counter.discount += run.discount;
       const events = this.events + run.events;
       const earned = Math.floor(events / EVENTS_PER_CREDIT) - Math.floor(this.events / EVENTS_PER_CREDIT);
       this.#credit = Math.min(LEARN_CREDIT, this.#credit + earned);
@@ -78,7 +78,7 @@ export class EventForms<F extends EventForm> {
 
   #find(form: F, bytes: Buffer, start: number, end: number, framed: boolean): FoundRun | null {
     if (form !== this.#latest) this.#row = 0;
-    const room = roomOf(this.#tally);
+    const room = roomOf(this.#counter);
     const row = this.#row;
     const found = findRun(form, bytes, start, end, framed, framed ? 1 + row : 1, room);
     if (found !== null || row === 0) return found;

@@ -2,7 +2,7 @@ import { textBytes } from '../reply/message-text.ts';
 import type { ByteOutput } from './byte-output.ts';
 import { learnTemplate, writeTexts, type ChunkTemplate } from './chunk-template.ts';
 import { EventForms } from './event-forms.ts';
-import type { OutputTally } from './output-tally.ts';
+import type { OutputCounter } from './output-counter.ts';
 
 type Json = Record<string, unknown>;
 
@@ -12,8 +12,8 @@ export class KnownForms {
   /** The first chunk names the role. Its form is not learned, because usually no other chunk has it. */
   #isFirst = true;
 
-  constructor(tally: OutputTally, output: ByteOutput) {
-    this.#forms = new EventForms(tally, ({ ours }, run, bytes) => writeTexts(ours, run, bytes, output));
+  constructor(counter: OutputCounter, output: ByteOutput) {
+    this.#forms = new EventForms(counter, ({ ours }, run, bytes) => writeTexts(ours, run, bytes, output));
   }
 
   /** Events that were taken. */

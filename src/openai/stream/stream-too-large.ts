@@ -1,6 +1,6 @@
 import { tooLarge, type UpstreamFailure } from '#wire';
 import { malformed } from '#wire/replies';
-import type { OutputTally } from './output-tally.ts';
+import type { OutputCounter } from './output-counter.ts';
 import type { SseError } from './sse.ts';
 
 /**
@@ -10,9 +10,9 @@ import type { SseError } from './sse.ts';
 const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 
 /** Throws UpstreamFailure if a stream has sent more bytes than the gateway accepts for its output. */
-export function checkWireBytes(received: number, replyBytesMax: number, tally: OutputTally): void {
-  if (received <= replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE) return;
-  if (hasSaid(tally)) throw tooLarge(`its stream has more than ${replyBytesMax} bytes in addition to its output`);
+export function checkWireBytes(received: number, replyBytesMax: number, counter: OutputCounter): void {
+  if (received <= replyBytesMax + counter.bytes * WIRE_BYTES_PER_OUTPUT_BYTE) return;
+  if (hasSaid(counter)) throw tooLarge(`its stream has more than ${replyBytesMax} bytes in addition to its output`);
   throw malformed(`its stream had no output in ${replyBytesMax} bytes`);
 }
 
@@ -20,9 +20,9 @@ export function checkWireBytes(received: number, replyBytesMax: number, tally: O
  * The failure of a line that is longer than the gateway accepts. A long line without data, before any output, is the
  * provider's fault, because no request asks for it.
  */
-export const lineTooLong = (error: SseError, tally: OutputTally): UpstreamFailure =>
-  error.isData || hasSaid(tally)
+export const lineTooLong = (error: SseError, counter: OutputCounter): UpstreamFailure =>
+  error.isData || hasSaid(counter)
     ? tooLarge(error.message, { cause: error })
     : malformed(`its stream had no output: ${error.message}`, error);
 
-const hasSaid = ({ bytes, otherBytes }: OutputTally): boolean => bytes + otherBytes > 0;
+const hasSaid = ({ bytes, otherBytes }: OutputCounter): boolean => bytes + otherBytes > 0;

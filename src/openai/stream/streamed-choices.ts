@@ -1,6 +1,6 @@
 import { otherBytes, textBytes, textsOf } from '../reply/message-text.ts';
 import { runDiscountOf } from '../caps/output-bound.ts';
-import type { OutputTally } from './output-tally.ts';
+import type { OutputCounter } from './output-counter.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
@@ -17,11 +17,11 @@ export class StreamedChoices {
   readonly #finishReasons = new Map<number, string>();
   readonly #seen = new Set<number>();
   readonly #toolCalls: ReturnType<typeof createToolCallDeltas>;
-  readonly #tally: OutputTally;
+  readonly #counter: OutputCounter;
 
-  constructor(callId: string, tally: OutputTally) {
+  constructor(callId: string, counter: OutputCounter) {
     this.#toolCalls = createToolCallDeltas(callId);
-    this.#tally = tally;
+    this.#counter = counter;
   }
 
   /** By the index of the choice. */
@@ -50,9 +50,9 @@ export class StreamedChoices {
       const reason = choice['finish_reason'] || beside;
       const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
       if (this.#takeCalls(index, delta, ends)) opensCall = true;
-      this.#tally.bytes += textBytes(delta);
-      this.#tally.discount += runDiscountOf(textsOf(delta));
-      this.#tally.otherBytes += otherBytes(delta);
+      this.#counter.bytes += textBytes(delta);
+      this.#counter.discount += runDiscountOf(textsOf(delta));
+      this.#counter.otherBytes += otherBytes(delta);
       if (ends) {
         this.#finishReasons.set(index, reason);
         choice['finish_reason'] = reason;

@@ -1,31 +1,31 @@
 import { GatewayError, type JsonLimits, printable } from '#wire';
-import type { Leaving } from '#billing/amounts';
+import type { CancelSignal } from '#billing/amounts';
 import {
   decodePartsEvents,
   newCallId,
   type Part,
   partsEndOf,
   type Pipeline,
-  type Speaker,
-  type AskContext,
+  type TargetAdapter,
+  type TargetContext,
 } from '#gateway';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
-import type { RunTally } from './run-tally.ts';
+import type { RunCounter } from './run-counter.ts';
 import type { ServerTool } from './server-tools.ts';
 
 export interface CallToolOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  readonly mcp: Speaker;
+  readonly mcp: TargetAdapter;
   readonly limits: JsonLimits;
-  readonly ask: AskContext;
+  readonly ask: TargetContext;
   /** Id of the run that pays. */
   readonly parent: string;
   /** The client set `max_cost` for the run. */
   readonly capped: boolean;
   readonly timeoutMs: number;
-  readonly tally: RunTally;
-  readonly gone: Leaving;
+  readonly counter: RunCounter;
+  readonly gone: CancelSignal;
   /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
@@ -50,7 +50,7 @@ export async function callTool(
   call: ToolCall,
   options: CallToolOptions,
 ): Promise<ToolSaid> {
-  const { pipeline, mcp, ask, parent, capped, timeoutMs, tally, gone } = options;
+  const { pipeline, mcp, ask, parent, capped, timeoutMs, counter, gone } = options;
   const given = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
   if (given === null) return { text: 'Error: the arguments are not a JSON object', failed: true, callId: null };
   let callId: string | null = null;
@@ -81,7 +81,7 @@ export async function callTool(
       if (frame.type === 'data')
         for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') said.push(event.part);
       if (frame.type !== 'settled') continue;
-      tally.settled(prepared, frame);
+      counter.settled(prepared, frame);
       const { finish, error } = partsEndOf(frame);
       if (finish === 'failed') return { text: cut(`Error: ${error ?? 'the tool failed'}`), failed: true, callId };
       return {

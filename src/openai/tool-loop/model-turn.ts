@@ -4,7 +4,7 @@ import type { Call } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import { CALLS_MAX } from '../reply/calls-max.ts';
 import { chunksOf } from '../reply/chunks-of.ts';
-import { createNeededBack, furtherMembers, lengthOf, NOTHING } from '../reply/needed-back.ts';
+import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../reply/echo-fields.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,7 +31,7 @@ export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   /** Members of the message that the provider wants back with its calls, such as its reasoning. */
-  readonly neededBack: Readonly<Json>;
+  readonly echoFields: Readonly<Json>;
   /** The characters of what the next round adds to the conversation for this turn. */
   readonly length: number;
   readonly finishReason: string | null;
@@ -68,7 +68,7 @@ export async function* modelTurn(
 ): AsyncGenerator<Frame, TurnEnd | null, undefined> {
   const words: string[] = [];
   const calls = createCalls();
-  const neededBack = createNeededBack(ADDED_MAX);
+  const echoFields = createEchoFields(ADDED_MAX);
   let begun = !first;
 
   /** The chunk for the client; null if it has nothing for the client. */
@@ -77,7 +77,7 @@ export async function* modelTurn(
     if (!choice) return null;
     const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Json;
     if (Array.isArray(asked)) for (const one of asked as Json[]) calls.collect(one);
-    neededBack.add(delta);
+    echoFields.add(delta);
     if (Array.isArray(delta['content'])) delta['content'] = textOfParts(delta['content']);
     if (typeof delta['content'] === 'string' && delta['content'] !== '') {
       const gap = goesOn && words.length === 0 ? TURN_GAP : '';
@@ -122,8 +122,8 @@ export async function* modelTurn(
     return {
       text,
       calls: calls.all(),
-      neededBack: neededBack.members,
-      length: text.length + neededBack.length + calls.length(),
+      echoFields: echoFields.members,
+      length: text.length + echoFields.length + calls.length(),
       finishReason: typeof finishReason === 'string' && finishReason !== '' ? finishReason : null,
       cut,
       message: withoutCalls(message),

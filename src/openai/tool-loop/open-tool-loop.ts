@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import { modelsAsked, type Catalog, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
+import { requestedModels, type Catalog, type Pipeline, resolveAny, type Runs, type TargetAdapter } from '#gateway';
 import type { SentRequest } from '../reply/altered-headers.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatTool } from '../request/chat-schema.ts';
@@ -25,7 +25,7 @@ interface ToolLoopOptions {
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly deps: ToolLoopDeps | null;
   /** Calls the tools; null if the gateway has no tools. */
-  readonly mcp: Speaker | null;
+  readonly mcp: TargetAdapter | null;
   /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
@@ -62,7 +62,7 @@ export function openToolLoop(
       rounds,
       costMax: deps.budgetMax,
     });
-    const { service } = resolveAny(deps.catalog, modelsAsked(body), 'model')[0]!;
+    const { service } = resolveAny(deps.catalog, requestedModels(body), 'model')[0]!;
     const sent = new LatestTurn();
     const about: ReplyAbout = {
       id: callId,

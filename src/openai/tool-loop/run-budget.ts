@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import { cost, costAtMost, type MicroUsd } from '#billing/amounts';
-import { modelsAsked, type Catalog, type Offer, resolveAny } from '#gateway';
+import { requestedModels, type Catalog, type Offer, resolveAny } from '#gateway';
 import { chatBudget, checkFits, toUsage } from '../caps/chat-budget.ts';
 import type { ChatBody } from '../request/chat-schema.ts';
 import { maxCostOf } from '../request/max-cost.ts';
@@ -35,7 +35,7 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
   const size = measurePrompt(body);
   let most: MicroUsd | null = null;
   let unfit: GatewayError | null = null;
-  for (const { offers } of resolveAny(catalog, modelsAsked(body), 'model'))
+  for (const { offers } of resolveAny(catalog, requestedModels(body), 'model'))
     for (const offer of offers) {
       try {
         checkFits(size, offer);

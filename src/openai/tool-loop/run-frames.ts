@@ -1,14 +1,14 @@
 import { GatewayError } from '#wire';
-import type { Frame, Leaving, MicroUsd } from '#billing/amounts';
+import type { Frame, CancelSignal, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
-  type AskContext,
+  type TargetContext,
   type Call,
   newCallId,
   type Pipeline,
   type Run,
   type Runs,
-  type Speaker,
+  type TargetAdapter,
   toGatewayError,
   wantsReceipt,
 } from '#gateway';
@@ -22,14 +22,14 @@ import { allAtMost } from './all-at-most.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
 import { ADDED_MAX, askedOf, modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
 import { activityFrame, runSettled, type RunEnd, type ToolActivity } from './run-reply.ts';
-import { createRunTally, type RunTally } from './run-tally.ts';
+import { createRunCounter, type RunCounter } from './run-counter.ts';
 import type { ServerTool, ServerTools } from './server-tools.ts';
 
 interface RunFramesOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly runs: Runs;
-  readonly mcp: Speaker;
+  readonly mcp: TargetAdapter;
   readonly tools: ServerTools;
   /** Rounds of tools, after which the model has to answer. */
   readonly rounds: number;
@@ -52,10 +52,10 @@ interface State {
   readonly capped: boolean;
   readonly context: ChatContext;
   readonly run: Run;
-  readonly gone: Leaving;
+  readonly gone: CancelSignal;
   /** The time at which the run must end, as `performance.now()` counts. */
   readonly until: number;
-  readonly tally: RunTally;
+  readonly counter: RunCounter;
   /** The messages that were added to the client's. */
   readonly added: ChatMessage[];
   addedLength: number;
@@ -75,7 +75,7 @@ export async function* runFrames(
   options: RunFramesOptions,
   body: ChatBody,
   context: ChatContext,
-  gone: Leaving,
+  gone: CancelSignal,
 ): AsyncGenerator<Frame, void, undefined> {
   const { about, budget, config } = options;
   const { caller, requestId } = context;
@@ -98,7 +98,7 @@ export async function* runFrames(
     run,
     gone,
     until,
-    tally: createRunTally(),
+    counter: createRunCounter(),
     added: [],
     addedLength: 0,
     texts: [],
@@ -107,25 +107,25 @@ export async function* runFrames(
   };
   let end: RunEnd | null = null;
   try {
-    end = yield* converse(state, body);
+    end = yield* startAttempt(state, body);
   } finally {
     const isWhole = end !== null && end.note === null;
     await run.close(isWhole ? 'complete' : gone.aborted ? 'cancelled' : end === null ? 'failed' : 'stopped');
   }
-  const { tally, added, texts, provider, providerName } = state;
-  if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, providerName, added }, end);
+  const { counter, added, texts, provider, providerName } = state;
+  if (end !== null) yield runSettled({ about, text: texts.join(''), counter, provider, providerName, added }, end);
 }
 
 /** Returns null if a turn has no end. */
-async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
-  const { options, gone, tally, added } = state;
+async function* startAttempt(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
+  const { options, gone, counter, added } = state;
   const { named } = options.tools;
   for (let round = 0; ; round++) {
     let turn: TurnEnd | null;
     try {
       turn = yield* nextTurn(state, body, round);
     } catch (error) {
-      if (tally.charged === 0n) throw error;
+      if (counter.charged === 0n) throw error;
       return brokenOff(state, error);
     }
     if (turn === null) return null;
@@ -176,7 +176,7 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
         calls.map((call, index) => activity(call, said[index]!)),
       );
     const content = turn.text === '' ? null : turn.text;
-    added.push({ role: 'assistant', content, ...turn.neededBack, tool_calls: calls.map(askedOf) });
+    added.push({ role: 'assistant', content, ...turn.echoFields, tool_calls: calls.map(askedOf) });
     calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: said[index]!.text }));
     state.addedLength += said.reduce((sum, { text }) => sum + text.length, turn.length);
     if (gone.aborted) return ended('length', leftByClient());
@@ -189,7 +189,7 @@ async function* nextTurn(
   body: ChatBody,
   round: number,
 ): AsyncGenerator<Frame, TurnEnd | null, undefined> {
-  const { options, context, run, gone, tally, texts } = state;
+  const { options, context, run, gone, counter, texts } = state;
   const left = remainingMs(state);
   if (left <= 0) throw outOfTime();
   const { request, exchange } = toCall(turnBody(state, body, round), { ...context, asObject: true });
@@ -213,9 +213,9 @@ async function* nextTurn(
     first: round === 0,
   });
   if (turn === null) return null;
-  tally.settled(call, turn.settled);
+  counter.settled(call, turn.settled);
   const tail = turn.settled.tail as ChatTail;
-  tally.used(tail);
+  counter.used(tail);
   if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
   state.provider = turn.settled.provider;
   state.providerName = String(tail.body['provider']);
@@ -236,10 +236,10 @@ function turnBody({ options, added }: State, body: ChatBody, round: number): Cha
 }
 
 function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly ToolSaid[]> {
-  const { options, context, run, gone, tally } = state;
+  const { options, context, run, gone, counter } = state;
   const { caller, requestId, headers } = context;
   const traceparent = headers['traceparent'];
-  const ask: AskContext = {
+  const ask: TargetContext = {
     caller,
     requestId,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
@@ -252,7 +252,7 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
     ask,
     parent: run.id,
     capped: state.capped,
-    tally,
+    counter,
     gone,
     onError: options.onError,
   };

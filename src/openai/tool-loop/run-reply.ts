@@ -4,7 +4,7 @@ import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatMessage } from '../request/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
-import type { RunTally } from './run-tally.ts';
+import type { RunCounter } from './run-counter.ts';
 import type { ServerTool } from './server-tools.ts';
 
 type Json = Record<string, unknown>;
@@ -23,7 +23,7 @@ export interface RunEnd {
 interface RunReply {
   readonly about: ReplyAbout;
   readonly text: string;
-  readonly tally: RunTally;
+  readonly counter: RunCounter;
   /** Id of the provider of the last turn. */
   readonly provider: string;
   readonly providerName: string;
@@ -57,7 +57,7 @@ export function activityFrame(about: ReplyAbout, provider: string, activities: r
 
 /** The last frame of a run's reply. It has the total usage and cost of all calls, and the cost of each call. */
 export function runSettled(
-  { about, text, tally, provider, providerName, added }: RunReply,
+  { about, text, counter, provider, providerName, added }: RunReply,
   { finishReason, calls, note, message }: RunEnd,
 ): SettledFrame {
   const asked = calls.map(askedOf);
@@ -94,10 +94,10 @@ export function runSettled(
   const tail: ChatTail = {
     before: before === null ? null : Buffer.from(before),
     body,
-    usage: tally.usage,
-    promptCost: tally.promptCost,
-    completionCost: tally.completionCost,
-    costDetails: { children: tally.children },
+    usage: counter.usage,
+    promptCost: counter.promptCost,
+    completionCost: counter.completionCost,
+    costDetails: { children: counter.children },
   };
-  return { type: 'settled', settlement: tally.settlement, usage: null, provider, providerName, receipt: null, tail };
+  return { type: 'settled', settlement: counter.settlement, usage: null, provider, providerName, receipt: null, tail };
 }

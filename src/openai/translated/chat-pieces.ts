@@ -3,16 +3,16 @@ import { CALLS_MAX } from '../reply/calls-max.ts';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { textForm, writeTexts } from '../stream/chunk-template.ts';
 import { type EventForm, findRun } from '../stream/event-runs.ts';
-import { createNeededBack, furtherMembers, NOTHING } from '../reply/needed-back.ts';
+import { createEchoFields, furtherMembers, NOTHING } from '../reply/echo-fields.ts';
 import { type ClientId, ID_MAX } from './sealed-calls.ts';
-import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } from './voice.ts';
+import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type WireEncoder } from './wire-encoder.ts';
 
 type Json = Record<string, unknown>;
 
 /** Reads the stream that the chat wire writes for its clients. It gets whole events. */
 export interface ChatPieces {
-  /** Passes the content of the events to `voice`. Returns the end of the reply once it has come, else null. */
-  read(bytes: Uint8Array, voice: Voice): ChatEnd | null;
+  /** Passes the content of the events to `encoder`. Returns the end of the reply once it has come, else null. */
+  read(bytes: Uint8Array, encoder: WireEncoder): ChatEnd | null;
 }
 
 const CONTENT = '"content":"';
@@ -35,36 +35,36 @@ export function createChatPieces(idOf: ClientId = OWN_ID): ChatPieces {
    * Passes on the texts of the events from `at` that have the known form. Returns the place after them, or `at`
    * without such an event.
    */
-  function sayKnown(bytes: Buffer, at: number, voice: Voice): number {
+  function sayKnown(bytes: Buffer, at: number, encoder: WireEncoder): number {
     if (form === null || bytes[at] !== LETTER_D) return at;
     const run = runAt(bytes, at, Infinity) ?? runAt(bytes, at, 1);
     if (run === null) return at;
     if (run.length > 0) {
       writeTexts(TEXTS, run, bytes, texts);
       const known = texts.take()!.toString().split(SEPARATOR);
-      voice.text(known.includes('') ? known.filter((one) => one !== '') : known);
+      encoder.text(known.includes('') ? known.filter((one) => one !== '') : known);
     }
     return run.end;
   }
 
   return {
-    read(given, voice) {
+    read(given, encoder) {
       let end: ChatEnd | null = null;
       const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
       for (let at = 0; at < bytes.length;) {
-        const after = sayKnown(bytes, at, voice);
+        const after = sayKnown(bytes, at, encoder);
         if (after > at) {
           at = after;
           continue;
         }
         const stop = bytes.indexOf(BLANK_LINE, at);
         const event = bytes.toString('utf8', at, stop === -1 ? bytes.length : stop);
-        if (bytes[at] === COMMENT) voice.ping();
+        if (bytes[at] === COMMENT) encoder.ping();
         else if (event.startsWith('data: {')) {
           const chunk = JSON.parse(event.slice(DATA.length)) as Json;
           const delta = deltaOf(chunk);
           form = (delta && formOf(event, delta)) ?? form;
-          if (delta) sayDelta(delta, voice, ids);
+          if (delta) sayDelta(delta, encoder, ids);
           // Some servers write null for an absent member.
           if ((chunk['usage'] ?? null) !== null || (chunk['error'] ?? null) !== null) end = endOf(chunk);
         }
@@ -99,34 +99,34 @@ const OWN_ID: ClientId = (id) => id;
 
 /** Makes the ids of the calls of one reply. The first call gets the members of the message. */
 function createIds(idOf: ClientId) {
-  const neededBack = createNeededBack(ID_MAX);
+  const echoFields = createEchoFields(ID_MAX);
   let called = false;
   return {
     /** A delta, or the whole message, before its calls. */
-    hear: (message: Json) => neededBack.add(message),
+    hear: (message: Json) => echoFields.add(message),
     of(id: string, call: Json): string {
-      const members = called ? NOTHING : neededBack.members;
+      const members = called ? NOTHING : echoFields.members;
       called = true;
       return idOf(id, furtherMembers(call), members);
     },
   };
 }
 
-function sayDelta(delta: Json, voice: Voice, ids: ReturnType<typeof createIds>): void {
+function sayDelta(delta: Json, encoder: WireEncoder, ids: ReturnType<typeof createIds>): void {
   const { tool_calls: calls } = delta;
   ids.hear(delta);
   const thinking = thinkingOf(delta);
-  if (thinking !== '') voice.thinking(jsonInside(thinking));
+  if (thinking !== '') encoder.thinking(jsonInside(thinking));
   const text = textOf(delta);
-  if (text !== '') voice.text([jsonInside(text)]);
+  if (text !== '') encoder.text([jsonInside(text)]);
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
     const index = call['index'] as number;
     if (index >= CALLS_MAX) continue;
     const { name, arguments: given } = (call['function'] ?? {}) as Json;
     if (typeof call['id'] === 'string')
-      voice.call(index, ids.of(call['id'], call), typeof name === 'string' ? name : '');
-    if (typeof given === 'string' && given !== '') voice.arguments(index, jsonInside(given));
+      encoder.call(index, ids.of(call['id'], call), typeof name === 'string' ? name : '');
+    if (typeof given === 'string' && given !== '') encoder.arguments(index, jsonInside(given));
   }
 }
 

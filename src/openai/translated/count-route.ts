@@ -12,7 +12,7 @@ import {
   errorsOf,
   refusesAs,
   type Translation,
-} from './translated-door.ts';
+} from './translated-route.ts';
 
 /** A wire whose prompts can be counted. */
 interface CountedWire<B> {
@@ -38,7 +38,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   { path, schema, described, more, wire }: CountedWire<B>,
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
-  const speakers = deps.speakers ?? (() => ({}));
+  const targets = deps.targets ?? (() => ({}));
 
   const admissionOf = requireAdmission(app, pipeline.admitCount);
 
@@ -50,7 +50,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       host: request.host,
       dialect: dialectOf(request),
       now: deps.now(),
-      speakers: speakers(),
+      targets: targets(),
     });
     const { bytes, messages, images } = measurePrompt(translation.body);
     // These tools were left out of the translation, but a provider that speaks the wire gets them.

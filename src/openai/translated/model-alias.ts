@@ -1,11 +1,11 @@
 import { ALIAS_PREFIX } from '#config';
-import type { Speakers } from '#gateway';
+import type { TargetAdapters } from '#gateway';
 
 /**
  * Resolves an alias. Some clients show only models whose names begin like those of Anthropic. So `anthropic/<name>`
  * is an alias of `<name>`, unless a model has exactly that name.
  */
-export const withoutAlias = (name: string, { model }: Partial<Speakers>): string =>
+export const withoutAlias = (name: string, { model }: Partial<TargetAdapters>): string =>
   modelOfAlias(name, (one) => model?.has(one) === true);
 
 /** The same, with `isModel`: whether a model of a name exists. */

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { createSealedTexts } from '#wire';
-import { NOTHING } from '../reply/needed-back.ts';
+import { NOTHING } from '../reply/echo-fields.ts';
 import type { ThinkingOf } from './sealed-thinking.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** A tool call in the conversation of a client. */
-export interface OpenedCall {
+export interface StartedProviderCall {
   /** The provider's own id. */
   readonly id: string;
   /** Members of the call that its provider wants back. */
@@ -32,7 +32,7 @@ interface CallIds {
    * The members of another model's call are left out. An id that this gateway did not make for this account stays,
    * but one in the gateway's format becomes short.
    */
-  open(id: string): OpenedCall;
+  open(id: string): StartedProviderCall;
 }
 
 /** Makes the ids of tool calls for an account and a model. */
@@ -49,7 +49,7 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
   return ({ account, model }) => {
     // It differs from every owner of thinking, which is JSON.
     const owner = `calls of ${account}`;
-    const sealed = (kept: OpenedCall): string | null => {
+    const sealed = (kept: StartedProviderCall): string | null => {
       if (isEmpty(kept.call) && isEmpty(kept.message)) return kept.id;
       const text = JSON.stringify([model, kept]);
       const id = text.length > ID_MAX ? null : SEALED + texts.seal(owner, text);
@@ -61,7 +61,7 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
         if (!id.startsWith(SEALED)) return { id, call: NOTHING, message: NOTHING };
         const text = id.length > ID_MAX ? null : texts.open(owner, id.slice(SEALED.length));
         if (text === null) return { id: plainId(id), call: NOTHING, message: NOTHING };
-        const [of, kept] = JSON.parse(text) as readonly [string, OpenedCall];
+        const [of, kept] = JSON.parse(text) as readonly [string, StartedProviderCall];
         return of === model ? kept : { ...kept, call: NOTHING, message: NOTHING };
       },
     };

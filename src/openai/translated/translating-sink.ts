@@ -2,15 +2,15 @@ import type { ReplySink } from '#wire';
 import type { SentRequest } from '../reply/altered-headers.ts';
 import { type ChatPieces, createChatPieces, readCompletion } from './chat-pieces.ts';
 import type { ClientId } from './sealed-calls.ts';
-import { faultOf, type Voice } from './voice.ts';
+import { faultOf, type WireEncoder } from './wire-encoder.ts';
 
 interface TranslationOptions {
   readonly stream: boolean;
   /**
-   * Makes the voice of the wire. Called at most once. A reply that passes unchanged needs no voice, except for pings
-   * and errors.
+   * Makes the encoder of the wire. Called at most once. A reply that passes unchanged needs no encoder, except for
+   * pings and errors.
    */
-  readonly voice: () => Voice;
+  readonly encoder: () => WireEncoder;
   /** Makes the ids of tool calls. Default: the provider's ids. */
   readonly idOf?: ClientId | undefined;
   /** Says whether the provider that answers speaks the wire. Its reply passes unchanged. */
@@ -35,7 +35,7 @@ export function translatingSink(client: ReplySink, options: TranslationOptions):
 class StreamedTranslation implements ReplySink {
   readonly #client: ReplySink;
   readonly #options: TranslationOptions;
-  #opened: { readonly voice: Voice; readonly pieces: ChatPieces } | null = null;
+  #opened: { readonly encoder: WireEncoder; readonly pieces: ChatPieces } | null = null;
   /** The reply of a provider has begun, so no other provider is asked. */
   #isSettled = false;
   #begun = false;
@@ -55,7 +55,7 @@ class StreamedTranslation implements ReplySink {
     const { headers, sent } = this.#options;
     this.#client.head(status, headers(chat, sent.isNative === true));
     if (sent.isNative === undefined) {
-      this.#speaker().voice.begin();
+      this.#target().encoder.begin();
       this.#begun = true;
     }
   }
@@ -84,9 +84,9 @@ class StreamedTranslation implements ReplySink {
     this.#client.fail(this.#options.sent.isNative && this.#isSettled ? this.#failed(bytes) : this.#said(bytes));
   }
 
-  #speaker(): { readonly voice: Voice; readonly pieces: ChatPieces } {
-    const { voice: open, idOf } = this.#options;
-    return (this.#opened ??= { voice: open(), pieces: createChatPieces(idOf) });
+  #target(): { readonly encoder: WireEncoder; readonly pieces: ChatPieces } {
+    const { encoder: open, idOf } = this.#options;
+    return (this.#opened ??= { encoder: open(), pieces: createChatPieces(idOf) });
   }
 
   #said(given: Uint8Array): Buffer {
@@ -94,26 +94,26 @@ class StreamedTranslation implements ReplySink {
     if (!endsEvent(given)) return NOTHING;
     const bytes = this.#held.length === 1 ? given : Buffer.concat(this.#held);
     this.#held = [];
-    const { voice, pieces } = this.#speaker();
+    const { encoder, pieces } = this.#target();
     // If a candidate speaks the wire, the answering provider is known only with its first output.
-    if (!this.#begun) voice.begin();
+    if (!this.#begun) encoder.begin();
     this.#begun = true;
-    const end = pieces.read(bytes, voice);
-    if (end !== null) voice.end(end);
-    return Buffer.from(voice.take());
+    const end = pieces.read(bytes, encoder);
+    if (end !== null) encoder.end(end);
+    return Buffer.from(encoder.take());
   }
 
   #pinged(): Buffer {
-    const { voice } = this.#speaker();
-    voice.ping();
-    return Buffer.from(voice.take());
+    const { encoder } = this.#target();
+    encoder.ping();
+    return Buffer.from(encoder.take());
   }
 
   #failed(bytes: Uint8Array): Buffer {
-    const { voice, pieces } = this.#speaker();
-    const end = pieces.read(bytes, voice);
-    voice.failNative(faultOf(end!));
-    return Buffer.from(voice.take());
+    const { encoder, pieces } = this.#target();
+    const end = pieces.read(bytes, encoder);
+    encoder.failNative(faultOf(end!));
+    return Buffer.from(encoder.take());
   }
 }
 
@@ -148,7 +148,7 @@ class WholeTranslation implements ReplySink {
   }
 
   end(bytes: Uint8Array | string): void {
-    const { voice, idOf, headers, sent } = this.#options;
+    const { encoder, idOf, headers, sent } = this.#options;
     if (sent.isNative) {
       this.#client.head(200, headers(this.#head, true));
       return this.#client.end(bytes);
@@ -158,7 +158,7 @@ class WholeTranslation implements ReplySink {
       JSON.parse(Buffer.concat(this.#chunks).toString()) as Record<string, unknown>,
       idOf,
     );
-    const { status, body } = voice().whole(said, end);
+    const { status, body } = encoder().whole(said, end);
     const text = JSON.stringify(body);
     this.#client.head(status, { ...headers(this.#head, false), 'content-length': Buffer.byteLength(text) });
     this.#client.end(text);

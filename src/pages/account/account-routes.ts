@@ -9,7 +9,7 @@ import {
   type FoundLocks,
   type Ledger,
   type LockRecord,
-  type LocksAsked,
+  type LocksQuery,
 } from '#billing';
 import type { Admission, Pipeline } from '#gateway';
 import { isRestricted, requireAdmission } from '#auth';
@@ -30,7 +30,7 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
-  readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
+  readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly tasks: Pick<Tasks, 'liveStatesOf'>;
   /** Returns the signed receipt of a call, or null if it has none. */

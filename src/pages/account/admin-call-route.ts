@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
-import type { FoundLocks, Ledger, LocksAsked, LockRecord } from '#billing';
+import type { FoundLocks, Ledger, LocksQuery, LockRecord } from '#billing';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import { findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
 import { viewTree } from './generation-tree.ts';
@@ -9,7 +9,7 @@ import { findGenerations } from './generations-page.ts';
 
 export interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'> {
   readonly ledger: AdminAccountsDeps['ledger'] & Pick<Ledger, 'find' | 'children'>;
-  readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;
+  readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
 }
 
 /** Adds the route that shows one call of any account. */

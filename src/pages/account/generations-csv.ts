@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { FoundLocks, LockRecord, LocksAsked } from '#billing';
+import type { FoundLocks, LockRecord, LocksQuery } from '#billing';
 import { csvLine, csvUsd } from '../figures/csv.ts';
 import type { CallView } from './generation-view.ts';
 import { findGenerations, type GenerationsQuery } from './generations-page.ts';
@@ -61,7 +61,7 @@ const lineOf = (call: CallView): string =>
  * downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
-  find: (asked: LocksAsked) => Promise<FoundLocks>,
+  find: (asked: LocksQuery) => Promise<FoundLocks>,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { type FoundLocks, type LockPlace, type LocksAsked, type LockRecord, type LockState } from '#billing';
+import { type FoundLocks, type LockPlace, type LocksQuery, type LockRecord, type LockState } from '#billing';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#gateway';
 import type { CallView } from './generation-view.ts';
@@ -74,7 +74,7 @@ const SLICES_MAX = 5;
  * requested, or empty, and still have a next page. Throws GatewayError `invalid_request`.
  */
 export async function findGenerations(
-  find: (asked: LocksAsked) => Promise<FoundLocks>,
+  find: (asked: LocksQuery) => Promise<FoundLocks>,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,

@@ -181,10 +181,10 @@ function viewAttempts({ successes, failures }: ListingProvider['attempts']) {
 function viewPrices(prices: ListingProvider['prices'], primitive: Primitive, offers: readonly Offer[]) {
   const of = new Map<string, string | null>();
   const others = new Set<string>();
-  for (const { primitive: door, price, variants } of offers) {
+  for (const { primitive: other, price, variants } of offers) {
     const parts: readonly (readonly [string | null, Price])[] = [...Object.entries(variants), [null, price]];
     for (const [name, { id }] of parts) {
-      if (door === primitive) of.set(id, name);
+      if (other === primitive) of.set(id, name);
       else others.add(id);
     }
   }

@@ -10,7 +10,7 @@ import {
   findUsage,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
-  type UsageAsked,
+  type UsageQuery,
   type UsageGroup,
   type UsageRow,
 } from '#analytics';
@@ -132,7 +132,7 @@ function readGroups(text: string): readonly UsageGroup[] {
   return USAGE_GROUPS.filter((group) => asked.includes(group));
 }
 
-async function readUsage({ database }: OwnFiguresDeps, asked: UsageAsked) {
+async function readUsage({ database }: OwnFiguresDeps, asked: UsageQuery) {
   const found = await database.snapshot((query) => findUsage(query, asked));
   if (found !== null) return found;
   throw new GatewayError(

@@ -9,7 +9,7 @@ import {
   type PaymentPayload,
   type SignedPayment,
 } from '#chains';
-import type { PaymentReceipt, Payments, PaymentSlip } from '#gateway';
+import type { PaymentReceipt, Payments, PaymentAttempt } from '#gateway';
 import { checkAmount, checkPayer, knownOwner, refused, type TopupBounds } from './payment-checks.ts';
 
 interface PaymentsOptions {
@@ -24,10 +24,10 @@ const AWAY_RETRY_S = 5;
 /** Creates the payments over the chains of a gateway. */
 export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Payments {
   /** The account of each payment that was verified for its request. */
-  const verified = new WeakMap<PaymentSlip, string>();
+  const verified = new WeakMap<PaymentAttempt, string>();
 
-  const read = (slip: PaymentSlip): { readonly signed: SignedPayment; readonly chain: Chain } => {
-    const { accepted } = slip.payload as unknown as PaymentPayload;
+  const read = (paymentAttempt: PaymentAttempt): { readonly signed: SignedPayment; readonly chain: Chain } => {
+    const { accepted } = paymentAttempt.payload as unknown as PaymentPayload;
     const network: unknown = accepted.network;
     if (typeof network !== 'string' || !chains.networks.includes(network)) {
       const right = chains.networks.join(', ');
@@ -41,8 +41,8 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     }
     const chain = chains.chain(network);
     if (chain === null) throw away(network);
-    const signed = chain.read(slip.payload as unknown as PaymentPayload);
-    slip.id = signed.id;
+    const signed = chain.read(paymentAttempt.payload as unknown as PaymentPayload);
+    paymentAttempt.id = signed.id;
     return { signed, chain };
   };
 
@@ -94,22 +94,22 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       };
     },
 
-    callerOf: (caller, slip) =>
+    callerOf: (caller, paymentAttempt) =>
       toldInOurWords(async () => {
         if (!caller.anonymous) return caller;
-        const { signed, chain } = read(slip);
+        const { signed, chain } = read(paymentAttempt);
         const found = await knownOrVerified(signed, chain);
-        const account = 'state' in found ? knownOwner(found, signed, slip, now()) : found.account;
-        verified.set(slip, account);
+        const account = 'state' in found ? knownOwner(found, signed, paymentAttempt, now()) : found.account;
+        verified.set(paymentAttempt, account);
         return { account, key: null, wallet: null, paying: caller.anonymous };
       }),
 
-    take: (caller, slip, needed) =>
+    take: (caller, paymentAttempt, needed) =>
       toldInOurWords(async () => {
-        const { signed, chain } = read(slip);
+        const { signed, chain } = read(paymentAttempt);
         if ((await chains.deposits.find(signed)) === null) {
           checkAmount(signed, needed, boundsOf(signed.network));
-          const account = verified.get(slip);
+          const account = verified.get(paymentAttempt);
           const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
           if (!('state' in found)) {
             if (caller.paying && found.account !== caller.account)
@@ -119,7 +119,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
         }
         const deposit = await chains.deposits.take(signed, {
           account: caller.account,
-          request: caller.paying ? slip.request : null,
+          request: caller.paying ? paymentAttempt.request : null,
         });
         return receiptOf(deposit, signed);
       }),

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { formatUsd, type MicroUsd } from '#billing';
 import type { Chain, Deposit, SignedPayment } from '#chains';
-import { canonical, type Caller, type PaymentSlip } from '#gateway';
+import { canonical, type Caller, type PaymentAttempt } from '#gateway';
 
 /** The smallest and largest amount of one payment. */
 export interface TopupBounds {
@@ -17,10 +17,15 @@ const SAYS_WHO_MS = 900_000;
 export const refused = (message: string) => new GatewayError('payment_verification_failed', message);
 
 /** Returns the account of a payment that is already stored. Throws unless this is the request that brought it. */
-export function knownOwner(deposit: Deposit, signed: SignedPayment, slip: PaymentSlip, now: number): string {
+export function knownOwner(
+  deposit: Deposit,
+  signed: SignedPayment,
+  paymentAttempt: PaymentAttempt,
+  now: number,
+): string {
   const { account, payment, request, createdAt } = deposit;
   const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
-  if (account === null || !same || request !== slip.request)
+  if (account === null || !same || request !== paymentAttempt.request)
     throw refused('This payment was already used for something else. Sign a new one');
   if (now - createdAt > SAYS_WHO_MS)
     throw refused(

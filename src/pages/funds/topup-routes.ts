@@ -13,7 +13,7 @@ import {
   refusesPayment,
   type PaymentReceipt,
   type Payments,
-  type PaymentSlip,
+  type PaymentAttempt,
   shownAddress,
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
@@ -34,16 +34,23 @@ export interface TopupDeps {
  * wallet with USDC can use it too. Register it under `/api/v1`.
  */
 export function topupRoutes({ admit, funds, payments, ledger }: TopupDeps): FastifyPluginAsync {
-  const take = async (caller: Caller, slip: PaymentSlip | null, amount: MicroUsd): Promise<PaymentReceipt> => {
-    if (slip?.fault) throw new PaymentNeeded(slip.fault.code, slip.fault.message, amount, { cause: slip.fault });
-    if (slip === null || caller.anonymous)
+  const take = async (
+    caller: Caller,
+    paymentAttempt: PaymentAttempt | null,
+    amount: MicroUsd,
+  ): Promise<PaymentReceipt> => {
+    if (paymentAttempt?.fault)
+      throw new PaymentNeeded(paymentAttempt.fault.code, paymentAttempt.fault.message, amount, {
+        cause: paymentAttempt.fault,
+      });
+    if (paymentAttempt === null || caller.anonymous)
       throw new PaymentNeeded(
         'insufficient_balance',
         `Pay ${formatUsd(amount)} USDC: send this request again with PAYMENT-SIGNATURE`,
         amount,
       );
     try {
-      return await payments.take(caller, slip, amount);
+      return await payments.take(caller, paymentAttempt, amount);
     } catch (error) {
       if (!refusesPayment(error)) throw error;
       throw new PaymentNeeded(error.code, error.message, amount, { param: error.param, cause: error });
@@ -117,11 +124,11 @@ export function topupRoutes({ admit, funds, payments, ledger }: TopupDeps): Fast
           const param = request.body.amount_usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
           throw new GatewayError('invalid_request', `At most ${formatUsd(most)} USDC are accepted at once`, { param });
         }
-        const slip = readPayment(request.headers, () => hash('sha256', `topup ${amount}`));
-        const caller = await paidCaller(payments, admitted, slip);
+        const paymentAttempt = readPayment(request.headers, () => hash('sha256', `topup ${amount}`));
+        const caller = await paidCaller(payments, admitted, paymentAttempt);
         let receipt: PaymentReceipt;
         try {
-          receipt = await take(caller, slip, amount);
+          receipt = await take(caller, paymentAttempt, amount);
         } catch (error) {
           const resource = () => ({
             url: shownAddress(request),
@@ -137,7 +144,7 @@ export function topupRoutes({ admit, funds, payments, ledger }: TopupDeps): Fast
         return {
           data: {
             account: callerCaip10(caller, [receipt.network]),
-            deposit: slip?.id ?? null,
+            deposit: paymentAttempt?.id ?? null,
             network: receipt.network,
             transaction: receipt.transaction,
             payer: receipt.payer,

@@ -1,5 +1,5 @@
 import { PRIMITIVES } from '#config';
-import { flagsSchema, standingProperties } from '#gateway';
+import { flagsSchema, healthProperties } from '#gateway';
 import { objectOf, titled } from '../answer-schemas.ts';
 
 /* Schemas of the catalogue's pages, for the reference. */
@@ -62,7 +62,7 @@ export const pricingSchema = {
   },
 } as const;
 
-const doorSchema = objectOf({ primitive: primitivesSchema.items, pricing: pricingSchema, ...standingProperties });
+const offerSchema = objectOf({ primitive: primitivesSchema.items, pricing: pricingSchema, ...healthProperties });
 
 const listingProperties = {
   name: { type: 'string', description: 'What it is called by' },
@@ -78,7 +78,7 @@ const listingDetailSchema = titled(
   objectOf({
     ...listingProperties,
     description: { type: 'string' },
-    doors: { type: 'array', items: doorSchema, description: 'One for each primitive' },
+    doors: { type: 'array', items: offerSchema, description: 'One for each primitive' },
   }),
 );
 
@@ -123,7 +123,7 @@ const serviceProviderSchema = titled(
     name: { type: 'string' },
     primitives: primitivesSchema,
     pricing: pricingSchema,
-    ...standingProperties,
+    ...healthProperties,
   }),
 );
 

@@ -9,7 +9,7 @@ import {
   offerStatus,
   raisedSchema,
   statusSchema,
-  type Standings,
+  type HealthSources,
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
@@ -23,7 +23,7 @@ import { payoutSchema, viewPayout } from '../account/payout-view.ts';
 import { listOf, objectOf } from '../answer-schemas.ts';
 import { pricingSchema } from './market-schema.ts';
 
-interface OwnPagesDeps extends Standings {
+interface OwnPagesDeps extends HealthSources {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
@@ -251,11 +251,11 @@ function viewDay(day: number, entries: readonly EarningsEntry[]) {
   };
 }
 
-function viewService(registered: RegisteredService, provider: string, standings: Standings) {
+function viewService(registered: RegisteredService, provider: string, healthSources: HealthSources) {
   const { service, createdAt } = registered;
   // The catalogue has a registered service only while its provider is connected. So the offer is built here.
   const offer = offerOfTunnel(registered, provider);
-  const { lastHour, flags } = standings.health.stats(offer);
+  const { lastHour, flags } = healthSources.health.stats(offer);
   return {
     name: service.name,
     display_name: service.displayName,
@@ -264,8 +264,8 @@ function viewService(registered: RegisteredService, provider: string, standings:
     pricing: viewPrice(offer),
     price_raised: viewRaise(offer),
     listed_since: iso(createdAt),
-    status: offerStatus(offer, standings),
-    compliance: standings.health.compliance(offer),
+    status: offerStatus(offer, healthSources),
+    compliance: healthSources.health.compliance(offer),
     last_hour: lastHour,
     flags,
   };

@@ -8,9 +8,9 @@ import {
   viewPrice,
   type PriceView,
   offerStatus,
-  viewStanding,
-  type Standings,
-  type StandingView,
+  viewHealth,
+  type HealthSources,
+  type HealthView,
 } from '#gateway';
 
 /** The public view of a provider: its services and their health. */
@@ -43,40 +43,43 @@ interface ListingView {
 /** A listing on its provider's page. */
 interface ListingDetail extends ListingView {
   readonly description: string;
-  readonly doors: readonly DoorView[];
+  readonly doors: readonly ListedOffer[];
 }
 
-interface DoorView extends StandingView {
+interface ListedOffer extends HealthView {
   readonly primitive: Primitive;
   readonly pricing: PriceView;
 }
 
 /** All providers, sorted by name. */
-export function viewProviders(offers: readonly Offer[], standings: Standings): readonly ProviderView[] {
+export function viewProviders(offers: readonly Offer[], healthSources: HealthSources): readonly ProviderView[] {
   return [...Map.groupBy(offers, (offer) => offer.provider.id).values()]
-    .map((group) => viewProvider(group, standings, (listing) => viewListing(listing, standings)))
+    .map((group) => viewProvider(group, healthSources, (listing) => viewListing(listing, healthSources)))
     .sort((a, b) => a.name.localeCompare(b.name, 'en') || compare(a.id, b.id));
 }
 
 /** One provider with its prices. `offers` are all its offers, at least one. */
-export function viewProviderDetail(offers: readonly Offer[], standings: Standings): ProviderView<ListingDetail> {
-  return viewProvider(offers, standings, (listing) => ({
-    ...viewListing(listing, standings),
+export function viewProviderDetail(
+  offers: readonly Offer[],
+  healthSources: HealthSources,
+): ProviderView<ListingDetail> {
+  return viewProvider(offers, healthSources, (listing) => ({
+    ...viewListing(listing, healthSources),
     description: listing.description,
-    doors: listing.doors.map((offer) => viewDoor(offer, standings)),
+    doors: listing.doors.map((offer) => viewListedOffer(offer, healthSources)),
   }));
 }
 
-function viewDoor(offer: Offer, standings: Standings): DoorView {
-  return { primitive: offer.primitive, pricing: viewPrice(offer), ...viewStanding(offer, standings) };
+function viewListedOffer(offer: Offer, healthSources: HealthSources): ListedOffer {
+  return { primitive: offer.primitive, pricing: viewPrice(offer), ...viewHealth(offer, healthSources) };
 }
 
 /** The common status of several offers. */
-export function statusOf(offers: readonly Offer[], standings: Standings): ProviderStatus {
+export function statusOf(offers: readonly Offer[], healthSources: HealthSources): ProviderStatus {
   let healthy = 0;
   let away = 0;
   for (const offer of offers) {
-    const status = offerStatus(offer, standings);
+    const status = offerStatus(offer, healthSources);
     if (status === 'healthy') healthy++;
     else if (status === 'away') away++;
   }
@@ -86,7 +89,7 @@ export function statusOf(offers: readonly Offer[], standings: Standings): Provid
 
 function viewProvider<L>(
   offers: readonly Offer[],
-  standings: Standings,
+  healthSources: HealthSources,
   view: (listing: Listing) => L,
 ): ProviderView<L> {
   const { provider, endpoint } = offers[0]!;
@@ -95,7 +98,7 @@ function viewProvider<L>(
   let failures = 0;
   let listedSince = Infinity;
   for (const offer of offers) {
-    const stats = standings.health.stats(offer);
+    const stats = healthSources.health.stats(offer);
     requests += stats.lastHour.requests;
     failures += stats.lastHour.failures;
     listedSince = Math.min(listedSince, offer.createdAt);
@@ -109,7 +112,7 @@ function viewProvider<L>(
     privacy_policy_url: null,
     services: listings.length,
     primitives: primitivesOf(offers),
-    status: statusOf(offers, standings),
+    status: statusOf(offers, healthSources),
     reached: endpoint.kind,
     listed_since: new Date(listedSince).toISOString(),
     uptime: requests === 0 ? null : 1 - failures / requests,
@@ -127,6 +130,6 @@ export function slugOf(name: string): string {
     .replace(/^-|-$/g, '');
 }
 
-function viewListing({ name, displayName, doors }: Listing, standings: Standings): ListingView {
-  return { name, display_name: displayName, primitives: primitivesOf(doors), status: statusOf(doors, standings) };
+function viewListing({ name, displayName, doors }: Listing, healthSources: HealthSources): ListingView {
+  return { name, display_name: displayName, primitives: primitivesOf(doors), status: statusOf(doors, healthSources) };
 }

@@ -1,4 +1,4 @@
-import { standingProperties } from '#gateway';
+import { healthProperties } from '#gateway';
 import { objectOf, titled } from '../answer-schemas.ts';
 import { pricingSchema, primitivesSchema, serviceStatusSchema } from './market-schema.ts';
 
@@ -69,7 +69,7 @@ export const serviceDetailSchema = titled(
         listed_since: listedSince,
         context_length: contextLength,
         max_output_tokens: maxOutputTokens,
-        ...standingProperties,
+        ...healthProperties,
       }),
     },
   }),

@@ -5,10 +5,10 @@ import {
   descriptionOf,
   type Offer,
   type PriceView,
-  type Standings,
-  type StandingView,
+  type HealthSources,
+  type HealthView,
   viewPrice,
-  viewStanding,
+  viewHealth,
 } from '#gateway';
 import { type ProviderStatus, statusOf } from './providers-view.ts';
 import { typicalSeconds, typicalUsd } from './typical-cost.ts';
@@ -46,7 +46,7 @@ interface ProviderName {
 }
 
 /** A provider of a service, on the service's page. */
-interface ServiceOffer extends StandingView, ProviderName {
+interface ServiceOffer extends HealthView, ProviderName {
   readonly pricing: PriceView;
   readonly typical_usd: number;
   readonly reached: 'direct' | 'tunnel';
@@ -61,11 +61,11 @@ const DESCRIPTION_MAX = 200;
 /** All services of all kinds, sorted by kind and name. */
 export function viewServiceRows(
   offers: (primitive: Primitive) => readonly Offer[],
-  standings: Standings,
+  healthSources: HealthSources,
 ): readonly ServiceRow[] {
   return PRIMITIVES.flatMap((primitive) =>
     byService(offers(primitive)).map((group) => {
-      const row = viewRow(group, standings);
+      const row = viewRow(group, healthSources);
       const { description } = row;
       return description.length > DESCRIPTION_MAX
         ? { ...row, description: `${description.slice(0, DESCRIPTION_MAX - 1)}…` }
@@ -77,23 +77,23 @@ export function viewServiceRows(
 /** One service with its providers, the cheapest first. `group` are all its offers, at least one. */
 export function viewServiceOfKind(
   group: readonly Offer[],
-  standings: Standings,
+  healthSources: HealthSources,
 ): Omit<ServiceRow, 'providers'> & { readonly providers: readonly ServiceOffer[] } {
-  const offers = group.map((offer) => viewOffer(offer, standings));
+  const offers = group.map((offer) => viewOffer(offer, healthSources));
   return {
-    ...viewRow(group, standings),
+    ...viewRow(group, healthSources),
     providers: offers.sort((a, b) => a.typical_usd - b.typical_usd || compare(a.id, b.id)),
   };
 }
 
-function viewRow(group: readonly Offer[], standings: Standings): ServiceRow {
+function viewRow(group: readonly Offer[], healthSources: HealthSources): ServiceRow {
   const { primitive, service, displayName } = group[0]!;
   let requests = 0;
   let failures = 0;
   let listedSince = Infinity;
   let cheapest: Pick<ServiceRow, 'pricing' | 'typical_usd' | 'typical_seconds'> | null = null;
   for (const offer of group) {
-    const { lastHour } = standings.health.stats(offer);
+    const { lastHour } = healthSources.health.stats(offer);
     requests += lastHour.requests;
     failures += lastHour.failures;
     listedSince = Math.min(listedSince, offer.createdAt);
@@ -108,7 +108,7 @@ function viewRow(group: readonly Offer[], standings: Standings): ServiceRow {
     name: service,
     display_name: displayName,
     description: descriptionOf(group),
-    status: statusOf(group, standings),
+    status: statusOf(group, healthSources),
     uptime: requests === 0 ? null : 1 - failures / requests,
     requests,
     listed_since: new Date(listedSince).toISOString(),
@@ -147,7 +147,7 @@ function largest(values: readonly (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-function viewOffer(offer: Offer, standings: Standings): ServiceOffer {
+function viewOffer(offer: Offer, healthSources: HealthSources): ServiceOffer {
   const pricing = viewPrice(offer);
   return {
     id: offer.provider.id,
@@ -158,6 +158,6 @@ function viewOffer(offer: Offer, standings: Standings): ServiceOffer {
     listed_since: new Date(offer.createdAt).toISOString(),
     context_length: offer.model ? contextDeclared(offer.model) : null,
     max_output_tokens: offer.model?.maxOutputTokens ?? null,
-    ...viewStanding(offer, standings),
+    ...viewHealth(offer, healthSources),
   };
 }

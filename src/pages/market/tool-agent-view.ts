@@ -6,9 +6,9 @@ import {
   primitivesOf,
   viewPrice,
   type PriceView,
-  viewStanding,
-  type Standings,
-  type StandingView,
+  viewHealth,
+  type HealthSources,
+  type HealthView,
 } from '#gateway';
 import { statusOf, type ProviderStatus } from './providers-view.ts';
 import type { ServiceToolsView } from './tool-view.ts';
@@ -22,13 +22,13 @@ interface ServiceView extends Partial<ServiceToolsView> {
   readonly name: string;
   readonly display_name: string;
   readonly description: string;
-  /** All primitives that one of its providers offers under this name: one listing, several doors. */
+  /** All primitives that one of its providers offers under this name: one listing, several routes. */
   readonly primitives: readonly Primitive[];
   readonly status: ProviderStatus;
   readonly providers: readonly ServiceProviderView[];
 }
 
-interface ServiceProviderView extends StandingView {
+interface ServiceProviderView extends HealthView {
   readonly id: string;
   readonly name: string;
   readonly primitives: readonly Primitive[];
@@ -39,22 +39,22 @@ interface ServiceProviderView extends StandingView {
 export function viewServices(
   offers: readonly Offer[],
   all: readonly Offer[],
-  standings: Standings,
+  healthSources: HealthSources,
 ): readonly ServiceView[] {
   const listings = Map.groupBy(all, listingKey);
   return byService(offers).map((group) =>
-    viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], standings),
+    viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], healthSources),
   );
 }
 
 /**
- * One service as an entry. `offers` has at least one offer. `doorsOf` returns all offers that form one listing with an
+ * One service as an entry. `offers` has at least one offer. `offersOf` returns all offers that form one listing with an
  * offer.
  */
 export function viewService(
   offers: readonly Offer[],
-  doorsOf: (offer: Offer) => readonly Offer[],
-  standings: Standings,
+  offersOf: (offer: Offer) => readonly Offer[],
+  healthSources: HealthSources,
 ): ServiceView {
   const { service, displayName } = offers[0]!;
   return {
@@ -62,14 +62,14 @@ export function viewService(
     name: service,
     display_name: displayName,
     description: descriptionOf(offers),
-    primitives: primitivesOf(offers.flatMap(doorsOf)),
-    status: statusOf(offers, standings),
+    primitives: primitivesOf(offers.flatMap(offersOf)),
+    status: statusOf(offers, healthSources),
     providers: offers.map((offer) => ({
       id: offer.provider.id,
       name: offer.provider.name,
-      primitives: primitivesOf(doorsOf(offer)),
+      primitives: primitivesOf(offersOf(offer)),
       pricing: viewPrice(offer),
-      ...viewStanding(offer, standings),
+      ...viewHealth(offer, healthSources),
     })),
   };
 }

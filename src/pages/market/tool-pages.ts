@@ -1,9 +1,9 @@
 import { GatewayError, dropOldest } from '#wire';
-import { type Catalog, type Standings, createFreshPage, type TaggedPage, type ToolListings } from '#gateway';
+import { type Catalog, type HealthSources, createFreshPage, type TaggedPage, type ToolListings } from '#gateway';
 import { viewServices } from './tool-agent-view.ts';
 import { viewTools, type ToolViewOptions } from './tool-view.ts';
 
-export interface MarketDeps extends Standings {
+export interface MarketDeps extends HealthSources {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
   /** Without this, tool services are listed without their tools. */
   readonly listings?: ToolListings;

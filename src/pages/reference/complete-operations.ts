@@ -12,8 +12,8 @@ export type NamedResponses = Record<string, Response>;
 
 const CREDENTIALS = [{ bearer: [] }, { apiKey: [] }, { wallet: [] }];
 /** Chapters whose answers carry the cost inside, not in headers. */
-const SPOKEN: ReadonlySet<string | undefined> = new Set(['MCP', 'Agents', 'JSON-RPC']);
-const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', 'Images', 'Videos', ...SPOKEN]);
+const BRIDGED_KINDS: ReadonlySet<string | undefined> = new Set(['MCP', 'Agents', 'JSON-RPC']);
+const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', 'Images', 'Videos', ...BRIDGED_KINDS]);
 /** Requests of these chapters that look at a task and cost nothing. */
 const FREE = /\/(?:retrieve|cancel)$/;
 
@@ -52,7 +52,7 @@ export function completeOperations(paths: PathTable, { payable }: CompletionOpti
       const [chapter] = operation.tags ?? [];
       const billed = BILLED.has(chapter) && method === 'post' && !FREE.test(path);
       const open = operation.security?.length === 0;
-      const access = billed ? (SPOKEN.has(chapter) ? 'spoken' : 'billed') : open ? 'open' : 'keyed';
+      const access = billed ? (BRIDGED_KINDS.has(chapter) ? 'spoken' : 'billed') : open ? 'open' : 'keyed';
       operation.operationId ??= idOf(operation.summary ?? '');
       if (billed && payable && operation.security === undefined) operation.security = [{}, ...CREDENTIALS];
       const own = operation.parameters ?? [];

@@ -63,7 +63,7 @@ export const PAYMENT_REQUIRED = {
   properties: { error: ERROR_DETAIL, ...terms },
 } as const;
 
-/** An error of the gateway's own doors of images and videos. */
+/** An error of the gateway's own routes of images and videos. */
 export const MEDIA_ERROR = {
   title: 'MediaError',
   type: 'object',
@@ -131,7 +131,7 @@ const RPC_FAULT = {
   additionalProperties: true,
 } as const;
 
-/** An error of a JSON-RPC door. */
+/** An error of a JSON-RPC route. */
 export const JSON_RPC_ERROR = {
   title: 'JsonRpcError',
   type: 'object',

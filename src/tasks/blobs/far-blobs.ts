@@ -47,7 +47,7 @@ function ask(
     stream.once('close', failed);
     stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
       if (headers[':status'] !== 200) return stream.close(constants.NGHTTP2_CANCEL);
-      // No timeout from here on. A slow client causes backpressure on this stream, and the door limits how long a
+      // No timeout from here on. A slow client causes backpressure on this stream, and the route limits how long a
       // client may stall.
       stream.setTimeout(0);
       resolve(stream);

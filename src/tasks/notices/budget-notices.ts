@@ -3,7 +3,7 @@ import { createSealedTexts } from '#wire';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from '../webhooks/send-delivery.ts';
 import { createAccountWebhooks, type AccountWebhooks } from './account-webhooks.ts';
-import { createBudgetLooks } from './budget-looks.ts';
+import { createBudgetPolls } from './budget-polls.ts';
 
 /** A recorded notice. */
 interface BudgetNotice {
@@ -70,7 +70,7 @@ export function createBudgetNotices({
   onError,
 }: BudgetNoticesOptions): BudgetNotices {
   const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
-  const look = createBudgetLooks({ database, now, onNotice });
+  const poll = createBudgetPolls({ database, now, onNotice });
 
   /** Resolves with null if the notice arrived or there is no webhook, else with the reason of the failure. */
   const post = async (account: string, body: string, closed: AbortSignal): Promise<string | null> => {
@@ -108,7 +108,7 @@ export function createBudgetNotices({
 
   const worker = createDueWorker({
     async turn({ closed, start }) {
-      await look();
+      await poll();
       const due = await database.query(CLAIM, [now(), now() + LEASE_MS, CLAIMED]);
       for (const row of due) start(() => send(row, closed));
       return due.length === CLAIMED;

@@ -1,4 +1,4 @@
--- If a change of the task has moved the next look meanwhile, the next look stays there.
+-- If a change of the task has moved the next poll meanwhile, the next poll stays there.
 UPDATE tasks SET
   claimed_until = 0,
   look_ms = CASE WHEN next_look_at = $5 THEN $6 ELSE look_ms END,

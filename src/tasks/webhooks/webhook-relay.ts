@@ -132,12 +132,12 @@ export function createWebhookRelay({
       if (closed.aborted) return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
       const attempt = await send(webhook, row);
       if (attempt === 'stopped') return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
-      if (!(await conclude(webhook, row, attempt))) return;
+      if (!(await settlePendingCall(webhook, row, attempt))) return;
     }
   }
 
   /** Records the result of an attempt. Resolves with true if the next delivery can be sent now. */
-  async function conclude(
+  async function settlePendingCall(
     { id, claim, lost }: Claimed,
     row: Row,
     { outcome, reason, retryAfter }: Attempt,

@@ -1,4 +1,4 @@
-import { actedOn, findLookAlike, lookAlikeFault, type LookAlikeFault } from './look-alikes.ts';
+import { interpretedFields, findAmbiguousKey, ambiguousKeyFault, type AmbiguousKeyFault } from './ambiguous-keys.ts';
 import { parseMessage, type JsonRpcMessage, type RawMessage } from './message.ts';
 
 const PARTS = {
@@ -8,7 +8,7 @@ const PARTS = {
 } as const;
 
 /** The names of the members of JSON-RPC messages. */
-export const ENVELOPE = actedOn([...new Set(Object.values(PARTS).flat())]);
+export const ENVELOPE = interpretedFields([...new Set(Object.values(PARTS).flat())]);
 
 /** A message that a server could read differently from the gateway. */
 interface Ambiguous {
@@ -16,7 +16,7 @@ interface Ambiguous {
   /** The id of a request as JSON text, else `null`. */
   readonly idText: string;
   readonly where: 'envelope' | 'params';
-  readonly fault: LookAlikeFault;
+  readonly fault: AmbiguousKeyFault;
 }
 
 /**
@@ -26,13 +26,13 @@ interface Ambiguous {
  */
 export function readClientMessage(
   text: string,
-  faultOf: (params: Readonly<Record<string, unknown>>) => LookAlikeFault | null,
+  faultOf: (params: Readonly<Record<string, unknown>>) => AmbiguousKeyFault | null,
 ): JsonRpcMessage | Ambiguous | null | undefined {
   const message = parseMessage(text);
   if (!message) return message;
   const idText = message.kind === 'request' ? message.idText : 'null';
-  const names = findLookAlike(message.members.keys(), ENVELOPE);
-  if (names !== null) return { kind: 'ambiguous', idText, where: 'envelope', fault: lookAlikeFault('', names) };
+  const names = findAmbiguousKey(message.members.keys(), ENVELOPE);
+  if (names !== null) return { kind: 'ambiguous', idText, where: 'envelope', fault: ambiguousKeyFault('', names) };
   const params = message.kind === 'response' ? undefined : message.params;
   const fault = params === undefined ? null : faultOf(params);
   return fault === null ? envelopeAlone(message) : { kind: 'ambiguous', idText, where: 'params', fault };

@@ -43,7 +43,7 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
   return new UpstreamFailure(`it answered with status ${status}`, {
     status,
     retryable: !refusal,
-    blame: refusal ? 'request' : 'provider',
+    attributedTo: refusal ? 'request' : 'provider',
     policy,
     busy,
     detail: refusal ? words : busy && withoutAccount(words),
@@ -55,7 +55,7 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
 
 /** The failure for a reply that cannot be used. Another provider may succeed. */
 export function malformed(what: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure(what, { retryable: true, blame: 'provider', cause });
+  return new UpstreamFailure(what, { retryable: true, attributedTo: 'provider', cause });
 }
 
 /** The failure for an error object instead of a reply, or in the middle of a reply. */
@@ -63,7 +63,7 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   const words = wordsOf(error) ?? 'no reason given';
   return new UpstreamFailure('it reported an error instead of a reply', {
     retryable: true,
-    blame: 'provider',
+    attributedTo: 'provider',
     // Its words are not shown, because nothing takes secrets out of a reply.
     busy: busyOf(null, error),
     cause: new Error(words),

@@ -136,11 +136,11 @@ test('errors of the agent are passed on in its words, and are free', async () =>
 test('a stream that is cut, at whatever point: its task goes on, and is charged once by its end', async () => {
   for (const after of [1, 2, 3]) {
     const id = `cut-${after}`;
-    let looks = 0;
+    let polls = 0;
     const { url } = await serveRaw(calls.world, (exchange) => {
       if (exchange.request.method === 'GetTask') {
-        looks += 1;
-        return exchange.result(taskResult(id, looks < 2 ? 'WORKING' : 'COMPLETED').task);
+        polls += 1;
+        return exchange.result(taskResult(id, polls < 2 ? 'WORKING' : 'COMPLETED').task);
       }
       const events = [
         taskResult(id, 'WORKING'),
@@ -157,7 +157,7 @@ test('a stream that is cut, at whatever point: its task goes on, and is charged 
         await expect(stream.next()).rejects.toThrow('the task continues');
         expect((await calls.talk(url).get(id)).state).toBe('working');
         expect(await calls.locked()).toBe(MESSAGE_PRICE);
-        await calls.lookSoon();
+        await calls.pollSoon();
         await calls.world.spine.quiet();
       }),
     ).toBe(MESSAGE_PRICE);
@@ -201,7 +201,7 @@ test('events without end are ended by the clock of the call, and their task by w
     await calls.spent(async () => {
       const stream = await calls.talk(url).stream('work');
       await expect(stream.rest()).rejects.toThrow('the task continues');
-      await calls.lookSoon();
+      await calls.pollSoon();
       await calls.world.spine.quiet();
       expect(heldBy(await calls.talk(url).call('GetTask', { id: 'endless' }))['id']).toBe('endless');
     }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { artifactEvent } from './support/breaking-agent.ts';
 import { LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld } from './support/calls-world.ts';
-import { BRIDGES } from './support/doors.ts';
+import { BRIDGES } from './support/endpoints.ts';
 import { serveRaw, taskResult, writeEvent } from './support/raw-served.ts';
 
 // An agent whose answer is larger than the gateway takes has worked: its call ends there, as cut, and is paid.

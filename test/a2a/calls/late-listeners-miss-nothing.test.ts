@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { untold } from '../../../src/a2a/tasks/untold.ts';
+import { undeliveredEvents } from '../../../src/a2a/tasks/undelivered-events.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 import { UNHURRIED } from '../../support/spine.ts';
 import type { Event } from '../contract/shapes.ts';
@@ -50,13 +50,13 @@ for (const [name, wire, parts] of [
     writeEvent(stream, artifactEvent(id, 'one '));
     await first.next();
     const joining = calls.talk(url, wire).subscribe(id);
-    const look = await asked.promise;
+    const poll = await asked.promise;
     // The agent reads the task for the late client between these two. Its answer takes longer than both events.
     for (const text of ['two ', 'three ']) {
       writeEvent(stream, artifactEvent(id, text));
       await first.next();
     }
-    look.result(taskResult(id, 'WORKING', { artifacts: artifacts(...parts) }).task);
+    poll.result(taskResult(id, 'WORKING', { artifacts: artifacts(...parts) }).task);
     const late = await joining;
     expect(await late.next()).toMatchObject({ type: 'task', id, state: 'working' });
     writeEvent(stream, artifactEvent(id, 'four '));
@@ -93,7 +93,7 @@ test.each([
   ['xa', ['+a', '+'], '01'],
 ])('of an artifact %j, the updates %j are sent where %s has a 1', (shown, said, sent) => {
   const task = { id: 't', ...(shown === null ? {} : { artifacts: artifacts(shown) }) };
-  const wanted = untold('1.0', task, [statusEvent('t', 'WORKING'), ...said.map(update)]);
+  const wanted = undeliveredEvents('1.0', task, [statusEvent('t', 'WORKING'), ...said.map(update)]);
   expect(wanted.map(Number).join('')).toBe(`1${sent}`);
 });
 
@@ -103,6 +103,6 @@ test('parts of other kinds are compared as they are', () => {
     artifactUpdate: { taskId: 't', artifact: { artifactId: 'a', parts: [of(n)] }, append: true },
   });
   const task = { id: 't', artifacts: [{ artifactId: 'a', parts: [of(1), of(2)] }] };
-  expect(untold('1.0', task, [appended(2), appended(3)])).toEqual([false, true]);
-  expect(untold('1.0', task, [appended(3)])).toEqual([true]);
+  expect(undeliveredEvents('1.0', task, [appended(2), appended(3)])).toEqual([false, true]);
+  expect(undeliveredEvents('1.0', task, [appended(3)])).toEqual([true]);
 });

@@ -82,7 +82,7 @@ test('a client that hangs up while it only listens, with nobody else there: the 
       await listening.next();
       listening.leave();
       agent.finish(id);
-      await calls.lookSoon();
+      await calls.pollSoon();
       await calls.world.spine.quiet();
     }),
   ).toBe(MESSAGE_PRICE);

@@ -86,7 +86,7 @@ test('a stream of a task whose client has left counts as one that listens; witho
   await expect.poll(async () => (await talk.call('SubscribeToTask', { id })).status, { timeout: 60_000 }).toBe(429);
   const paid = await calls.spent(async () => {
     for (const each of [...ids, id]) agent.finish(each);
-    await calls.lookSoon();
+    await calls.pollSoon();
   });
   expect(paid).toBe(0n);
 });

@@ -4,10 +4,10 @@ import { escrowOf } from '#billing';
 import { accountOf, createPaperChain, PAPER_LEAST, payWith, type PaperPayment } from '../../support/paper-chain.ts';
 import { saying, type Asked } from '../clients/sdk-client.ts';
 import type { Json } from '../contract/shapes.ts';
-import { createTalk, type Reply, type Talk } from '../contract/talk.ts';
+import { createTalk, type Reply, type ProviderStream } from '../contract/client-calls.ts';
 import { heldBy, LEGACY_RPC, refusalOf, REST, RPC, useCallsWorld, WIRES, type Wire } from './support/calls-world.ts';
 
-// What the A2A door does with a payment. The chain is one on paper; payments on real ones are tested where these are.
+// What the A2A route does with a payment. The chain is one on paper; payments on real ones are tested where these are.
 
 const chain = createPaperChain();
 const calls = useCallsWorld('', { payments: chain.payments });
@@ -15,7 +15,7 @@ beforeAll(() => chain.credit(calls.world.spine.app.ledger));
 
 const X402_URI = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
 /** A client without a credential. */
-const strange = (url: string, wire: Wire = RPC, headers: Record<string, string> = {}): Talk =>
+const strange = (url: string, wire: Wire = RPC, headers: Record<string, string> = {}): ProviderStream =>
   createTalk({ url: `${url}${wire.below}`, headers }, wire.version, wire.binding);
 const paying = (payment: PaperPayment): Json => ({
   'x402.payment.status': 'payment-submitted',

@@ -189,7 +189,7 @@ test.each([RPC, LEGACY_RPC])(
       const task = heldBy(sent);
       const { id: call } = (task['metadata'] as Json)['tollgate/generation'] as Json;
       agent.finish(task['id'] as string);
-      await calls.lookSoon();
+      await calls.pollSoon();
       const version = wire === RPC ? '1.0' : '0.3';
       await webhook.receives((request) => tells(request, version, task['id'] as string, 'completed'));
       const generations = webhook.received.map(({ body }) => {

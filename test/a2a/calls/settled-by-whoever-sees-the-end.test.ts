@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Agent } from '../../support/a2a-agent/index.ts';
-import type { Talk } from '../contract/talk.ts';
+import type { ProviderStream } from '../contract/client-calls.ts';
 import { LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld } from './support/calls-world.ts';
 
 const calls = useCallsWorld();
 
 interface Asked {
-  readonly talk: Talk;
+  readonly talk: ProviderStream;
   readonly agent: Agent;
   readonly id: string;
   readonly contextId: string;
@@ -34,7 +34,7 @@ const LOOKING: Readonly<Record<string, (asked: Asked, finish: () => void) => Pro
   'the stream that the message was sent with': async () => {},
   'the gateway itself, which nobody asked': async (_asked, finish) => {
     finish();
-    await calls.lookSoon();
+    await calls.pollSoon();
     await calls.world.spine.quiet();
   },
 };

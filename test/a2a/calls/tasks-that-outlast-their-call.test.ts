@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { serveBreaking } from './support/breaking-agent.ts';
 import { MESSAGE_PRICE, useCallsWorld } from './support/calls-world.ts';
-import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
+import { BRIDGES, STREAMED_CHAT } from './support/endpoints.ts';
 
 // A task that outlasts the call of a client that has no other way to it ends with that call: what the answer says
 // of money is all that is ever charged.
@@ -9,7 +9,7 @@ import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
 const calls = useCallsWorld('[upstream]\ncall_timeout_ms = 4000\n');
 const PRICE = Number(MESSAGE_PRICE);
 
-// The doors wait for the same time-out: they wait together.
+// The routes wait for the same time-out: they wait together.
 test('a task that has given output and does not end in time is canceled and charged before the answer ends, at every door', async () => {
   const cases = BRIDGES.flatMap((door) =>
     (['breaks', 'hangs'] as const).map((stream) => ({ door, stream, name: `${door.name}, its stream ${stream}` })),

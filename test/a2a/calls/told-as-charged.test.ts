@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { artifactEvent, serveBreaking } from './support/breaking-agent.ts';
 import { MESSAGE_PRICE, useCallsWorld } from './support/calls-world.ts';
-import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
+import { BRIDGES, STREAMED_CHAT } from './support/endpoints.ts';
 import { serveRaw, taskResult, writeEvent } from './support/raw-served.ts';
 
-// Who asks an agent through the door of another protocol cannot ask for its task later: what the end of the answer
+// Who asks an agent through the route of another protocol cannot ask for its task later: what the end of the answer
 // says of money is all that is ever charged.
 
 const calls = useCallsWorld();
@@ -14,8 +14,8 @@ test.each(BRIDGES)('a stream that breaks is gone on with until the task ends: $n
   const { service } = await serveBreaking(calls, {
     gives: 'first ',
     stream: 'breaks',
-    looked: (looks, { stands }) =>
-      looks === 2 && stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'first and last' }] }] }),
+    looked: (polls, { stands }) =>
+      polls === 2 && stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'first and last' }] }] }),
   });
   expect(
     await calls.spent(async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BRIDGES } from './support/doors.ts';
+import { BRIDGES } from './support/endpoints.ts';
 import { costOf, heldBy, LEGACY_RPC, MESSAGE_PRICE, useCallsWorld, WIRES } from './support/calls-world.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { useCallsWorld } from './support/calls-world.ts';
-import { BRIDGES } from './support/doors.ts';
+import { BRIDGES } from './support/endpoints.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
-import type { Operation } from '../contract/talk.ts';
+import type { Operation } from '../contract/client-calls.ts';
 import { heldBy, MESSAGE_PRICE, refusalOf, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 

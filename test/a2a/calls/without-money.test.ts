@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Json } from '../contract/shapes.ts';
-import type { Reply } from '../contract/talk.ts';
+import type { Reply } from '../contract/client-calls.ts';
 import { heldBy, LEGACY_RPC, refusalOf, REST, RPC, useCallsWorld, WIRES, type Wire } from './support/calls-world.ts';
 import { escrowOf, treasuryOf } from '#billing';
 import { startSpine } from '../../support/spine.ts';
 import { serveRaw, taskResult } from './support/raw-served.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 
 const calls = useCallsWorld();
 

@@ -163,9 +163,9 @@ async function startGatewayWithDoors() {
   return startGateway({
     offers: [agentOffer()],
     mount: async (server) => {
-      await server.register(async (doors) => {
-        doors.addHook('onRequest', async (_request, reply) => reply.code(401).send({}));
-        doors.route({ method: ['GET', 'POST'], url: '/a2a/*', handler: () => ({}) });
+      await server.register(async (endpoints) => {
+        endpoints.addHook('onRequest', async (_request, reply) => reply.code(401).send({}));
+        endpoints.route({ method: ['GET', 'POST'], url: '/a2a/*', handler: () => ({}) });
       });
     },
   });

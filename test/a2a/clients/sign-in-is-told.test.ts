@@ -3,7 +3,7 @@ import { decodeProtectedHeader, flattenedVerify, importJWK, type JWK } from 'jos
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentSpine, type AgentSpine, type ServedAgent } from '../../support/a2a-agent/index.ts';
 import { canonicalJson } from '../../../src/a2a/cards/canonical-json.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 
 /** A client that finds an agent finds how to sign in there, and that the card is the gateway's. */
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startAgent, startRawAgent } from '../../support/a2a-agent/index.ts';
 import { startAgentProcess } from '../../support/a2a-agent/agent-process.ts';
-import { createTalk } from './talk.ts';
+import { createTalk } from './client-calls.ts';
 
 async function talkTo(version: '1.0' | '0.3') {
   const agent = await startAgent({ version });

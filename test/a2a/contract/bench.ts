@@ -2,12 +2,12 @@ import { expect } from 'vitest';
 import type { Agent, AgentOptions } from '../../support/a2a-agent/index.ts';
 import { ERRORS, type ErrorName } from './error-codes.ts';
 import type { Json } from './shapes.ts';
-import type { Reply, Talk } from './talk.ts';
+import type { Reply, ProviderStream } from './client-calls.ts';
 import type { Webhook } from './webhook.ts';
 
 /** What a check works with. */
 export interface Bench {
-  readonly talk: Talk;
+  readonly talk: ProviderStream;
   /** The agent at the other end, for what the protocol cannot tell it. */
   readonly agent: Agent;
   /** The same with an agent of another kind. One of each kind is kept for the whole suite. */
@@ -15,7 +15,7 @@ export interface Bench {
   /** Somebody who is told of a task; it ends with the suite. */
   webhook(): Promise<Webhook>;
   /** Somebody else with an account, where there are accounts. */
-  readonly stranger?: Talk;
+  readonly stranger?: ProviderStream;
 }
 
 export type Check = (bench: Bench) => Promise<void>;

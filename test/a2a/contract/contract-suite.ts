@@ -4,7 +4,7 @@ import type { Bench } from './bench.ts';
 import { CHECKS } from './checks/index.ts';
 import { REQUIREMENTS, type Requirement } from './manifest.ts';
 import type { Binding, Version } from './shapes.ts';
-import { createTalk, type Place } from './talk.ts';
+import { createTalk, type Place } from './client-calls.ts';
 import { startWebhook } from './webhook.ts';
 
 /** One agent as a client meets it. */

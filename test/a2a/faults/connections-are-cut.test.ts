@@ -4,7 +4,7 @@ import { openSocket } from '../../support/raw-http.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import type { Version } from '../contract/shapes.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 import { answerOf, startCutAgent, type CutAgent, type CutOrder, type Outcome } from './support/cut-agent.ts';
 import { inTurn } from './support/money-of-calls.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
@@ -26,7 +26,7 @@ const EACH = Math.ceil(POSITIONS / CASES.length / 3);
 const FEW = Math.ceil(EACH / 2);
 const AT_ONCE = 8;
 /** Longer than a task is not looked at after its beginning. */
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 /** As long as looks take that see the end of the tasks. */
 const SETTLED_MS_MAX = 5_000;
 
@@ -114,7 +114,7 @@ async function paid(run: () => Promise<unknown>): Promise<bigint> {
   const before = await spine.balance();
   await run();
   const endedAt = performance.now();
-  clock.ahead += LOOK_MS;
+  clock.ahead += POLL_MS;
   await spine.quiet();
   expect(performance.now() - endedAt).toBeLessThan(atThisLoad(SETTLED_MS_MAX));
   await until(async () => /^tollgate_calls_in_flight 0$/m.test(await spine.app.metrics.text()));

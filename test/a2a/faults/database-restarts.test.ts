@@ -4,7 +4,7 @@ import { startPostgres, type Postgres } from '../../support/postgres.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { TERMINAL } from '../contract/shapes.ts';
-import { createTalk, type Reply, type Talk } from '../contract/talk.ts';
+import { createTalk, type Reply, type ProviderStream } from '../contract/client-calls.ts';
 import { callOf } from './support/money-of-calls.ts';
 import { startQuickAgent, type QuickAgent } from './support/quick-agent.ts';
 
@@ -53,7 +53,7 @@ interface Seen {
   readonly failures: { readonly text: string; readonly retryAfter: string | null }[];
 }
 
-async function load(talk: Talk, index: number, seen: Seen, stopped: () => boolean): Promise<void> {
+async function load(talk: ProviderStream, index: number, seen: Seen, stopped: () => boolean): Promise<void> {
   let last: string | null = null;
   const fails = ({ text, headers }: Reply) => seen.failures.push({ text, retryAfter: headers.get('retry-after') });
   for (let turn = 0; !stopped(); turn += 1) {

@@ -5,7 +5,7 @@ import { startProcessCluster } from '../../support/cluster.ts';
 import type { Gateway } from '../../support/gateway.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { TERMINAL } from '../contract/shapes.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 import { booksOf, callOf } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
@@ -150,7 +150,7 @@ test(
     // Of the others nobody was told: they are paid, or not.
     for (const { task_id: id, charged } of rows) {
       const due = agent.tasks.get(id)!.state === 'completed' ? [0, PRICE] : [0];
-      if (!due.includes(Number(charged ?? 0))) wrong.push({ untold: id, charged });
+      if (!due.includes(Number(charged ?? 0))) wrong.push({ undeliveredEvents: id, charged });
     }
     expect(wrong.slice(0, 5)).toEqual([]);
     const books = booksOf(first, owner);

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { startSpine, UNHURRIED, type SpineOptions } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
 const PAUSE = {
@@ -32,11 +32,11 @@ test('a task that is looked at once a minute by now is looked at soon after a re
     'JSONRPC',
   );
   const { id } = await talk.task('work', { immediately: true });
-  let looks = 0;
-  agent.onLook = () => void (looks += 1);
-  for (let seen = 0; (await first.app.database.query(PAUSE)).length === 0; seen = looks) {
+  let polls = 0;
+  agent.onPoll = () => void (polls += 1);
+  for (let seen = 0; (await first.app.database.query(PAUSE)).length === 0; seen = polls) {
     clock.ahead += 60_000;
-    await until(() => looks > seen);
+    await until(() => polls > seen);
     await until(async () => (await first.app.database.query(IDLE)).length === 1);
   }
   const before = await first.balance();

@@ -5,7 +5,7 @@ import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { dialIn } from '../../support/dial-in.ts';
 import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { until as untilWithin } from '../../support/tunnel-spine.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 import { inTurn } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 

@@ -5,7 +5,7 @@ import { startGateway } from '../../support/gateway.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { DOMAIN } from '../../support/wallets.ts';
-import { createTalk, type Stream } from '../contract/talk.ts';
+import { createTalk, type Stream } from '../contract/client-calls.ts';
 import { booksOf } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';

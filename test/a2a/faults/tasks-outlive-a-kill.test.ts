@@ -5,7 +5,7 @@ import { dialIn, READY } from '../../support/dial-in.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { DOMAIN } from '../../support/wallets.ts';
-import { createTalk } from '../contract/talk.ts';
+import { createTalk } from '../contract/client-calls.ts';
 import { booksOf, callOf, inTurn } from './support/money-of-calls.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 

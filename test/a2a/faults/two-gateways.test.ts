@@ -3,7 +3,7 @@ import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { startCluster, type Cluster } from '../../support/cluster.ts';
 import { UNHURRIED, type Spine } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
-import { createTalk, type Talk } from '../contract/talk.ts';
+import { createTalk, type ProviderStream } from '../contract/client-calls.ts';
 import { startQuickAgent, type QuickAgent } from './support/quick-agent.ts';
 
 // Two gateways of one database: tasks are both's, whoever began them.
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 /** One key that both know. */
-const at = ({ origin }: Spine): Talk =>
+const at = ({ origin }: Spine): ProviderStream =>
   createTalk({ url: `${origin}/a2a/${SERVICE}`, headers: { authorization: `Bearer ${here.key}` } }, '1.0', 'JSONRPC');
 const paid = async () => before - (await here.balance()).available;
 
@@ -88,13 +88,13 @@ test('everybody at both sees the end of a task in the same moment: it is settled
 
 test('looks are shared: no task is looked at twice at once, and its pauses are kept, whoever looks', async () => {
   const count = 24;
-  const looks = new Map<string, number[]>();
+  const polls = new Map<string, number[]>();
   const running = new Set<string>();
   const twice: string[] = [];
-  agent.onLook = async (id) => {
+  agent.onPoll = async (id) => {
     if (running.has(id)) twice.push(id);
     running.add(id);
-    looks.set(id, [...(looks.get(id) ?? []), performance.now()]);
+    polls.set(id, [...(polls.get(id) ?? []), performance.now()]);
     await new Promise((resolve) => setTimeout(resolve, 30));
     running.delete(id);
   };
@@ -104,13 +104,13 @@ test('looks are shared: no task is looked at twice at once, and its pauses are k
       async (_, index) => (await at(index % 2 === 0 ? here : there).task('work', { immediately: true })).id,
     ),
   );
-  await until(() => ids.every((id) => (looks.get(id)?.length ?? 0) >= 2));
-  agent.onLook = null;
+  await until(() => ids.every((id) => (polls.get(id)?.length ?? 0) >= 2));
+  agent.onPoll = null;
   const pauses = ids.flatMap((id) =>
-    looks
+    polls
       .get(id)!
       .slice(1)
-      .map((time, index) => time - looks.get(id)![index]!),
+      .map((time, index) => time - polls.get(id)![index]!),
   );
   expect(twice).toEqual([]);
   // Of the longest pause, 1,000 ms, a fifth is left to chance.

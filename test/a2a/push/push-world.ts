@@ -4,8 +4,8 @@ import { createServer, type Caller, type Catalog } from '#gateway';
 import { createGuardedFetch } from '#network';
 import { createWebhooks } from '#tasks';
 import type { LostDelivery } from '../../../src/tasks/webhooks/webhook.ts';
-import type { Ask } from '../../../src/a2a/door/ask.ts';
-import type { ReplyWriter } from '../../../src/a2a/door/reply-writer.ts';
+import type { A2aRequest } from '../../../src/a2a/http/a2a-request.ts';
+import type { ReplyWriter } from '../../../src/a2a/http/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';
 import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';
@@ -71,7 +71,7 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
     catalog,
     allowPrivate,
     publicUrl,
-    look: async () => null,
+    poll: async () => null,
     secret: Buffer.alloc(32, 2),
     limits: LIMITS,
     now: () => world.clock.now,
@@ -86,11 +86,11 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
     await webhooks.close();
   });
 
-  /** Answers an operation as a door does; throws what is wrong. */
+  /** Answers an operation as a route does; throws what is wrong. */
   const answer = async (
     version: A2aVersion,
     operation: Operation,
-    params: Ask['params'],
+    params: A2aRequest['params'],
     by = caller('alice'),
     service = 'acme/agent',
   ): Promise<unknown> => {
@@ -134,7 +134,13 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
   };
 }
 
-function ask(version: A2aVersion, operation: Operation, params: Ask['params'], by: Caller, service: string): Ask {
+function ask(
+  version: A2aVersion,
+  operation: Operation,
+  params: A2aRequest['params'],
+  by: Caller,
+  service: string,
+): A2aRequest {
   return {
     operation,
     version,

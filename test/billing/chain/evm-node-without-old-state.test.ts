@@ -85,13 +85,13 @@ test('a gateway that starts knows what was read before', async () => {
   // What was the newest block then is final now.
   await world.anvil.mine(3);
 
-  const firstLook = async (rows: Partial<ChainSetup>) => {
+  const firstPoll = async (rows: Partial<ChainSetup>) => {
     const chain = world.chainWith({ rpcUrl: proxy.url, ...rows });
     const page = await chain.incoming(cursor);
     return chain.balanceAt(page.cursor);
   };
-  expect(await firstLook({})).toBeNull();
-  expect(await firstLook({ snapshots })).toBe(held);
+  expect(await firstPoll({})).toBeNull();
+  expect(await firstPoll({ snapshots })).toBe(held);
   // What the books are past is removed.
   const treasury = world.treasury.address.toLowerCase();
   const all = async () => (await snapshots.list(treasury, 100)).length;

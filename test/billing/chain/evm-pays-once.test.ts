@@ -22,8 +22,8 @@ test('a payment is verified, submitted, found in a block, and final when the nod
   expect(await chain.verify(payment)).toEqual({ account: `eip155:${payer.address.toLowerCase()}` });
   expect(await chain.find(payment, null)).toEqual({ state: 'open' });
   const { transaction } = await world.mined(chain.submit(payment));
-  const sight = await chain.find(payment, transaction);
-  expect(sight).toMatchObject({
+  const observation = await chain.find(payment, transaction);
+  expect(observation).toMatchObject({
     state: 'settled',
     event: { transaction, amount: 2_500_000n, confirmations: 1, final: false },
   });
@@ -71,8 +71,8 @@ test('gateways that submit the same payments at the same time move each once', a
     // A transaction that another one of the same nonce replaced is submitted again, as whoever looks after it does.
     for (const payment of payments)
       if ((await world.chain.find(payment, null)).state === 'open') await world.mined(world.chain.submit(payment));
-    const sights = await Promise.all(payments.map((payment) => world.chain.find(payment, null)));
-    expect(sights.map(({ state }) => state)).toEqual(['settled', 'settled', 'settled', 'settled']);
+    const observations = await Promise.all(payments.map((payment) => world.chain.find(payment, null)));
+    expect(observations.map(({ state }) => state)).toEqual(['settled', 'settled', 'settled', 'settled']);
     expect((await world.held()) - before).toBe(4_000_000n);
     expect(await world.mined(world.chain.submit(payments[0]!))).toEqual({ transaction: null });
   }

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const ofProxy = { forget: () => proxy.forget(), count: () => proxy.seen.length };
 
-async function perLook(
+async function perPoll(
   gateway: MoneyGateway,
   ids: readonly string[],
   asked: { forget(): void; count(): number } = ofProxy,
@@ -60,13 +60,13 @@ test('an open deposit costs the node a fifth of what it costs alone', async () =
     ),
   );
   const ids = signed.map(({ payment }) => payment.id);
-  expect(await perLook(gateway, ids)).toBeLessThanOrEqual(13 / 5);
+  expect(await perPoll(gateway, ids)).toBeLessThanOrEqual(13 / 5);
   await world.chain.anvil.setAutomine(true);
   await world.chain.anvil.mine(1);
   // The first looks find them; those after see that they still stand.
-  await perLook(gateway, ids);
+  await perPoll(gateway, ids);
   expect((await gateway.chains.depositRows.find(ids[0]!))!.state).toBe('credited');
-  expect(await perLook(gateway, ids)).toBeLessThanOrEqual(9 / 5);
+  expect(await perPoll(gateway, ids)).toBeLessThanOrEqual(9 / 5);
   await gateway.close();
   await world.settle();
 });
@@ -95,12 +95,12 @@ test('so it is on Solana', async () => {
   );
   const ids = signed.map(({ payment }) => payment.id);
   // The first looks see whether the blockhashes are valid.
-  await perLook(gateway, ids);
-  expect(await perLook(gateway, ids, ofTwin)).toBeLessThanOrEqual(3 / 5);
+  await perPoll(gateway, ids);
+  expect(await perPoll(gateway, ids, ofTwin)).toBeLessThanOrEqual(3 / 5);
   chain.twin.advance(22);
-  await perLook(gateway, ids);
+  await perPoll(gateway, ids);
   expect((await gateway.chains.depositRows.find(ids[0]!))!.state).toBe('credited');
-  expect(await perLook(gateway, ids, ofTwin)).toBeLessThanOrEqual(2 / 5);
+  expect(await perPoll(gateway, ids, ofTwin)).toBeLessThanOrEqual(2 / 5);
   await gateway.close();
   await solana.settle();
   await solana.close();

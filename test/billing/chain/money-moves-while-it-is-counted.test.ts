@@ -69,8 +69,8 @@ async function openBooks() {
     ledger,
     deposits: { arrived: async () => {} },
     withdrawals: {
-      async lookAtSigned(network) {
-        await withdrawals.lookAtSigned(network);
+      async pollSigned(network) {
+        await withdrawals.pollSigned(network);
         // While it looked one more has become final, and another gateway has read on.
         await pay();
         const book = (await chainRows.find(NETWORK))!;

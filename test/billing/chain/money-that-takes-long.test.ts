@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLookAfter, lookAfterMs } from '../../../src/chains/look-after.ts';
+import { createFollowUp, followUpMs } from '../../../src/chains/follow-up.ts';
 
 const row = (id: string) => ({ id, looks: 0, updatedAt: 0 });
 
@@ -9,7 +9,7 @@ test('a row that takes long holds up no other, and is not looked at twice at onc
   const hangs = Promise.withResolvers<undefined>();
   const claims = [[row('hangs'), row('a')], [row('hangs'), row('b')], []];
   const room: number[] = [];
-  const looks = createLookAfter({
+  const looks = createFollowUp({
     network: 'eip155:1',
     rows: {
       claim: async (_network, limit) => (room.push(limit), claims.shift() ?? []),
@@ -36,8 +36,8 @@ test('a row that takes long holds up no other, and is not looked at twice at onc
 });
 
 test('what is old is asked for less and less often', () => {
-  expect([0, 1, 9].map((looks) => lookAfterMs(looks, 1_000))).toEqual([500, 750, 15_000]);
-  expect(lookAfterMs(40, 300_000)).toBe(15_000);
-  expect(lookAfterMs(40, 1_200_000)).toBe(60_000);
-  expect(lookAfterMs(1_000, 86_400_000 * 30)).toBe(3_600_000);
+  expect([0, 1, 9].map((looks) => followUpMs(looks, 1_000))).toEqual([500, 750, 15_000]);
+  expect(followUpMs(40, 300_000)).toBe(15_000);
+  expect(followUpMs(40, 1_200_000)).toBe(60_000);
+  expect(followUpMs(1_000, 86_400_000 * 30)).toBe(3_600_000);
 });

@@ -4,7 +4,7 @@ import { said, startScriptedAgent, type ScriptedAgent } from './support/scripted
 import { agentToml, modelToml, UNHURRIED } from './support/toml.ts';
 import { startWorld, type World } from './support/world.ts';
 
-// An agent that is asked through the chat door as if it were a model: what it says, in the shapes of chat, at the
+// An agent that is asked through the chat route as if it were a model: what it says, in the shapes of chat, at the
 // agent's own price.
 
 let agent: ScriptedAgent;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   agent = await startScriptedAgent();
   world = await startWorld({
     toml: agentToml(agent.url) + modelToml(agent.url, 'a2a/shadow') + UNHURRIED,
-    agents: agent.speaker,
+    agents: agent.target,
   });
 });
 afterAll(async () => {
@@ -238,7 +238,7 @@ test('a client that leaves a stream pays for what comes to its end in time', asy
 });
 
 test('a stream of one that says nothing for long begins all the same', async () => {
-  const slow = await startWorld({ toml: agentToml(agent.url) + UNHURRIED, agents: agent.speaker, keepAliveMs: 20 });
+  const slow = await startWorld({ toml: agentToml(agent.url) + UNHURRIED, agents: agent.target, keepAliveMs: 20 });
   const begun = Promise.withResolvers<void>();
   agent.says(async function* () {
     await begun.promise;

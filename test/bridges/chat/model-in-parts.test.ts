@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '#wire';
-import type { PartsAsk, PartsTurn } from '#gateway';
+import type { TargetRequest, ContentTurn } from '#gateway';
 import { startProvider, type TestProvider } from '../../support/provider.ts';
 import { startScriptedModel, type ScriptedModel } from './support/scripted-model.ts';
 import { modelToml, UNHURRIED } from './support/toml.ts';
 import { startWorld, type World } from './support/world.ts';
 
-// A chat model that is spoken to in parts: the endings, estimates and accounts of a chat call, whatever door it is
+// A chat model that is spoken to in parts: the endings, estimates and accounts of a chat call, whatever route it is
 // behind.
 
 let provider: TestProvider;
@@ -26,8 +26,11 @@ afterEach(async () => {
   expect(await world.faults()).toEqual([]);
 });
 
-const turn = (text: string, role: PartsTurn['role'] = 'user'): PartsTurn => ({ role, parts: [{ kind: 'text', text }] });
-const asking = (turns: readonly PartsTurn[], more: Partial<PartsAsk> = {}): PartsAsk => ({
+const turn = (text: string, role: ContentTurn['role'] = 'user'): ContentTurn => ({
+  role,
+  parts: [{ kind: 'text', text }],
+});
+const asking = (turns: readonly ContentTurn[], more: Partial<TargetRequest> = {}): TargetRequest => ({
   turns,
   arguments: null,
   contextId: null,
@@ -36,8 +39,8 @@ const asking = (turns: readonly PartsTurn[], more: Partial<PartsAsk> = {}): Part
   stream: true,
   ...more,
 });
-const say = (text: string, more: Partial<PartsAsk> = {}) =>
-  world.say(world.speakers.model, 'test/model', asking([turn(text)], more));
+const say = (text: string, more: Partial<TargetRequest> = {}) =>
+  world.say(world.targets.model, 'test/model', asking([turn(text)], more));
 const textOf = ({ events }: Awaited<ReturnType<typeof say>>) =>
   events.map((event) => (event.type === 'part' && event.part.kind === 'text' ? event.part.text : '')).join('');
 
@@ -103,7 +106,7 @@ test.each([
   ],
 ])('whatever shape it comes in is told: %s', async (_what, type, text, told) => {
   scripted.says({ raw: { type, text } });
-  const heard = await world.say(world.speakers.model, 'scripted/model', asking([turn('x')]));
+  const heard = await world.say(world.targets.model, 'scripted/model', asking([turn('x')]));
   expect(textOf(heard)).toBe(told);
   expect(heard.end.finish).toBe('stop');
 });
@@ -115,7 +118,7 @@ test('an image that it makes is a file', async () => {
       text: `${chunk({ images: [PIXEL] })}\n\n${chunk({}, 'stop')}\n\ndata: [DONE]\n\n`,
     },
   });
-  const heard = await world.say(world.speakers.model, 'scripted/model', asking([turn('x')]));
+  const heard = await world.say(world.targets.model, 'scripted/model', asking([turn('x')]));
   expect(heard.events).toEqual([
     { type: 'part', part: { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: 'AAAA' } },
   ]);
@@ -123,7 +126,7 @@ test('an image that it makes is a file', async () => {
 
 test('is asked with all turns, data as JSON and images', async () => {
   await world.say(
-    world.speakers.model,
+    world.targets.model,
     'test/model',
     asking(
       [
@@ -207,7 +210,7 @@ describe('ends as a chat call does', () => {
   test('left by its asker: what came, as measured', async () => {
     const gone = new AbortController();
     const ask = asking([turn('hello !tokens:50 !token-ms:60')]);
-    const { id, charged } = await world.say(world.speakers.model, 'test/model', ask, gone.signal, () => gone.abort());
+    const { id, charged } = await world.say(world.targets.model, 'test/model', ask, gone.signal, () => gone.abort());
     expect(charged).toBeGreaterThan(0n);
     expect(JSON.parse((await world.lock(id)).detail!)).toMatchObject({ estimated: true });
   });
@@ -221,7 +224,7 @@ test.each([
   ],
   ['a file of no known kind', { kind: 'file', mediaType: null, name: null, url: 'https://example.com/a', bytes: null }],
 ] as const)('takes images alone: not %s', async (_what, part) => {
-  const asked = world.say(world.speakers.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
+  const asked = world.say(world.targets.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
   await expect(asked).rejects.toMatchObject({
     code: 'unprocessable',
     message: expect.stringContaining('it takes images') as string,
@@ -230,7 +233,7 @@ test.each([
 
 test('names an image whose bytes are no base64', async () => {
   const part = { kind: 'file', mediaType: 'image/png', name: 'a.png', url: null, bytes: 'A"}' } as const;
-  const asked = world.say(world.speakers.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
+  const asked = world.say(world.targets.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
   await expect(asked).rejects.toMatchObject({
     code: 'invalid_request',
     message: 'The bytes of the file "a.png", "image/png" are not base64',
@@ -238,7 +241,7 @@ test('names an image whose bytes are no base64', async () => {
 });
 
 test('is known by its name', async () => {
-  const { model } = world.speakers;
+  const { model } = world.targets;
   expect(model.has('test/model')).toBe(true);
   expect(model.has('nobody')).toBe(false);
   expect(model.list(1)).toEqual([{ name: 'scripted/model', displayName: 'Model', description: '' }]);

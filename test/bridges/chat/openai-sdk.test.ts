@@ -19,7 +19,7 @@ beforeAll(async () => {
   tools = await startScriptedTools({ hour: async () => 'noon' });
   world = await startWorld({
     toml: agentToml(agent.url) + modelToml(model.url) + toolToml(tools.url) + UNHURRIED,
-    agents: agent.speaker,
+    agents: agent.target,
   });
   client = new OpenAI({ baseURL: world.url, apiKey: world.key, maxRetries: 0 });
 });

@@ -4,7 +4,7 @@ import { streamed, whole } from './support/chat-shapes.ts';
 import { toolToml, UNHURRIED } from './support/toml.ts';
 import { startWorld, type World } from './support/world.ts';
 
-// A tool that is asked through the chat door as if it were a model, at the tool's own price.
+// A tool that is asked through the chat route as if it were a model, at the tool's own price.
 
 let fixture: McpFixture;
 let world: World;

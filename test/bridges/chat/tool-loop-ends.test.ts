@@ -90,7 +90,7 @@ describe('time that runs out', () => {
 
   /** Lets a run's time pass during its tool call, all but `leftMs`. */
   function toolTakesAllBut(leftMs: number) {
-    const { mcp } = world.speakers;
+    const { mcp } = world.targets;
     const toCall = mcp.toCall.bind(mcp);
     vi.spyOn(mcp, 'toCall').mockImplementation((...asked) => {
       const now = performance.now.bind(performance);

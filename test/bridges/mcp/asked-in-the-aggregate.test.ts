@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { connectV1, connectV2, textOf } from '../../mcp/aggregate/aggregate-spine.ts';
 import { modernPost, type Tree } from '../../mcp/calls/modern-post.ts';
 import { startBridgeWorld, type WorldOptions } from './bridge-world.ts';
-import { startLineServer } from './line-speaker.ts';
+import { startLineServer } from './line-target.ts';
 import { startTools, text } from './raw-tools.ts';
 
 async function world(options: (url: string) => WorldOptions) {

@@ -34,7 +34,7 @@ import {
   type Call,
   type Caller,
   type Offer,
-  type PartsAsk,
+  type TargetRequest,
   type PartsEnd,
   type PartsEvent,
 } from '#gateway';
@@ -47,7 +47,7 @@ import { refuseLock } from '../../../src/gateway/pipeline.ts';
 import { createMcp } from '../../../src/mcp/create-mcp.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
-import { createLineSpeaker } from './line-speaker.ts';
+import { createLineTarget } from './line-target.ts';
 import { NO_TASKS } from '../../support/no-tasks.ts';
 
 /** A service of the world: USD of a call, and where it is served. */
@@ -187,11 +187,11 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const replyBytesMax = options.replyBytesMax ?? 1024 * 1024;
-  const speakers = { a2a: createLineSpeaker('agent', catalog), model: createLineSpeaker('model', catalog) };
+  const targets = { a2a: createLineTarget('agent', catalog), model: createLineTarget('model', catalog) };
   const mcp = createMcp({
     pipeline,
     catalog,
-    speakers: () => speakers,
+    targets: () => targets,
     idempotency: createIdempotency(database, { now, runningTtlMs: 60_000 }),
     sessions: createSessionStore(database, { now }),
     pins: createToolPins(database, { now }),
@@ -229,10 +229,10 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     await upstream.close();
   });
 
-  /** Says something to a tool in parts, as a door of another protocol does. */
-  async function say(name: string, ask: Partial<PartsAsk> | string, account = 'alice'): Promise<Said> {
+  /** Says something to a tool in parts, as a route of another protocol does. */
+  async function say(name: string, ask: Partial<TargetRequest> | string, account = 'alice'): Promise<Said> {
     const turns = [{ role: 'user', parts: [{ kind: 'text', text: typeof ask === 'string' ? ask : '' }] }] as const;
-    const whole: PartsAsk = {
+    const whole: TargetRequest = {
       turns,
       arguments: null,
       contextId: null,
@@ -242,7 +242,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
       ...(typeof ask === 'string' ? {} : ask),
     };
     const context = { caller: callerOf(account, options), requestId: 'door', traceparent: null, wantsReceipt: false };
-    const call = await pipeline.prepare(await mcp.speaker.toCall(name, whole, context));
+    const call = await pipeline.prepare(await mcp.target.toCall(name, whole, context));
     const events: PartsEvent[] = [];
     for await (const frame of pipeline.run(call, new AbortController().signal)) {
       if (frame.type === 'data') events.push(...decodePartsEvents(frame.bytes));

@@ -16,9 +16,9 @@ test('the longest service that there is has the name, the rest is its tool', asy
   // Of one provider, and with a word on how it is chosen.
   expect(await said('a:floor/read')).toEqual([{ kind: 'text', text: 'short read' }]);
 
-  expect(['a/read', 'a/b/read', 'slow/b/read', 'a:floor/read'].map(mcp.speaker.has)).toEqual([true, true, true, true]);
+  expect(['a/read', 'a/b/read', 'slow/b/read', 'a:floor/read'].map(mcp.target.has)).toEqual([true, true, true, true]);
   expect(
-    ['a', 'a/', '/read', 'a/b/b/read', 'b/read', 'a/write', `a/${'x'.repeat(600)}`].map(mcp.speaker.has),
+    ['a', 'a/', '/read', 'a/b/b/read', 'b/read', 'a/write', `a/${'x'.repeat(600)}`].map(mcp.target.has),
   ).not.toContain(true);
 });
 
@@ -39,7 +39,7 @@ test('all tools are listed by their names, with the first sentence of their serv
   );
   const { mcp } = await startBridgeWorld({ tools: { files: { url: server.url }, 'acme/more': { url: server.url } } });
   await Promise.all(['files', 'acme/more'].map((service) => mcp.toolsOf(service)));
-  const all = mcp.speaker.list(100);
+  const all = mcp.target.list(100);
   expect(all.map(({ name }) => name)).toEqual([
     'acme/more/a',
     'acme/more/b',
@@ -50,7 +50,7 @@ test('all tools are listed by their names, with the first sentence of their serv
   ]);
   expect(all[1]).toEqual({ name: 'acme/more/b', displayName: 'b', description: 'Reads a file.' });
   expect(all[0]!.description).toHaveLength(200);
-  expect(mcp.speaker.list(2)).toHaveLength(2);
+  expect(mcp.target.list(2)).toHaveLength(2);
 });
 
 test('what a service has is fetched where it is not known yet', async () => {

@@ -6,7 +6,7 @@ import { modernPost } from '../../mcp/calls/modern-post.ts';
 import { agentBlock } from '../../support/a2a-agent/index.ts';
 
 // Whoever misspells a name, or calls a tool in a way that it refuses, is told so in words that it can act on, at
-// the doors of MCP and A2A.
+// the routes of MCP and A2A.
 
 let fixture: McpFixture;
 let spine: Spine;

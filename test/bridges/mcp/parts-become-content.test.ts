@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { FilePart, Part } from '#gateway';
 import { callTool } from '../../mcp/calls/modern-post.ts';
 import { startBridgeWorld, type WorldOptions } from './bridge-world.ts';
-import { startLineServer, type Line } from './line-speaker.ts';
+import { startLineServer, type Line } from './line-target.ts';
 
 async function resultOf(lines: readonly Line[], options: WorldOptions = {}) {
   const { url } = await startLineServer(() => lines);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { callTool, modernPost, type PostOptions, type Reply } from '../../mcp/calls/modern-post.ts';
 import { startBridgeWorld, type BridgeWorld, type WorldOptions } from './bridge-world.ts';
-import { startLineServer, type Line } from './line-speaker.ts';
+import { startLineServer, type Line } from './line-target.ts';
 
 /** What the primitive says, by what it is told. */
 const SAYS: Readonly<Record<string, readonly Line[]>> = {
@@ -13,7 +13,7 @@ const SAYS: Readonly<Record<string, readonly Line[]>> = {
 
 type Ask = (world: BridgeWorld, says: string, options?: PostOptions) => Promise<Reply>;
 const at = (world: BridgeWorld, key = 'alice') => ({ origin: world.origin, key });
-const DOORS: Readonly<Record<string, Ask>> = {
+const ENDPOINTS: Readonly<Record<string, Ask>> = {
   'an agent, by its own address': (world, message, options) =>
     callTool(at(world), 'a2a/weather', 'send_message', { message }, options),
   'a model, by its own address': (world, prompt, options) =>
@@ -41,7 +41,7 @@ async function startWorld(options: WorldOptions = {}, says = SAYS) {
   };
 }
 
-describe.each(Object.entries(DOORS))('%s', (name, ask) => {
+describe.each(Object.entries(ENDPOINTS))('%s', (name, ask) => {
   test('is charged once for an answer, and nothing for a failure', async () => {
     const world = await startWorld();
     const ok = await ask(world, 'ok');
@@ -148,7 +148,7 @@ describe.each(Object.entries(DOORS))('%s', (name, ask) => {
 
 test('an agent that asks something is charged as its speaker says, and the next message goes on with its task', async () => {
   const world = await startWorld();
-  const { result } = (await DOORS['an agent, by the one address']!(world, 'asks')).message;
+  const { result } = (await ENDPOINTS['an agent, by the one address']!(world, 'asks')).message;
   expect(result).toMatchObject({
     content: [{ text: 'Which city?' }],
     structuredContent: { task_id: 't', context_id: null, state: 'input-required' },
@@ -161,7 +161,9 @@ test('an agent that asks something is charged as its speaker says, and the next 
 
 test('what a request says to the gateway is not told on, and params.task counts for nothing', async () => {
   const world = await startWorld();
-  const bad = await DOORS['a model, by its own address']!(world, 'ok', { meta: { 'tollgate/idempotency-key': '' } });
+  const bad = await ENDPOINTS['a model, by its own address']!(world, 'ok', {
+    meta: { 'tollgate/idempotency-key': '' },
+  });
   expect(bad.message.error).toMatchObject({ code: -32602 });
   const task = await callTool(at(world), 'model/gpt', 'chat', { prompt: 'ok' }, { params: { task: {} } });
   expect(task.message.result).toMatchObject({ content: [{ type: 'text' }], _meta: { 'tollgate/generation': {} } });

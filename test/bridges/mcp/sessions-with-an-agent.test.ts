@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { connectV1, textOf } from '../../mcp/aggregate/aggregate-spine.ts';
 import { INITIALIZE, messagesOf, open, post } from '../../mcp/sessions/session-world.ts';
 import { startBridgeWorld, type WorldOptions } from './bridge-world.ts';
-import { startLineServer, type Line } from './line-speaker.ts';
+import { startLineServer, type Line } from './line-target.ts';
 
 async function world(lines: readonly Line[] = [{ text: 'rain' }, { end: {} }], options: WorldOptions = {}) {
   const line = await startLineServer(() => lines);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectV1, connectV2, textOf } from '../../mcp/aggregate/aggregate-spine.ts';
 import { startBridgeWorld } from './bridge-world.ts';
-import { startLineServer } from './line-speaker.ts';
+import { startLineServer } from './line-target.ts';
 
 interface Progress {
   readonly progress: number;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PartsAsk } from '#gateway';
+import type { TargetRequest } from '#gateway';
 import { startBridgeWorld } from './bridge-world.ts';
 import { startTools, text } from './raw-tools.ts';
 
@@ -17,7 +17,7 @@ async function world() {
   const server = await startTools(TOOLS, () => text('done'));
   const { mcp, say, charged } = await startBridgeWorld({ tools: { files: { url: server.url } } });
   await mcp.toolsOf('files');
-  const given = async (tool: string, ask: Partial<PartsAsk> | string) => {
+  const given = async (tool: string, ask: Partial<TargetRequest> | string) => {
     await say(`files/${tool}`, ask);
     return server.asked.at(-1)!.text;
   };
@@ -25,7 +25,7 @@ async function world() {
 }
 
 const args = (written: string) => expect.stringContaining(`"arguments":${written}`);
-const user = (...parts: PartsAsk['turns'][number]['parts']) => ({ turns: [{ role: 'user', parts }] }) as const;
+const user = (...parts: TargetRequest['turns'][number]['parts']) => ({ turns: [{ role: 'user', parts }] }) as const;
 
 test('arguments that the door has as an object go as they are', async () => {
   const { given } = await world();
@@ -62,7 +62,7 @@ test('of what was said before, the last is what counts', async () => {
 
 test('what cannot be arguments is refused with what the tool takes, and nothing is asked', async () => {
   const { say, server, charged } = await world();
-  const refused = (tool: string, ask: Partial<PartsAsk> | string, how: object) =>
+  const refused = (tool: string, ask: Partial<TargetRequest> | string, how: object) =>
     expect(say(`files/${tool}`, ask)).rejects.toMatchObject(how);
   await refused('add', 'one and two', {
     code: 'unprocessable',

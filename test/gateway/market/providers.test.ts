@@ -82,7 +82,10 @@ test('a provider whose proxy is not connected is away, and is back when it is', 
   catalog.replace('tunnel:id-B', [one]);
   health.unreachable(one);
   expect(await data('/providers')).toMatchObject([{ id: 'id-B', status: 'away', listings: [{ status: 'away' }] }]);
-  expect(await data('/providers/id-B')).toMatchObject({ status: 'away', listings: [{ doors: [{ status: 'away' }] }] });
+  expect(await data('/providers/id-B')).toMatchObject({
+    status: 'away',
+    listings: [{ doors: [{ status: 'away' }] }],
+  });
   connected.add('id-B');
   expect(await data('/providers')).toMatchObject([{ status: 'down' }]);
   health.succeeded(one, { firstByteMs: 1, durationMs: 0, completionTokens: 3 });

@@ -62,7 +62,7 @@ describe('the log line of a call', () => {
     observer.attemptFailed(
       call,
       first,
-      new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }),
+      new UpstreamFailure('502', { status: 502, retryable: true, attributedTo: 'provider' }),
     );
     observer.flagged(call, second, ['usage_missing']);
     observer.resolved(call, settledBy(second));

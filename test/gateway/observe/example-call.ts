@@ -53,7 +53,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     parent: null,
     lendable: 0n,
     exchange: {
-      converse: () => {
+      startAttempt: () => {
         throw new Error('not asked for here');
       },
     },

@@ -140,7 +140,7 @@ describe('traces of MCP', () => {
       observer.attemptFailed(
         call,
         OFFER,
-        new UpstreamFailure('it is away', { retryable: true, blame: 'provider', unsent: true }),
+        new UpstreamFailure('it is away', { retryable: true, attributedTo: 'provider', unsent: true }),
       );
       observer.attemptStarted(call, twin, clock.now);
       clock.now = startedAt + 200;

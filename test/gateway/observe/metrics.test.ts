@@ -45,7 +45,7 @@ describe('metrics', () => {
     observer.attemptFailed(
       call,
       exampleOffer(),
-      new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }),
+      new UpstreamFailure('502', { status: 502, retryable: true, attributedTo: 'provider' }),
     );
     observer.failed(call, new GatewayError('provider_unavailable', 'Provider Demo failed'));
     const text = await metrics.text();

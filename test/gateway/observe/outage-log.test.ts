@@ -55,7 +55,7 @@ test('what fails and works in turns is not logged at each turn', () => {
 test('of 400 services that the gateway cannot list, each is one line without an id of a call', () => {
   const { logger, outages, told } = world();
   const log = createCallLog(logger, undefined, outages);
-  const failure = new UpstreamFailure('connect ECONNREFUSED', { retryable: true, blame: 'provider' });
+  const failure = new UpstreamFailure('connect ECONNREFUSED', { retryable: true, attributedTo: 'provider' });
   const offers = Array.from({ length: 400 }, (_, index) => ({ ...exampleTools(), id: `offer-${index}` }));
   for (const method of ['server/discover', 'initialize', 'tools/list', 'prompts/list'])
     for (const offer of offers)
@@ -75,7 +75,7 @@ test('of 400 services that the gateway cannot list, each is one line without an 
 test('each attempt of a customer has its line, and only the first is a warning', () => {
   const { logger, outages, told } = world();
   const log = createCallLog(logger, undefined, outages);
-  const failure = new UpstreamFailure('connect ECONNREFUSED', { retryable: true, blame: 'provider' });
+  const failure = new UpstreamFailure('connect ECONNREFUSED', { retryable: true, attributedTo: 'provider' });
   const offer = exampleTools();
   for (let call = 0; call < 3; call++) log.attemptFailed!(exampleToolCall(offer, null), offer, failure, TIME);
   expect(told().map(({ level, msg, generation_id }) => [level, msg, generation_id])).toEqual([

@@ -136,7 +136,7 @@ describe('no secret reaches a log', () => {
     const failure = new UpstreamFailure(`401: Bearer ${CANARY} is not known`, {
       status: 401,
       retryable: true,
-      blame: 'provider',
+      attributedTo: 'provider',
     });
     observer.started(call);
     observer.attemptFailed(call, exampleOffer(), failure);

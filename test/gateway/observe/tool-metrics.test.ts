@@ -70,13 +70,13 @@ describe('metrics of tools', () => {
     observer.attemptFailed(
       broken,
       offer,
-      new UpstreamFailure('away', { retryable: true, blame: 'provider', unsent: true }),
+      new UpstreamFailure('away', { retryable: true, attributedTo: 'provider', unsent: true }),
     );
     observer.attemptStarted(broken, offer, broken.begunAt);
     observer.attemptFailed(
       broken,
       offer,
-      new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }),
+      new UpstreamFailure('502', { status: 502, retryable: true, attributedTo: 'provider' }),
     );
     observer.resolved(
       broken,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MicroUsd, Rates } from '#billing';
 import type { ImageService } from '../../../src/config/config.ts';
-import { refuseRaise } from '../../../src/gateway/routing/refuse-raise.ts';
+import { rejectPriceIncrease } from '../../../src/gateway/routing/reject-price-increase.ts';
 import { imageVariants } from '../../../src/config/blocks/image-prices.ts';
 import { priceAsListed } from '../../../src/media/image-price.ts';
 import { nextPastPrices, withRaises } from '../../../src/network/registry/past-prices.ts';
@@ -46,7 +46,7 @@ function refused(before: Pricing, after: Pricing, call: Ask): string | null {
   const offer = offerOfTunnel(registered!, 'p');
   const price = (of: typeof offer) => priceAsListed(call, of);
   try {
-    refuseRaise(
+    rejectPriceIncrease(
       offer,
       { price, priceBefore: price, preferences: { maxPrice: null } as never },
       price(offer).rates,

@@ -105,13 +105,13 @@ describe('an offer that failed', () => {
     const { health, now } = setUp();
     health.unreachable(a);
     now.advance(COOLDOWN * 11 + 1);
-    expect(health.standing(a)).toBe('good');
+    expect(health.healthState(a)).toBe('good');
   });
 
   test('rests not at all without a cool-down', () => {
     const { health, choose } = setUp(0);
     health.unreachable(a);
-    expect(health.standing(a)).toBe('recent');
+    expect(health.healthState(a)).toBe('recent');
     for (let round = 0; round < 20; round++) expect(choose(a)).toEqual(['A']);
   });
 });
@@ -125,7 +125,7 @@ describe('an offer that has succeeded since it failed', () => {
     health.unreachable(a);
     now.advance(1_000);
     health.succeeded(a, { ...SAMPLE, durationMs: 0 });
-    expect(health.standing(a)).toBe('recent');
+    expect(health.healthState(a)).toBe('recent');
     for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(29_000);
     expect(choose(a, b)).toEqual(['A', 'B']);

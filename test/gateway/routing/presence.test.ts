@@ -22,7 +22,7 @@ function world(away: readonly string[]) {
 describe('a provider that is away', () => {
   test('is passed over while there are others, whatever they cost', () => {
     const { health, choose } = world(['A']);
-    expect(health.standing(a)).toBe('resting');
+    expect(health.healthState(a)).toBe('resting');
     expect(health.available(a)).toBe(false);
     for (let call = 0; call < 20; call += 1) expect(choose()).toEqual(['B']);
   });
@@ -51,9 +51,9 @@ describe('a provider that returned', () => {
     for (let call = 0; call < 10; call += 1) health.unreachable(a);
     expect(choose([a])).toEqual([]);
     health.returned('id-A');
-    expect(health.standing(a)).toBe('probe');
+    expect(health.healthState(a)).toBe('probe');
     expect(choose([a])).toEqual(['A']);
-    expect(health.standing(a)).toBe('resting');
+    expect(health.healthState(a)).toBe('resting');
     now.advance(5);
     health.succeeded(a, SAMPLE);
     expect(health.available(a)).toBe(true);
@@ -64,7 +64,7 @@ describe('a provider that returned', () => {
     health.unreachable(a);
     health.returned('id-A');
     health.unreachable(a);
-    expect(health.standing(a)).toBe('resting');
+    expect(health.healthState(a)).toBe('resting');
   });
 
   test('is not taken for down by calls that broke with its last connection', () => {
@@ -76,10 +76,10 @@ describe('a provider that returned', () => {
       health.failed(a, `payer-${call}`, beganAt);
       health.blamed(a, `payer-${call}`, beganAt, true);
     }
-    expect(health.standing(a)).toBe('good');
+    expect(health.healthState(a)).toBe('good');
     expect(health.stats(a)).toMatchObject({ failures: 10, uptime: 0 });
     health.failed(a, 'payer', now());
-    expect(health.standing(a, 'payer')).toBe('resting');
+    expect(health.healthState(a, 'payer')).toBe('resting');
     expect(choose([a])).toEqual(['A']);
   });
 
@@ -87,7 +87,7 @@ describe('a provider that returned', () => {
     const { health } = world([]);
     health.unreachable(b);
     health.returned('id-A');
-    expect(health.standing(a)).toBe('good');
-    expect(health.standing(b)).toBe('resting');
+    expect(health.healthState(a)).toBe('good');
+    expect(health.healthState(b)).toBe('resting');
   });
 });

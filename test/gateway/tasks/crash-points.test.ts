@@ -57,8 +57,8 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const calls = [await lock(), await lock()];
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
     // It reads the task and its calls, notes the end, and is gone before anything is settled.
-    const conclude = () => Promise.reject(new LedgerUnavailable('killed'));
-    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
+    const settlePendingCall = () => Promise.reject(new LedgerUnavailable('killed'));
+    await expect(gatewayOn(one.database, { settlePendingCall }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
       LedgerUnavailable,
     );
     expect(await two.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' });
@@ -72,11 +72,11 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const { one, two, gatewayOn, lock, audited } = await tasksWorld(engine);
     const calls = [await lock(), await lock(), await lock()];
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
-    const conclude = (id: string) =>
+    const settlePendingCall = (id: string) =>
       id === calls[1]!.callId
         ? Promise.reject(new LedgerUnavailable('killed'))
         : one.ledger.release({ id, detail: '{}' }).then(() => null);
-    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
+    await expect(gatewayOn(one.database, { settlePendingCall }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
       LedgerUnavailable,
     );
     await two.tasks.settleRest(keyOf('task-1'));

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Database } from '#store';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, completed, keyOf, MINUTE_MS, newTask, PRICE, tasksWorld, TTL_MS } from './tasks-world.ts';
-import { countLooks, HANGS_MS, startWatch } from './watch-world.ts';
+import { countPolls, HANGS_MS, startWatch } from './watch-world.ts';
 
 describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
   it('is free, and what was locked for it goes back', async () => {
@@ -10,11 +10,11 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
     const calls = [await lock(), await lock()];
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
     const given: string[] = [];
-    const looks = countLooks(() => completed);
+    const polls = countPolls(() => completed);
     clock.now += TTL_MS;
-    startWatch(one, clock, looks.look, { onGivenUp: ({ taskId, live }) => given.push(`${taskId} ${live}`) });
+    startWatch(one, clock, polls.poll, { onGivenUp: ({ taskId, live }) => given.push(`${taskId} ${live}`) });
     await vi.waitFor(() => expect(given).toEqual(['task-1 false']), { timeout: 60_000 });
-    expect(looks.looked).toEqual([]);
+    expect(polls.looked).toEqual([]);
     expect(one.ended).toEqual([['submitted', true]]);
     expect(one.concluded).toMatchObject([
       { outcome: 'free', flags: [] },
@@ -69,16 +69,16 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
     for (const id of ['ended', 'live'])
       await one.tasks.begin(newTask(id, { ttlMs: 30 * 24 * 60 * MINUTE_MS }), await lock(id));
     await one.tasks.saw(keyOf('ended'), completed);
-    const looks = countLooks(() => null);
+    const polls = countPolls(() => null);
     const day = 24 * 60 * MINUTE_MS;
-    startWatch(two, clock, looks.look, { retentionMs: 2 * day });
+    startWatch(two, clock, polls.poll, { retentionMs: 2 * day });
     // The watch keeps the lock of the task that runs.
     await vi.waitFor(
       async () => expect((await one.ledger.find('live'))!.expiresAt).toBeGreaterThan(clock.now + 30 * day),
       { timeout: HANGS_MS },
     );
     clock.now += day;
-    await looks.reached(1);
+    await polls.reached(1);
     expect(await one.tasks.find(keyOf('ended'), alice)).not.toBeNull();
     clock.now += day;
     await vi.waitFor(async () => expect(await one.tasks.find(keyOf('ended'), alice)).toBeNull(), { timeout: 60_000 });
@@ -91,18 +91,20 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
     const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
     const [first, second] = [await lock(), await lock()];
     for (const call of [first, second]) await one.tasks.begin(newTask('task-1'), call);
-    const conclude = (id: string) =>
+    const settlePendingCall = (id: string) =>
       id === first.callId
         ? one.ledger.release({ id, detail: '{}' }).then(() => null)
         : Promise.reject(new Error('killed'));
-    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow('killed');
-    const looks = countLooks(() => null);
+    await expect(gatewayOn(one.database, { settlePendingCall }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
+      'killed',
+    );
+    const polls = countPolls(() => null);
     clock.now += MINUTE_MS;
-    startWatch(two, clock, looks.look);
+    startWatch(two, clock, polls.poll);
     await vi.waitFor(() => expect(two.concluded.map(({ call }) => call.callId)).toEqual([second.callId]), {
       timeout: 60_000,
     });
-    expect(looks.looked).toEqual([]);
+    expect(polls.looked).toEqual([]);
     expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]);
     await audited();
   });

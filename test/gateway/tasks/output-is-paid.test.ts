@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Database } from '#store';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, canceled, keyOf, newTask, PRICE, tasksWorld, TTL_MS, working, type Gateway } from './tasks-world.ts';
-import { countLooks, startWatch } from './watch-world.ts';
+import { countPolls, startWatch } from './watch-world.ts';
 
 const key = keyOf('task-1');
 const output = { ...working, output: true };
@@ -58,7 +58,7 @@ describe.each(ENGINES)('a task that has given output, on %s', (engine) => {
     await one.tasks.saw(key, { state: 'input-required', end: null, output: true });
     clock.now += TTL_MS;
     const given: string[] = [];
-    startWatch(one, clock, countLooks(() => null).look, { onGivenUp: ({ taskId }) => given.push(taskId) });
+    startWatch(one, clock, countPolls(() => null).poll, { onGivenUp: ({ taskId }) => given.push(taskId) });
     await vi.waitFor(() => expect(given).toEqual(['task-1']), { timeout: 60_000 });
     await vi.waitFor(async () => expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]), {
       timeout: 60_000,
@@ -72,7 +72,7 @@ describe.each(ENGINES)('a task that has given output, on %s', (engine) => {
     await one.tasks.begin(newTask('task-1'), await lock());
     let writes = 0;
     const query: Database['query'] = (statement, params) => {
-      if (statement.name.endsWith('note-sight')) writes += 1;
+      if (statement.name.endsWith('record-observation')) writes += 1;
       return one.database.query(statement, params);
     };
     const { tasks } = gatewayOn({ ...one.database, query });

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { countLiveTasks } from '../../../src/tasks/create-tasks.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { completed, newTask, PRICE, tasksWorld } from './tasks-world.ts';
-import { countLooks, HANGS_MS, startWatch } from './watch-world.ts';
+import { countPolls, HANGS_MS, startWatch } from './watch-world.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -26,13 +26,13 @@ describe.each(ENGINES)('after a restart on %s', (engine) => {
     expect(await countLiveTasks(two.database)).toBe(TASKS);
     // The gateway that began them is gone; they have all been due for long.
     clock.now += 60_000;
-    const looks = countLooks(() => completed);
+    const polls = countPolls(() => completed);
     const started = performance.now();
-    startWatch(two, clock, looks.look, { tickMs: 500, alone: engine === 'sqlite' });
-    await looks.reached(TASKS);
+    startWatch(two, clock, polls.poll, { tickMs: 500, alone: engine === 'sqlite' });
+    await polls.reached(TASKS);
     expect(performance.now() - started).toBeLessThan(atThisLoad(LOOKED_AT_MS_MAX));
-    expect(looks.most).toEqual({ all: expect.any(Number), offer: 4, task: 1 });
-    expect(looks.most.all).toBeLessThanOrEqual(16);
+    expect(polls.most).toEqual({ all: expect.any(Number), offer: 4, task: 1 });
+    expect(polls.most.all).toBeLessThanOrEqual(16);
     await vi.waitFor(() => expect(two.concluded).toHaveLength(TASKS), { timeout: HANGS_MS });
     expect(new Set(two.concluded.map(({ call }) => call.callId)).size).toBe(TASKS);
     expect(await countLiveTasks(two.database)).toBe(0);

@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import {
   audit,
-  createConclude,
+  createSettlePendingCall,
   createLedger,
   createPriceBook,
   earningsOf,
@@ -14,7 +14,7 @@ import {
 } from '#billing';
 import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/tasks/create-tasks.ts';
 import type { ConcludedCall } from '../../../src/tasks/task-sink.ts';
-import type { NewTask, Sight, Task, TaskCall, TaskKey, TaskOwner } from '../../../src/tasks/task.ts';
+import type { NewTask, Observation, Task, TaskCall, TaskKey, TaskOwner } from '../../../src/tasks/task.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export const MINUTE_MS = 60_000;
@@ -56,13 +56,17 @@ export function newTask(taskId: string, changes: Partial<NewTask> = {}): NewTask
   };
 }
 
-export const working: Sight = { state: 'working', end: null };
-export const completed: Sight = {
+export const working: Observation = { state: 'working', end: null };
+export const completed: Observation = {
   state: 'completed',
   end: 'complete',
   usageOf: () => ({ usage: { call: 1n }, flags: [] }),
 };
-export const canceled: Sight = { state: 'canceled', end: 'cut', usageOf: () => ({ usage: { call: 1n }, flags: [] }) };
+export const canceled: Observation = {
+  state: 'canceled',
+  end: 'cut',
+  usageOf: () => ({ usage: { call: 1n }, flags: [] }),
+};
 
 export interface Gateway {
   readonly database: Database;
@@ -110,7 +114,7 @@ export async function tasksWorld(engine: EngineName): Promise<World> {
     const tasks = createTasks({
       database,
       ledger,
-      conclude: createConclude({ ledger, prices, feeBps: FEE_BPS }),
+      settlePendingCall: createSettlePendingCall({ ledger, prices, feeBps: FEE_BPS }),
       now,
       onConcluded: (call) => concluded.push(call),
       onBegun: (task) => begun.push(task),

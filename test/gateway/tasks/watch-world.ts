@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Look, Sight, Task } from '../../../src/tasks/task.ts';
+import type { Poll, Observation, Task } from '../../../src/tasks/task.ts';
 import { createTaskWatch, type TaskWatch, type TaskWatchOptions } from '../../../src/tasks/watch.ts';
 import type { Gateway } from './tasks-world.ts';
 
@@ -14,14 +14,14 @@ export interface WatchedLooks {
   /** Looks that run now, and the most that ever did: of all tasks, of the tasks of one offer, and of one task. */
   readonly now: number;
   readonly most: { all: number; offer: number; task: number };
-  readonly look: Look;
+  readonly poll: Poll;
   /** Resolves with the next look that is made, once `count` were. */
   reached(count: number): Promise<void>;
 }
 
 /** Looks that are counted, over all the watches that are given them. */
-export function countLooks(
-  see: (task: Task, signal: AbortSignal) => Promise<Sight | null> | Sight | null,
+export function countPolls(
+  see: (task: Task, signal: AbortSignal) => Promise<Observation | null> | Observation | null,
 ): WatchedLooks {
   const looked: string[] = [];
   const running = new Map<string, number>();
@@ -39,7 +39,7 @@ export function countLooks(
     get now() {
       return now;
     },
-    async look(task, signal) {
+    async poll(task, signal) {
       now += 1;
       most.all = Math.max(most.all, now);
       most.offer = Math.max(most.offer, add(`offer ${task.offerId}`, 1));
@@ -66,15 +66,15 @@ export function countLooks(
 export function startWatch(
   gateway: Gateway,
   clock: { now: number },
-  look: Look,
+  poll: Poll,
   changes: Partial<TaskWatchOptions> = {},
 ): TaskWatch {
   const errors: unknown[] = [];
   const watch = createTaskWatch({
     database: gateway.database,
     tasks: gateway.tasks,
-    looks: { agent: look },
-    looksAtExpiry: {},
+    polls: { agent: poll },
+    pollsAtExpiry: {},
     present: () => true,
     providerOf: ({ offerId }) => offerId,
     now: () => clock.now,

@@ -23,7 +23,7 @@ describe('a proxy that goes away', () => {
     const failure = await failed(world.send(peer.welcome.provider).head);
     expect(failure).toMatchObject({
       retryable: true,
-      blame: 'provider',
+      attributedTo: 'provider',
       unsent: false,
       message: expect.stringMatching(/broke off before/),
     });
@@ -105,7 +105,7 @@ describe("the proxy's own words", () => {
       });
       const failure = await failed(world.send(peer.welcome.provider).head);
       const unsent = kind === 'upstream_unreachable' || kind === 'unknown_service';
-      expect(failure).toMatchObject({ retryable: true, blame: 'provider', status: null, unsent });
+      expect(failure).toMatchObject({ retryable: true, attributedTo: 'provider', status: null, unsent });
       expect(failure.message).toMatch(/^the provider/);
     },
   );

@@ -84,6 +84,6 @@ test('a gateway that cannot be reached is a failure that another offer may mend'
     upstream.send({ kind: 'tunnel', provider: 'p', basePath: '/model/x' }, REQUEST, 'tollgate:local:alice').head,
   ).rejects.toMatchObject({
     retryable: true,
-    blame: 'provider',
+    attributedTo: 'provider',
   });
 });

@@ -64,7 +64,7 @@ test('a request that waits too long is refused, with words that say why, and is 
   vi.advanceTimersByTime(1);
   expect(refused).toMatchObject([
     {
-      blame: 'account',
+      attributedTo: 'account',
       unsent: true,
       retryable: true,
       message: expect.stringMatching(/^This account has 1 requests open/) as string,

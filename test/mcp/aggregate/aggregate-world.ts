@@ -33,7 +33,7 @@ export async function startAggregate(
   const world = await startCatalogue(offers);
   return {
     ...world,
-    aggregate: createAggregate({ catalogue: world.catalogue, version: '1.2.3', spoken: NOBODY, ...options }),
+    aggregate: createAggregate({ catalogue: world.catalogue, version: '1.2.3', bridged: NOBODY, ...options }),
     async refreshed(service) {
       const changed = world.changed(service);
       world.now.advance(400_000);
@@ -43,7 +43,7 @@ export async function startAggregate(
 }
 
 /** No agents and no models. */
-const NOBODY: AggregateOptions['spoken'] = { find: () => [], kinds: () => [], price: () => null };
+const NOBODY: AggregateOptions['bridged'] = { find: () => [], kinds: () => [], price: () => null };
 
 const MEMBERS: Readonly<Record<string, keyof Lists>> = {
   'tools/list': 'tools',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createListenPlaces } from '#gateway';
+import { createStreamQuota } from '#gateway';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { boundedListens } from '../../../src/mcp/call/bounded-listens.ts';
@@ -49,7 +49,7 @@ test('a place is free again when its stream is over, however that ends', async (
     events: true,
   } as never;
   let runs = 0;
-  const places = createListenPlaces({ max: 1, lastsMs: 5 });
+  const places = createStreamQuota({ max: 1, lastsMs: 5 });
   const run = boundedListens(async (_service, _request, { gone }, within) => {
     runs++;
     if (runs === 1) throw new Error('broken');

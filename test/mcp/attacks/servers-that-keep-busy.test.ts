@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { UpstreamFailure } from '#wire';
 import type { Offer, Send } from '#gateway';
 import { createHeldCalls } from '../../../src/mcp/servers/held-calls.ts';
-import { createQuestions } from '../../../src/mcp/servers/legs/modern-to-legacy/questions.ts';
+import { createQuestions } from '../../../src/mcp/servers/translators/modern-to-legacy/questions.ts';
 import { parseMessage, type RequestMessage } from '../../../src/wire/json/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import { startSpine } from '../../support/spine.ts';
@@ -22,7 +22,7 @@ test('a call does not wait longer than it may for what another asks of its serve
   const waiting = servers.facts(offer, send, over.signal);
   over.abort(new Error('the call is over'));
   await expect(waiting).rejects.toThrow('the call is over');
-  first.reject(new UpstreamFailure('gone', { retryable: true, blame: 'provider' }));
+  first.reject(new UpstreamFailure('gone', { retryable: true, attributedTo: 'provider' }));
   await expect(asking).rejects.toThrow('gone');
 });
 

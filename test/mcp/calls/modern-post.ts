@@ -52,11 +52,11 @@ const ENVELOPE = {
 };
 
 /** Where a client comes in. */
-export type Door = Pick<Spine, 'origin' | 'key'>;
+export type A2aHandler = Pick<Spine, 'origin' | 'key'>;
 
 /** Posts one modern request to a path of the gateway. */
 export async function modernPost(
-  spine: Door,
+  spine: A2aHandler,
   path: string,
   method: string,
   params: Readonly<Record<string, unknown>> = {},
@@ -95,7 +95,7 @@ export async function toReply(response: Response): Promise<Reply> {
 
 /** Calls a tool of a service. */
 export function callTool(
-  spine: Door,
+  spine: A2aHandler,
   service: string,
   tool: string,
   args: object = {},

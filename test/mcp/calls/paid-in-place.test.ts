@@ -9,7 +9,7 @@ import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
 
-// What the MCP door does with a payment. The chain is one on paper; payments on real ones are tested where these are.
+// What the MCP route does with a payment. The chain is one on paper; payments on real ones are tested where these are.
 
 const ASKS =
   '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"round-1"}';

@@ -26,9 +26,11 @@ interface Request {
   /** The client's own name for a tool, or null where the client shows its model no such tool. */
   nameOf(tool: string): object | null;
   readonly results: readonly string[];
-  readonly write: (response: ServerResponse, turn: Turn) => void;
+  readonly write: (response: ServerResponse, turn: McpRequest) => void;
 }
-type Turn = { readonly text: string } | { readonly id: string; readonly tool: object; readonly arguments: object };
+type McpRequest =
+  | { readonly text: string }
+  | { readonly id: string; readonly tool: object; readonly arguments: object };
 
 /**
  * A model for programs that bring their own loop of tools: it speaks Anthropic's Messages and OpenAI's Responses,
@@ -73,7 +75,7 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   };
 }
 
-function nextTurn(steps: readonly Step[], { results, nameOf }: Request): Turn {
+function nextTurn(steps: readonly Step[], { results, nameOf }: Request): McpRequest {
   const step = steps[results.length];
   if (!step) return { text: `RESULT<${results.at(-1) ?? ''}>` };
   const { name, arguments: args } = step(results);

@@ -1,4 +1,4 @@
-import type { Door } from '../calls/modern-post.ts';
+import type { A2aHandler } from '../calls/modern-post.ts';
 
 /** A JSON-RPC message as a client sees it. */
 export interface Said {
@@ -23,7 +23,7 @@ export interface Listening {
 /** The session of a client of the revisions before 2026-07-28. */
 export interface OldSession {
   readonly id: string;
-  readonly door: Door;
+  readonly door: A2aHandler;
   readonly service: string;
 }
 
@@ -41,7 +41,7 @@ export const INITIALIZE = {
 };
 
 /** Opens a session, and says that it is initialized. */
-export async function openSession(door: Door, service: string): Promise<OldSession> {
+export async function openSession(door: A2aHandler, service: string): Promise<OldSession> {
   const reply = await post(door, service, INITIALIZE);
   const text = await reply.text();
   const id = reply.headers.get('mcp-session-id');
@@ -56,7 +56,7 @@ export const send = (session: OldSession, message: object, signal?: AbortSignal)
   post(session.door, session.service, message, { 'mcp-session-id': session.id }, signal);
 
 export function post(
-  door: Door,
+  door: A2aHandler,
   service: string,
   message: object,
   headers: Record<string, string> = {},
@@ -114,7 +114,7 @@ export async function endSession({ id, door, service }: OldSession): Promise<num
 
 /** `subscriptions/listen` of a modern client. */
 export async function listenModern(
-  door: Door,
+  door: A2aHandler,
   service: string,
   notifications: object = { toolsListChanged: true },
 ): Promise<Listening> {

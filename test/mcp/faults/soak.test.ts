@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
-import { callTool, toolToml, type Door } from '../calls/modern-post.ts';
+import { callTool, toolToml, type A2aHandler } from '../calls/modern-post.ts';
 import { events, json, startScripted, type Asked } from '../sessions/scripted-server.ts';
 import {
   callIn,
@@ -99,12 +99,12 @@ test(
         toolToml({ name: 'legacy', url: legacy.url }),
     });
     onTestFinished(() => spine.stop());
-    const tally = { done: 0, left: 0, odd: [] as unknown[] };
+    const counter = { done: 0, left: 0, odd: [] as unknown[] };
     const limits = { at: 0, abandon: false };
 
     const clients = Array.from({ length: CLIENTS }, (_, index) => async () => {
       const service = index % 2 === 0 ? 'modern' : 'legacy';
-      await (index % 4 < 2 ? runModern(spine, service, tally, limits) : runLegacy(spine, service, tally, limits));
+      await (index % 4 < 2 ? runModern(spine, service, counter, limits) : runLegacy(spine, service, counter, limits));
     });
     const heaps: number[] = [];
     for (let phase = 1; phase <= PHASES; phase++) {
@@ -116,11 +116,11 @@ test(
       spine.logs.length = modern.asked.length = (legacy.asked as Asked[]).length = 0;
       heaps.push(heapAfterGc());
     }
-    expect(tally.odd.slice(0, 5)).toEqual([]);
+    expect(counter.odd.slice(0, 5)).toEqual([]);
     const paid = 10_000_000_000n - (await spine.balance()).available;
     // Of a call whose client left, the answer may have come within the drain time.
-    expect(paid).toBeGreaterThanOrEqual(BigInt(tally.done) * PRICE);
-    expect(paid).toBeLessThanOrEqual(BigInt(tally.done + tally.left) * PRICE);
+    expect(paid).toBeGreaterThanOrEqual(BigInt(counter.done) * PRICE);
+    expect(paid).toBeLessThanOrEqual(BigInt(counter.done + counter.left) * PRICE);
 
     expect(await gauge('sessions')).toBeGreaterThan(0);
     clock.ahead += AFTER_ALL_TTLS_MS;
@@ -132,7 +132,7 @@ test(
     expect(await spine.faults()).toEqual([]);
     const growth = heaps.at(-1)! - heaps[0]!;
     console.log(
-      `  ${tally.done} calls, ${tally.left} left; heap ${heaps.map((bytes) => Math.round(bytes / 1024 / 1024)).join(', ')} MiB after the phases`,
+      `  ${counter.done} calls, ${counter.left} left; heap ${heaps.map((bytes) => Math.round(bytes / 1024 / 1024)).join(', ')} MiB after the phases`,
     );
     expect(growth).toBeLessThan(GROWTH_BYTES_MAX);
 
@@ -142,7 +142,7 @@ test(
   },
 );
 
-interface Tally {
+interface Counter {
   done: number;
   left: number;
   readonly odd: unknown[];
@@ -155,10 +155,10 @@ interface Until {
 const chance = (of: number) => Math.random() < of;
 const pause = () => new Promise((resolve) => setTimeout(resolve, Math.random() * PAUSE_MS));
 
-async function runModern(door: Door, service: string, tally: Tally, end: Until): Promise<void> {
+async function runModern(door: A2aHandler, service: string, counter: Counter, end: Until): Promise<void> {
   const note = (message: Said) => {
-    if (message.result?.['content'] === undefined) tally.odd.push(message);
-    else tally.done++;
+    if (message.result?.['content'] === undefined) counter.odd.push(message);
+    else counter.done++;
   };
   while (performance.now() < end.at) {
     const dice = Math.random();
@@ -166,7 +166,7 @@ async function runModern(door: Door, service: string, tally: Tally, end: Until):
     else if (dice < 0.7) {
       const first = await callTool(door, service, 'ask');
       const { inputRequests, requestState } = first.message.result ?? {};
-      if (inputRequests === undefined) tally.odd.push(first.message);
+      if (inputRequests === undefined) counter.odd.push(first.message);
       else {
         const inputResponses = { [Object.keys(inputRequests)[0]!]: ANSWER };
         note((await callTool(door, service, 'ask', {}, { params: { requestState, inputResponses } })).message);
@@ -174,7 +174,7 @@ async function runModern(door: Door, service: string, tally: Tally, end: Until):
     } else if (dice < 0.9) {
       const leaving = new AbortController();
       setTimeout(() => leaving.abort(), Math.random() * 20);
-      tally.left++;
+      counter.left++;
       await callTool(door, service, chance(0.5) ? 'stop' : 'do', {}, { signal: leaving.signal }).catch(() => null);
     } else {
       const stream = await listenModern(door, service);
@@ -186,20 +186,20 @@ async function runModern(door: Door, service: string, tally: Tally, end: Until):
   }
 }
 
-async function runLegacy(door: Door, service: string, tally: Tally, end: Until): Promise<void> {
+async function runLegacy(door: A2aHandler, service: string, counter: Counter, end: Until): Promise<void> {
   let session = await openSession(door, service);
   let id = 0;
   while (performance.now() < end.at) {
     const dice = Math.random();
     if (dice < 0.5) {
       const { message } = await callIn(session, chance(0.5) ? 'do' : 'note', {}, ++id);
-      if (message.result) tally.done++;
-      else tally.odd.push(message);
+      if (message.result) counter.done++;
+      else counter.odd.push(message);
     } else if (dice < 0.65) {
-      if (await answerAsked(session, ++id)) tally.done++;
-      else tally.odd.push('an asking tool did not end');
+      if (await answerAsked(session, ++id)) counter.done++;
+      else counter.odd.push('an asking tool did not end');
     } else if (dice < 0.8) {
-      tally.left++;
+      counter.left++;
       const running = send(session, callMessage('stop', {}, ++id)).then((reply) => reply.text());
       await pause();
       await (

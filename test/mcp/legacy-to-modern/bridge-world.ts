@@ -22,20 +22,20 @@ import {
   toBillable,
   type Call,
   type Caller,
-  type Conversation,
+  type ProviderAdapter,
   type Offer,
   type ReplyEnd,
 } from '#gateway';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
 import { refuseLock } from '../../../src/gateway/pipeline.ts';
-import { createClientRequests, type ClientRequests } from '../../../src/mcp/turn/client-requests.ts';
-import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/servers/legs/legacy-to-modern.ts';
-import { initializeResult } from '../../../src/mcp/servers/legs/legacy-to-modern/initialize-result.ts';
+import { createClientRequests, type ClientRequests } from '../../../src/mcp/request/client-requests.ts';
+import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/servers/translators/legacy-to-modern.ts';
+import { initializeResult } from '../../../src/mcp/servers/translators/legacy-to-modern/initialize-result.ts';
 import { parseMessage, type RequestMessage } from '../../../src/wire/json/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { LegacySession } from '../../../src/mcp/turn/session.ts';
-import type { McpTail, Place, Turn } from '../../../src/mcp/turn/turn.ts';
+import type { LegacySession } from '../../../src/mcp/request/session.ts';
+import type { McpTail, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';
 
 /** The bridge in front of one modern server, with real billing, real execution and real sockets behind it. */
@@ -158,16 +158,16 @@ export async function startBridge(
   const servers = createServers({ version: '1', replyBytesMax, now });
 
   function run(
-    converse: (place: Place, callId: string) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+    startAttempt: (place: Place, callId: string) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
     as: Pick<Call, 'free' | 'operation'>,
     gone: AbortSignal,
     timeoutMs = 30_000,
   ) {
     const id = newCallId();
-    const exchange: Conversation = {
-      async *converse(at, send, signal, detached) {
+    const exchange: ProviderAdapter = {
+      async *startAttempt(at, send, signal, detached) {
         const facts = await servers.facts(at, send);
-        return yield* converse({ offer: at, facts, send, detached, signal }, id);
+        return yield* startAttempt({ offer: at, facts, send, detached, signal }, id);
       },
     };
     const call: Call = {
@@ -249,7 +249,7 @@ export async function startBridge(
         typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message }),
       ) as RequestMessage;
       const billed = request.method === 'tools/call';
-      const turn: Omit<Turn, 'callId'> = {
+      const turn: Omit<McpRequest, 'callId'> = {
         message: request,
         client: 'legacy',
         caller: CALLER,
@@ -263,7 +263,7 @@ export async function startBridge(
       };
       const as = { free: billed ? null : request.method, operation: billed ? String(request.params?.['name']) : null };
       return read(
-        run((place, callId) => bridge.leg({ ...turn, callId }, place), as, gone, timeoutMs),
+        run((place, callId) => bridge.translator({ ...turn, callId }, place), as, gone, timeoutMs),
         onEvent,
       );
     },

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createClientRequests, NoAnswer } from '../../../src/mcp/turn/client-requests.ts';
+import { createClientRequests, NoAnswer } from '../../../src/mcp/request/client-requests.ts';
 import { parseMessage, type ResponseMessage } from '../../../src/wire/json/message.ts';
 
 const response = (id: unknown, rest: object = { result: {} }) =>

@@ -2,13 +2,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startMcpFixture } from '../../support/mcp-fixture.ts';
 import { runConformance } from '../../support/run-conformance.ts';
 import { startBridge } from './bridge-world.ts';
-import { startLegacyFront } from './legacy-front.ts';
+import { startLegacyServer } from './legacy-server.ts';
 
 test('all that 2025-11-25 requires of a server passes in front of one that speaks 2026-07-28 alone', async () => {
   const fixture = await startMcpFixture({ eras: 'modern' });
   onTestFinished(() => fixture.close());
   const world = await startBridge(fixture.url);
-  const front = await startLegacyFront(world);
+  const front = await startLegacyServer(world);
   const result = await runConformance({
     url: front.url,
     requirements: '2025-11-25',

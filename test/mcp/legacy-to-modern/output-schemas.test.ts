@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { startBridge } from './bridge-world.ts';
-import { startLegacyFront } from './legacy-front.ts';
+import { startLegacyServer } from './legacy-server.ts';
 import { startRawServer, toolCall } from './raw-server.ts';
 
 const tool = (name: string, outputSchema: string) =>
@@ -64,7 +64,7 @@ test('a client of the older library takes the list, and checks the results by it
     reply.result(method === 'tools/list' ? listed(0) : '{"content":[],"structuredContent":["a"]}'),
   );
   const world = await startBridge(server.url);
-  const front = await startLegacyFront(world);
+  const front = await startLegacyServer(world);
   const client = new Client({ name: 'c', version: '1' });
   onTestFinished(() => client.close());
   await client.connect(new StreamableHTTPClientTransport(new URL(front.url)));

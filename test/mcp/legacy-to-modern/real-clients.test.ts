@@ -5,7 +5,7 @@ import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from '@modelco
 import { expect, onTestFinished, test } from 'vitest';
 import { startMcpFixture } from '../../support/mcp-fixture.ts';
 import { startBridge } from './bridge-world.ts';
-import { startLegacyFront } from './legacy-front.ts';
+import { startLegacyServer } from './legacy-server.ts';
 
 const INFO = { name: 'client', version: '1' };
 const CAPABILITIES = { capabilities: { elicitation: {} } };
@@ -15,7 +15,7 @@ async function start() {
   const fixture = await startMcpFixture({ eras: 'modern' });
   onTestFinished(() => fixture.close());
   const world = await startBridge(fixture.url);
-  return { fixture, world, url: new URL((await startLegacyFront(world)).url) };
+  return { fixture, world, url: new URL((await startLegacyServer(world)).url) };
 }
 
 test('the older library: questions, progress, subscriptions, and a session that is closed', async () => {

@@ -24,7 +24,7 @@ import {
   toBillable,
   type Call,
   type Caller,
-  type Conversation,
+  type ProviderAdapter,
   type Offer,
 } from '#gateway';
 import { createHttpUpstream, createUpstream } from '#network';
@@ -34,12 +34,12 @@ import { classify, type Inbound } from '../../../src/mcp/wire/classify.ts';
 import { toMcpError } from '../../../src/mcp/wire/errors-mcp.ts';
 import { eventText } from '../../../src/wire/reply/event-reader.ts';
 import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../../src/mcp/servers/held-calls.ts';
-import { createModernToLegacy } from '../../../src/mcp/servers/legs/modern-to-legacy.ts';
+import { createModernToLegacy } from '../../../src/mcp/servers/translators/modern-to-legacy.ts';
 import { errorText } from '../../../src/wire/json/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { createSeals } from '../../../src/wire/seal.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { Continued, McpTail, Turn } from '../../../src/mcp/turn/turn.ts';
+import type { Continued, McpTail, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import {
   createUpstreamSessions,
   type UpstreamSessions,
@@ -48,7 +48,7 @@ import {
 import { openEngine } from '../../support/engines.ts';
 
 /**
- * The bridge behind a small door of HTTP, in front of one server, with real billing and real execution. Each tool
+ * The bridge behind a small route of HTTP, in front of one server, with real billing and real execution. Each tool
  * call costs 1,000 micro-USD.
  */
 export interface Bridge {
@@ -140,7 +140,7 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
   const endings: string[] = [];
   const waiters = new Set<() => void>();
   const settled = () => {
-    for (const look of waiters) look();
+    for (const poll of waiters) poll();
   };
   const bill = createBill<Call>({
     ledger,
@@ -165,14 +165,14 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
   const sessions = createUpstreamSessions({ version: '1', replyBytesMax, ...options.sessions });
   const held = createHeldCalls({ nodeId: 'node-1', ...options.held });
   const seals = createSeals({ secret: Buffer.alloc(32, 1), ttlMs: 60_000, now });
-  const leg = createModernToLegacy({ sessions, held, seals, replyBytesMax });
+  const translator = createModernToLegacy({ sessions, held, seals, replyBytesMax });
   const servers = createServers({ version: '1', replyBytesMax, now });
 
-  function run(turn: Turn, gone: AbortSignal): AsyncIterable<Frame> {
+  function run(turn: McpRequest, gone: AbortSignal): AsyncIterable<Frame> {
     const billed = turn.message.method === 'tools/call';
-    const exchange: Conversation = {
-      async *converse(at, send, signal, detached) {
-        return yield* leg(turn, { offer: at, facts: await servers.facts(at, send), send, detached, signal });
+    const exchange: ProviderAdapter = {
+      async *startAttempt(at, send, signal, detached) {
+        return yield* translator(turn, { offer: at, facts: await servers.facts(at, send), send, detached, signal });
       },
     };
     const call: Call = {
@@ -224,7 +224,7 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
     const continued = state === undefined ? null : (seals.open(caller.account, String(state)) as Continued | null);
     if (state !== undefined && continued === null)
       return void json(200, errorText(message.idText, { code: -32_602, message: 'not a requestState of ours' }));
-    const turn: Turn = {
+    const turn: McpRequest = {
       message,
       client: inbound.kind,
       caller,
@@ -306,13 +306,13 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
     },
     until: (holds) =>
       new Promise((resolve) => {
-        const look = () => {
+        const poll = () => {
           if (!holds()) return;
-          waiters.delete(look);
+          waiters.delete(poll);
           resolve();
         };
-        waiters.add(look);
-        look();
+        waiters.add(poll);
+        poll();
       }),
     async faults() {
       return (await audit(database, { now })).checks.filter(({ ok }) => !ok);

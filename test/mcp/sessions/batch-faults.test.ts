@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createKeepAlive, GatewayError, type Answer } from '#wire';
-import { createLegacyDoor } from '../../../src/mcp/door/legacy-door.ts';
+import { createSessionTransport } from '../../../src/mcp/http/session-transport.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
-import type { RequestContext } from '../../../src/mcp/call/standalone.ts';
+import type { RequestContext } from '../../../src/mcp/call/stateless.ts';
 import type { KeptSession } from '../../../src/mcp/sessions/kept-sessions.ts';
 
 test("the gateway's own faults in a batch are reported, and those of clients are not", async () => {
@@ -12,7 +12,7 @@ test("the gateway's own faults in a batch are reported, and those of clients are
   const none = () => {
     throw new Error('only messages of a batch are here');
   };
-  const door = createLegacyDoor<KeptSession>(
+  const door = createSessionTransport<KeptSession>(
     {
       open: none,
       enter: async (_service, id, { account }) => ({

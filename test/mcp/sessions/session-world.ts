@@ -21,12 +21,12 @@ import {
   createFree,
   createHealth,
   createIdempotency,
-  createListenPlaces,
+  createStreamQuota,
   createPipeline,
   createRetryBudget,
   createRouter,
   createServer,
-  createServe,
+  createHandlePaidRequest,
   NO_PAYMENTS,
   toBillable,
   type Call,
@@ -38,18 +38,18 @@ import { createCallObserver } from '#observe';
 import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
 import { refuseLock } from '../../../src/gateway/pipeline.ts';
 import { createAnswerCall } from '../../../src/mcp/call/answer-call.ts';
-import { createClientRequests } from '../../../src/mcp/turn/client-requests.ts';
-import { createReach } from '../../../src/mcp/call/free-call.ts';
-import { createLegacyToLegacy } from '../../../src/mcp/servers/legs/legacy-to-legacy.ts';
-import { createLegacyToModern } from '../../../src/mcp/servers/legs/legacy-to-modern.ts';
-import { initializeResult } from '../../../src/mcp/servers/legs/legacy-to-modern/initialize-result.ts';
-import { createListen } from '../../../src/mcp/door/listen.ts';
+import { createClientRequests } from '../../../src/mcp/request/client-requests.ts';
+import { createFreeRequest } from '../../../src/mcp/call/free-call.ts';
+import { createLegacyToLegacy } from '../../../src/mcp/servers/translators/legacy-to-legacy.ts';
+import { createLegacyToModern } from '../../../src/mcp/servers/translators/legacy-to-modern.ts';
+import { initializeResult } from '../../../src/mcp/servers/translators/legacy-to-modern/initialize-result.ts';
+import { createListen } from '../../../src/mcp/http/listen.ts';
 import { createReadPaid } from '../../../src/mcp/call/paid-request.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
-import { mcpRoutes } from '../../../src/mcp/door/routes.ts';
-import { createRunTurn } from '../../../src/mcp/call/run-turn.ts';
+import { mcpRoutes } from '../../../src/mcp/http/routes.ts';
+import { createRunRequest } from '../../../src/mcp/call/run-request.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import { createSessionDoor } from '../../../src/mcp/door/session-door.ts';
+import { createServiceTransport } from '../../../src/mcp/http/service-transport.ts';
 import { createCancelNotes } from '../../../src/mcp/sessions/cancel-notes.ts';
 import { createSessions } from '../../../src/mcp/sessions/sessions.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
@@ -199,7 +199,7 @@ async function startGateway(
     config: { sessionsMax: 100, sessionsInMemoryMax: 20_000, sessionIdleMs: 1_800_000, ...options.mcp },
     offerOf: (id) => (id === offer.id ? offer : null),
     initializeResult,
-    reach: createReach(pipeline),
+    freeRequest: createFreeRequest(pipeline),
     now,
     onError,
   });
@@ -213,7 +213,7 @@ async function startGateway(
     cancels,
     cancelGraceMs: options.cancelGraceMs ?? 50,
   });
-  const listens = createListenPlaces({
+  const listens = createStreamQuota({
     max: options.listensMax ?? 32,
     ...(options.listensMs === undefined ? {} : { lastsMs: options.listensMs }),
   });
@@ -228,14 +228,18 @@ async function startGateway(
     throw new Error('there are only sessions here');
   };
   const idempotency = createIdempotency(database, { now, runningTtlMs: 60_000 });
-  const runTurn = createRunTurn({
-    answerCall: createAnswerCall({ pipeline, serve: createServe({ idempotency, payments: NO_PAYMENTS }), onError }),
+  const runRequest = createRunRequest({
+    answerCall: createAnswerCall({
+      pipeline,
+      handlePaidRequest: createHandlePaidRequest({ idempotency, payments: NO_PAYMENTS }),
+      onError,
+    }),
     keepTask: { tasks: NO_TASKS, ttlMs: 0 },
     servers,
-    legs: {
+    translators: {
       modern: { modern: none, legacy: none },
       bare: { modern: none, legacy: none },
-      legacy: { modern: bridge.leg, legacy: raw.leg },
+      legacy: { modern: bridge.translator, legacy: raw.translator },
     },
     schemaOf: () => null,
     lacks: () => false,
@@ -243,13 +247,13 @@ async function startGateway(
     decorate: (result) => result,
   });
   const keepAlive = createKeepAlive(15_000);
-  const door = createSessionDoor({
+  const door = createServiceTransport({
     pipeline,
     sessions,
     listen,
     replays,
     servers,
-    runTurn,
+    runRequest,
     readPaid: createReadPaid(NO_PAYMENTS),
     raw,
     bridge,
@@ -267,7 +271,7 @@ async function startGateway(
       count: pipeline.count,
       guard: () => null,
       challenge: () => null,
-      standalone: none,
+      stateless: none,
       legacy: door,
       limits: LIMITS,
       onError,

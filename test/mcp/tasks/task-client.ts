@@ -1,4 +1,11 @@
-import { callTool, modernPost, type Door, type PostOptions, type Reply, type Tree } from '../calls/modern-post.ts';
+import {
+  callTool,
+  modernPost,
+  type A2aHandler,
+  type PostOptions,
+  type Reply,
+  type Tree,
+} from '../calls/modern-post.ts';
 
 const DECLARED = {
   'io.modelcontextprotocol/clientCapabilities': {
@@ -13,7 +20,7 @@ const declared = (options: Options): Options => ({ ...options, meta: { ...DECLAR
 
 /** Calls a tool as a client that takes tasks. */
 export const callDeclared = (
-  door: Door,
+  door: A2aHandler,
   service: string,
   args: object = {},
   options: Options = {},
@@ -22,7 +29,7 @@ export const callDeclared = (
 
 /** Begins a task: the id that the client is given, and that of its call. */
 export async function beginTask(
-  door: Door,
+  door: A2aHandler,
   service: string,
   args: object = {},
   options: Options = {},
@@ -36,7 +43,7 @@ export async function beginTask(
 
 /** Asks for a task, or something of it, at an address: that of a service, or `/mcp`. */
 export function askTask(
-  door: Door,
+  door: A2aHandler,
   path: string,
   method: string,
   taskId: string,
@@ -48,5 +55,5 @@ export function askTask(
   return modernPost(door, path, method, { taskId, ...params }, declared({ ...options, headers }));
 }
 
-export const getTask = (door: Door, service: string, taskId: string, options: Options = {}): Promise<Reply> =>
+export const getTask = (door: A2aHandler, service: string, taskId: string, options: Options = {}): Promise<Reply> =>
   askTask(door, `/mcp/${service}`, 'tasks/get', taskId, {}, options);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { modernPost, toolToml, type Door } from '../calls/modern-post.ts';
+import { modernPost, toolToml, type A2aHandler } from '../calls/modern-post.ts';
 import { askTask, beginTask, getTask } from './task-client.ts';
 import { DONE, startTaskServer, type TaskServer } from './task-server.ts';
 
 let servers: TaskServer[];
 let spine: Spine;
-let other: Door;
-let bound: Door;
+let other: A2aHandler;
+let bound: A2aHandler;
 beforeAll(async () => {
   servers = await Promise.all([startTaskServer(), startTaskServer()]);
   const [one, two] = servers as [TaskServer, TaskServer];
@@ -28,7 +28,7 @@ afterAll(async () => {
 const server0 = () => servers[0]!;
 const NOT_FOUND = { code: -32_602, message: 'Task not found' };
 const OF_TASKS = ['tasks/get', 'tasks/update', 'tasks/cancel'];
-const finish = async (path: string, ids: readonly string[], door: Door = spine) => {
+const finish = async (path: string, ids: readonly string[], door: A2aHandler = spine) => {
   for (const id of ids) await askTask(door, path, 'tasks/cancel', id);
   expect(await spine.faults()).toEqual([]);
 };

@@ -5,7 +5,7 @@ import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { measurePrompt } from '../../../src/openai/request/prompt-size.ts';
 import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
-import { createReadBody } from '../../../src/openai/translated/translated-door.ts';
+import { createReadBody } from '../../../src/openai/translated/translated-route.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 50_000 : 60;

@@ -1,9 +1,9 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMessageVoice } from '../../../src/openai/messages/message-voice.ts';
+import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
 import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
-import { jsonInside } from '../../../src/openai/translated/voice.ts';
+import { jsonInside } from '../../../src/openai/translated/wire-encoder.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
 import {
   cutAt,
@@ -20,8 +20,8 @@ import { call, chunk, eventsOf, usage } from '../translated/support/transcript-u
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
 const seals = createSealedThinking(Buffer.alloc(32, 7));
-const voiceOf = () =>
-  createMessageVoice({
+const encoderOf = () =>
+  createMessageEncoder({
     id: 'msg_1',
     model: 'acme/small',
     promptTokens: () => 3,
@@ -33,7 +33,7 @@ const voiceOf = () =>
     requestId: 'r',
     managesContext: false,
   });
-const eventsFor = (reads: readonly Buffer[]) => translated(voiceOf(), reads);
+const eventsFor = (reads: readonly Buffer[]) => translated(encoderOf(), reads);
 
 interface Event {
   readonly type: string;
@@ -185,18 +185,18 @@ test('a transcript is the same message after a cut at every byte', () => {
 const END = { finish: 'tool_calls', stopSequence: null, usage: { cost: 1 }, fault: null, tollgate: undefined };
 
 test('a thousand calls beside an unfinished one take time linear in what it says', () => {
-  const voice = voiceOf();
-  voice.begin();
-  voice.call(0, 'a', 'f');
+  const encoder = encoderOf();
+  encoder.begin();
+  encoder.call(0, 'a', 'f');
   const { user } = process.cpuUsage();
-  voice.arguments(0, jsonInside(`{"a":"${'x'.repeat(4 * 1024 * 1024)}`));
+  encoder.arguments(0, jsonInside(`{"a":"${'x'.repeat(4 * 1024 * 1024)}`));
   for (let index = 1; index < 1_000; index++) {
-    voice.call(index, `id${index}`, 'g');
-    voice.arguments(0, 'y');
+    encoder.call(index, `id${index}`, 'g');
+    encoder.arguments(0, 'y');
   }
-  voice.arguments(0, jsonInside('"}'));
-  voice.end(END);
-  const blocks = blocksOf(voice.take());
+  encoder.arguments(0, jsonInside('"}'));
+  encoder.end(END);
+  const blocks = blocksOf(encoder.take());
   // To read four megabytes each time takes ten seconds of the processor's time.
   expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(2_000);
   expect(blocks).toHaveLength(1_000);
@@ -210,16 +210,16 @@ test('a message has at most 1,024 calls, because a call without a name counts as
 });
 
 test('at most 1,024 blocks wait for a call that does not end', () => {
-  const voice = voiceOf();
-  voice.begin();
-  voice.call(0, 'a', 'f');
-  voice.arguments(0, '{');
+  const encoder = encoderOf();
+  encoder.begin();
+  encoder.call(0, 'a', 'f');
+  encoder.arguments(0, '{');
   for (let i = 0; i < 550; i++) {
-    voice.text(['a']);
-    voice.thinking('b');
+    encoder.text(['a']);
+    encoder.thinking('b');
   }
-  voice.arguments(0, '}');
-  voice.end(END);
-  const blocks = blocksOf(voice.take());
+  encoder.arguments(0, '}');
+  encoder.end(END);
+  const blocks = blocksOf(encoder.take());
   expect([blocks.length, blocks[0]!.text]).toEqual([1_101, '{']);
 });

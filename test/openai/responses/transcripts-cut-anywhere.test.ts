@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createResponseVoice } from '../../../src/openai/responses/response-voice.ts';
+import { createResponseEncoder } from '../../../src/openai/responses/response-encoder.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
 import {
   cutAt,
@@ -21,7 +21,7 @@ function eventsFor(reads: readonly Buffer[]): string {
   const registry = createToolRegistry();
   registry.short('f1', null, true);
   return translated(
-    createResponseVoice({
+    createResponseEncoder({
       id: 'resp_1',
       createdAt: 5,
       now: () => 6,

@@ -124,7 +124,7 @@ export async function startGateway(options: GatewayOptions) {
         state.upstream.push(request);
         return exchangeOf(options.reply(request, call), call.stream);
       };
-      const talk = call.exchange.converse(offer, send, signal, send);
+      const talk = call.exchange.startAttempt(offer, send, signal, send);
       let step = await talk.next();
       yield { type: 'head', status: talk.status ?? 200, provider: offer.provider };
       for (; !step.done; step = await talk.next())

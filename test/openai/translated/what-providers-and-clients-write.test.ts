@@ -9,13 +9,13 @@ import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/mcp-address.ts';
 import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
 import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
-import type { Voice } from '../../../src/openai/translated/voice.ts';
+import type { WireEncoder } from '../../../src/openai/translated/wire-encoder.ts';
 
 const sealed = createSealedCalls(randomBytes(32));
 const ids = sealed({ account: 'a', model: 'm' });
 
 const quiet = (texts: string[]) =>
-  new Proxy({} as Voice, {
+  new Proxy({} as WireEncoder, {
     get:
       (_, name) =>
       (...said: readonly unknown[]) =>
@@ -27,12 +27,14 @@ const choices = (content: string) => [{ index: 0, delta: { content }, finish_rea
 test('an error or a usage of null is none, and a text of nothing is not said', () => {
   const pieces = createChatPieces();
   const texts: string[] = [];
-  const voice = quiet(texts);
-  expect(pieces.read(event({ id: 'c', choices: choices('one'), error: null, usage: null }), voice)).toBeNull();
-  expect(pieces.read(event({ id: 'c', choices: choices('two') }), voice)).toBeNull();
-  expect(pieces.read(event({ id: 'c', choices: choices('') }), voice)).toBeNull();
+  const encoder = quiet(texts);
+  expect(pieces.read(event({ id: 'c', choices: choices('one'), error: null, usage: null }), encoder)).toBeNull();
+  expect(pieces.read(event({ id: 'c', choices: choices('two') }), encoder)).toBeNull();
+  expect(pieces.read(event({ id: 'c', choices: choices('') }), encoder)).toBeNull();
   expect(texts).toEqual(['one', 'two']);
-  expect(pieces.read(event({ id: 'c', choices: [], usage: { cost: 1 } }), voice)).toMatchObject({ usage: { cost: 1 } });
+  expect(pieces.read(event({ id: 'c', choices: [], usage: { cost: 1 } }), encoder)).toMatchObject({
+    usage: { cost: 1 },
+  });
 });
 
 test('calls of a whole reply that are none are left out, and each call has an id of its own', () => {

@@ -9,7 +9,7 @@ export type { Pricing } from './pricing.ts';
 export { isCallable, type Service, type ServiceStatus } from './service.ts';
 
 /** The recent health of an offer. */
-export interface Standing {
+export interface HealthState {
   readonly status: 'healthy' | 'cooling_down' | 'away';
   readonly uptime_last_1h: number | null;
   readonly latency: { readonly p50: number; readonly p95: number } | null;
@@ -21,7 +21,7 @@ export interface Standing {
 }
 
 /** The offer of a service by one provider. */
-export interface ServiceOffer extends Standing {
+export interface ServiceOffer extends HealthState {
   readonly id: string;
   readonly name: string;
   readonly pricing: Pricing;
@@ -56,10 +56,10 @@ interface ProviderListing {
   readonly status: ServiceStatus;
 }
 
-/** A service of a provider, with a door for each primitive under which it can be called. */
+/** A service of a provider, with a route for each primitive under which it can be called. */
 export interface ProviderListingDetail extends ProviderListing {
   readonly description: string;
-  readonly doors: readonly (Standing & { readonly primitive: Kind; readonly pricing: Pricing })[];
+  readonly doors: readonly (HealthState & { readonly primitive: Kind; readonly pricing: Pricing })[];
 }
 
 /** A tool of a tool service. */

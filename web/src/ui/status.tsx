@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
-import type { ServiceStatus, Standing } from '../api/catalogue.ts';
+import type { ServiceStatus, HealthState } from '../api/catalogue.ts';
 
-type Reported = ServiceStatus | Standing['status'];
+type Reported = ServiceStatus | HealthState['status'];
 
 const WORDS = {
   healthy: { word: 'Healthy', tone: 'bg-accent', title: 'It can be called, and calls of the last hour worked.' },

@@ -7,7 +7,7 @@ import { discoverResult, initializeResult } from './about.ts';
 import { fromCursor } from './cursor.ts';
 import { findTools } from './find-tools.ts';
 import { mergedPage } from './merged-list.ts';
-import { type SpokenSearch, admitsIn } from '../front/spoken-search.ts';
+import { type BridgedSearch, admitsIn } from '../builtin/bridged-search.ts';
 import { askToolTexts, OWN_TOOLS } from './own-tools.ts';
 import { resolveRequest, type Resolution } from './resolve.ts';
 import { ownResult, type ServerInfo } from '../result-text.ts';
@@ -46,7 +46,7 @@ export interface AggregateOptions {
   /** Version of this program. */
   readonly version: string;
   /** The agents and models that can be asked. */
-  readonly spoken: SpokenSearch;
+  readonly bridged: BridgedSearch;
   /** With more tools than this, the tools are not listed, but can be found with `find_tools`. Default: 200. */
   readonly findAbove?: number;
   /** Called with services that would have the same name. */
@@ -56,7 +56,7 @@ export interface AggregateOptions {
 export function createAggregate({
   catalogue,
   version,
-  spoken,
+  bridged,
   findAbove = 200,
   onShared,
 }: AggregateOptions): Aggregate {
@@ -70,7 +70,7 @@ export function createAggregate({
     return false;
   };
 
-  const asksIn = (scope: Scope) => spoken.kinds(admitsIn(scope));
+  const asksIn = (scope: Scope) => bridged.kinds(admitsIn(scope));
 
   return {
     info,
@@ -102,7 +102,7 @@ export function createAggregate({
     },
     resolve: (message, scope) => resolveRequest(message, { scope, tables, asks: () => asksIn(scope) }),
     find: (args, scope, modern) =>
-      ownResult(findTools(args, scope, { catalogue, tables, spoken }), info, modern, false),
+      ownResult(findTools(args, scope, { catalogue, tables, bridged }), info, modern, false),
     toClient: (text, service) => toClientText(text, tables.slug(service)),
     uriOf(exposed, scope) {
       const split = splitUri(exposed);

@@ -1,8 +1,8 @@
 import { isObject, membersOf } from '#wire';
 import { viewDefinition, viewToolCallPrice } from '#gateway';
 import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import { fullName, NAMED_BY, WORD } from '../front/spoken.ts';
-import { admitsIn, type SpokenEntry, type SpokenSearch } from '../front/spoken-search.ts';
+import { fullName, NAMED_BY, WORD } from '../builtin/bridged-kinds.ts';
+import { admitsIn, type BridgedEntry, type BridgedSearch } from '../builtin/bridged-search.ts';
 import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { Tables } from './tables.ts';
@@ -20,7 +20,7 @@ export function findTools(
   deps: {
     readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>;
     readonly tables: Tables;
-    readonly spoken: SpokenSearch;
+    readonly bridged: BridgedSearch;
   },
 ): ToolResult {
   const { query, limit = FIND_LIMIT.fallback, services } = isObject(args) ? args : {};
@@ -52,8 +52,8 @@ export function findTools(
   const searched = wanted.reduce((sum, service) => sum + (deps.catalogue.service(service)?.tools.size ?? 0), 0);
   const admits = admitsIn(scope);
   const asked: string[] = [];
-  for (const kind of deps.spoken.kinds(admits)) {
-    const entries = deps.spoken.find(
+  for (const kind of deps.bridged.kinds(admits)) {
+    const entries = deps.bridged.find(
       kind,
       query,
       limit,
@@ -61,7 +61,7 @@ export function findTools(
     );
     const texts: string[] = [];
     for (const entry of entries) {
-      const text = renderSpoken(entry, deps.spoken);
+      const text = renderBridged(entry, deps.bridged);
       if (characters + text.length > ANSWER_MAX) break;
       texts.push(text);
       characters += text.length;
@@ -72,10 +72,10 @@ export function findTools(
 }
 
 /** An agent or a model, with the call that asks it. */
-function renderSpoken(entry: SpokenEntry, spoken: SpokenSearch): string {
+function renderBridged(entry: BridgedEntry, bridged: BridgedSearch): string {
   const { kind, name, displayName, description } = entry;
   const call = { name: ASK[kind], arguments: { [NAMED_BY[kind]]: name } };
-  return JSON.stringify({ [NAMED_BY[kind]]: name, title: displayName, description, price: spoken.price(entry), call });
+  return JSON.stringify({ [NAMED_BY[kind]]: name, title: displayName, description, price: bridged.price(entry), call });
 }
 
 /** The first tools of the services, sorted by name in each service. */

@@ -1,14 +1,14 @@
 import { type Answer, createEventReader, errorText, parseMessage, type RequestMessage } from '#wire';
 import { signalOf } from '#billing/amounts';
-import type { ListenPlaces } from '#gateway';
+import type { StreamQuota } from '#gateway';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
-import { eventBytes } from '../../turn/events.ts';
-import { aborted, allWithin } from '../../turn/waiting.ts';
+import { eventBytes } from '../../request/events.ts';
+import { aborted, allWithin } from '../../request/waiting.ts';
 import { notificationText, readOwnRequest, requestText } from '../../wire/own-messages.ts';
 import { ERROR, META } from '../../wire/revisions.ts';
 import { ACKNOWLEDGED, acknowledgement, listChanged, listenEnd, readSubscribed } from '../../wire/subscriptions.ts';
-import type { RequestContext, StandaloneRun } from '../../call/standalone.ts';
+import type { RequestContext, RunStateless } from '../../call/stateless.ts';
 import type { Aggregate } from './aggregate.ts';
 import { createChangeNews } from './change-news.ts';
 import { keepListening } from './keep-listening.ts';
@@ -25,8 +25,8 @@ export type AggregateListen = (
 interface AggregateListenOptions {
   readonly aggregate: Pick<Aggregate, 'uriOf' | 'toClient' | 'exposeUri'>;
   readonly catalogue: Pick<ToolCatalogue, 'onChanged'>;
-  readonly toService: StandaloneRun;
-  readonly places: ListenPlaces;
+  readonly toService: RunStateless;
+  readonly places: StreamQuota;
   /** Most bytes of one event. */
   readonly bytesMax: number;
 }
@@ -151,6 +151,6 @@ async function listenAt(
     body: () => null,
     close: () => {},
   };
-  const standalone = { client: 'modern', message: request, capabilities: {}, events: true } as const;
-  await toService(service, standalone, { ...context, gone: stop }, within, (text) => aggregate.toClient(text, service));
+  const stateless = { client: 'modern', message: request, capabilities: {}, events: true } as const;
+  await toService(service, stateless, { ...context, gone: stop }, within, (text) => aggregate.toClient(text, service));
 }

@@ -1,6 +1,6 @@
 import { TOOL_META } from '../../catalogue/decorate.ts';
-import { AGENT_OUTPUT, askSchema } from '../front/ask-tools.ts';
-import { SPOKEN, type Spoken } from '../front/spoken.ts';
+import { AGENT_OUTPUT, askSchema } from '../builtin/ask-tools.ts';
+import { BRIDGED_KINDS, type BridgedKind } from '../builtin/bridged-kinds.ts';
 
 /** The gateway's own tools. No tool of a service has such a name, because those begin with a prefix. */
 export const OWN = {
@@ -101,7 +101,7 @@ export const ASK = {
   model: OWN.askModel,
   image: OWN.makeImage,
   video: OWN.makeVideo,
-} as const satisfies Record<Spoken, string>;
+} as const satisfies Record<BridgedKind, string>;
 
 const ASK_TOOLS = {
   a2a: {
@@ -133,16 +133,16 @@ const ASK_TOOLS = {
       'Make a video with one of the video models of this gateway. It takes minutes; the answer has the address of the file. find_tools finds video models and says what they cost.',
     inputSchema: askSchema('video', true),
   },
-} as const satisfies Record<Spoken, object>;
+} as const satisfies Record<BridgedKind, object>;
 
 /**
  * The tools that ask these kinds, each as JSON text. `withFind`: also the tool that finds what to ask, because it is
  * not listed otherwise.
  */
-export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): readonly string[] {
+export function askToolTexts(kinds: readonly BridgedKind[], withFind: boolean): readonly string[] {
   const find = withFind && kinds.length > 0 ? [FIND_TOOLS] : [];
   return [...find, ...kinds.map((kind) => ASK_TOOLS[kind])].map((tool) => JSON.stringify(tool));
 }
 
 /** The kind of service that one of the gateway's own tools asks; null for every other name. */
-export const askedBy = (tool: unknown): Spoken | null => SPOKEN.find((kind) => tool === ASK[kind]) ?? null;
+export const askedBy = (tool: unknown): BridgedKind | null => BRIDGED_KINDS.find((kind) => tool === ASK[kind]) ?? null;

@@ -1,12 +1,12 @@
 import { GatewayError } from '#wire';
-import type { ClientRequests } from '../../turn/client-requests.ts';
+import type { ClientRequests } from '../../request/client-requests.ts';
 import type { Recording } from '../../call/replays.ts';
-import { NO_SESSION } from '../../turn/session.ts';
-import type { SessionTalk } from '../../door/session-talk.ts';
+import { NO_SESSION } from '../../request/session.ts';
+import type { SessionMessages } from '../../http/session-messages.ts';
 import type { Sessions, SessionUse } from '../../sessions/sessions.ts';
-import type { RequestContext } from '../../call/standalone.ts';
-import type { McpTail } from '../../turn/turn.ts';
-import { allWithin } from '../../turn/waiting.ts';
+import type { RequestContext } from '../../call/stateless.ts';
+import type { McpTail } from '../../request/mcp-request.ts';
+import { allWithin } from '../../request/waiting.ts';
 import { readOwnRequest, requestText } from '../../wire/own-messages.ts';
 import type { AggregateSession } from './session.ts';
 import type { AggregateSessions } from './sessions.ts';
@@ -38,7 +38,7 @@ export interface Parts {
 interface PartsDeps {
   readonly sessions: Pick<Sessions, 'enter' | 'end'>;
   readonly change: AggregateSessions['change'];
-  readonly talk: Pick<SessionTalk, 'open' | 'request'>;
+  readonly messages: Pick<SessionMessages, 'open' | 'request'>;
   readonly clientRequests: Pick<ClientRequests, 'end'>;
   /** Most services of one session that have parts. */
   readonly max: number;
@@ -58,7 +58,7 @@ const ALL_MS = 5_000;
 /** How often the gateway opens a part that ends at once. */
 const TRIES = 3;
 
-export function createParts({ sessions, change, talk, clientRequests, max, onOpened, onError }: PartsDeps): Parts {
+export function createParts({ sessions, change, messages, clientRequests, max, onOpened, onError }: PartsDeps): Parts {
   /** The openings that run, by service. All requests that wait for a part share one opening. */
   const opening = new WeakMap<AggregateSession, Map<string, Promise<McpTail | null>>>();
 
@@ -88,7 +88,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     if (!(await change(all))) return NO_SESSION;
     // Another gateway opened the part first.
     if (all.parts.get(service) !== before) return null;
-    const answer = await talk.open(service, readOwnRequest(all.initialize), context, true);
+    const answer = await messages.open(service, readOwnRequest(all.initialize), context, true);
     if (answer === null) throw new GatewayError('provider_unavailable', `${service} did not answer initialize`);
     if (answer.session === null) return answer.tail;
     const { id } = answer.session;
@@ -119,7 +119,7 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     try {
       const asked = readOwnRequest(requestText('tollgate:level', 'logging/setLevel', { level }));
       const how = { context, events: false, answer: NOBODY, toClient: (text: string) => text };
-      if (part) await talk.request(part.session, asked, { ...how, ended: part.ended });
+      if (part) await messages.request(part.session, asked, { ...how, ended: part.ended });
     } finally {
       part?.leave();
     }

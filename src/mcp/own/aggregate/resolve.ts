@@ -12,7 +12,7 @@ import {
 import { nearestNames } from '#gateway';
 import { ERROR } from '../../wire/revisions.ts';
 import { nameOfEarlier, splitName } from './names.ts';
-import type { Spoken } from '../front/spoken.ts';
+import type { BridgedKind } from '../builtin/bridged-kinds.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { ServiceTable, Tables } from './tables.ts';
@@ -25,7 +25,7 @@ export type Resolution =
   /** The gateway itself answers `find_tools`. */
   | { readonly kind: 'find'; readonly arguments: unknown }
   /** To the agent or the model that the arguments name. */
-  | { readonly kind: 'ask'; readonly of: Spoken; readonly arguments: unknown }
+  | { readonly kind: 'ask'; readonly of: BridgedKind; readonly arguments: unknown }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
 /** The services, agents and models of an address. */
@@ -33,7 +33,7 @@ export interface Here {
   readonly scope: Scope;
   readonly tables: Tables;
   /** The kinds that can be asked. A function, because the search runs only if needed. */
-  readonly asks: () => readonly Spoken[];
+  readonly asks: () => readonly BridgedKind[];
 }
 
 /**

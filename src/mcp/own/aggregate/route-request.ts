@@ -1,10 +1,10 @@
 import type { Answer, JsonRpcError, RequestMessage } from '#wire';
 import { LISTS, type ListMethod } from '../../catalogue/read-page.ts';
-import type { Turn } from '../../turn/turn.ts';
+import type { McpRequest } from '../../request/mcp-request.ts';
 import { readOwnRequest } from '../../wire/own-messages.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import { endOwn } from '../end-own.ts';
-import type { AskRequest } from '../front/answer-ask.ts';
+import type { AskRequest } from '../builtin/answer-ask.ts';
 import type { Aggregate } from './aggregate.ts';
 import type { Scope } from './scope.ts';
 
@@ -14,7 +14,7 @@ import type { Scope } from './scope.ts';
  */
 export async function routeRequest(
   aggregate: Aggregate,
-  { message, client, events }: Pick<Turn, 'message' | 'client' | 'events'>,
+  { message, client, events }: Pick<McpRequest, 'message' | 'client' | 'events'>,
   scope: Scope,
   answer: Answer,
   ask: (request: AskRequest) => Promise<void>,

@@ -1,15 +1,15 @@
 import { type Answer, createEventReader, errorText, GatewayError, parseMessage } from '#wire';
 import { signalOf } from '#billing/amounts';
-import type { ListenPlaces } from '#gateway';
+import type { StreamQuota } from '#gateway';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { resumableId } from '../../servers/stream-position.ts';
-import { eventBytes, LISTENING } from '../../turn/events.ts';
-import { aborted } from '../../turn/waiting.ts';
+import { eventBytes, LISTENING } from '../../request/events.ts';
+import { aborted } from '../../request/waiting.ts';
 import { ERROR } from '../../wire/revisions.ts';
-import { NO_SESSION } from '../../turn/session.ts';
-import { STREAM_OPEN_MS } from '../../door/opening-streams.ts';
-import type { SessionTalk } from '../../door/session-talk.ts';
-import type { RequestContext } from '../../call/standalone.ts';
+import { NO_SESSION } from '../../request/session.ts';
+import { STREAM_OPEN_MS } from '../../http/opening-streams.ts';
+import type { SessionMessages } from '../../http/session-messages.ts';
+import type { RequestContext } from '../../call/stateless.ts';
 import type { Aggregate } from './aggregate.ts';
 import { notificationText } from '../../wire/own-messages.ts';
 import { KINDS, listChanged } from '../../wire/subscriptions.ts';
@@ -36,9 +36,9 @@ export interface SessionStreamsDeps {
   readonly aggregate: Pick<Aggregate, 'scope' | 'toClient'>;
   readonly catalogue: Pick<ToolCatalogue, 'onChanged' | 'stale'>;
   readonly parts: Pick<Parts, 'known'>;
-  readonly talk: Pick<SessionTalk, 'listen'>;
+  readonly messages: Pick<SessionMessages, 'listen'>;
   readonly change: AggregateSessions['change'];
-  readonly places: ListenPlaces;
+  readonly places: StreamQuota;
   /** Most bytes of one event. */
   readonly bytesMax: number;
   readonly onError: (error: unknown) => void;
@@ -130,7 +130,7 @@ function createPartListening(
   { session, context, answer, signal }: Listener,
   includes: (service: string) => boolean,
 ): Stream['listenTo'] {
-  const { aggregate, catalogue, parts, talk, bytesMax, onError } = deps;
+  const { aggregate, catalogue, parts, messages, bytesMax, onError } = deps;
   /** By the id of the part. Each promise resolves when the part's stream is open. */
   const listening = new Map<string, Promise<void>>();
 
@@ -157,7 +157,7 @@ function createPartListening(
       }
     };
     try {
-      const tail = await talk.listen(
+      const tail = await messages.listen(
         { session: part.session, lastEventId, ended: part.ended },
         { ...context, gone: signal },
         onEvents,

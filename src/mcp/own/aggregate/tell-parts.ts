@@ -1,7 +1,7 @@
-import type { SessionTalk } from '../../door/session-talk.ts';
-import type { Told } from '../../door/legacy-door.ts';
-import type { RequestContext } from '../../call/standalone.ts';
-import { cancelledId, type RunningRequests } from '../../turn/running-requests.ts';
+import type { SessionMessages } from '../../http/session-messages.ts';
+import type { Told } from '../../http/session-transport.ts';
+import type { RequestContext } from '../../call/stateless.ts';
+import { cancelledId, type RunningRequests } from '../../request/running-requests.ts';
 import type { CancelNotes } from '../../sessions/cancel-notes.ts';
 import { toPart } from './part-messages.ts';
 import { ofAll, type Parts } from './parts.ts';
@@ -12,7 +12,7 @@ import type { AggregateSessions } from './sessions.ts';
 interface TellPartsDeps {
   readonly sessions: Pick<AggregateSessions, 'change'>;
   readonly parts: Pick<Parts, 'known'>;
-  readonly talk: Pick<SessionTalk, 'tell'>;
+  readonly messages: Pick<SessionMessages, 'tell'>;
   readonly cancels: CancelNotes;
   readonly onError: (error: unknown) => void;
   /** Running requests of clients, each with its service; null for one that asks an agent or a model. */
@@ -22,7 +22,7 @@ interface TellPartsDeps {
 /** Passes a notification or a response of a client to the parts that it is for. Drops a message that is for no part. */
 type TellParts = (session: AggregateSession, message: Told, scope: Scope, context: RequestContext) => Promise<void>;
 
-export function createTellParts({ sessions, parts, talk, cancels, onError, running }: TellPartsDeps): TellParts {
+export function createTellParts({ sessions, parts, messages, cancels, onError, running }: TellPartsDeps): TellParts {
   /** Sends a message to the part for a service, if that is open. */
   async function tellPart(
     session: AggregateSession,
@@ -34,7 +34,7 @@ export function createTellParts({ sessions, parts, talk, cancels, onError, runni
     if (!session.parts.has(service)) await sessions.change(session);
     const part = await parts.known(session, service);
     try {
-      if (part) await talk.tell(part.session, message, context);
+      if (part) await messages.tell(part.session, message, context);
     } finally {
       part?.leave();
     }

@@ -6,7 +6,7 @@ import type { BodyParts, FetchedInputs } from '../../request/input-images.ts';
 import { type MediaInput, readInput, withFile } from './media-input.ts';
 import { REFERENCES_MAX, REFERENCES_RIGHT } from './video-fields.ts';
 
-/** A checked body of either door. */
+/** A checked body of either route. */
 export interface VideoBody {
   readonly model: string;
   readonly models?: readonly string[] | null;
@@ -17,7 +17,7 @@ export interface VideoBody {
   readonly [field: string]: unknown;
 }
 
-/** A request for videos, the same for all doors. */
+/** A request for videos, the same for all routes. */
 export interface VideoAsk {
   /** null if the request has only a picture. */
   readonly prompt: string | null;
@@ -212,7 +212,7 @@ async function readReferences(
   parts: BodyParts,
   allowPrivate: boolean,
 ): Promise<readonly MediaInput[]> {
-  // The schema of a door that does not have this field leaves it unchecked.
+  // The schema of a route that does not have this field leaves it unchecked.
   if (!Array.isArray(listed) || listed.length > REFERENCES_MAX)
     throw fault('reference_image_urls', `reference_image_urls must be ${REFERENCES_RIGHT}`);
   const references: MediaInput[] = [];

@@ -91,7 +91,7 @@ const COMMON = {
 } as const;
 
 /** The fields of a video request from another protocol. Without a length, the first one that the model lists counts. */
-export const spokenFields = {
+export const describedFields = {
   model: modelField,
   duration: {
     title: 'VideoDuration',
@@ -118,8 +118,8 @@ export const spokenFields = {
 
 /** The fields of `POST /video/queue`. */
 export const queueFields = {
-  ...spokenFields,
-  duration: { ...spokenFields.duration, type: ['string', 'integer'] },
+  ...describedFields,
+  duration: { ...describedFields.duration, type: ['string', 'integer'] },
 } as const;
 
 const pictureField = {
@@ -142,7 +142,7 @@ export const videosFields = {
   },
   input_reference: inputField('The first frame; a file, where the request is a form.'),
   duration: {
-    ...spokenFields.duration,
+    ...describedFields.duration,
     description: 'OpenRouter’s name of `seconds`. The answer is then in the shape of OpenRouter’s API.',
   },
   frame_images: {

@@ -1,4 +1,4 @@
-import { type Conversation, endOnly, OWN_ACCOUNT, type Pipeline, pinned, runFree, type Send } from '#gateway';
+import { type ProviderAdapter, endOnly, OWN_ACCOUNT, type Pipeline, pinned, runFree, type Send } from '#gateway';
 import type { Task } from '#tasks';
 
 interface Asking {
@@ -23,7 +23,7 @@ export async function askProvider<T>(
 ): Promise<T> {
   const requestId = `video-${task.taskId}`;
   let said: { readonly value: T } | null = null;
-  const converse: Conversation['converse'] = (_offer, send) =>
+  const startAttempt: ProviderAdapter['startAttempt'] = (_offer, send) =>
     endOnly(async () => {
       said = { value: await talk(send, requestId) };
       return { ...FREE, tail: null };
@@ -31,7 +31,7 @@ export async function askProvider<T>(
   const target = pinned(task.offerId);
   await runFree(
     pipeline,
-    { primitive: 'video', caller: OWN_CALLER, requestId, target, method, converse, timeoutMs },
+    { primitive: 'video', caller: OWN_CALLER, requestId, target, method, startAttempt, timeoutMs },
     signal,
   );
   const heard = said as { readonly value: T } | null;

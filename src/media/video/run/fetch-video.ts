@@ -224,7 +224,11 @@ async function passOn(
   } catch (error) {
     if (error instanceof NotMp4) throw brokenFile(`its file is no MP4 file: ${error.message}`);
     if (error instanceof FileTooLarge)
-      throw new UpstreamFailure(`its file: ${error.message}`, { retryable: false, blame: 'nobody', tooLarge: true });
+      throw new UpstreamFailure(`its file: ${error.message}`, {
+        retryable: false,
+        attributedTo: 'nobody',
+        tooLarge: true,
+      });
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import { type Call, type Conversation, endOnly, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
+import { type Call, type ProviderAdapter, endOnly, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { FetchInputs } from '../../request/input-images.ts';
 import { type VideoAsk, withFiles } from '../request/video-ask.ts';
@@ -62,13 +62,13 @@ const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
  * The native side of a call for videos. It creates one job for each variant, and stores the task. The call ends
  * `pending`: its lock is kept until the videos are here.
  */
-export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, from: VideoAsker): Conversation {
+export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, from: VideoAsker): ProviderAdapter {
   let call: Call | null = null;
   return {
     begin(prepared) {
       call = prepared;
     },
-    converse: (offer, send) => endOnly(() => beginVideos(deps, ask, offer, call!, send, from)),
+    startAttempt: (offer, send) => endOnly(() => beginVideos(deps, ask, offer, call!, send, from)),
   };
 }
 

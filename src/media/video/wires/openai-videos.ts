@@ -148,7 +148,7 @@ const headersOf = (requestId: string, type: string) => ({
 
 const asked = (requestId: string) => ({ accept: 'application/json', 'x-request-id': requestId });
 
-export const lookAtJob = (job: string, requestId: string): UpstreamRequest => ({
+export const pollJob = (job: string, requestId: string): UpstreamRequest => ({
   method: 'GET',
   path: `/videos/${job}`,
   headers: asked(requestId),

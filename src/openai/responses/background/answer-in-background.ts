@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, type ReplySink } from '#wire';
-import { CuttableDeparture } from '#billing/amounts';
+import { CuttableCancelSource } from '#billing/amounts';
 import { type Caller, needsCredential } from '#gateway';
 import { type KeptEvents, type KeptResponses, ownerOf, type RunningEnd } from '#tasks';
 import { eventText } from '../../native/native-speech.ts';
-import type { OpenedChat } from '../../chat-reply.ts';
-import type { InBackground } from '../../translated/translated-door.ts';
+import type { StartedChat } from '../../chat-reply.ts';
+import type { InBackground } from '../../translated/translated-route.ts';
 import { itemsOf } from '../kept/conversations.ts';
 import { callIdOf, responseIdOf, withIds } from '../kept/kept-ids.ts';
 import { namesOf } from '../kept/keep-responses.ts';
@@ -55,7 +55,7 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
   const { kept, runs, follow, onError } = deps;
   return (request) => {
     const { caller, asked } = request;
-    const gone = new CuttableDeparture();
+    const gone = new CuttableCancelSource();
     let tellLocked = () => {};
     const locked = new Promise<null>((resolve) => (tellLocked = () => resolve(null)));
     return {
@@ -105,8 +105,8 @@ export function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) =
 async function begin(
   deps: AnswersDeps,
   { caller, asked, first }: BackgroundRequest,
-  { id: callId, call, about }: OpenedChat,
-  gone: CuttableDeparture,
+  { id: callId, call, about }: StartedChat,
+  gone: CuttableCancelSource,
 ): Promise<Begun> {
   const { kept, runs, onError } = deps;
   const { running } = kept;
@@ -198,7 +198,7 @@ function firstEvents(response: Json): KeptEvents {
 }
 
 /** A stranger has nothing to pay with, and nobody could ask for the response of a call that is free. */
-async function refuseStranger({ frames }: OpenedChat): Promise<never> {
+async function refuseStranger({ frames }: StartedChat): Promise<never> {
   const iterator = frames[Symbol.asyncIterator]();
   await iterator.next();
   await iterator.return?.();

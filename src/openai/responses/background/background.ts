@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReplySink } from '#wire';
 import type { KeptResponse, KeptResponses } from '#tasks';
-import type { InBackground } from '../../translated/translated-door.ts';
+import type { InBackground } from '../../translated/translated-route.ts';
 import { type BackgroundRequest, createAnswers } from './answer-in-background.ts';
 import type { Json } from '../responses-schema.ts';
 import { endLost } from './end-lost.ts';
@@ -44,7 +44,7 @@ export interface Background {
 /** Longest wait of a cancellation until it is shown. */
 const CANCEL_MS = 5_000;
 /** How often another gateway looks whether a response has ended. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 const BATCH = 100;
 
 export function createBackground({ kept, onError }: BackgroundOptions): Background {
@@ -66,7 +66,7 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
       if (content?.run !== 'cancelling') return;
       if ((JSON.parse(content.response) as Json)['status'] === 'cancelled') return;
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await pause(LOOK_MS);
+      await pause(POLL_MS);
     }
   }
 

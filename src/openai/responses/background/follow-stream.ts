@@ -27,7 +27,7 @@ const UNCOUNTED: Memory = { becomes() {} };
 const COPIES = 3;
 
 /** How often it is checked whether another gateway has stored more events. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Most stored parts that are read at once. */
 const PARTS = 8;
 /** While nothing is stored, it is checked this often whether the client is still there. */
@@ -99,7 +99,7 @@ async function writeEvents(
     // The last event is stored together with the end, so it is read once more.
     isOver = found.run === null || found.run === 'lost';
     // oxlint-disable-next-line no-await-in-loop -- as above
-    if (!isOver) await pause(LOOK_MS, undefined, UNREF);
+    if (!isOver) await pause(POLL_MS, undefined, UNREF);
   }
 }
 

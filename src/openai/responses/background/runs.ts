@@ -1,9 +1,9 @@
 import type { RunningResponses } from '#tasks';
-import type { CuttableDeparture } from '#billing/amounts';
+import type { CuttableCancelSource } from '#billing/amounts';
 import type { Stopped } from './background-end.ts';
 
 /** How often it is checked whether responses were cancelled or deleted at another gateway. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** The gateway says this often that it is there: much more often than it has to. */
 const RENEW_MS = 10_000;
 /** Longest wait for the ends of responses when the gateway stops. */
@@ -11,7 +11,7 @@ const CLOSE_MS = 5_000;
 
 interface RunOptions {
   /** Ends the call. */
-  readonly gone: CuttableDeparture;
+  readonly gone: CuttableCancelSource;
   /** Shows clients that it is cancelled, although its call goes on until it is settled. Does not reject. */
   readonly showCancelled: () => Promise<void>;
   readonly onDeleted: () => void;
@@ -93,7 +93,7 @@ export class Runs {
   begin(id: string, options: RunOptions): Run {
     const run = new Run(id, options);
     this.#runs.set(id, run);
-    this.#timer ??= setInterval(() => void this.#look(), LOOK_MS).unref();
+    this.#timer ??= setInterval(() => void this.#look(), POLL_MS).unref();
     if (this.isClosed) run.stop('shutdown');
     return run;
   }

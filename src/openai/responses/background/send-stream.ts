@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHttpSink, createKeepAlive, createSilent, GatewayError } from '#wire';
 import type { Config } from '#config';
-import { type Admission, createListenPlaces, rateHeaders, type Tally } from '#gateway';
+import { type Admission, createStreamQuota, rateHeaders, type Counter } from '#gateway';
 import type { KeptResponse } from '#tasks';
 import { notStreamed } from '../kept/errors.ts';
 import type { Background } from './background.ts';
@@ -9,8 +9,8 @@ import type { Background } from './background.ts';
 export interface SendStreamDeps {
   readonly background: Pick<Background, 'isStreamed' | 'follow'>;
   readonly config: { readonly limits: Pick<Config['limits'], 'clientStallMs' | 'listensMax'> };
-  /** Open streams of accounts, also at other doors. */
-  readonly listeners: Tally;
+  /** Open streams of accounts, also at other routes. */
+  readonly listeners: Counter;
   readonly keepAliveMs?: number | undefined;
 }
 
@@ -27,7 +27,7 @@ const COMMENT = Buffer.from(': keep-alive\n\n');
 export function createSendStream({ background, config, listeners, keepAliveMs = KEEP_ALIVE_MS }: SendStreamDeps) {
   const { clientStallMs, listensMax } = config.limits;
   const keepAlive = createKeepAlive(keepAliveMs);
-  const places = createListenPlaces({ max: listensMax, ofAccount: listeners });
+  const places = createStreamQuota({ max: listensMax, ofAccount: listeners });
 
   return async (
     found: KeptResponse,

@@ -1,7 +1,7 @@
 import type { ReplySink } from '#wire';
 import type { Caller } from '#gateway';
 import { isStorable, type KeptResponses, ownerOf } from '#tasks';
-import type { OpenedChat } from '../../chat-reply.ts';
+import type { StartedChat } from '../../chat-reply.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
@@ -15,7 +15,7 @@ interface KeptRequest {
 
 /** Keeps the response of a call, with the items of its request, when its reply is written. */
 export function keepsResponse(kept: KeptResponses, { caller, asked }: KeptRequest) {
-  return ({ id: callId, call, about }: OpenedChat, client: ReplySink, onError: (error: unknown) => void) => {
+  return ({ id: callId, call, about }: StartedChat, client: ReplySink, onError: (error: unknown) => void) => {
     const id = responseIdOf(callId);
     const keep = async (response: Json): Promise<boolean> => {
       if (response['id'] !== id) return false;

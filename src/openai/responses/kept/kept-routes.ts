@@ -3,7 +3,7 @@ import { GatewayError } from '#wire';
 import { authorise, type Caller, needsCredential, type MoreMemory, type Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
-import { answerError, EVENT_SCHEMA, refusesAs } from '../../translated/translated-door.ts';
+import { answerError, EVENT_SCHEMA, refusesAs } from '../../translated/translated-route.ts';
 import type { ChatDeps } from '../../chat-routes.ts';
 import { toResponseError } from '../response-error.ts';
 import { responseAnswerSchema, type Json } from '../responses-schema.ts';

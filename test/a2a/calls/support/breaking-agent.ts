@@ -17,7 +17,7 @@ export interface Breaks {
   /** What it says to a cancellation; default it cancels. */
   readonly cancels?: (exchange: RawExchange, served: Pick<BreakingAgent, 'taskId' | 'stands'>) => void;
   /** Told of each look at the task, before it is answered. */
-  readonly looked?: (looks: number, served: Pick<BreakingAgent, 'taskId' | 'stands'>) => void;
+  readonly looked?: (polls: number, served: Pick<BreakingAgent, 'taskId' | 'stands'>) => void;
 }
 
 let begun = 0;
@@ -30,7 +30,7 @@ export async function serveBreaking(
   const taskId = `t-broken-${begun}`;
   const artifacts = gives === null ? [] : [{ artifactId: 'a', parts: [{ text: gives }] }];
   let shown = taskResult(taskId, 'WORKING', { artifacts });
-  let looks = 0;
+  let polls = 0;
   const stands = (state: string, more: object = {}) => void (shown = taskResult(taskId, state, { artifacts, ...more }));
   const own = { taskId, stands };
   const served = await serveRaw(calls.world, (exchange) => {
@@ -41,7 +41,7 @@ export async function serveBreaking(
       return result(shown.task);
     }
     if (request.method === 'GetTask') {
-      looked?.((looks += 1), own);
+      looked?.((polls += 1), own);
       return result(shown.task);
     }
     writeEvent(exchange, taskResult(taskId, 'WORKING'));

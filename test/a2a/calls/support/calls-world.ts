@@ -7,7 +7,7 @@ import {
   type ServedAgent,
 } from '../../../support/a2a-agent/index.ts';
 import type { SpineOptions } from '../../../support/spine.ts';
-import { createTalk, type Reply, type Talk } from '../../contract/talk.ts';
+import { createTalk, type Reply, type ProviderStream } from '../../contract/client-calls.ts';
 import type { Json } from '../../contract/shapes.ts';
 
 /** The ways that a client may speak. */
@@ -30,13 +30,13 @@ export interface CallsWorld {
   /** An agent of a provider of its own. */
   serve(options?: AgentOptions, offer?: Partial<AgentOffer>): Promise<ServedAgent>;
   /** A client of an agent's address; `key` is that of the account with money where none is given. */
-  talk(url: string, wire?: Wire, key?: string): Talk;
+  talk(url: string, wire?: Wire, key?: string): ProviderStream;
   /** What the account has less after `work` than before, once no call holds anything. */
   spent(work: () => Promise<unknown>): Promise<bigint>;
   /** What is locked of the account. */
   locked(): Promise<bigint>;
   /** The gateway's next look at each task is due at once, and not seconds later. */
-  lookSoon(): Promise<void>;
+  pollSoon(): Promise<void>;
 }
 
 /** A gateway for the file that calls this. After every test nothing is locked and the books are in order. */
@@ -69,7 +69,7 @@ export function useCallsWorld(toml = '', options: Omit<SpineOptions, 'toml'> = {
       return before.available - (await spine.balance()).available;
     },
     locked: async () => (await world!.spine.balance()).locked,
-    lookSoon: async () => void (await world!.spine.app.database.query(LOOK_SOON)),
+    pollSoon: async () => void (await world!.spine.app.database.query(LOOK_SOON)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { expectError, expectRefused, memberNames, type Bench, type Checks } from '../bench.ts';
 import type { Json } from '../shapes.ts';
-import { createTalk } from '../talk.ts';
+import { createTalk } from '../client-calls.ts';
 
 const PATH = '/.well-known/agent-card.json';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { expectError, workingTask, type Bench, type Checks } from '../bench.ts';
 import { writeMessage, type Json } from '../shapes.ts';
-import type { Reply, Talk } from '../talk.ts';
+import type { Reply, ProviderStream } from '../client-calls.ts';
 
 /**
  * What only holds where somebody stands before the agent: who may call, whose task it is, and what a broken agent
@@ -85,13 +85,13 @@ export const gatewayChecks: Checks = {
   },
 };
 
-function strangerOf({ stranger }: Bench): Talk {
+function strangerOf({ stranger }: Bench): ProviderStream {
   if (!stranger) throw new Error('a target behind a gateway has to have a stranger');
   return stranger;
 }
 
 /** The agent broke, and the client is told so without a word of what is behind. */
-function expectBroken(reply: Reply, talk: Talk): void {
+function expectBroken(reply: Reply, talk: ProviderStream): void {
   expect(reply.error, reply.text).not.toBeNull();
   expect(reply.text).not.toContain('secret.ts');
   if (talk.binding === 'JSONRPC')

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { expectError, type Checks } from '../bench.ts';
 import { readTask, type Json, type Task } from '../shapes.ts';
-import type { Talk } from '../talk.ts';
+import type { ProviderStream } from '../client-calls.ts';
 
 /** List Tasks (§3.1.4, §6.5, §11.5). */
 export const listChecks: Checks = {
@@ -90,7 +90,7 @@ export const listChecks: Checks = {
   },
 };
 
-async function threeTasks(talk: Talk): Promise<{ contextId: string; ids: string[] }> {
+async function threeTasks(talk: ProviderStream): Promise<{ contextId: string; ids: string[] }> {
   const first = await talk.task('task one');
   const { contextId } = first;
   const second = await talk.task('task two', { message: { contextId } });
@@ -98,7 +98,7 @@ async function threeTasks(talk: Talk): Promise<{ contextId: string; ids: string[
   return { contextId, ids: [first.id, second.id, third.id] };
 }
 
-async function page(talk: Talk, params: Json): Promise<{ tasks: Task[]; body: Json }> {
+async function page(talk: ProviderStream, params: Json): Promise<{ tasks: Task[]; body: Json }> {
   const body = (await talk.call('ListTasks', params)).result();
   return { body, tasks: (body['tasks'] as unknown[]).map((one) => readTask(one, talk.version)) };
 }

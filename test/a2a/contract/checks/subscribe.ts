@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { expectError, expectRefused, refusedStream, workingTask, type Checks } from '../bench.ts';
-import type { Stream } from '../talk.ts';
+import type { Stream } from '../client-calls.ts';
 
 /** Subscribe to Task (§3.1.6, §3.5.2; 0.3 §7.9). */
 export const subscribeChecks: Checks = {

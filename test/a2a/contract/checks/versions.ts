@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { expectError, type Bench, type Checks } from '../bench.ts';
 import { writeMessage, type Json } from '../shapes.ts';
-import type { Reply } from '../talk.ts';
+import type { Reply } from '../client-calls.ts';
 
 /** Which version is spoken (§3.6, §9.2, §11.2, §14.2.1). */
 export const versionChecks: Checks = {

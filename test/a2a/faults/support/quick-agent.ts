@@ -21,7 +21,7 @@ export interface QuickAgent {
   /** Every task by its id, in the order of their beginning. */
   readonly tasks: ReadonlyMap<string, QuickTask>;
   /** Called with each request for a task before it is answered. */
-  onLook: ((taskId: string) => Promise<void> | void) | null;
+  onPoll: ((taskId: string) => Promise<void> | void) | null;
   end(taskId: string, state: string): void;
   /** The same, but its streams say nothing of it until `tell`. */
   endSilently(taskId: string, state: string): void;
@@ -136,7 +136,7 @@ export async function startQuickAgent(): Promise<QuickAgent> {
       if (!known) work(task, text);
       return;
     }
-    await agent.onLook?.(params.id!);
+    await agent.onPoll?.(params.id!);
     const task = tasks.get(params.id!);
     if (!task) return json({ error: { code: -32001, message: 'Task not found' } });
     if (method === 'CancelTask') {
@@ -173,7 +173,7 @@ export async function startQuickAgent(): Promise<QuickAgent> {
   const agent: QuickAgent = {
     url,
     tasks,
-    onLook: null,
+    onPoll: null,
     end(taskId, state) {
       become(tasks.get(taskId)!, state);
     },

@@ -5,27 +5,27 @@ import { UpstreamFailure } from '#wire';
 import {
   encodePartsEvent,
   NO_PREFERENCES,
-  type PartsAsk,
+  type TargetRequest,
   type PartsEnd,
   type PartsEvent,
   type ReplyEnd,
-  type Speaker,
+  type TargetAdapter,
 } from '#gateway';
 
 /** What an agent says: events, then how it ended. It may wait and throw, which breaks its connection. */
 export type Script = (
-  ask: PartsAsk,
+  ask: TargetRequest,
 ) => AsyncIterable<PartsEvent | Partial<PartsEnd>> | Iterable<PartsEvent | Partial<PartsEnd>>;
 
 export interface ScriptedAgent {
   /** Base URL, as in `endpoint`. */
   readonly url: string;
   /** What it was asked, oldest first. */
-  readonly asked: PartsAsk[];
+  readonly asked: TargetRequest[];
   /** What the next one asked says. */
   says(script: Script): void;
   /** Speaks to agents that are at this URL, in a protocol of lines of JSON. */
-  readonly speaker: Speaker;
+  readonly target: TargetAdapter;
   stop(): Promise<void>;
 }
 
@@ -36,11 +36,11 @@ export const said = (text: string): PartsEvent => ({ type: 'part', part: { kind:
  * the last of which is the end.
  */
 export async function startScriptedAgent(): Promise<ScriptedAgent> {
-  const asked: PartsAsk[] = [];
+  const asked: TargetRequest[] = [];
   let script: Script = () => [said('hello'), { finish: 'stop' }];
   const server = createServer((request, response) => {
     void (async () => {
-      const ask = JSON.parse(await read(request)) as PartsAsk;
+      const ask = JSON.parse(await read(request)) as TargetRequest;
       asked.push(ask);
       response.writeHead(200, { 'content-type': 'application/x-ndjson' });
       response.flushHeaders();
@@ -61,7 +61,7 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
     says(next) {
       script = next;
     },
-    speaker: {
+    target: {
       primitive: 'agent',
       has: () => true,
       list: () => [],
@@ -79,7 +79,7 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
         traceparent,
         wantsReceipt,
         exchange: {
-          async *converse(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+          async *startAttempt(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
             const exchange = send({
               method: 'POST',
               path: '',
@@ -90,7 +90,8 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
             let text = '';
             for (;;) {
               const chunks = await reply.read();
-              if (chunks === null) throw new UpstreamFailure('it hung up', { retryable: true, blame: 'provider' });
+              if (chunks === null)
+                throw new UpstreamFailure('it hung up', { retryable: true, attributedTo: 'provider' });
               text += Buffer.concat(chunks).toString();
               const lines = text.split('\n');
               text = lines.pop()!;

@@ -37,11 +37,11 @@ import {
   toBillable,
   type Call,
   type Catalog,
-  type PartsAsk,
+  type TargetRequest,
   type PartsEnd,
   type PartsEvent,
-  type Speaker,
-  type Speakers,
+  type TargetAdapter,
+  type TargetAdapters,
 } from '#gateway';
 import {
   createAttempts,
@@ -61,11 +61,11 @@ import { createLocalLimiter } from '../../../../src/gateway/limits/local-limiter
 import { refuseLock } from '../../../../src/gateway/pipeline.ts';
 import { createMcp } from '../../../../src/mcp/create-mcp.ts';
 import { chatRoutes } from '../../../../src/openai/chat-routes.ts';
-import { createModelSpeaker } from '../../../../src/openai/model-speaker.ts';
+import { createModelTarget } from '../../../../src/openai/model-target.ts';
 import { NO_TASKS } from '../../../support/no-tasks.ts';
 
 /**
- * The chat door over the whole pipeline, a real database and real servers, with speakers of the test's own beside
+ * The chat route over the whole pipeline, a real database and real servers, with speakers of the test's own beside
  * those of the gateway.
  */
 export interface World {
@@ -74,12 +74,18 @@ export interface World {
   readonly key: string;
   readonly account: string;
   readonly catalog: Catalog;
-  readonly speakers: Speakers;
+  readonly targets: TargetAdapters;
   /**
-   * Says something to a primitive as a door does, and runs the call to its end. `onHeard` is told of every event;
+   * Says something to a primitive as a route does, and runs the call to its end. `onHeard` is told of every event;
    * its client leaves when `gone` aborts.
    */
-  say(speaker: Speaker, name: string, ask: PartsAsk, gone?: AbortSignal, onHeard?: () => void): Promise<Heard>;
+  say(
+    target: TargetAdapter,
+    name: string,
+    ask: TargetRequest,
+    gone?: AbortSignal,
+    onHeard?: () => void,
+  ): Promise<Heard>;
   /** What went wrong unseen by clients. */
   readonly errors: unknown[];
   balance(): Promise<Balance>;
@@ -108,7 +114,7 @@ export interface WorldOptions {
   /** `[[models]]`, `[[tools]]`, `[[agents]]` and sections. */
   readonly toml: string;
   /** Speaks for agents; default nobody does. */
-  readonly agents?: Speaker;
+  readonly agents?: TargetAdapter;
   /** USD of the account. */
   readonly credit?: string;
   /** Highest budget of a run without `max_cost`, USD. */
@@ -116,7 +122,7 @@ export interface WorldOptions {
   readonly keepAliveMs?: number;
 }
 
-const NOBODY: Speaker = {
+const NOBODY: TargetAdapter = {
   primitive: 'agent',
   has: () => false,
   list: () => [],
@@ -230,10 +236,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
     challenge: () => null,
   });
-  const speakers: Speakers = {
+  const targets: TargetAdapters = {
     a2a: options.agents ?? NOBODY,
-    mcp: mcp.speaker,
-    model: createModelSpeaker({ catalog, config, now }),
+    mcp: mcp.target,
+    model: createModelTarget({ catalog, config, now }),
     image: NOBODY,
     video: NOBODY,
   };
@@ -243,7 +249,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       pipeline,
       idempotency,
       config,
-      speakers: () => speakers,
+      targets: () => targets,
       toolLoop: {
         catalog,
         runs: createRuns({ ledger, now, graceMs }),
@@ -276,10 +282,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     key,
     account,
     catalog,
-    speakers,
-    async say(speaker, name, ask, gone = new AbortController().signal, onHeard = () => {}) {
+    targets,
+    async say(target, name, ask, gone = new AbortController().signal, onHeard = () => {}) {
       const caller = { account, key: null, wallet: null };
-      const request = await speaker.toCall(name, ask, {
+      const request = await target.toCall(name, ask, {
         caller,
         requestId: 'said',
         traceparent: null,

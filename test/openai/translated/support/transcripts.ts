@@ -2,28 +2,31 @@ import fc from 'fast-check';
 import type { ChatTail } from '../../../../src/openai/reply/chat-end.ts';
 import { createChatStreamReader } from '../../../../src/openai/stream/chat-stream-reader.ts';
 import { createChatPieces } from '../../../../src/openai/translated/chat-pieces.ts';
-import type { Voice } from '../../../../src/openai/translated/voice.ts';
+import type { WireEncoder } from '../../../../src/openai/translated/wire-encoder.ts';
 import { CONTEXT } from '../../support/replies.ts';
 import { call, chunk, eventsOf, usage } from './transcript-upstream.ts';
 
 /** The events of another wire for these reads of a provider's chat stream. */
-export function translated(voice: Voice, reads: readonly Buffer[]): string {
+export function translated(encoder: WireEncoder, reads: readonly Buffer[]): string {
   const reader = createChatStreamReader(CONTEXT);
   const pieces = createChatPieces();
   reader.head(200, { 'content-type': 'text/event-stream' });
-  voice.begin();
-  let out = voice.take();
+  encoder.begin();
+  let out = encoder.take();
   for (const read of reads) {
     const bytes = reader.data([read]);
     if (bytes === null) continue;
-    pieces.read(bytes, voice);
-    out += voice.take();
+    pieces.read(bytes, encoder);
+    out += encoder.take();
   }
   const { before, body, usage: used } = reader.end().tail as ChatTail;
-  if (before !== null) pieces.read(before, voice);
-  const end = pieces.read(Buffer.from(`data: ${JSON.stringify({ ...body, usage: { ...used, cost: 1 } })}\n\n`), voice);
-  voice.end(end!);
-  return out + voice.take();
+  if (before !== null) pieces.read(before, encoder);
+  const end = pieces.read(
+    Buffer.from(`data: ${JSON.stringify({ ...body, usage: { ...used, cost: 1 } })}\n\n`),
+    encoder,
+  );
+  encoder.end(end!);
+  return out + encoder.take();
 }
 
 /** One delta of a stream. */

@@ -6,8 +6,8 @@ import { Field } from '../../ui/field.tsx';
 /** Asks for the admin key. `act` describes what it is for. Resolves with null if the user declines. */
 type AskKey = (act: string) => Promise<string | null>;
 
-const AskContext = createContext<AskKey>(() => Promise.resolve(null));
-export const useAdminKey = (): AskKey => useContext(AskContext);
+const TargetContext = createContext<AskKey>(() => Promise.resolve(null));
+export const useAdminKey = (): AskKey => useContext(TargetContext);
 
 /** Provides `useAdminKey` to the pages in it. The key is asked for each time and never stored. */
 export function AdminKeyProvider({ children }: { readonly children: ReactNode }): ReactNode {
@@ -29,7 +29,7 @@ export function AdminKeyProvider({ children }: { readonly children: ReactNode })
     done(key.trim());
   };
   return (
-    <AskContext value={ask}>
+    <TargetContext value={ask}>
       {children}
       <Dialog title="Confirm with the admin key" open={act !== null} onClose={() => done(null)}>
         <form onSubmit={submit} className="grid gap-4">
@@ -50,6 +50,6 @@ export function AdminKeyProvider({ children }: { readonly children: ReactNode })
           </Button>
         </form>
       </Dialog>
-    </AskContext>
+    </TargetContext>
   );
 }

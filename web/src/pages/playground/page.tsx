@@ -8,11 +8,11 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { Balance } from './account-state.tsx';
 import { BarPlace } from './bar-actions.tsx';
 import { type Service, useCatalogue } from './catalogue.ts';
-import { useLookAgain } from './use-look-again.ts';
+import { usePollAgain } from './use-look-again.ts';
 import { findService, firstService } from './picker/search.ts';
 import { ServicePicker } from './picker/picker.tsx';
 
-const TalkPanel = lazy(() => import('./talk/talk-panel.tsx'));
+const ChatPanel = lazy(() => import('./chat/chat-panel.tsx'));
 const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));
 const ImagePanel = lazy(() => import('./image/image-panel.tsx'));
 const EmbedPanel = lazy(() => import('./embed/embed-panel.tsx'));
@@ -47,7 +47,7 @@ function Playground({ services }: { readonly services: readonly Service[] }): Re
   const first = firstService(services);
   const found = m === '' ? (first === null ? null : { service: first, tool: null }) : findService(services, m, kind);
   const service = found?.service ?? null;
-  useLookAgain(service === null || (service.kind === 'tool' && service.tools?.length === 0));
+  usePollAgain(service === null || (service.kind === 'tool' && service.tools?.length === 0));
   useTitle(service === null ? null : `${service.name} · Playground`);
   const choose = (chosen: Service) => {
     const shared = services.some(({ name, kind: other }) => name === chosen.name && other !== chosen.kind);
@@ -109,7 +109,7 @@ function Panel({
       return service.model?.embeds === true ? (
         <EmbedPanel service={service} />
       ) : (
-        <TalkPanel service={service} services={services} />
+        <ChatPanel service={service} services={services} />
       );
   }
 }

@@ -10,7 +10,7 @@ const LONGEST_MS = 60_000;
  * Reads the catalogue again while something is missing in it: a provider may be connecting, or a tool's server may be
  * starting. The pauses grow, because it may also be away for good.
  */
-export function useLookAgain(missing: boolean): void {
+export function usePollAgain(missing: boolean): void {
   const queries = useQueryClient();
   useEffect(() => {
     if (!missing) return;

@@ -7,7 +7,7 @@ import {
   type Pricing,
   type Provider,
   type ProviderListingDetail,
-  type Standing,
+  type HealthState,
 } from '../../api/catalogue.ts';
 import { NotFound } from '../../app/not-found.tsx';
 import { useTitle } from '../../app/title.ts';
@@ -32,8 +32,8 @@ export default function ProviderPage({ params }: { readonly params: Readonly<Rec
   return <QueryView query={query}>{(provider) => <Detail provider={provider} />}</QueryView>;
 }
 
-/** A service at one of its doors. */
-interface Row extends Standing {
+/** A service at one of its routes. */
+interface Row extends HealthState {
   readonly name: string;
   readonly display_name: string;
   readonly description: string;

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { Standing } from '../../../api/catalogue.ts';
+import type { HealthState } from '../../../api/catalogue.ts';
 import { utcDay } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
 import { BOOT } from '../../../app/boot.ts';
@@ -31,7 +31,7 @@ interface OwnService {
   readonly name: string;
   readonly display_name: string;
   readonly primitive: Kind | null;
-  readonly status: Standing['status'];
+  readonly status: HealthState['status'];
   /** 1 if no reply of the last hour broke a rule. */
   readonly compliance: number;
   readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };

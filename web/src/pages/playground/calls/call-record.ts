@@ -4,9 +4,9 @@ import type { CallDetail } from '../../../api/own.ts';
 import { data } from '../../../api/request.ts';
 
 export const RECORD_KEY = ['playground', 'record'] as const;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** The most times that a record is read again, because a task may wait for its caller forever. */
-const LOOKS_MAX = 40;
+const POLLS_MAX = 40;
 
 /**
  * The record of a call: its ledger entries, and the calls under it. It is read again while the call runs. So new calls
@@ -19,7 +19,7 @@ export function useCallRecord(id: string | null, enabled = true): UseQueryResult
     queryFn: () => data<CallDetail>(`/api/v1/generation?id=${encodeURIComponent(id!)}`, { own: true }),
     staleTime: ({ state }) => (state.data === undefined || state.data.state === 'held' ? 0 : Infinity),
     refetchInterval: ({ state }) =>
-      state.data?.state === 'held' && state.dataUpdateCount < LOOKS_MAX ? LOOK_MS : false,
+      state.data?.state === 'held' && state.dataUpdateCount < POLLS_MAX ? POLL_MS : false,
     retry: (failures, error) => failures < 3 && error instanceof ApiError && error.status === 404,
   });
 }

@@ -2,7 +2,7 @@ import { ApiError } from '../../../api/api-error.ts';
 import { request } from '../../../api/request.ts';
 import { type Answer, beginAnswer, faultOf } from './answer.ts';
 import { readEvents } from './read-events.ts';
-import { type Chunk, endAnswer, takeChunk, takeComment } from './take-chunk.ts';
+import { type Chunk, endAnswer, reduceChunk, takeComment } from './take-chunk.ts';
 
 /** The most characters of one answer. A longer answer is stopped. */
 const TEXT_MAX = 400_000;
@@ -45,7 +45,7 @@ export async function runCall(
     for await (const line of readEvents(reply)) {
       received += line.text.length;
       if (line.type === 'comment') put(takeComment(answer, line.text));
-      else if (line.text !== '[DONE]') put(takeChunk(answer, parse(line.text), parts));
+      else if (line.text !== '[DONE]') put(reduceChunk(answer, parse(line.text), parts));
       if (tooMuch()) {
         tooLong.abort();
         put({

@@ -4,7 +4,7 @@ import { Choice } from '../../../ui/choice.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Field, Select, TextArea } from '../../../ui/field.tsx';
 import type { ImageFacts } from '../catalogue.ts';
-import { PICTURE_TYPES, readPictures } from '../talk/attachments.ts';
+import { PICTURE_TYPES, readPictures } from '../chat/attachments.ts';
 import { faultOfSeed, type ImageAsk, RATIOS, takes } from './image-ask.ts';
 
 const COUNTS = ['1', '2', '3', '4'] as const;

@@ -5,7 +5,7 @@ import { Choice } from '../../../ui/choice.tsx';
 import { Checkbox, Field, Select, TextArea } from '../../../ui/field.tsx';
 import type { VideoFacts } from '../catalogue.ts';
 import { faultOfSeed } from '../image/image-ask.ts';
-import { PICTURE_TYPES, readPictures } from '../talk/attachments.ts';
+import { PICTURE_TYPES, readPictures } from '../chat/attachments.ts';
 import { durationsOf, type VideoAsk } from './video-ask.ts';
 
 const RATIOS = ['16:9', '9:16', '1:1'] as const;

@@ -20,7 +20,7 @@ interface TaskAnswer {
   readonly error?: { readonly message: string };
 }
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const GOES_ON: ReadonlySet<string> = new Set(['queued', 'generating']);
 
 const goesOn = (task: TaskAnswer | undefined): boolean => task !== undefined && GOES_ON.has(task.status);
@@ -38,7 +38,7 @@ export function VideoTask({ video }: { readonly video: QueuedVideo }): ReactNode
         headers: { accept: 'application/json' },
       }),
     staleTime: ({ state }) => (goesOn(state.data) ? 0 : Infinity),
-    refetchInterval: ({ state }) => (goesOn(state.data) ? LOOK_MS : false),
+    refetchInterval: ({ state }) => (goesOn(state.data) ? POLL_MS : false),
   });
   const [refusal, setRefusal] = useState<unknown>(null);
   const running = task.data === undefined ? task.error === null : goesOn(task.data);

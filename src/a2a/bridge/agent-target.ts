@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError, printable, type JsonObject } from '#wire';
+import {
+  pinned,
+  encodePartsEvent,
+  NO_PREFERENCES,
+  type Call,
+  type Catalog,
+  type Part,
+  type TargetRequest,
+  type ReplyEnd,
+  type TargetAdapter,
+} from '#gateway';
+import { ownerOf, type Tasks } from '#tasks';
+import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
+import type { A2aTail } from '../send/ending.ts';
+import { toA2aPart, wordsOf } from './parts.ts';
+import { lastInContext } from '../send/context-of.ts';
+import { followUpOf } from '../send/follow-up.ts';
+import { resolveAgent } from '../agent/resolve.ts';
+import { createSendAdapter, type SendAdapterDeps } from '../send/send-adapter.ts';
+import { taskBefore } from '../tasks/task-before.ts';
+import { keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
+
+interface AgentTargetDeps extends SendAdapterDeps {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
+  readonly tasks: Tasks;
+}
+
+/**
+ * Speaks to agents in neutral parts, for the routes of other protocols. A call sends one message and returns the output
+ * of its task until the task ends or asks for input.
+ */
+export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
+  const { catalog, tasks } = deps;
+  return {
+    primitive: 'agent',
+    has: (name) => catalog.knows(name, 'agent'),
+    list(limit) {
+      const found = new Map<string, { name: string; displayName: string; description: string }>();
+      for (const { service, displayName, description } of catalog.offers('agent')) {
+        const known = found.get(service);
+        if (!known || (known.description === '' && description !== ''))
+          found.set(service, { name: service, displayName, description });
+      }
+      return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
+    },
+    async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
+      const { service } = resolveAgent(catalog, name, 'model');
+      const task = ask.taskId === null ? null : await tasks.find(keyOf(service, ask.taskId), ownerOf(caller));
+      if (ask.taskId !== null && task === null)
+        throw new GatewayError(
+          'invalid_request',
+          `This agent has no task ${printable(ask.taskId, 64)}, or the task belongs to another account`,
+          { param: 'task_id' },
+        );
+      const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
+      const params = { message: messageOf(ask) };
+      const covered = task !== null && followUpOf(catalog, task) === 'covered';
+      const adapter = createSendAdapter(deps, {
+        contextId: ask.contextId,
+        operation: 'stream',
+        version: '1.0',
+        params,
+        paramsText: JSON.stringify(params),
+        requestId,
+        extensions: null,
+        taskId: ask.taskId,
+        begunIn: task === null ? null : versionIn(task.notes),
+        later: task?.live === true,
+        covered,
+        waits: true,
+        pushes: false,
+      });
+      return {
+        primitive: 'agent',
+        caller,
+        requestId,
+        targets: [last === null ? name : pinned(last.offerId)],
+        preferences: NO_PREFERENCES,
+        stickyKey: ask.contextId === null ? null : `${caller.account} a2a ${ask.contextId}`,
+        images: 0,
+        stream: ask.stream,
+        exchange: {
+          begin: (call: Call) => adapter.begin!(call),
+          resolved: (state) => adapter.resolved!(state),
+          startAttempt: (offer, send, signal, detached) =>
+            inParts(
+              adapter.startAttempt(offer, send, signal, detached),
+              createAnswerReader(task),
+              task?.live ? () => taskBefore(deps, task, offer, send, requestId) : null,
+            ),
+        },
+        free: covered ? 'message/send' : null,
+        estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
+        metadata: null,
+        traceparent,
+        wantsReceipt,
+        // The agent does not see that the client has disconnected.
+        outlivesClient: true,
+      };
+    },
+  };
+}
+
+/**
+ * The message to the agent. Earlier turns are put in front as text, because an agent does not know what other agents
+ * said. An agent that continues a context or a task already knows them.
+ */
+function messageOf({ turns, contextId, taskId }: TargetRequest): JsonObject {
+  const last = turns.at(-1)!;
+  const before = contextId === null && taskId === null ? turns.slice(0, -1) : [];
+  const said = before.map(({ role, parts }) => `${role}: ${wordsOf(parts)}`).join('\n');
+  const parts: Part[] = [
+    ...(said === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${said}\n\nNow:` }]),
+    ...last.parts,
+  ];
+  return {
+    messageId: randomUUID(),
+    role: 'ROLE_USER',
+    parts: parts.map(toA2aPart),
+    ...(contextId === null ? {} : { contextId }),
+    ...(taskId === null ? {} : { taskId }),
+  };
+}
+
+/**
+ * Turns the events of a talk in 1.0 into parts, and its tail into a PartsEnd. `showBefore` gives the task that the
+ * message continues; null if the message continues no task.
+ */
+async function* inParts(
+  adapter: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+  answer: AnswerReader,
+  showBefore: (() => Promise<unknown>) | null,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const before = showBefore === null ? null : await showBefore();
+  for (const event of before === null ? [] : answer.read(before)) yield encodePartsEvent(event);
+  for (;;) {
+    const step = await adapter.next();
+    if (step.done) {
+      const { tail, ...end } = step.value;
+      const { text, error, cut } = tail as A2aTail;
+      if (text !== null) for (const event of answer.read(JSON.parse(text))) yield encodePartsEvent(event);
+      for (const event of answer.rest()) yield encodePartsEvent(event);
+      return { ...end, tail: answer.end(end, error?.message ?? cut) };
+    }
+    for (const event of answer.read(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
+  }
+}

@@ -1,0 +1,210 @@
+import { eitherOf } from '#billing/amounts';
+import { onceOnly, type StreamSlot, type Offer, type ReplyEnd, type Send, type UpstreamExchange } from '#gateway';
+import { ownerOf } from '#tasks';
+import { type AgentSaid, broken } from '../agent/agent-reply.ts';
+import { agentRequest } from '../agent/agent-request.ts';
+import type { Link } from '../agent/link.ts';
+import type { CardFacts } from '../cards/read-card.ts';
+import { valueToNotify } from '../push/notification.ts';
+import { observationOf } from '../tasks/tasks-of-agents.ts';
+import { exactValue } from '../wire/exact-value.ts';
+import { type A2aEvent, isOfTask, readEvent } from '../wire/read-result.ts';
+import { isInterrupted, isTerminal } from '../wire/task-state.ts';
+import { translateError } from '../wire/translate-error.ts';
+import { translateResult } from '../wire/translate-result.ts';
+import { endedElsewhere } from './cut-task.ts';
+import { type A2aTail, isTooLarge, pendingEnd, refusedEnd, toEnd, tooLargeEnd } from './ending.ts';
+import { bytesBehind, bytesOfTask } from './measured-work.ts';
+import { whyEnded } from './open-streams.ts';
+import { type RunningTask, type SentMessage, update } from './sent-message.ts';
+
+/** The agent of a message, and the way to it. */
+interface AgentStreamOptions {
+  readonly offer: Offer;
+  readonly link: Link;
+  readonly operation: 'send' | 'stream';
+  readonly send: Send;
+  readonly detached: Send;
+  /** Aborts when the call ends. */
+  readonly signal: AbortSignal;
+}
+
+/** One message to one agent: the request, the events of the agent, and the end of the call if the connection breaks. */
+export class AgentStream {
+  /** The task that the agent named; null before. */
+  task: RunningTask | null = null;
+  readonly #message: SentMessage;
+  readonly #options: AgentStreamOptions;
+  readonly #stopping = new AbortController();
+  /** Created on first use, because most messages are answered at once and need no signal. */
+  #ending: AbortSignal | null = null;
+  /** An event of the task was returned for the client. */
+  #told = false;
+  /** The reason why the push notification configuration was not stored; null if it was stored. */
+  #unkept: string | null = null;
+  #place: StreamSlot | null = null;
+  #forget: () => void = () => {};
+
+  constructor(message: SentMessage, options: AgentStreamOptions) {
+    this.#message = message;
+    this.#options = options;
+  }
+
+  /** Aborts when the call ends or the gateway stops. */
+  get ending(): AbortSignal {
+    return (this.#ending ??= eitherOf(this.#options.signal, this.#stopping.signal));
+  }
+
+  /** The call goes on until its task ends or asks for input. */
+  get waits(): boolean {
+    return this.#message.ask.waits && !isInterrupted(this.task!.state);
+  }
+
+  /** Sends the message. Returns the exchange with the agent. */
+  ask({ push }: CardFacts): UpstreamExchange {
+    const { ask, call, deps } = this.#message;
+    const { offer, link, operation, send } = this.#options;
+    const { version, params, paramsText, requestId, extensions, left } = ask;
+    const exchange = send(
+      agentRequest(link, {
+        operation,
+        version,
+        params,
+        paramsText,
+        id: call.id,
+        requestId,
+        extensions,
+        run: deps.runGift(call),
+        ...(ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call.caller), null) : null } : {}),
+      }),
+    );
+    this.#forget = deps.streams.add(() => {
+      if (!this.#told) return;
+      this.#stopping.abort(new Error('the gateway stops'));
+      exchange.abort(this.#stopping.signal.reason as Error);
+    });
+    // Two steps, because V8 puts a function that is assigned directly to a property into the old heap (decision 91).
+    const unread = () => this.#onlyListen(exchange);
+    this.#unread = unread;
+    left?.addEventListener('abort', unread, { once: true });
+    return exchange;
+  }
+
+  /** Called when the client of the stream disconnects. */
+  #unread: () => void = () => {};
+
+  /**
+   * Keeps a stream open after its client has left, only to see the end of the task. If no place for listening is free,
+   * the stream is closed, and looks at the task find its end.
+   */
+  #onlyListen(exchange: UpstreamExchange): void {
+    if (!this.#told || this.#place !== null || this.#options.operation !== 'stream') return;
+    const { deps, call } = this.#message;
+    this.#place = deps.places.take(call.caller.account);
+    const end = () => exchange.abort(new Error('nobody reads the stream'));
+    if (this.#place === null) end();
+    else this.#place.over.addEventListener('abort', end, { once: true });
+  }
+
+  /**
+   * Handles an event of the agent. Returns the text for the client, the end of the call, or null if no more is read.
+   * Throws UpstreamFailure.
+   */
+  async heard(said: AgentSaid, status: number): Promise<string | ReplyEnd | null> {
+    const { ask, deps, measuring } = this.#message;
+    const { offer, link, operation } = this.#options;
+    if (said.kind === 'error') {
+      if (this.task === null) return refusedEnd(translateError(link.version, ask.version, said.error));
+      return ask.waits ? null : pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
+    }
+    measuring.hear(said);
+    const event = readEvent(link.version, said.value);
+    if (event === null) throw broken('the agent answered with neither a message nor a task', status);
+    const text =
+      link.version === ask.version && link.binding !== 'bare'
+        ? said.text
+        : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(said.text, said.value)));
+    const tail = { text, large: said.large, event, error: null, cut: null };
+    // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
+    if (event.kind === 'message' && this.task === null) return toEnd(offer, event, tail, this.#message.sofar(true));
+    const first = this.task === null;
+    const task = (this.task ??= await this.#begin(event));
+    if (!isOfTask(event, task.key.taskId)) throw broken('the agent sent an event of another task', status);
+    const ended = await this.#saw(task, event, first);
+    if (ended !== null) return ended;
+    update(task, event);
+    this.#told = true;
+    if (ask.left?.aborted) this.#unread();
+    const tell = () => deps.notify(task.key, link, valueToNotify(link.version, said));
+    if (isTerminal(event.state)) return this.#over(task, tail, tell);
+    tell();
+    if (this.#unkept !== null) return pendingEnd({ cut: this.#unkept });
+    if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
+      return toEnd(offer, event, tail, this.#message.sofar(task.gave));
+    return text;
+  }
+
+  async #begin(event: A2aEvent): Promise<RunningTask> {
+    const { ask } = this.#message;
+    const { offer, link } = this.#options;
+    const key = await this.#message.begin(offer, link.version, event);
+    // From here on the task is known, even if its first event cannot be passed on.
+    this.task = { offer, link, key, contextId: ask.contextId, state: null, gave: false };
+    this.#unkept = await this.#message.unkeptOf(ask.onTask?.(key));
+    return this.task;
+  }
+
+  /** Stores the state of the task if it has changed. Returns the end of the call if the task was already over. */
+  async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd | null> {
+    const { ask, deps, call, measuring } = this.#message;
+    const moved = event.state !== null && event.state !== task.state && !first;
+    if (isTerminal(event.state) || !(moved || (event.output && !task.gave))) return null;
+    const observation = observationOf(task.offer, event, task.gave, measuring.bytes);
+    const seen = observation && (await deps.tasks.saw(task.key, observation));
+    // The task was ended through another route, so later output would not be paid. But the client of a completed task
+    // still gets the complete result.
+    if (seen?.task.live !== false || (ask.waits && seen.task.state === 'completed')) return null;
+    return ask.waits ? endedElsewhere(deps, call, task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
+  }
+
+  async #over(task: RunningTask, tail: A2aTail & { readonly event: A2aEvent }, tell: () => void): Promise<ReplyEnd> {
+    const { measuring } = this.#message;
+    const bytes = await bytesBehind(task.offer, tail.event, measuring.bytes, () =>
+      bytesOfTask(this.#message.asking(task, this.#options.send)),
+    );
+    return this.#message.over(task, tail, bytes, tell);
+  }
+
+  /**
+   * Whether to wait for the task in spite of the error. A client that cannot ask for the task would otherwise keep half
+   * of an answer.
+   */
+  waitsDespite(error: unknown): boolean {
+    return this.#told && this.#message.ask.waits && !this.ending.aborted && !isTooLarge(error);
+  }
+
+  /** The end of a failed call. Throws if no task is known. */
+  async failed(error: unknown): Promise<ReplyEnd> {
+    const { ask, deps, call, measuring } = this.#message;
+    const { offer, signal, detached } = this.#options;
+    const { task } = this;
+    if (task === null && isTooLarge(error)) {
+      const answered = { callId: call.id, contextId: ask.contextId, later: ask.later };
+      return tooLargeEnd(offer, ask.version, answered, error, measuring.work().elapsedMs);
+    }
+    if (!this.#told) throw onceOnly(error);
+    if (isTooLarge(error)) return this.#message.cut(task!, detached, { reason: 'too_large', failure: error });
+    if (this.waits) {
+      const reason = signal.aborted ? 'timeout' : this.#stopping.signal.aborted ? 'shutdown' : 'gave_up';
+      const failure = (this.ending.aborted ? this.ending.reason : error) as Error;
+      return this.#message.cut(task!, detached, { reason, failure });
+    }
+    return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
+  }
+
+  /** Called when no more is read from the agent. */
+  over(): void {
+    this.#forget();
+    this.#place?.leave();
+  }
+}

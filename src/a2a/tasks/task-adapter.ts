@@ -1,0 +1,128 @@
+import { LargeStrings, UpstreamFailure } from '#wire';
+import { onceOnly, type ProviderAdapter, type Offer, type ReplyEnd, type Send } from '#gateway';
+import type { Task, Tasks, TaskKey } from '#tasks';
+import { broken, readAgent } from '../agent/agent-reply.ts';
+import { agentRequest } from '../agent/agent-request.ts';
+import type { A2aRequest } from '../http/a2a-request.ts';
+import type { Cards } from '../cards/card-cache.ts';
+import { refusedEnd, type A2aTail } from '../send/ending.ts';
+import { chooseLink, type Link } from '../agent/link.ts';
+import { bytesBehind, bytesOfTask, measureWork } from '../send/measured-work.ts';
+import { valueToNotify } from '../push/notification.ts';
+import type { OpenStreams } from '../send/open-streams.ts';
+import { withTaskCost } from '../http/metadata.ts';
+import { beganBy, keyOf, observationOf, versionIn } from './tasks-of-agents.ts';
+import { A2A_ERRORS } from '../wire/a2a-error.ts';
+import { exactValue } from '../wire/exact-value.ts';
+import { isStreaming } from '../wire/methods.ts';
+import { isOfTask, readEvent } from '../wire/read-result.ts';
+import { isTerminal } from '../wire/task-state.ts';
+import { translateError } from '../wire/translate-error.ts';
+import { translateResult } from '../wire/translate-result.ts';
+
+export interface TaskAdapterDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly tasks: Pick<Tasks, 'saw' | 'costOf'>;
+  readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly streams: OpenStreams;
+  readonly replyBytesMax: number;
+  /** Most bytes of an answer with its files. */
+  readonly filesBytesMax: number;
+}
+
+interface TaskRequest extends Pick<
+  A2aRequest,
+  'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'
+> {
+  readonly wantsReceipt?: boolean;
+  /** The gateway itself asks, without the history. If the task is still too large, its output is large. */
+  readonly polls?: boolean;
+  /** The asker can pass on a text with marks. */
+  readonly takesLarge?: boolean;
+}
+
+type TalkedTask = Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>;
+
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
+/** The end of a stream whose task goes on. */
+const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
+
+/**
+ * Asks an agent to show or cancel a known task, or to stream its further events. Data frames are events; the tail is an
+ * A2aTail. When the task has ended, it is settled before the client gets the end.
+ */
+export function createTaskAdapter(deps: TaskAdapterDeps, ask: TaskRequest, task: TalkedTask): ProviderAdapter {
+  return { startAttempt: (offer, send) => startAttempt(deps, ask, task, offer, send) };
+}
+
+async function* startAttempt(
+  { cards, tasks, notify, streams: open, replyBytesMax, filesBytesMax }: TaskAdapterDeps,
+  ask: TaskRequest,
+  { service, taskId, live, notes, output }: TalkedTask,
+  offer: Offer,
+  send: Send,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const { operation, version } = ask;
+  const begunIn = versionIn(notes);
+  const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
+  const key = keyOf(service, taskId);
+  const streams = isStreaming(operation);
+  let gave = output;
+  const heard = measureWork(offer, '');
+  let told = false;
+  const began = beganBy({ notes, taskId });
+  const large = ask.takesLarge ? { strings: new LargeStrings(), bytesMax: filesBytesMax } : undefined;
+  /** The text with the cost of the task. A stream has it in its first event and in its last. */
+  const priced = async (text: string, ended: boolean): Promise<string> => {
+    if (ask.polls || (told && !ended)) return text;
+    return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
+  };
+  let forget = () => {};
+  try {
+    const { params, paramsText, requestId, extensions } = ask;
+    const exchange = send(
+      agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }),
+    );
+    if (streams)
+      forget = open.add(() => {
+        if (told) exchange.abort(new Error('the gateway stops'));
+      });
+    const reply = await exchange.head;
+    for await (const said of readAgent(link, requestId, reply, replyBytesMax, large)) {
+      if (said.kind === 'error') {
+        // An agent that no longer knows a task does no more work on it and is paid nothing.
+        const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
+        if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
+        return refusedEnd(translateError(link.version, version, said.error));
+      }
+      const event = readEvent(link.version, said.value);
+      if (event === null || (event.kind === 'message' && !streams) || !isOfTask(event, taskId))
+        throw broken('the agent answered with another task', reply.status);
+      heard.hear(said);
+      const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
+      const observation = live
+        ? observationOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking)))
+        : null;
+      if (observation) await tasks.saw(key, observation);
+      gave ||= event.output;
+      if (live) notify(key, link, valueToNotify(link.version, said));
+      const asSaid =
+        link.version === version
+          ? said.text
+          : JSON.stringify(translateResult(operation, link.version, version, exactValue(said.text, said.value)));
+      const text = await priced(asSaid, !live || isTerminal(event.state));
+      const tail: A2aTail = { text, large: said.large, event, error: null, cut: null };
+      if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
+      told = true;
+      yield Buffer.from(text);
+    }
+    return OVER;
+  } catch (error) {
+    if (told && open.ended) return OVER;
+    if (ask.polls && live && !gave && error instanceof UpstreamFailure && error.tooLarge)
+      await tasks.saw(key, { state: null, end: null, output: true });
+    throw onceOnly(error);
+  } finally {
+    forget();
+  }
+}

@@ -1,0 +1,105 @@
+import type { Offer } from '../call.ts';
+import type { Health, OfferStats } from '../routing/router.ts';
+import { viewRaise, type RaiseView } from './price-view.ts';
+
+/**
+ * The sources for an offer's health: the calls of all gateways of this database, and the providers that are connected
+ * to any gateway.
+ */
+export interface HealthSources {
+  readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
+  /** The gateway to which a provider's proxy is connected; null for none. */
+  readonly registry: { locate(provider: string): object | null };
+}
+
+/** `cooling_down`: the offer failed and is skipped for a while. `away`: its provider's proxy is not connected. */
+export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
+
+/**
+ * How well an offer has served, from the calls of all gateways of this database. Latency and throughput come from this
+ * gateway's newest calls alone, and after a start from the calls of the last two days.
+ */
+export interface HealthView {
+  readonly status: OfferStatus;
+  readonly uptime_last_1h: number | null;
+  readonly latency: OfferStats['latencyMs'];
+  readonly throughput: OfferStats['throughput'];
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly compliance: number;
+  readonly price_raised: RaiseView | null;
+}
+
+export function offerStatus(offer: Offer, { health, registry }: HealthSources): OfferStatus {
+  if (offer.endpoint.kind === 'tunnel' && registry.locate(offer.endpoint.provider) === null) return 'away';
+  return health.available(offer) ? 'healthy' : 'cooling_down';
+}
+
+export function viewHealth(offer: Offer, healthSources: HealthSources): HealthView {
+  const { uptime, latencyMs, throughput, requests, flags } = healthSources.health.stats(offer);
+  return {
+    status: offerStatus(offer, healthSources),
+    uptime_last_1h: uptime,
+    latency: latencyMs,
+    throughput,
+    requests,
+    flags,
+    compliance: healthSources.health.compliance(offer),
+    price_raised: viewRaise(offer),
+  };
+}
+
+export const statusSchema = {
+  type: 'string',
+  enum: ['healthy', 'cooling_down', 'away'],
+  description:
+    "`healthy`: it can be called; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
+} as const;
+
+export const flagsSchema = {
+  type: 'object',
+  additionalProperties: { type: 'integer' },
+  description: 'How often its replies broke the rules, by rule, such as `usage_missing`',
+} as const;
+
+export const raisedSchema = {
+  title: 'PriceRaise',
+  type: ['object', 'null'],
+  description:
+    'Set after the price more than doubled: the earlier price, as in `pricing`, and the time until which calls need `max_cost` or `max_price` to accept the new one; null without such a raise',
+  properties: {
+    before: { type: 'object', additionalProperties: true },
+    effective_at: { type: 'string', description: 'RFC 3339' },
+  },
+} as const;
+
+/** Properties of a HealthView, for schemas that contain one. */
+export const healthProperties = {
+  status: statusSchema,
+  uptime_last_1h: {
+    type: ['number', 'null'],
+    description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none",
+  },
+  latency: {
+    title: 'Latency',
+    type: ['object', 'null'],
+    description:
+      'Milliseconds to the first byte, of the newest calls through this gateway, after a start of the last two days; null before the first',
+    properties: { p50: { type: 'number' }, p95: { type: 'number' } },
+  },
+  throughput: {
+    title: 'Throughput',
+    type: ['object', 'null'],
+    description:
+      'Completion tokens per second, of the newest calls through this gateway, after a start of the last two days; null before the first',
+    properties: { p50: { type: 'number' } },
+  },
+  requests: { type: 'integer', description: 'Calls ever' },
+  flags: flagsSchema,
+  compliance: {
+    type: 'number',
+    description:
+      '1 if no reply of the last hour was flagged, closer to 0 the more were; the weight of a provider in the choice is proportional to its square',
+  },
+  price_raised: raisedSchema,
+} as const;

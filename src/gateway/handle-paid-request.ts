@@ -1,0 +1,284 @@
+import { type Dialect, type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
+import type { Frame, CancelSignal, MicroUsd } from '#billing';
+import type { Call, Caller } from './call.ts';
+import type { CallRequest, HeldByCall } from './call-request.ts';
+import {
+  type Beginning,
+  type GivenReply,
+  type Idempotency,
+  idempotencyError,
+  type StoredReply,
+  storedNames,
+} from './idempotency/idempotency.ts';
+import { leastOf } from './payments/lock-payments.ts';
+import { asksForMoney, PaymentNeeded } from './payments/payment-needed.ts';
+import { NO_PAYMENTS, type PaidResource, type PaymentRequired, type Payments } from './payments/payments.ts';
+import { newCallId } from './new-call-id.ts';
+import type { Pipeline } from './pipeline.ts';
+import { isQuoted } from './quotes/quote-call.ts';
+import type { Quotes } from './quotes/quotes.ts';
+import type { HeldBody } from './server/held-body.ts';
+import { HeldFrames } from './held-frames.ts';
+import { toGatewayError } from './server/server.ts';
+
+/** The call or the run that answers a request. */
+export interface StartedCall {
+  /** Id of the call, or of the run's lock: the generation id. */
+  readonly id: string;
+  /** The call; null for a run. */
+  readonly call: Call | null;
+  readonly frames: AsyncIterable<Frame>;
+}
+
+export interface StartedProviderCall extends StartedCall {
+  readonly call: Call;
+}
+
+/** An answer that is written. If `end` is present, the end of the answer is still missing. */
+export interface ResponseRecord {
+  /** The reply for a repeat of the request; null if a repeat runs again. Called only if the reply is to be kept. */
+  kept(): GivenReply | null;
+  /** Something was charged, or will be when the work ends. A repeat then never runs again. */
+  readonly charged: boolean;
+  /**
+   * Writes the end of the answer. Called after the reply is kept, so a client that has seen the end can repeat the
+   * request.
+   */
+  end?(): void;
+}
+
+/** How a repeat of a request is recognised. */
+export interface RepeatKey {
+  /** Unique within what the caller shares with others, see storedNames and requestKey. */
+  readonly key: string;
+  /** Digest of the request's content. The same key with another digest is a conflict. */
+  readonly bodyHash: string;
+  /**
+   * If the kept reply is from an earlier round of this request: the key of the next round. null: send the kept reply.
+   */
+  nextKey?(reply: StoredReply): Promise<string | null>;
+  /** Answers a request whose key is in use without a stored reply, or throws. Default: throws idempotencyError. */
+  taken?(by: TakenKey): Promise<void>;
+}
+
+export type TakenKey = Exclude<Beginning, { kind: 'new' | 'replay' }>;
+
+/** A call that was refused because money is missing. */
+export interface Refusal {
+  readonly error: GatewayError;
+  /** A payment with the request would help. False if a limit is too low. */
+  readonly payable: boolean;
+  /** The least amount to pay, in micro-USD; if a limit is too low, the lock of the cheapest offer. */
+  readonly amount: MicroUsd;
+  /** The ways to pay; empty if `payable` is false. */
+  terms(resource: PaidResource): Promise<PaymentRequired>;
+}
+
+/** One request of a client, as its route passes it to `serve`. */
+export interface PendingRequest<O extends StartedCall> {
+  readonly caller: Caller;
+  /** How a repeat is recognised; null if a repeat runs again. For callers without an account, no reply is kept. */
+  readonly repeats: RepeatKey | null;
+  /**
+   * The dialect of the request's address. A repeat in another one is a conflict, because a kept reply has the words of
+   * its own. Default `own`.
+   */
+  readonly dialect?: Dialect;
+  /** The counted memory of the request's body, which the call uses to its end; null or absent if it is not counted. */
+  readonly body?: HeldBody | null;
+  /** Aborts when the client leaves. A request whose reply is to be kept still runs to its end. */
+  readonly gone: CancelSignal;
+  /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
+  open(callId: string, gone: CancelSignal): O | Promise<O>;
+  /**
+   * Writes the frames to the client. `kept`: the answer is to be kept, so it is written to its end even if the client
+   * does not read it. Resolves with null if the client left or the run ended without a reply. Throws the error of the
+   * call while the answer can still be an error.
+   */
+  write(opened: O, kept: boolean): Promise<ResponseRecord | null>;
+  /** Writes the kept reply of an earlier request. */
+  replay(reply: StoredReply): void | Promise<void>;
+  /** Answers a call that was refused because money is missing, or throws its error. */
+  refuse(refusal: Refusal): Promise<ResponseRecord | null>;
+  /** Whether an error already has the form of the route's protocol and is passed on unchanged; default never. */
+  isOwnError?(error: unknown): boolean;
+}
+
+interface PaidRequestDeps {
+  readonly idempotency: Pick<Idempotency, 'begin' | 'finish' | 'abandon'>;
+  readonly payments: Payments;
+  /**
+   * Gives a quote for each call whose cost is known beforehand, so that the offered terms are binding. Default: terms
+   * are not binding.
+   */
+  readonly quotes?: Pick<Quotes, 'give'>;
+}
+
+/**
+ * Answers one request: sends the kept reply, or opens the call, passes its frames to the route's writer and keeps the
+ * reply. Every route runs its billed requests through it. Throws errors from before the first byte of the answer, and
+ * errors of `write`. Errors of a billed call name its generation.
+ */
+export type HandlePaidRequest = <O extends StartedCall>(asked: PendingRequest<O>) => Promise<void>;
+
+export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidRequestDeps): HandlePaidRequest {
+  async function run<O extends StartedCall>(
+    asked: PendingRequest<O>,
+    callId: string,
+    gone: CancelSignal,
+    kept: boolean,
+  ): Promise<ResponseRecord | null> {
+    let opened: O | null = null;
+    const giveBodyBack = asked.body?.keep();
+    let held: HeldFrames | null = null;
+    try {
+      const opening = asked.open(callId, gone);
+      opened = opening instanceof Promise ? await opening : opening;
+      const memory = opened.call?.memory;
+      if (giveBodyBack || memory) {
+        held = new HeldFrames(() => {
+          giveBodyBack?.();
+          memory?.release();
+        });
+        opened = { ...opened, frames: held.of(opened.frames) };
+      }
+      return await asked.write(opened, kept);
+    } catch (error) {
+      const refusal = refusalOf(payments, quotes, asked.caller, opened?.call ?? null, error);
+      if (refusal !== null) return await asked.refuse(refusal);
+      // A free call has no record that could be looked up.
+      if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
+      throw ofGeneration(toGatewayError(error), opened.id);
+    } finally {
+      if (held === null) giveBodyBack?.();
+      else held.written();
+    }
+  }
+
+  async function runKept<O extends StartedCall>(
+    asked: PendingRequest<O>,
+    use: Parameters<Idempotency['begin']>[0],
+  ): Promise<void> {
+    let written: ResponseRecord | null;
+    try {
+      written = await run(asked, use.callId, NEVER_ABORTED, true);
+    } catch (error) {
+      await idempotency.abandon(use);
+      throw error;
+    }
+    try {
+      const reply = written?.kept() ?? null;
+      if (reply === null) await idempotency.abandon(use);
+      else await idempotency.finish(use, reply, written!.charged);
+    } finally {
+      written?.end?.();
+    }
+  }
+
+  return async (asked) => {
+    const { caller, repeats } = asked;
+    if (repeats === null || caller.anonymous) {
+      (await run(asked, newCallId(), asked.gone, false))?.end?.();
+      return;
+    }
+    const { account } = caller;
+    const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
+    const allowedServices = caller.key?.allowedServices ?? null;
+    for (let { key } = repeats; ;) {
+      const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, allowedServices };
+      // oxlint-disable-next-line no-await-in-loop -- each round follows from the reply of the one before
+      const beginning = await idempotency.begin(use);
+      if (beginning.kind === 'new') return runKept(asked, use);
+      if (beginning.kind !== 'replay') {
+        if (repeats.taken) return repeats.taken(beginning);
+        throw idempotencyError(beginning.kind);
+      }
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const next = (await repeats.nextKey?.(beginning)) ?? null;
+      if (next === null) return asked.replay(beginning);
+      key = next;
+    }
+  };
+}
+
+/** null for an error that a payment would not solve. */
+function refusalOf(
+  payments: Payments,
+  quotes: PaidRequestDeps['quotes'],
+  caller: Caller,
+  call: Call | null,
+  error: unknown,
+): Refusal | null {
+  const payable = error instanceof PaymentNeeded;
+  if (!payable && (call === null || call.free !== null || !asksForMoney(error))) return null;
+  const amount = payable ? error.missing : leastOf(call!);
+  const known = toGatewayError(error);
+  return {
+    error: known,
+    payable,
+    amount,
+    async terms(resource) {
+      const required = await (payable ? payments : NO_PAYMENTS).required({
+        caller,
+        error: known.message,
+        resource,
+        amount,
+      });
+      return call?.priced && quotes && required.accepts.length > 0 ? withQuote(required, call, quotes) : required;
+    },
+  };
+}
+
+/**
+ * Adds the id of a quote to the terms, so that they hold until the quote expires, even if the price rises. Clients send
+ * `extra` back with their payment.
+ */
+async function withQuote(
+  required: PaymentRequired,
+  call: Call,
+  quotes: Pick<Quotes, 'give'>,
+): Promise<PaymentRequired> {
+  const least = leastOf(call) - call.lendable;
+  const cheapest = call.candidates.filter(({ estimate, offer }) => estimate === least && isQuoted(offer));
+  if (cheapest.length === 0) return required;
+  // If no quote can be given, the terms are sent without one.
+  const id = call.quote ?? (await quotes.give(call, cheapest).catch(() => null))?.id;
+  if (id === undefined) return required;
+  const accepts = required.accepts.map((way) => ({
+    ...way,
+    extra: { ...(way['extra'] as object | undefined), quoteId: id },
+  }));
+  return { ...required, accepts };
+}
+
+/**
+ * Prepares one call and begins to run it. Routes use it as `open` for requests that one call answers. Throws or rejects
+ * with GatewayError.
+ */
+export function openCall(
+  pipeline: Pick<Pipeline, 'prepare' | 'run'>,
+  request: CallRequest,
+  callId: string,
+  gone: CancelSignal,
+): StartedProviderCall | Promise<StartedProviderCall> {
+  const run = (call: Call) => ({ id: call.id, call, frames: pipeline.run(call, gone) });
+  const { memory } = request;
+  if (memory) return openHolding(pipeline, request, callId, memory).then(run);
+  const prepared = pipeline.prepare(request, callId);
+  return prepared instanceof Promise ? prepared.then(run) : run(prepared);
+}
+
+/** Prepares a call whose memory is given back if it does not begin. */
+async function openHolding(
+  pipeline: Pick<Pipeline, 'prepare'>,
+  request: CallRequest,
+  callId: string,
+  memory: HeldByCall,
+): Promise<Call> {
+  try {
+    return await pipeline.prepare(request, callId);
+  } catch (error) {
+    memory.release();
+    throw error;
+  }
+}

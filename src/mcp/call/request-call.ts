@@ -1,0 +1,139 @@
+import { GatewayError, isObject, printable, type RequestMessage } from '#wire';
+import {
+  pinned,
+  type Caller,
+  capCost,
+  type CallRequest,
+  type CostCap,
+  LISTEN_MS,
+  NO_PREFERENCES,
+  type Offer,
+  type PaymentAttempt,
+  type RequestedQuote,
+} from '#gateway';
+import { MODERN, type MethodRule } from '../wire/revisions.ts';
+import { hasOwnPrice, priceOfTool } from '../request/tool-price.ts';
+import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
+import type { McpRequest } from '../request/mcp-request.ts';
+
+export interface RequestCallDeps extends UpstreamAdapterDeps {
+  /** Whether another provider of the service has this tool and this one does not. */
+  readonly lacks: (offer: Offer, tool: string) => boolean;
+}
+
+/** The facts that make a call out of a turn, besides the turn itself. */
+export interface RequestCall {
+  readonly rule: MethodRule;
+  readonly requestId: string;
+  readonly traceparent: string | null;
+  readonly wantsReceipt: boolean;
+  /** The most that a billed call may cost. Default: no bound. */
+  readonly cap?: CostCap | null;
+  /** The quote that a billed call is charged by. Default: none. */
+  readonly quote?: RequestedQuote | null;
+  /** The payment that came with the request. Default: none. */
+  readonly payment?: PaymentAttempt | null;
+  /** The name that `prepare` resolves. For a session or a continuation it is the pinned form of the offer. */
+  readonly target: string;
+}
+
+/** A turn in the form that the pipeline takes. Throws GatewayError `invalid_request` for a call that names no tool. */
+export function requestCall(deps: RequestCallDeps, request: RequestCall, mcpRequest: McpRequest): CallRequest {
+  const { message, caller, continued } = mcpRequest;
+  const billed = request.rule.billing === 'billed';
+  const tool = billed ? toolOf(message) : null;
+  if (billed) refuseOtherThanObject(message);
+  const asked: CallRequest = {
+    primitive: 'tool',
+    caller,
+    requestId: request.requestId,
+    targets: [continued === null ? request.target : pinned(continued.offerId)],
+    preferences: NO_PREFERENCES,
+    stickyKey: stickyKeyOf(caller),
+    images: 0,
+    stream: mcpRequest.events,
+    exchange: new UpstreamAdapter(deps, mcpRequest),
+    operation: tool,
+    free: billed ? null : message.method,
+    facts: () => factsOf(mcpRequest),
+    continues: billed ? (continued?.callId ?? null) : null,
+    price: (offer) => priceOfTool(offer, tool),
+    estimate(offer) {
+      if (tool !== null && deps.lacks(offer, tool))
+        throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, {
+          param: 'name',
+        });
+      if (continued !== null && continued.price !== priceOfTool(offer, tool).id)
+        throw new GatewayError('unprocessable', PRICE_CHANGED, { param: 'params.requestState' });
+      return offer.priceCap !== null && !hasOwnPrice(offer, tool) ? { costMax: offer.priceCap } : { call: 1n };
+    },
+    metadata: null,
+    traceparent: request.traceparent,
+    wantsReceipt: request.wantsReceipt,
+    payment: request.payment ?? null,
+    // A later round of a call keeps the price of its first round.
+    quote: continued === null ? (request.quote ?? null) : null,
+    ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
+  };
+  return capCost(asked, request.cap ?? null);
+}
+
+/** Longer than LISTEN_MS, so that the listening stream ends before the timeout of its call. */
+const LISTEN_CALL_MS = LISTEN_MS + 60_000;
+
+const PRICE_CHANGED =
+  'The price of this tool has changed since the call began. Repeat the request without requestState';
+
+/** Most characters of a tool's name. */
+export const TOOL_NAME_MAX = 256;
+
+/** The tool that a call names. Throws GatewayError `invalid_request` without a valid name. */
+function toolOf({ params }: RequestMessage): string {
+  const name = params?.['name'];
+  if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
+  throw new GatewayError(
+    'invalid_request',
+    `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`,
+    { param: 'params.name' },
+  );
+}
+
+/**
+ * Refuses arguments that are not an object, because servers treat them differently and some run the tool. Throws
+ * GatewayError `invalid_request`.
+ */
+function refuseOtherThanObject({ params }: RequestMessage): void {
+  const given = params?.['arguments'];
+  if (given === undefined || isObject(given)) return;
+  const what = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a ${typeof given}`;
+  throw new GatewayError(
+    'invalid_request',
+    `params.arguments is ${what}: it must be an object, {} for a tool that takes none`,
+    {
+      param: 'params.arguments',
+    },
+  );
+}
+
+/** Attributes of the call's span. The names are those of the semantic conventions. */
+function factsOf({
+  client,
+  message: { idText, method, params },
+  session,
+}: McpRequest): Readonly<Record<string, string>> {
+  const uri = params?.['uri'];
+  const prompt = method === 'prompts/get' ? params?.['name'] : undefined;
+  return {
+    'jsonrpc.request.id': idText.replace(/^"(.*)"$/, '$1'),
+    'mcp.protocol.version': session?.revision ?? (client === 'modern' ? MODERN : 'none'),
+    ...(session ? { 'mcp.session.id': session.id } : {}),
+    ...(typeof uri === 'string' ? { 'mcp.resource.uri': uri } : {}),
+    ...(typeof prompt === 'string' ? { 'gen_ai.prompt.name': prompt } : {}),
+  };
+}
+
+/**
+ * A caller's requests for a service go to the same provider as long as it is healthy, because another provider may list
+ * other things.
+ */
+const stickyKeyOf = ({ account }: Caller): string => `${account} mcp`;

@@ -1,0 +1,199 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  type Answer,
+  errorText,
+  GatewayError,
+  isObject,
+  type JsonObject,
+  parseMessage,
+  type RequestMessage,
+  type Seals,
+} from '#wire';
+import type { CancelSignal } from '#billing/amounts';
+import type { Config } from '#config';
+import {
+  type Caller,
+  type CostCap,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
+  parseIdempotencyKey,
+  refuseCapBeside,
+  type RequestedQuote,
+  requestedQuote,
+} from '#gateway';
+import { OURS } from '../wire/interpreted-fields.ts';
+import { withoutMeta } from '../wire/meta.ts';
+import { withoutTaskParam } from '../tasks/task-param.ts';
+import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from '../wire/revisions.ts';
+import { type ReadPaid, X402 } from './paid-request.ts';
+import type { RunRequest, RequestToRun } from './run-request.ts';
+import type { Continued } from '../request/mcp-request.ts';
+import { stateOwner } from '../servers/translators/seal-state.ts';
+
+/** The HTTP side of a request. */
+export interface RequestContext {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+  /** For the aggregate: the services that its address names; null for all. */
+  readonly selection: string | null;
+  /** Aborts when the client leaves. */
+  readonly gone: CancelSignal;
+}
+
+/** A request without a session, with the facts about its client. */
+export interface StatelessRequest {
+  readonly client: 'modern' | 'bare';
+  readonly message: RequestMessage;
+  readonly capabilities: JsonObject;
+  readonly events: boolean;
+  /** The gateway made it from another request, so the headers don't describe its arguments. */
+  readonly unwrapped?: boolean;
+}
+
+export interface StatelessDeps {
+  readonly runRequest: RunRequest;
+  readonly readPaid: ReadPaid;
+  readonly seals: Seals;
+  readonly receipts: Config['billing']['receipts'];
+}
+
+/** Answers a request at one service. `toClient` changes the messages that come back. Default: no change. */
+export type RunStateless = (
+  service: string,
+  request: StatelessRequest,
+  context: RequestContext,
+  answer: Answer,
+  toClient?: (text: string) => string,
+) => Promise<void>;
+
+/** Answers requests without a session, modern or bare, at one service. */
+export function createStateless({ runRequest, readPaid, seals, receipts }: StatelessDeps): RunStateless {
+  return async (
+    service,
+    { client, message: asked, capabilities, events, unwrapped = false },
+    context,
+    answer,
+    toClient = AS_IT_IS,
+  ) => {
+    const { headers, requestId, gone } = context;
+    if (client === 'bare' && asked.method === 'ping')
+      return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
+    const own = ownMeta(asked, headers, receipts);
+    const paid = readPaid(context.caller, service, own);
+    const { caller, payment } = paid instanceof Promise ? await paid : paid;
+    const continued = openState(seals, caller, asked);
+    if (continued === 'unknown') {
+      const text =
+        'This requestState has expired, or this gateway did not give it to this account. Repeat the request without it';
+      return answer.end(
+        errorText(asked.idText, { code: ERROR.invalidParams, message: text }),
+        modernStatusOf(ERROR.invalidParams),
+      );
+    }
+    await runRequest(
+      {
+        mcpRequest: {
+          message: own.message,
+          client,
+          caller,
+          service,
+          events,
+          capabilities,
+          paramHeaders: unwrapped ? null : paramHeaders(headers),
+          session: null,
+          continued,
+          toClient,
+        },
+        rule: ruleOf(client, asked.method),
+        requestId,
+        traceparent: traceOf(headers, asked),
+        wantsReceipt: own.wantsReceipt,
+        cap: own.cap,
+        quote: own.quote,
+        idempotencyKey: own.idempotencyKey,
+        payment,
+        target: service,
+      },
+      answer,
+      gone,
+    );
+  };
+}
+
+const AS_IT_IS = (text: string) => text;
+
+function ruleOf(client: StatelessRequest['client'], method: string): MethodRule {
+  const rule = (client === 'modern' ? MODERN_METHODS : LEGACY_METHODS)[method];
+  if (!rule) throw new Error(`${method} was let in and is in no table`);
+  return rule;
+}
+
+/** The members of a request that are for the gateway itself. */
+interface OwnMeta extends Pick<RequestToRun, 'wantsReceipt' | 'idempotencyKey'> {
+  /** null without a quote, and for a free method. */
+  readonly quote: RequestedQuote | null;
+  /** The most that a tool call may cost. Null without a bound, and for a free method. */
+  readonly cap: CostCap | null;
+  readonly message: RequestMessage;
+  /** The payment, unchanged; undefined without one. */
+  readonly payment: unknown;
+}
+
+/** Reads the members for the gateway itself, and removes them. Throws GatewayError `invalid_request`. */
+export function ownMeta(
+  asked: RequestMessage,
+  headers: IncomingHttpHeaders,
+  receipts: Config['billing']['receipts'],
+): OwnMeta {
+  const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
+  const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
+  const receipt = headers['x-receipt'];
+  const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
+  const meant = withoutTaskParam(asked);
+  const message = there ? parseMessage(withoutMeta(meant.text, OURS)) : meant;
+  if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+  return {
+    message,
+    cap: asked.method === 'tools/call' ? capOf(asked, meta, headers) : null,
+    quote: asked.method === 'tools/call' ? requestedQuote(null, headers, null) : null,
+    wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
+    idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
+    payment: meta?.[X402.payment],
+  };
+}
+
+function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers: IncomingHttpHeaders): CostCap | null {
+  refuseCapBeside(params, 'params._meta');
+  return lowestCap([
+    [MAX_COST_META, meta?.[MAX_COST_META]],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+}
+
+/** The state that a request continues with; null for a first request. */
+function openState(seals: Seals, caller: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
+  const state = params?.['requestState'];
+  if (state === undefined) return null;
+  const opened = typeof state === 'string' ? seals.open(stateOwner(caller), state) : null;
+  return opened === null ? 'unknown' : (opened as Continued);
+}
+
+const PARAM = 'mcp-param-';
+
+export function paramHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name in headers) {
+    const value = name.startsWith(PARAM) ? headers[name] : undefined;
+    if (typeof value === 'string') found[name] = value;
+  }
+  return found;
+}
+
+/** The trace that a request belongs to. MCP carries it in `_meta`, HTTP in a header; `_meta` comes first. */
+export function traceOf(headers: IncomingHttpHeaders, { params }: RequestMessage): string | null {
+  const meta = isObject(params?.['_meta']) ? params['_meta']['traceparent'] : undefined;
+  const trace = typeof meta === 'string' ? meta : headers['traceparent'];
+  return typeof trace === 'string' ? trace : null;
+}

@@ -1,0 +1,135 @@
+import { elementsOf, errorText, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
+import { type Call, type ProviderAdapter, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
+import { clampToMeasured, TASK, tooLargeEnd } from '../request/ending.ts';
+import { paramHeaderFault } from '../wire/param-headers.ts';
+import { ERROR, modernStatusOf } from '../wire/revisions.ts';
+import type { Servers } from '../servers/servers.ts';
+import { providerFailure } from '../request/provider-failure.ts';
+import { withoutTaskTools } from '../tasks/callable-tools.ts';
+import { declaresTasks } from '../tasks/extension.ts';
+import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
+import type { EraTranslator, McpTail, ServerFacts, McpRequest } from '../request/mcp-request.ts';
+
+export interface UpstreamAdapterDeps {
+  readonly keepTask: KeepTaskDeps;
+  readonly servers: Servers;
+  readonly translators: Readonly<
+    Record<'modern' | 'legacy' | 'bare', Readonly<Record<ServerFacts['era'], EraTranslator>>>
+  >;
+  /** The input schema of a tool; null if it is unknown. */
+  readonly schemaOf: (offer: Offer, tool: string) => unknown;
+  /** Puts prices and pins into the result of a `tools/list`. */
+  readonly decorate: (result: string, offer: Offer, mcpRequest: McpRequest) => string;
+}
+
+/**
+ * The native side of a turn's call. It asks the server which era it speaks, and takes the translator for that. Its end
+ * has a McpTail.
+ */
+export class UpstreamAdapter implements ProviderAdapter {
+  readonly endsWithCall: boolean;
+  readonly #deps: UpstreamAdapterDeps;
+  readonly #mcpRequest: McpRequest;
+  #call: Call | null = null;
+
+  constructor(deps: UpstreamAdapterDeps, mcpRequest: McpRequest) {
+    const { client, message, capabilities } = mcpRequest;
+    this.#deps = deps;
+    this.#mcpRequest = mcpRequest;
+    this.endsWithCall = !(client === 'modern' && message.method === 'tools/call' && declaresTasks(capabilities));
+  }
+
+  begin(prepared: Call): void {
+    this.#call = prepared;
+  }
+
+  async *startAttempt(
+    offer: Offer,
+    send: Send,
+    signal: AbortSignal,
+    detached: Send,
+  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    const { servers, translators, schemaOf, decorate, keepTask: keeping } = this.#deps;
+    const mcpRequest = this.#mcpRequest;
+    const { message, client } = mcpRequest;
+    const call = this.#call!;
+    const takesTasks = !this.endsWithCall;
+    if (client === 'modern' && mcpRequest.paramHeaders !== null && message.method === 'tools/call') {
+      const fault = paramHeaderFault(
+        schemaOf(offer, String(message.params?.['name'])),
+        message.params?.['arguments'],
+        mcpRequest.paramHeaders,
+      );
+      if (fault) return refusal(mcpRequest, ERROR.headerMismatch, `Header mismatch: ${fault}`);
+    }
+    if (takesTasks) await keeping.tasks.admit(mcpRequest.caller.account);
+    const facts = await servers.facts(offer, send, signal, mcpRequest.session?.era);
+    let end: ReplyEnd;
+    const beganAt = performance.now();
+    const askedAt = mcpRequest.continued?.askedAt ?? call.startedAt;
+    try {
+      end = yield* translators[client][facts.era](mcpRequest, { offer, facts, send, detached, signal, askedAt });
+      if (message.method === 'tools/call' && end.finishReason === TASK) {
+        if (!takesTasks || facts.era !== 'modern')
+          throw providerFailure('it answered with a task, but the request did not declare support for tasks', null);
+        return await keepTask(keeping, mcpRequest, offer, { call, askedAt }, end);
+      }
+      // The difference can be negative, because another gateway with a faster clock may have asked first.
+      end = clampToMeasured(
+        end,
+        mcpRequest,
+        offer,
+        Math.max(0, call.startedAt - askedAt) + performance.now() - beganAt,
+      );
+    } catch (error) {
+      if (message.method === 'tools/call' && error instanceof UpstreamFailure && error.tooLarge)
+        return tooLargeEnd(mcpRequest, offer, error, performance.now() - beganAt);
+      throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
+    }
+    if (message.method !== 'tools/list') return end;
+    const tasks = client === 'modern' && facts.era === 'modern';
+    return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, mcpRequest));
+  }
+}
+
+/** An answer that a translator could not parse is a failure of its server. */
+function readable(error: unknown): unknown {
+  if (!(error instanceof RawJsonError)) return error;
+  return new UpstreamFailure(`the provider's answer is not MCP: ${error.message}`, {
+    retryable: false,
+    attributedTo: 'provider',
+    cause: error,
+  });
+}
+
+/** An error that the gateway itself returns in the middle of a call. */
+function refusal({ message }: McpRequest, code: number, text: string): ReplyEnd {
+  const tail: McpTail = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
+  return { usage: null, outcome: 'free', estimated: false, finishReason: `error ${code}`, flags: [], tail };
+}
+
+function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd {
+  const tail = end.tail as McpTail | null;
+  const result = tail === null ? undefined : membersOf(tail.text).get('result');
+  if (!tail || !result) return end;
+  const given = tail.text.slice(result.start, result.end);
+  checkList(given);
+  return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
+}
+
+/** Refuses a list that cannot be read, because a server could name other prices in it. Throws UpstreamFailure. */
+function checkList(result: string): void {
+  try {
+    const tools = membersOf(result).get('tools');
+    if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX)
+      return;
+  } catch (error) {
+    throw readable(error);
+  }
+  throw new UpstreamFailure(`it lists more than ${TOOLS_MAX} tools at once`, {
+    retryable: false,
+    attributedTo: 'provider',
+  });
+}
+
+const TOOLS_MAX = 10_000;

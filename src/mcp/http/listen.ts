@@ -1,0 +1,154 @@
+import { createEventReader, errorText, EventError, type SseEvent } from '#wire';
+import {
+  hasEvents,
+  type StreamQuota,
+  OVER,
+  parseGuarded,
+  type ReplyEnd,
+  type UpstreamExchange,
+  type UpstreamReply,
+} from '#gateway';
+import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
+import { freeEnd } from '../request/ending.ts';
+import { LISTENING } from '../request/events.ts';
+import { refuseCredentialStatus } from '../request/provider-failure.ts';
+import { ERROR } from '../wire/revisions.ts';
+import { LOST, renewOnce, type RenewSession } from '../sessions/session-renewal.ts';
+import type { LegacySession } from '../request/session.ts';
+import type { McpTail, Place } from '../request/mcp-request.ts';
+
+/**
+ * Passes messages that a server sends outside of requests to the listening client. This is the conversation of a free
+ * call.
+ */
+export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+
+export interface Listening {
+  readonly session: LegacySession;
+  /** The client's Last-Event-ID header. */
+  readonly lastEventId: string | null;
+  /** Aborts when the session ends. */
+  readonly ended: AbortSignal;
+}
+
+interface ListenOptions {
+  readonly places: StreamQuota;
+  /** Most bytes of one event. */
+  readonly bytesMax: number;
+  readonly renew: RenewSession;
+  /** For a session in front of a modern server. */
+  readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+}
+
+export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
+  return async function* listen({ session, lastEventId, ended }, place) {
+    const taken = places.take(session.account);
+    if (taken === null) {
+      if (places.draining) return FINISHED;
+      const { status, message } = places.refusal();
+      return refused(toTail(status, message));
+    }
+    ended.addEventListener('abort', taken.end, { once: true });
+    if (ended.aborted) taken.end();
+    try {
+      if (taken.over.aborted) return FINISHED;
+      const watched = {
+        ...place,
+        send: stoppable(place, taken.over),
+        signal: AbortSignal.any([place.signal, taken.over]),
+      };
+      if (place.facts.era === 'modern') return yield* listenModern(session, watched);
+      return yield* listenLegacy(session, lastEventId, watched, { bytesMax, renew });
+    } catch (error) {
+      if (taken.over.aborted) return FINISHED;
+      throw error;
+    } finally {
+      ended.removeEventListener('abort', taken.end);
+      taken.leave();
+    }
+  };
+}
+
+/** Ends all exchanges when `signal` aborts. */
+function stoppable({ send }: Place, signal: AbortSignal): Place['send'] {
+  return (request) => {
+    signal.throwIfAborted();
+    const exchange: UpstreamExchange = send(request);
+    signal.addEventListener('abort', () => exchange.abort(OVER), { once: true });
+    return exchange;
+  };
+}
+
+async function* listenLegacy(
+  session: LegacySession,
+  lastEventId: string | null,
+  place: Place,
+  { bytesMax, renew }: Pick<ListenOptions, 'bytesMax' | 'renew'>,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  if (place.facts.bare) return refused(NO_STREAM);
+  const reply = await openStream(session, lastEventId, place, renew);
+  if ('text' in reply) return refused(reply);
+  yield LISTENING;
+  const reader = createEventReader({ bytesMax });
+  for (;;) {
+    let events: readonly SseEvent[];
+    try {
+      const chunks = await reply.read();
+      if (chunks === null) return FINISHED;
+      events = chunks.flatMap((chunk) => reader.push(chunk));
+    } catch (error) {
+      if (place.signal.aborted && !(error instanceof EventError)) throw error;
+      // The client reconnects with the id of the last event that it got.
+      return FINISHED;
+    }
+    for (const event of events) if (isForListener(event)) yield Buffer.from(event.raw);
+  }
+}
+
+/**
+ * Whether an event may be passed on: all messages but responses. A server sends a response here only if the client
+ * resumes the stream of a request, and the call of that request was not paid. The gateway itself resumes such streams.
+ */
+function isForListener({ data }: SseEvent): boolean {
+  if (data === '') return true;
+  const message = parseGuarded(data, 200);
+  return message !== undefined && message !== null && message.kind !== 'response';
+}
+
+/** The server's stream, or the answer to give instead. */
+function openStream(
+  session: LegacySession,
+  lastEventId: string | null,
+  place: Place,
+  renew: RenewSession,
+): Promise<UpstreamReply | McpTail> {
+  return renewOnce(session, place, renew, async (mayBeLost) => {
+    const headers = {
+      accept: 'text/event-stream',
+      ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }),
+      ...sessionHeaders(session),
+    };
+    const reply = await place.send({ method: 'GET', path: '', headers, body: null, listens: true }).head;
+    if (hasEvents(reply)) return reply;
+    const { status } = reply;
+    refuseCredentialStatus(status);
+    const refusal = status >= 400 ? await readRefusal(reply) : null;
+    reply.discard();
+    // A 404 without an error message means that the server has no GET at this address.
+    if (refusal === null || status === 405) return NO_STREAM;
+    if (mayBeLost && isSessionLost(status, refusal)) return LOST;
+    // Not 404, because a client takes a 404 as the end of its own session.
+    return { status: status === 404 ? 405 : status, text: refusal.text };
+  });
+}
+
+const FINISHED = freeEnd(null);
+
+const refused = (tail: McpTail): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
+
+const toTail = (status: number, message: string): McpTail => ({
+  status,
+  text: errorText('null', { code: ERROR.server, message }),
+});
+
+const NO_STREAM = toTail(405, 'This server sends messages only in its replies');

@@ -1,0 +1,221 @@
+import type { Answer, RequestId, RequestMessage } from '#wire';
+import { endOnly, LISTEN_MS, pinned, type Pipeline, type ReplyEnd } from '#gateway';
+import { ownerOf } from '#tasks';
+import type { ClientRequests } from '../request/client-requests.ts';
+import { runFreeCall } from '../call/free-call.ts';
+import { notifyInitialized } from '../servers/legacy-server.ts';
+import type { LegacyToLegacy } from '../servers/translators/legacy-to-legacy.ts';
+import type { LegacyToModern } from '../servers/translators/legacy-to-modern.ts';
+import type { Listen, Listening } from './listen.ts';
+import { createOpeningStreams } from './opening-streams.ts';
+import type { ReadPaid } from '../call/paid-request.ts';
+import type { Recording } from '../call/replays.ts';
+import { freeEnd } from '../request/ending.ts';
+import type { Told } from './session-transport.ts';
+import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
+import { cancelledId } from '../request/running-requests.ts';
+import type { RunRequest } from '../call/run-request.ts';
+import type { Servers } from '../servers/servers.ts';
+import type { LegacySession } from '../request/session.ts';
+import type { CancelNotes } from '../sessions/cancel-notes.ts';
+import type { Opened } from '../sessions/opened-session.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { ownMeta, traceOf, type RequestContext, type StatelessDeps } from '../call/stateless.ts';
+import type { Era, McpTail, Place } from '../request/mcp-request.ts';
+
+export interface SessionMessagesDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly sessions: Pick<Sessions, 'open'>;
+  readonly listen: Listen;
+  readonly servers: Servers;
+  readonly runRequest: RunRequest;
+  readonly readPaid: ReadPaid;
+  readonly raw: Pick<LegacyToLegacy, 'tell'>;
+  readonly bridge: Pick<LegacyToModern, 'cancel'>;
+  readonly cancels: CancelNotes;
+  readonly clientRequests: Pick<ClientRequests, 'resolve'>;
+  readonly receipts: StatelessDeps['receipts'];
+}
+
+/**
+ * Takes the messages in a client's session with one service to the server, of either era. Throws GatewayError if a
+ * provider cannot be reached.
+ */
+export interface SessionMessages {
+  /**
+   * Answers `initialize`. Null if the call ended without an answer. `ready`: the gateway sends
+   * `notifications/initialized` to the server, instead of the client.
+   */
+  open(
+    service: string,
+    message: RequestMessage,
+    context: RequestContext,
+    ready?: boolean,
+  ): Promise<Opened<LegacySession> | null>;
+  /** Answers one request whose method is in LEGACY_METHODS. An error becomes the answer. */
+  request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
+  /** Takes a notification or a response of the client. Resolves to null, or to the server's refusal. */
+  tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpTail | null>;
+  /** Passes on the events that the server sends outside of requests. Resolves to null at their end, or to a refusal. */
+  listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpTail | null>;
+}
+
+interface RequestHow {
+  /** Aborts when the session ends. The request then goes on as if its client had left. */
+  readonly ended: AbortSignal;
+  readonly context: RequestContext;
+  /** The client accepts an event stream. */
+  readonly events: boolean;
+  readonly answer: Recording;
+  /** Changes a message for the client. */
+  readonly toClient: (text: string) => string;
+}
+
+/** A listening call gets this much more time than its stream, so that the stream ends first. */
+const LISTEN_MARGIN_MS = 60_000;
+
+export function createSessionMessages(deps: SessionMessagesDeps): SessionMessages {
+  const { sessions, listen, servers, pipeline } = deps;
+  const streams = createOpeningStreams();
+
+  /** A free call at the offer of a session, for a message that is not a client's request. */
+  const at = (
+    session: LegacySession,
+    { caller, requestId }: RequestContext,
+    method: string,
+    messages: ProviderStream,
+  ) => ({
+    caller,
+    requestId,
+    target: pinned(session.offer.id),
+    method,
+    startAttempt: withFacts(servers, session.era, messages),
+  });
+
+  async function tellBridge(session: LegacySession, message: Told): Promise<null> {
+    if (message.kind === 'response') deps.clientRequests.resolve(session.id, message);
+    else if (message.method === 'notifications/cancelled') {
+      const id = cancelledId(message);
+      if (!deps.bridge.cancel(session.id, id as RequestId)) await deps.cancels.note(session, id);
+    }
+    return null;
+  }
+
+  return {
+    async open(service, message, { caller, requestId, gone }, ready = false) {
+      let opened: Opened<LegacySession> | null = null;
+      const openAt = async (place: Place): Promise<ReplyEnd> => {
+        opened = await sessions.open({ message, owner: ownerOf(caller), service }, place);
+        if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
+          await notifyInitialized(place.send, opened.session);
+        return freeEnd(opened.tail);
+      };
+      const startAttempt = withFacts(servers, 'legacy', (place) => endOnly(() => openAt(place)));
+      const call = { caller, requestId, target: service, method: 'initialize', startAttempt };
+      const tail = await runFreeCall(pipeline, call, gone);
+      return tail && opened;
+    },
+
+    async request(session, asked, { ended, context, events, answer, toClient }) {
+      const own = ownMeta(asked, context.headers, deps.receipts);
+      const target = pinned(session.offer.id);
+      const { caller, payment } = await deps.readPaid(context.caller, target, own);
+      // A client that can resume its stream does not cancel by leaving it.
+      const left = new AbortController();
+      const leave = () => {
+        if (!answer.isResumable()) left.abort();
+      };
+      context.gone.addEventListener('abort', leave);
+      if (context.gone.aborted) leave();
+      ended.addEventListener('abort', () => left.abort(), { once: true });
+      if (ended.aborted) left.abort();
+      if (asked.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
+      await deps.runRequest(
+        {
+          mcpRequest: {
+            message: own.message,
+            client: 'legacy',
+            caller,
+            service: session.service,
+            events,
+            capabilities: session.clientCapabilities,
+            paramHeaders: {},
+            session,
+            continued: null,
+            toClient,
+          },
+          rule: LEGACY_METHODS[asked.method]!,
+          requestId: context.requestId,
+          traceparent: traceOf(context.headers, asked),
+          wantsReceipt: own.wantsReceipt,
+          cap: own.cap,
+          quote: own.quote,
+          idempotencyKey: own.idempotencyKey,
+          payment,
+          target,
+        },
+        answer,
+        left.signal,
+      );
+    },
+
+    async tell(session, message, context) {
+      // Some servers run any method of a notification too. Then a tool would act and nobody would pay.
+      if (message.kind === 'notification' && !CLIENT_NOTIFICATIONS.has(message.method)) return null;
+      const facts = servers.known(session.offer, session.era);
+      if (facts?.era === 'modern') return tellBridge(session, message);
+      const method = message.kind === 'response' ? 'response' : message.method;
+      const tellAt = async (place: Place): Promise<ReplyEnd> =>
+        place.facts.era === 'modern'
+          ? freeEnd(await tellBridge(session, message))
+          : await deps.raw.tell(session, message, place);
+      const told = at(session, context, method, (place) => endOnly(() => tellAt(place)));
+      return runFreeCall(pipeline, told, new AbortController().signal);
+    },
+
+    async listen(listening, context, onEvents) {
+      const answered = streams.open(listening.session.id);
+      const call = at(listening.session, context, 'listen', (place) => listen(listening, place));
+      try {
+        return await runFreeCall(
+          pipeline,
+          { ...call, timeoutMs: LISTEN_MS + LISTEN_MARGIN_MS },
+          context.gone,
+          (bytes) => {
+            answered();
+            return onEvents(bytes);
+          },
+        );
+      } finally {
+        answered();
+      }
+    },
+  };
+}
+
+/** Whether the client accepts requests from its server. */
+const mayBeAsked = ({ clientCapabilities: { sampling, elicitation, roots } }: LegacySession): boolean =>
+  sampling !== undefined || elicitation !== undefined || roots !== undefined;
+
+type ProviderStream = (place: Place) => ReturnType<LegacyToLegacy['translator']>;
+
+function withFacts(
+  servers: Servers,
+  prefers: Era,
+  messages: ProviderStream,
+): Parameters<typeof runFreeCall>[1]['startAttempt'] {
+  return (offer, send, signal, detached) =>
+    streamWithFacts({ servers, prefers, messages }, { offer, send, detached, signal });
+}
+
+async function* streamWithFacts(
+  {
+    servers,
+    prefers,
+    messages,
+  }: { readonly servers: Servers; readonly prefers: Era; readonly messages: ProviderStream },
+  place: Omit<Place, 'facts'>,
+): ReturnType<ProviderStream> {
+  const facts = await servers.facts(place.offer, place.send, place.signal, prefers);
+  return yield* messages({ ...place, facts });
+}

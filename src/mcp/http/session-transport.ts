@@ -1,0 +1,183 @@
+import {
+  type Answer,
+  type ClientSink,
+  createAnswer,
+  errorText,
+  GatewayError,
+  type JsonRpcMessage,
+  type KeepAlive,
+  type NotificationMessage,
+  parseMessage,
+  piecesOfText,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+} from '#wire';
+import { ownerOf, type TaskOwner } from '#tasks';
+import { runBatch } from '../wire/batch.ts';
+import type { Inbound } from '../wire/classify.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
+import type { RequestContext } from '../call/stateless.ts';
+import type { Replays } from '../call/replays.ts';
+import type { KeptSession, KeptUse } from '../sessions/kept-sessions.ts';
+import type { Opened } from '../sessions/opened-session.ts';
+import { BATCH_OUTSIDE, NO_SESSION } from '../request/session.ts';
+import type { McpTail } from '../request/mcp-request.ts';
+
+/** Answers clients with sessions. `service` is null for the aggregate. */
+export interface SessionTransport {
+  /** A POST in a session, or the `initialize` that opens one. */
+  post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: Answer): Promise<void>;
+  /** The stream on which a client receives messages that belong to no request. */
+  listen(service: string | null, session: string, context: RequestContext, sink: ClientSink): Promise<void>;
+  /** Ends a session. */
+  end(service: string | null, session: string, context: RequestContext): Promise<void>;
+}
+
+type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
+
+/** The functions that open, use and end sessions of one kind. */
+interface SessionHandlers<S extends KeptSession> {
+  /** Answers `initialize`. Null if the call ended without an answer. */
+  open(service: string | null, message: RequestMessage, context: RequestContext): Promise<Opened | null>;
+  /** null if this owner has no such session. */
+  enter(service: string | null, id: string, owner: TaskOwner): Promise<KeptUse<S> | null>;
+  /** Answers one request whose method is in LEGACY_METHODS, other than `ping`. Throws GatewayError. */
+  request(
+    use: KeptUse<S>,
+    asked: RequestMessage,
+    events: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void>;
+  /** Takes a notification or a response. Resolves to null, or to the refusal. Throws GatewayError. */
+  tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpTail | null>;
+  listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
+  /** False if `enter` would give null. */
+  end(service: string | null, id: string, owner: TaskOwner): Promise<boolean>;
+}
+
+/** A message to which the client expects no answer. */
+export type Told = NotificationMessage | ResponseMessage;
+
+export interface SessionTransportDeps {
+  readonly replays: Replays;
+  readonly keepAlive: KeepAlive;
+  /** Called with the gateway's own failures. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** The HTTP side of sessions: single messages, batches, the event stream, and the end. */
+export function createSessionTransport<S extends KeptSession>(
+  handlers: SessionHandlers<S>,
+  { replays, keepAlive, onError }: SessionTransportDeps,
+): SessionTransport {
+  async function message(
+    use: KeptUse<S>,
+    asked: JsonRpcMessage,
+    events: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void> {
+    if (asked.kind === 'request') {
+      if (asked.method === 'ping') return answer.end(resultText(asked.idText, '{}'), 200);
+      if (LEGACY_METHODS[asked.method]) return handlers.request(use, asked, events, context, answer);
+      return answer.end(errorText(asked.idText, { code: ERROR.methodNotFound, message: 'Method not found' }), 200);
+    }
+    const refusal = await handlers.tell(use, asked, context);
+    if (refusal === null) answer.close();
+    else answer.end(refusal.text, refusal.status);
+  }
+
+  /** The response to one message of a batch, as text. */
+  async function ofBatch(use: KeptUse<S>, text: string, context: RequestContext): Promise<string | null> {
+    const asked = parseMessage(text);
+    if (!asked) throw new Error('a message of a batch that was read cannot be read again');
+    let response: string | null = null;
+    const keeping: Answer = {
+      events: async () => {},
+      end(answered) {
+        response = Buffer.concat(piecesOfText(answered)).toString();
+      },
+      // Null, because the answers to all messages of a batch form one text.
+      body: () => null,
+      close: () => {},
+    };
+    try {
+      await message(use, asked, false, context, keeping);
+    } catch (error) {
+      const told = worthTelling(error);
+      if (told !== null) onError(told);
+      if (asked.kind === 'request') return toMcpError(error, asked.idText).text;
+    }
+    return asked.kind === 'request' ? response : null;
+  }
+
+  /** Runs `run` in a session. If the caller has no such session, answers with the error. */
+  async function inside(
+    service: string | null,
+    id: string | null,
+    { caller }: RequestContext,
+    answer: Answer,
+    run: (use: KeptUse<S>) => Promise<void>,
+  ): Promise<void> {
+    if (id === null) return answer.end(BATCH_OUTSIDE.text, BATCH_OUTSIDE.status);
+    const use = await handlers.enter(service, id, ownerOf(caller));
+    if (use === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
+    try {
+      await run(use);
+    } finally {
+      use.leave();
+    }
+  }
+
+  /** Runs `run`. If it throws, the error becomes the answer. `inSession`: to a message in a session. */
+  async function answered(idText: string, inSession: boolean, answer: Answer, run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      const told = worthTelling(error);
+      if (told !== null) onError(told);
+      const reply = toMcpError(error, idText);
+      const { status, headers, text } = reply;
+      answer.end(text, inSession && idText !== 'null' ? statusInSession(reply) : status, headers);
+    }
+  }
+
+  return {
+    async post(service, inbound, context, answer) {
+      const { kind } = inbound;
+      const idText = kind !== 'batch' && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
+      await answered(idText, kind === 'legacy', answer, async () => {
+        if (kind === 'initialize') {
+          const opened = await handlers.open(service, inbound.message, context);
+          if (opened === null) return;
+          const { session, tail } = opened;
+          return answer.end(tail.text, tail.status, session === null ? {} : { 'mcp-session-id': session.id });
+        }
+        await inside(service, inbound.session, context, answer, async (use) => {
+          if (kind === 'legacy') return message(use, inbound.message, inbound.acceptsEvents, context, answer);
+          const responses = await runBatch(inbound.texts, (text) => ofBatch(use, text, context));
+          if (responses === null) answer.close();
+          else answer.end(responses, 200);
+        });
+      });
+    },
+    async listen(service, session, context, sink) {
+      const answer = createAnswer({ sink, events: true, keepAlive });
+      const last = context.headers['last-event-id'];
+      const lastEventId = typeof last === 'string' ? last : null;
+      await answered('null', false, answer, () =>
+        inside(service, session, context, answer, async (use) => {
+          if (lastEventId !== null && (await replays.resume(use.session.id, lastEventId, answer))) return;
+          await handlers.listen(use, lastEventId, context, answer);
+        }),
+      );
+    },
+    async end(service, session, { caller }) {
+      if (!(await handlers.end(service, session, ownerOf(caller))))
+        throw new GatewayError('not_found', 'Session not found');
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto';
+import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire';
+import { eitherOf } from '#billing/amounts';
+import { ownerOf } from '#tasks';
+import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import type { CancelNotes } from '../../sessions/cancel-notes.ts';
+import { refuseTooLong, refuseTooMany, openedWith } from '../../sessions/opened-session.ts';
+import { createRunningRequests, runCancellable } from '../../request/running-requests.ts';
+import {
+  createSessionTransport,
+  type SessionTransport,
+  type SessionTransportDeps,
+} from '../../http/session-transport.ts';
+import type { Recording } from '../../call/replays.ts';
+import { agreedRevision, ERROR, levelFault } from '../../wire/revisions.ts';
+import { NO_SESSION } from '../../request/session.ts';
+import type { SessionMessages } from '../../http/session-messages.ts';
+import type { RequestContext } from '../../call/stateless.ts';
+import type { McpTail } from '../../request/mcp-request.ts';
+import { endOwn } from '../end-own.ts';
+import type { AnswerAsk } from '../builtin/answer-ask.ts';
+import type { Aggregate } from './aggregate.ts';
+import { withEventIds } from './event-ids.ts';
+import { toPartClient } from './part-messages.ts';
+import type { Parts } from './parts.ts';
+import { routeRequest } from './route-request.ts';
+import type { AggregateSession } from './session.ts';
+import type { SessionStreams } from './session-streams.ts';
+import type { AggregateSessions, AggregateUse } from './sessions.ts';
+import { createTellParts, openParts } from './tell-parts.ts';
+
+export interface AggregateTransportDeps extends SessionTransportDeps {
+  readonly aggregate: Aggregate;
+  readonly catalogue: Pick<ToolCatalogue, 'stale'>;
+  readonly sessions: AggregateSessions;
+  readonly parts: Parts;
+  readonly streams: Pick<SessionStreams, 'listen'>;
+  readonly messages: Pick<SessionMessages, 'request' | 'tell'>;
+  readonly cancels: CancelNotes;
+  readonly answerAsk: AnswerAsk;
+  /** Most sessions of one account. */
+  readonly sessionsMax: number;
+}
+
+/**
+ * Answers clients that have a session with all services. Lists come from the catalogue. Other requests go to the part
+ * for the service that they name.
+ */
+export function createAggregateTransport(deps: AggregateTransportDeps): SessionTransport {
+  const { aggregate, sessions, parts, messages, replays } = deps;
+  /** Each running request with its service; null for one that asks an agent or a model. */
+  const running = createRunningRequests<string | null>(deps.cancels);
+  const tellParts = createTellParts({ ...deps, running });
+  const scopeOf = (session: AggregateSession, { caller }: RequestContext) => aggregate.scope(caller, session.selection);
+
+  async function request(
+    { session, ended }: AggregateUse,
+    asked: RequestMessage,
+    events: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void> {
+    if (asked.method === 'logging/setLevel') return setLevel(session, asked, context, answer);
+    const route = { message: asked, client: 'legacy', events } as const;
+    const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
+      runCancellable(running, session.id, null, asked, answer, (cancelled) =>
+        deps.answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
+      ),
+    );
+    if (one !== null) await toPart(session, one.service, one.message, events, context, answer);
+  }
+
+  async function toPart(
+    session: AggregateSession,
+    service: string,
+    asked: RequestMessage,
+    events: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void> {
+    await runCancellable(running, session.id, service, asked, answer, async (cancelled) => {
+      const part = await parts.use(session, service, context);
+      if (part === NO_SESSION) return answer.end(part.text, part.status);
+      if ('text' in part) return answer.end(refusedBy(service, part, asked), 200);
+      try {
+        if (cancelled.aborted) return answer.close();
+        const exposed = toPartClient(aggregate, service);
+        const toClient = (text: string) => {
+          if (text.includes('/list_changed"')) deps.catalogue.stale(part.session.offer);
+          return exposed(text);
+        };
+        const recording = withEventIds(replays.record(session.id, answer), randomBytes(6).toString('base64url'));
+        const { session: of, ended } = part;
+        const how = { ended, context, events, answer: ownErrors(recording, service, asked), toClient };
+        await messages.request(of, asked, how);
+      } finally {
+        part.leave();
+      }
+    });
+  }
+
+  async function setLevel(
+    session: AggregateSession,
+    asked: RequestMessage,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void> {
+    const level = asked.params?.['level'];
+    const fault = levelFault(level);
+    if (fault !== null)
+      return endOwn(answer, asked, { error: { code: ERROR.invalidParams, message: `level ${fault}` } }, false);
+    await parts.setLevel(session, level as string, () => openParts(session, scopeOf(session, context)), context);
+    endOwn(answer, asked, { result: '{}' }, false);
+  }
+
+  return createSessionTransport<AggregateSession>(
+    {
+      async open(_service, message, { caller, selection }) {
+        const tooLong = refuseTooLong(message);
+        if (tooLong) return tooLong;
+        const revision = agreedRevision(message.params?.['protocolVersion']);
+        const opening = {
+          ...ownerOf(caller),
+          revision,
+          initialize: message.text,
+          selection,
+          logLevel: null,
+          parts: new Map(),
+        };
+        const session = await sessions.add(opening);
+        if (session === null) return refuseTooMany(message, deps.sessionsMax);
+        return openedWith(session, message, aggregate.initializeResult(revision));
+      },
+      enter: (_service, id, owner) => sessions.enter(id, owner),
+      request,
+      async tell({ session }, message, context) {
+        await tellParts(session, message, scopeOf(session, context), context);
+        return null;
+      },
+      listen: (use, lastEventId, context, answer) => deps.streams.listen(use, lastEventId !== null, context, answer),
+      end: (_service, id, owner) => sessions.end(id, owner),
+    },
+    deps,
+  );
+}
+
+/** A server's refusal of `initialize`, as the answer to the request for which the part was opened. */
+function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessage): string {
+  const message = parseMessage(text);
+  const error = message?.kind === 'response' ? message.error : undefined;
+  const { code, message: why, ...data } = error ?? { code: ERROR.internal, message: 'no answer' };
+  return errorText(idText, { code, message: `${service} refused a session: ${why}`, ...data });
+}
+
+/** Replaces a 404, because a client would take it as the end of its own session, but only the part has ended. */
+function ownErrors(answer: Recording, service: string, { idText }: RequestMessage): Recording {
+  const error = { code: ERROR.server, message: `The session with ${service} was lost. Repeat the request` };
+  return {
+    isResumable: () => answer.isResumable(),
+    events: (bytes) => answer.events(bytes),
+    end(text, status, headers, eventId) {
+      if (status === NO_SESSION.status) answer.end(errorText(idText, error), 200);
+      else answer.end(text, status, headers, eventId);
+    },
+    body: (asEvent) => answer.body(asEvent),
+    close: () => answer.close(),
+  };
+}

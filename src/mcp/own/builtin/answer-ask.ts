@@ -1,0 +1,115 @@
+import { type Answer, GatewayError, printable, type RequestMessage, resultText } from '#wire';
+import type { CancelSignal } from '#billing/amounts';
+import type { Config } from '#config';
+import { capCost, nearestHint, type TargetAdapters } from '#gateway';
+import { ownResult, type ServerInfo } from '../result-text.ts';
+import type { AnswerCall } from '../../call/answer-call.ts';
+import type { ReadPaid } from '../../call/paid-request.ts';
+import { type RequestContext, ownMeta, traceOf } from '../../call/stateless.ts';
+import type { McpRequest } from '../../request/mcp-request.ts';
+import { readAsk } from './ask-tools.ts';
+import { createPartsAnswer } from './parts-answer.ts';
+import { fullName, type BridgedKind, WORD } from './bridged-kinds.ts';
+
+/** A call of a tool that asks an agent or a model. */
+export interface AskRequest {
+  readonly kind: BridgedKind;
+  /** The agent or model; null if the arguments name it. */
+  readonly name: string | null;
+  readonly arguments: unknown;
+  /** The `tools/call` message. */
+  readonly message: RequestMessage;
+  readonly client: McpRequest['client'];
+  /** The client accepts events. */
+  readonly events: boolean;
+  /** The gateway's name and version at this address. */
+  readonly info: ServerInfo;
+  /** Whether the address has an agent or model with this full name. Default: all. */
+  readonly selects?: (name: string) => boolean;
+}
+
+interface AnswerAskDeps {
+  readonly answerCall: AnswerCall;
+  readonly readPaid: ReadPaid;
+  readonly targets: () => Partial<TargetAdapters>;
+  readonly receipts: Config['billing']['receipts'];
+  /** Most characters of a result. */
+  readonly charsMax: number;
+}
+
+/**
+ * Answers a call of a tool that asks an agent or a model. It makes a call of that primitive, at the primitive's price.
+ * `gone` aborts when nobody waits any more. Throws GatewayError `invalid_request` for wrong `_meta` and headers of the
+ * gateway. Any other failure becomes the answer.
+ */
+export type AnswerAsk = (
+  asked: AskRequest,
+  context: RequestContext,
+  answer: Answer,
+  gone?: CancelSignal,
+) => Promise<void>;
+
+/** Most names that a wrong name is compared with. */
+const NEAR_MAX = 1_000;
+
+export function createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
+  return async (asked, { caller: sender, requestId, headers, gone: left }, answer, gone = left) => {
+    const { kind, client, events, info, selects = () => true } = asked;
+    const own = ownMeta(asked.message, headers, receipts);
+    const { message } = own;
+    const modern = client === 'modern';
+    const failed = (why: string) =>
+      ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
+    const read = readAsk(kind, asked.arguments, asked.name === null);
+    if ('fault' in read) return answer.end(resultText(message.idText, failed(read.fault)), 200);
+    const targetAdapter = targets()[kind];
+    const name = asked.name ?? read.name!;
+    const there = () => (targetAdapter?.has(name) ?? false) && selects(fullName(kind, name));
+
+    const unknown = () => {
+      const names = (targetAdapter?.list(NEAR_MAX) ?? [])
+        .map((one) => one.name)
+        .filter((one) => selects(fullName(kind, one)));
+      return `There is no ${WORD[kind]} ${printable(name)} here. ${nearestHint(name, names)}`.trimEnd();
+    };
+    const target = fullName(kind, name);
+    const { caller, payment } = await readPaid(sender, target, own);
+    const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
+    await answerCall(
+      {
+        message,
+        client,
+        caller,
+        continued: null,
+        service: target,
+        free: false,
+        idempotencyKey: own.idempotencyKey,
+        payment,
+        target,
+        async request() {
+          if (!targetAdapter || !there()) throw new GatewayError('invalid_model', unknown());
+          const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
+          const request = capCost(
+            await targetAdapter.toCall(name, { ...read.ask, stream: parts.heard }, context),
+            own.cap,
+          );
+          return { ...request, quote: own.quote, ...(payment ? { payment } : {}) };
+        },
+        events: parts.events,
+        response: parts.response,
+        errorResult: (error) =>
+          error instanceof GatewayError && MENDED.has(error.code) ? failed(error.message) : null,
+      },
+      answer,
+      gone,
+    );
+  };
+}
+
+/** Errors that a client can correct with other arguments. */
+const MENDED: ReadonlySet<string> = new Set([
+  'invalid_model',
+  'not_found',
+  'invalid_request',
+  'unprocessable',
+] satisfies GatewayError['code'][]);

@@ -1,0 +1,129 @@
+import { isObject, type RequestMessage, type ResponseMessage, resultText, type UpstreamFailure } from '#wire';
+import {
+  clampReportedUsage,
+  measuredUse,
+  ONE_CALL,
+  readReportedUsage,
+  type MeasuredWork,
+  type Offer,
+  type ReplyEnd,
+  type ReportedUsage,
+} from '#gateway';
+import { providerFailure, refuseCredentialStatus } from './provider-failure.ts';
+import { hasOwnPrice } from './tool-price.ts';
+import type { McpTail, McpRequest } from './mcp-request.ts';
+
+/** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
+const USAGE_META = 'tollgate/usage';
+
+const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
+
+/** The end of a call that costs nothing. */
+export const freeEnd = (tail: McpTail | null, finishReason: string | null = null): ReplyEnd => ({
+  ...FREE,
+  finishReason,
+  tail,
+});
+
+/** The finish reason of a call whose result is a task. */
+export const TASK = 'task';
+
+/**
+ * Makes the end of a call from its server's response. An error, a result with `isError`, and every method but
+ * `tools/call` cost nothing. A result that asks for input keeps the lock for the next round. Every other result is
+ * charged: by the reported use if the offer is priced by use, else per call. Throws UpstreamFailure if a client could
+ * not use the response.
+ */
+export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
+  const { result, error } = response;
+  const tail = withUsableStatus(answer, response);
+  if (error !== undefined) return freeEnd(tail, `error ${error.code}`);
+  if (request.method !== 'tools/call') return freeEnd(tail);
+  const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
+  if (isError === true) return freeEnd(tail, 'isError');
+  if (resultType === 'input_required') return { ...freeEnd(tail, resultType), outcome: 'pending' };
+  // If the client can ask for the task's outcome later, the conversation keeps the task.
+  if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
+    return freeEnd(tail, TASK);
+  const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
+  return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
+}
+
+/**
+ * The response of a legacy server, for `toEnd`. Its result is always complete, because legacy revisions have no
+ * `resultType`.
+ */
+export function asComplete(response: ResponseMessage): ResponseMessage {
+  const { result } = response;
+  if (!isObject(result) || result['resultType'] === undefined) return response;
+  return { ...response, result: { ...result, resultType: 'complete' } };
+}
+
+/**
+ * Ends a `tools/call` whose answer is larger than the gateway accepts. The tool has done its work, and the client may
+ * have asked for that much. So the call is charged by what the gateway measured, and the client gets a result that says
+ * why.
+ */
+export function tooLargeEnd(
+  { message, client }: McpRequest,
+  { priceCap }: Offer,
+  failure: UpstreamFailure,
+  durationMs: number,
+): ReplyEnd {
+  const said = tooLargeText(failure);
+  const result = {
+    ...(client === 'modern' ? { resultType: 'complete' } : {}),
+    isError: true,
+    content: [{ type: 'text', text: said }],
+  };
+  const tail: McpTail = { text: resultText(message.idText, JSON.stringify(result)), status: 200 };
+  return {
+    usage: measuredUse(failure, durationMs),
+    outcome: 'cut',
+    estimated: priceCap !== null,
+    finishReason: 'too_large',
+    flags: [],
+    tail,
+  };
+}
+
+/** Tells a client that its call was charged, and why the result does not come. */
+export const tooLargeText = ({ message }: UpstreamFailure): string =>
+  `The tool ran and the call was charged, but ${message}, so the result cannot be returned. Request less data`;
+
+/**
+ * The tail with status 200 for a result, because clients read no result with another status but would pay for it.
+ * Throws UpstreamFailure if the status or the result is of no use to a client.
+ */
+function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
+  const { status } = tail;
+  refuseCredentialStatus(status);
+  if (error !== undefined) return status >= 400 && status < 600 ? tail : withStatus200(tail);
+  if (!isObject(result)) throw providerFailure('its result is not an object', status);
+  if (status >= 400) throw providerFailure(`it answered with status ${status} and a result`, status);
+  return withStatus200(tail);
+}
+
+const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : { ...tail, status: 200 });
+
+const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
+
+/** Whether the price of the tool depends on the use that its server reports. */
+const isByUse = (offer: Offer, tool: unknown): boolean => offer.priceCap !== null && !hasOwnPrice(offer, tool);
+
+/**
+ * The use of one call. If the tool is priced by use, this is the use that the server reports. Without a report the call
+ * is free, and gets a flag.
+ */
+export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsage {
+  if (!isByUse(offer, tool)) return ONE_CALL;
+  return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
+}
+
+/** The end of a `tools/call`. A use that the server reported is compared with what the gateway measured. */
+export function clampToMeasured(end: ReplyEnd, { message }: McpRequest, offer: Offer, elapsedMs: number): ReplyEnd {
+  if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
+  const { text } = end.tail as McpTail;
+  const work: MeasuredWork = { elapsedMs, bytesIn: Buffer.byteLength(message.text), bytesOut: Buffer.byteLength(text) };
+  return { ...end, ...clampReportedUsage(end, offer, work) };
+}

@@ -1,0 +1,101 @@
+import type { LargeStrings, RequestMessage, ResponseMessage } from '#wire';
+import type { CancelSignal } from '#billing/amounts';
+import type { Caller, Offer, ReplyEnd, Send } from '#gateway';
+import type { LegacySession } from './session.ts';
+
+/** One request of a client on its way to one server and back. */
+export interface McpRequest {
+  /** The message as the client sent it. Through the aggregate, with the names that the server knows. */
+  readonly message: RequestMessage;
+  /** How the client speaks: `bare` posts single requests without envelope and session. */
+  readonly client: 'modern' | 'legacy' | 'bare';
+  readonly caller: Caller;
+  readonly callId: string;
+  /** The service that was called, by its name. */
+  readonly service: string;
+  /**
+   * The client accepts an event stream. If not, notifications are dropped, and requests of the server to the client are
+   * refused.
+   */
+  readonly events: boolean;
+  /** The capabilities that the client declares. */
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  /** The `Mcp-Param-*` headers of the request, in lower case. Null if the gateway makes them from the arguments. */
+  readonly paramHeaders: Readonly<Record<string, string>> | null;
+  /** The session of a legacy client; null for others. */
+  readonly session: LegacySession | null;
+  /** The opened `requestState`, if this request continues an earlier one; null for a first request. */
+  readonly continued: Continued | null;
+  /** Changes a message for the client (names and URIs of the aggregate). Elsewhere it returns the same text. */
+  readonly toClient: (text: string) => string;
+  /**
+   * Aborts when the client leaves, which cancels a request of 2026-07-28. Absent if nothing may be cancelled: the
+   * outcome is kept for a repeat.
+   */
+  readonly left?: CancelSignal;
+}
+
+/** The content of a `requestState` that the gateway sealed. */
+export interface Continued {
+  /** Id of the pending call. This turn takes over its lock. */
+  readonly callId: string;
+  readonly offerId: string;
+  /** Id of the price at which the call began. The call continues at no other price. */
+  readonly price: string;
+  /** The server's own `requestState` if it is modern; null if it gave none. */
+  readonly state: string | null;
+  /** Id of the held call at a legacy server; null for a modern server. */
+  readonly held: string | null;
+  /** When the first round was sent, in epoch milliseconds. Absent in states that an earlier version sealed. */
+  readonly askedAt?: number;
+}
+
+/** `modern` has no sessions (2026-07-28). `legacy` is every revision before it. */
+export type Era = 'modern' | 'legacy';
+
+/** The server of one offer in one era, as it describes itself. */
+export interface ServerFacts {
+  readonly era: Era;
+  /** The newest revision that both the server and the gateway know. */
+  readonly revision: string;
+  /** The server has neither `server/discover` nor `initialize`: it has no sessions, and answers only bare requests. */
+  readonly bare: boolean;
+  /** Its `server/discover` or `initialize` result, as unchanged JSON text. */
+  readonly text: string;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+}
+
+/** The surroundings that a translator works in. */
+export interface Place {
+  readonly offer: Offer;
+  readonly facts: ServerFacts;
+  readonly send: Send;
+  /** Sends requests that may outlive the call. The sender must end them. */
+  readonly detached: Send;
+  /** Aborts when nobody waits for the call any more. */
+  readonly signal: AbortSignal;
+  /** When the first round of the call was sent, in epoch milliseconds. Absent if nothing is charged. */
+  readonly askedAt?: number;
+}
+
+/**
+ * Takes a turn to a server and back: unchanged if both speak the same era, else through a translation. Yields whole
+ * server-sent events for the client, as bytes. Returns the end of the call with a McpTail. Throws UpstreamFailure.
+ */
+export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+
+/** The response. It is written to the client once the call has settled. */
+export interface McpTail {
+  /** The whole JSON-RPC message, with the client's id. */
+  readonly text: string;
+  /** The large strings that `text` has only marks of. Absent if there are no such strings. */
+  readonly large?: LargeStrings;
+  /** HTTP status, used if nothing was written before. */
+  readonly status: number;
+  /** Id of the event in which a legacy server sent it. A client can resume the stream with it. */
+  readonly eventId?: string | null;
+  /** The answer names a task. The cost of the call is known only when the task ends. */
+  readonly pending?: true;
+  /** The parsed response, so that `text` is not parsed again if it is unchanged. */
+  readonly message?: ResponseMessage;
+}

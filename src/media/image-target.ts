@@ -1,0 +1,147 @@
+import type { Config } from '#config';
+import type { UpstreamFailure } from '#wire';
+import {
+  createCheck,
+  type Catalog,
+  type Cut,
+  descriptionOf,
+  type FilePart,
+  lastOf,
+  listedServices,
+  NO_TASK,
+  singleRequest,
+  type PartsEnd,
+  type ReplyEnd,
+  type ReplyReader,
+  type TargetAdapter,
+} from '#gateway';
+import { createImageRequestAdapter } from './image-request-adapter.ts';
+import { imageToCall } from './image-to-call.ts';
+import { unprocessable } from './image-price.ts';
+import type { ImageTail } from './reply/image-reader.ts';
+import { type ImageBody, withOwnNames } from './request/image-ask.ts';
+import { bodySchema, generateFields } from './request/image-fields.ts';
+import { type EditInputs, editInputs, type FetchInputs, type InputSource } from './request/input-images.ts';
+
+interface ImageTargetOptions {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
+  readonly config: Pick<Config, 'upstream'>;
+  readonly fetchInputs: FetchInputs;
+}
+
+/**
+ * Lets the routes of other protocols call image models, with parts as request and reply. The text of the last turn is
+ * the prompt, and its images are edited. The answer has the images as files.
+ */
+export function createImageTarget({ catalog, config, fetchInputs }: ImageTargetOptions): TargetAdapter {
+  const replyBytesMax = config.upstream.imagesReplyBytesMax;
+  const check = createCheck<ImageBody>(bodySchema('ImageRequest', generateFields));
+  return {
+    primitive: 'image',
+    has: (name) => catalog.knows(name, 'image'),
+    list: (limit) => listedServices(catalog.offers('image'), limit),
+    async about(name) {
+      const { offers } = catalog.resolve(name, 'image');
+      const [first] = offers;
+      if (first === undefined) return null;
+      const edits = offers.some(({ media }) => media?.imageApi?.edits === true);
+      return {
+        displayName: first.displayName,
+        description: descriptionOf(offers),
+        offers,
+        inputModes: ['text/plain', ...(edits ? ['image/*'] : [])],
+        outputModes: ['image/png', 'image/jpeg', 'image/webp'],
+      };
+    },
+    async toCall(name, { turns, arguments: given, stream }, { caller, requestId, traceparent, wantsReceipt }) {
+      catalog.resolve(name, 'image');
+      const { prompt, files } = lastOf(turns);
+      if (prompt === '') throw unprocessable('messages', `${name} needs a text that describes the image`);
+      const fetched = () => fetchInputs(caller.account, null);
+      const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetched);
+      const body = check(withOwnNames({ ...given, model: name, prompt }));
+      if (edit !== null && !caller.anonymous) await edit.load();
+      const { request, ask } = releasedIfItFails(edit, () =>
+        imageToCall(body, {
+          caller,
+          edit,
+          events: { prefix: 'image_generation', partialImages: 0 },
+          payment: null,
+          requestId,
+          headers: {},
+          replyBytesMax,
+          receipts: 'on-request',
+        }),
+      );
+      const exchange = createImageRequestAdapter({ ask, requestId, replyBytesMax });
+      const described = singleRequest({ ...exchange, reader: (offer) => new ImagePartsReader(exchange.reader(offer)) });
+      return { ...request, exchange: described, stream, traceparent, wantsReceipt };
+    },
+  };
+}
+
+function releasedIfItFails<T>(edit: EditInputs | null, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    edit?.release();
+    throw error;
+  }
+}
+
+function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
+  const param = `images[${index}]`;
+  return url === null
+    ? { kind: 'base64', text: Buffer.from(bytes ?? '', 'latin1'), param }
+    : { kind: 'url', url, param };
+}
+
+/** Wraps a reader so that its images become files of a PartsEnd. */
+class ImagePartsReader implements ReplyReader {
+  readonly #native: ReplyReader;
+
+  constructor(native: ReplyReader) {
+    this.#native = native;
+  }
+
+  get kept(): number | undefined {
+    return this.#native.kept;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#native.head(status, headers);
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return this.#native.failure(status, body);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    return this.#native.data(chunks);
+  }
+
+  end(): ReplyEnd {
+    return inParts(this.#native.end());
+  }
+
+  endElsewhere(): Promise<ReplyEnd> | null {
+    return this.#native.endElsewhere?.()?.then(inParts) ?? null;
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    const tail = { ...STOPPED, finish: 'cut', error: cut.message } satisfies PartsEnd;
+    return { ...this.#native.cut(cut), tail };
+  }
+}
+
+function inParts(end: ReplyEnd): ReplyEnd {
+  const { images } = end.tail as ImageTail;
+  const files = images.map(({ format, base64 }, index) => ({
+    mediaType: `image/${format}`,
+    name: `image_${index}.${format === 'jpeg' ? 'jpg' : format}`,
+    base64,
+  }));
+  return { ...end, tail: { ...STOPPED, files } satisfies PartsEnd };
+}
+
+const STOPPED: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };

@@ -1,0 +1,176 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { createHttpSink, dialectOf } from '#wire';
+import type { Config } from '#config';
+import {
+  type Admission,
+  type PendingRequest,
+  type CallRequest,
+  createHandlePaidRequest,
+  type Idempotency,
+  NO_PAYMENTS,
+  openCall,
+  type StartedProviderCall,
+  receiptSink,
+  type Payments,
+  type Pipeline,
+  type Quotes,
+  type QuoteView,
+  rateHeaders,
+  tellPayment,
+  answersOn,
+  PAYABLE,
+  refusedWithTerms,
+  takeBytes,
+  clientNetworkOf,
+  bodyFrom,
+  servedRequest,
+} from '#gateway';
+import { requireAdmission } from '#auth';
+import { MEDIA_ERROR } from '#pages';
+import type { Blobs, Tasks } from '#tasks';
+import { mediaErrors } from '../../media-error.ts';
+import { bodyOrForm } from '../../request/form-schema.ts';
+import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
+import { roomForVideos } from '../room-for-videos.ts';
+import { type BegunVideo, createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
+import { addressOfVideo } from './openrouter-video.ts';
+import { addVideoQuote } from './quote-videos.ts';
+import { createReadVideo, FORM, type VideoRequest } from './read-video.ts';
+import { VIDEO_ROUTES, type VideoRoute } from './video-route-list.ts';
+import { videoToCall } from './video-to-call.ts';
+import { openrouterVideoSchema } from './video-schema.ts';
+import { writeBegun } from './write-begun.ts';
+
+export interface QueueDeps {
+  readonly pipeline: Pipeline;
+  readonly idempotency: Idempotency;
+  readonly quotes: Quotes;
+  /** See quoteCall of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
+  readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
+  readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
+  readonly now: () => number;
+  /** Default: nothing can be paid in place. */
+  readonly payments?: Payments;
+  readonly config: Pick<Config, 'limits' | 'billing' | 'media' | 'webhooks'>;
+  readonly callbacks: MakeVideosDeps['callbacks'];
+  readonly fetchInputs: MakeVideosDeps['fetchInputs'];
+  /** Gets internal errors. */
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
+}
+
+/**
+ * `POST /video/queue`, the same in the shape of OpenAI's API (`POST /videos`), and `POST /video/quote`. Register it
+ * under `/api/v1`.
+ */
+export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
+  const { pipeline, payments = NO_PAYMENTS, config, tasks, blobs } = deps;
+  const { limits, billing, media, webhooks } = config;
+  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
+  const making: MakeVideosDeps = {
+    tasks,
+    blobs,
+    now: deps.now,
+    ttlMs: media.videoTtlMs,
+    fetchMs: media.downloadTimeoutMs,
+    callbacks: deps.callbacks,
+    fetchInputs: deps.fetchInputs,
+  };
+
+  /** A request in the form that `serve` takes. */
+  function asked(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    route: VideoRoute,
+    { rate }: Admission,
+    { body, caller, payment, repeats, openrouter }: VideoRequest,
+    ask: VideoAsk,
+  ): PendingRequest<StartedProviderCall> {
+    const gone = new AbortController();
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(rate),
+    );
+    const onError = (error: unknown) => deps.onError(error, request);
+    const answerOf = (begun: BegunVideo, created: number) =>
+      openrouter && route.inOpenrouter
+        ? { status: 202 as const, body: route.inOpenrouter(begun, addressOfVideo(request, begun.id)) }
+        : { status: 200 as const, body: route.answerOf(begun, created) };
+    const callRequest: CallRequest = {
+      ...videoToCall(
+        body,
+        ask,
+        createMakeVideos(making, ask, { requestId: request.id, network: clientNetworkOf(request), openrouter }),
+        {
+          caller,
+          payment,
+          requestId: request.id,
+          headers: request.headers,
+          receipts: billing.receipts,
+        },
+      ),
+      room: roomForVideos(tasks, blobs, ask),
+    };
+    return {
+      caller,
+      repeats,
+      ...servedRequest(request),
+      gone: gone.signal,
+      open: (callId, left) => openCall(pipeline, callRequest, callId, left),
+      ...answersOn<StartedProviderCall>(client, (opened, sink) =>
+        writeBegun(opened, answerOf, receiptSink(sink, payment), onError),
+      ),
+      refuse: async (refusal) => {
+        const videos = ask.n === 1 ? 'A video' : `${ask.n} videos`;
+        throw await refusedWithTerms(refusal, videos, body.model, request);
+      },
+    };
+  }
+
+  return async (app) => {
+    const admissionOf = requireAdmission(app, pipeline.admit, true);
+    takeBytes(app, limits.mediaBodyBytesMax, 1, FORM);
+    const ownErrors = mediaErrors(deps.onError, '/video');
+    addVideoQuote(app, deps, (request) => admissionOf(request).caller, ownErrors);
+    for (const route of VIDEO_ROUTES) {
+      const read = createReadVideo(payments, limits, route);
+      app.post<{ Body: Buffer | undefined }>(
+        route.path,
+        {
+          schema: {
+            ...route.described,
+            description: route.described.description + (payments.open ? PAYABLE : ''),
+            tags: ['Videos'],
+            ...bodyOrForm(route),
+            response: {
+              200: route.answerSchema,
+              ...(route.inOpenrouter ? { 202: openrouterVideoSchema } : {}),
+              ...(route.ownErrors ? { default: MEDIA_ERROR } : {}),
+            },
+          },
+          // The body is still bytes here. The handler parses it and checks it against the same schema.
+          validatorCompiler: () => () => true,
+          ...(route.ownErrors ? ownErrors : {}),
+        },
+        async (request, reply) => {
+          const admission = admissionOf(request);
+          const video = await read(bodyFrom(request), request.headers, admission.caller, dialectOf(request));
+          try {
+            const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate, video);
+            await handlePaidRequest(asked(request, reply, route, admission, video, ask));
+          } catch (error) {
+            tellPayment(reply, video.payment);
+            throw error;
+          }
+          // The client left before the head was sent, so nothing is left to answer.
+          if (!reply.sent) reply.hijack();
+        },
+      );
+    }
+  };
+}

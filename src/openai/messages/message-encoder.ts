@@ -1,0 +1,136 @@
+import { objectIn } from '../bridge/to-ask.ts';
+import { ELSEWHERE } from '../reply/whole-reply.ts';
+import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
+import type { ToolNames } from '../translated/tool-names.ts';
+import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
+import { toAnthropicFault } from './anthropic-error.ts';
+import { anthropicUsage, stopOf, UNKNOWN_USAGE } from './anthropic-usage.ts';
+import { CALLER, createBlocks, event } from './message-blocks.ts';
+
+interface MessageEncoderOptions {
+  /** Id of the message. */
+  readonly id: string;
+  /** The model as the client named it. */
+  readonly model: string;
+  /** Estimated tokens of the prompt. A stream states them before the provider reports its usage. */
+  readonly promptTokens: () => number;
+  readonly names: ToolNames;
+  readonly stopSequences: readonly string[];
+  /** `shown`: text and signature. `sealed`: only a signature, which contains the text. `off`: no thinking. */
+  readonly thinking: 'shown' | 'sealed' | 'off';
+  readonly seals: SealedThinking;
+  readonly thinkingOf: ThinkingOf;
+  readonly requestId: string;
+  /** The request has `context_management`, so its client reads which edits were applied. */
+  readonly managesContext: boolean;
+}
+
+/** Writes a chat reply as a message of Anthropic's API. */
+export function createMessageEncoder(options: MessageEncoderOptions): WireEncoder {
+  const { id, model, names, stopSequences, requestId } = options;
+  let out = '';
+  const write = (text: string) => void (out += text);
+  // The gateway applies no edits.
+  const managed = options.managesContext ? { context_management: { applied_edits: [] } } : {};
+  const blocks = createBlocks({ ...options, write });
+
+  return {
+    begin() {
+      const usage = {
+        input_tokens: options.promptTokens(),
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+        output_tokens: 1,
+        ...UNKNOWN_USAGE,
+      };
+      const start = {
+        id,
+        type: 'message',
+        role: 'assistant',
+        model,
+        content: [],
+        ...UNSTOPPED,
+        ...NOTHING_MORE,
+        usage,
+      };
+      write(event('message_start', { message: start }) + PING);
+    },
+    text: blocks.text,
+    thinking: blocks.thinking,
+    call: (index, callId, name) => blocks.call(index, callId, names.long(name)),
+    arguments: blocks.arguments,
+    ping: () => write(PING),
+    end(end) {
+      if (hasFailed(end))
+        return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
+      blocks.close();
+      const more = { ...managed, ...moreOf(end) };
+      const delta = { ...stopOf(end, stopSequences, blocks.called), container: null, stop_details: null };
+      write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
+    },
+    failNative: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
+    take() {
+      const taken = out;
+      out = '';
+      return taken;
+    },
+    whole(said, end) {
+      if (hasFailed(end)) {
+        const error = toAnthropicFault(faultOf(end));
+        return { status: 500, body: { type: 'error', error, request_id: requestId } };
+      }
+      const stop = stopOf(end, stopSequences, said.calls.length > 0);
+      const content = contentOf(said, options);
+      return {
+        status: 200,
+        body: {
+          id,
+          type: 'message',
+          role: 'assistant',
+          model,
+          content,
+          ...stop,
+          ...NOTHING_MORE,
+          usage: anthropicUsage(end),
+          ...managed,
+          ...moreOf(end),
+        },
+      };
+    },
+  };
+}
+
+const UNSTOPPED = { stop_reason: null, stop_sequence: null };
+/** Members that strict clients of this API require, although they are null. */
+const NOTHING_MORE = { container: null, diagnostics: null, stop_details: null };
+const PING = event('ping', {});
+
+/** The task of an agent, the results of tools that the gateway called, and why a reply was cut. */
+function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>> {
+  if (tollgate === undefined && fault === null) return {};
+  return { tollgate: { ...(tollgate as object | undefined), ...(fault === null ? {} : { note: fault }) } };
+}
+
+function contentOf({ thinking, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
+  const { thinking: shown, seals, thinkingOf, names } = options;
+  const content: object[] = [];
+  if (thinking !== '' && shown !== 'off') {
+    const signing = seals.signing(thinkingOf);
+    signing.add(thinking);
+    content.push(
+      shown === 'shown'
+        ? { type: 'thinking', thinking, signature: signing.signature() }
+        : { type: 'thinking', thinking: '', signature: seals.seal(thinkingOf, thinking) },
+    );
+  }
+  if (text !== '') content.push({ type: 'text', text, citations: null });
+  for (const { id, name, arguments: given } of calls)
+    content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
+  return content;
+}
+
+/** Arguments are an object on this wire. Anything else that a model wrote is passed on as text inside an object. */
+function inputOf(given: string): unknown {
+  if (given.trim() === '') return {};
+  return objectIn(given, ELSEWHERE) ?? { arguments: given };
+}

@@ -1,0 +1,170 @@
+import { readCapRefusal } from '#wire';
+import { pricesCache } from '#billing/amounts';
+import type { RequestAdapter, Offer, ReplyReader, UpstreamRequest } from '#gateway';
+import { chatBudget, fitsContext, unseenTokens, type ChatBudget } from '../caps/chat-budget.ts';
+import { learnCap, speaksOfCap, takenCap } from '../caps/taken-cap.ts';
+import type { ChatRequestAdapter } from '../chat-request-adapter.ts';
+import type { SentRequest } from '../reply/altered-headers.ts';
+import type { ReplyContext } from '../reply/chat-end.ts';
+import type { PromptSize } from '../request/prompt-size.ts';
+import { listsOf, nativeBody } from './native-body.ts';
+import { NativeReplyReader } from './native-reply-reader.ts';
+import { measureNative } from './native-size.ts';
+import { createNativeStreamReader } from './native-stream-reader.ts';
+import type { NativeRequestFacts } from './native-wire.ts';
+
+interface NativeRequestAdapterOptions {
+  readonly native: NativeRequestFacts;
+  /** The same request for providers that do not speak the wire. */
+  readonly chat: ChatRequestAdapter;
+  readonly stream: boolean;
+  readonly requestId: string;
+  /** Epoch seconds. */
+  readonly created: number;
+  readonly replyBytesMax: number;
+}
+
+/** One refusal is enough, because it names the bound. */
+const REFUSALS_MAX = 1;
+
+/**
+ * The native side of a call whose client speaks another wire than chat. Providers that speak this wire get the
+ * request as it came. Others get a chat request.
+ */
+export class NativeRequestAdapter implements RequestAdapter, SentRequest {
+  readonly #options: NativeRequestAdapterOptions;
+  readonly #headers: UpstreamRequest['headers'];
+  readonly #budgets = new Map<Offer, ChatBudget>();
+  #size: PromptSize | null = null;
+  #asked: Offer | null = null;
+  #dropped: readonly string[] = [];
+  #callId = '';
+  #refusals = 0;
+
+  constructor(options: NativeRequestAdapterOptions) {
+    this.#options = options;
+    this.#headers = {
+      'content-type': 'application/json',
+      accept: options.stream ? 'text/event-stream' : 'application/json',
+      'x-request-id': options.requestId,
+    };
+  }
+
+  set callId(id: string) {
+    this.#callId = id;
+    this.#options.chat.callId = id;
+  }
+
+  get asked(): boolean {
+    return this.#asked !== null;
+  }
+
+  get isNative(): boolean {
+    return this.#asked !== null && this.speaks(this.#asked);
+  }
+
+  get dropped(): readonly string[] {
+    return this.isNative ? this.#dropped : this.#options.chat.dropped;
+  }
+
+  get maxTokens(): number | null {
+    if (this.#asked === null || !this.speaks(this.#asked)) return this.#options.chat.maxTokens;
+    const { completionCap } = this.budgetAt(this.#asked);
+    const cap = this.#cap;
+    return cap === null || completionCap >= cap ? null : completionCap;
+  }
+
+  /** The size of the prompt as it came. */
+  get size(): PromptSize {
+    return (this.#size ??= measureNative(this.#options.native));
+  }
+
+  speaks({ model }: Offer): boolean {
+    return model!.wires?.includes(this.#options.native.wire.name) ?? false;
+  }
+
+  sizeAt(offer: Offer, translated: PromptSize): PromptSize {
+    return this.speaks(offer) ? this.size : translated;
+  }
+
+  /**
+   * The most that the call may use at an offer. Throws GatewayError if the offer does not speak the wire and the
+   * request cannot be translated.
+   */
+  budgetAt(offer: Offer): ChatBudget {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) {
+      if (native.untranslatable !== null) throw native.untranslatable;
+      return chat.budgetAt(offer);
+    }
+    let budget = this.#budgets.get(offer);
+    if (budget === undefined) this.#budgets.set(offer, (budget = this.#nativeBudget(offer)));
+    return budget;
+  }
+
+  request(offer: Offer): UpstreamRequest {
+    const { native, chat } = this.#options;
+    this.#asked = offer;
+    if (!this.speaks(offer)) return chat.request(offer);
+    const { completionCap, keptBy } = this.budgetAt(offer);
+    const isOwn = this.#cap !== null && completionCap >= this.#cap;
+    const cap = { tokens: completionCap, isSet: !isOwn && keptBy !== 'model' };
+    const { text, dropped } = nativeBody(native, offer, cap);
+    const headers = native.wire.headers(native.headers, listsOf(offer));
+    this.#dropped = [...dropped, ...headers.dropped];
+    return {
+      method: 'POST',
+      path: native.wire.path,
+      headers: { ...this.#headers, ...headers.sent },
+      body: Buffer.from(text),
+    };
+  }
+
+  reader(offer: Offer): ReplyReader {
+    const { native, chat, stream, created, replyBytesMax } = this.#options;
+    if (!this.speaks(offer)) return chat.reader(offer);
+    const context: ReplyContext = {
+      callId: this.#callId,
+      service: offer.service,
+      provider: offer.provider.name,
+      rates: offer.price.rates,
+      pricesCache: pricesCache(offer.price.rates),
+      budget: this.budgetAt(offer),
+      size: this.size,
+      created,
+      replyBytesMax,
+      unseen: unseenTokens(offer),
+    };
+    const speech = native.wire.speech(native.model, this.#callId);
+    return stream ? createNativeStreamReader(context, speech) : new NativeReplyReader(context, speech);
+  }
+
+  reform(offer: Offer, status: number, answer: Uint8Array): boolean {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) return chat.reform(offer, status, answer);
+    if (native.wire.reform?.(offer, status, answer)) return true;
+    const budget = this.budgetAt(offer);
+    if (this.#cap === null || this.#refusals >= REFUSALS_MAX) return false;
+    const refusal = readCapRefusal(status, answer, 'max_tokens', budget.completionCap);
+    if (refusal?.of !== 'bound' || refusal.tokens >= budget.completionCap) return false;
+    this.#refusals++;
+    if (refusal.lasting && !speaksOfCap(native.text)) learnCap(offer, { bound: refusal.tokens });
+    this.#budgets.set(offer, { ...budget, completionCap: refusal.tokens, completionTokensMax: refusal.tokens });
+    return true;
+  }
+
+  /** The client's cap; null without one. */
+  get #cap(): number | null {
+    const { asked, wire } = this.#options.native;
+    const cap = asked[wire.cap];
+    return typeof cap === 'number' ? cap : null;
+  }
+
+  #nativeBudget(offer: Offer): ChatBudget {
+    const cap = this.#cap;
+    const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, this.size, offer);
+    const { bound } = takenCap(offer);
+    const isSent = cap !== null || (bound !== null && fitsContext(this.size, budget.completionCap, offer));
+    return { ...budget, keptBy: isSent ? 'provider' : 'model' };
+  }
+}

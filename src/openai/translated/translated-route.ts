@@ -1,0 +1,386 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import {
+  interpretedFields,
+  type InterpretedFieldsAt,
+  createHttpSink,
+  createKeepAlive,
+  type Dialect,
+  dialectOf,
+  GatewayError,
+  isOfProvider,
+  ambiguousKeyAt,
+  readJson,
+  type ReplySink,
+} from '#wire';
+import { CancelSource, type CancelSignal } from '#billing/amounts';
+import {
+  type Admission,
+  type PendingRequest,
+  type Caller,
+  createCheck,
+  createHandlePaidRequest,
+  type MoreMemory,
+  NO_PAYMENTS,
+  receiptSink,
+  rateHeaders,
+  type TargetAdapters,
+  tellPayment,
+  toGatewayError,
+  withModel,
+  PAYABLE,
+  type Payer,
+  payerOf,
+  refusedWithTerms,
+  refuseEncoding,
+  servedRequest,
+  bodyFrom,
+} from '#gateway';
+import { createChatAnswers } from '../chat-answers.ts';
+import type { ChatDeps } from '../chat-routes.ts';
+import { type StartedChat, writeChatReply } from '../chat-reply.ts';
+import { createOpenChat } from '../open-chat.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
+import { refuseKeptAtProvider } from '../request/kept-at-provider.ts';
+import { withMaxCost } from '../request/max-cost.ts';
+import { refusePrivateMedia, refusePrivateUrls } from '../request/media-hosts.ts';
+import { asNative, createSpeaks, type RoutedBody } from '../native/ask-native.ts';
+import type { NativeRequestFacts, NativeWire } from '../native/native-wire.ts';
+import { withoutAlias } from './model-alias.ts';
+import type { ClientId } from './sealed-calls.ts';
+import { createTranslatedHeaders } from './translated-headers.ts';
+import { translatingSink } from './translating-sink.ts';
+import type { WireEncoder } from './wire-encoder.ts';
+
+/** A request of another wire, translated to a chat request. */
+export interface Translation {
+  readonly body: ChatBody;
+  /** Names of the fields that no provider gets. */
+  readonly dropped: readonly string[];
+  /** The encoder for the reply of the call with this id. */
+  encoder(callId: string): WireEncoder;
+  /** Makes the ids of tool calls for the client. Default: the provider's ids. */
+  readonly idOf?: ClientId;
+  /** The reply is made in the background. Default: the client gets it. */
+  readonly background?: InBackground;
+  /** Keeps the reply for later requests while it is written. Default: it is not kept. */
+  readonly keeps?: (opened: StartedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
+}
+
+/** A reply that is made while its client does not wait. */
+export interface InBackground {
+  /** Aborts when the call has to stop. The disconnecting client does not stop it. */
+  readonly gone: CancelSignal;
+  /** See Call. */
+  readonly onLocked: () => void;
+  /** Called before the call is prepared. Rejects with GatewayError if there is no room for one more. */
+  admit(): Promise<void>;
+  /**
+   * Lets `make` write the reply, and answers the client as soon as the money is locked. Rejects with the error of a
+   * call that could not begin.
+   */
+  answer(opened: StartedChat, client: ReplySink, make: (sink: ReplySink) => Promise<unknown>): Promise<void>;
+}
+
+/** A reply that is kept for later requests. */
+interface KeepsReply {
+  /** Gets the reply in the client's wire. */
+  readonly sink: ReplySink;
+  /** Called when all of the reply is written to `sink`. Writes what the sink holds back. Does not reject. */
+  finish(): Promise<void>;
+}
+
+/** A request that refers to kept replies, with what they contain. */
+export interface Resolved<B> {
+  readonly wire: ChatWire<B>;
+  readonly asked: B;
+  /** The JSON text of `asked`. */
+  readonly bytes: Buffer;
+}
+
+/** The facts of a request besides its body. */
+export interface TranslationContext {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Host of this gateway, as the client called it. */
+  readonly host: string;
+  readonly dialect: Dialect;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly targets: Partial<TargetAdapters>;
+}
+
+/** Another API for chat models. */
+export interface ChatWire<B> {
+  readonly path: string;
+  readonly schema: { readonly properties: object };
+  /** The name of the thing that is paid for, such as `A message`. */
+  readonly noun: string;
+  readonly answerSchema: object;
+  /** One event of a stream. Default: an object with a `type`. */
+  readonly eventSchema?: object;
+  /** Schema of its errors. Default: that of chat. */
+  readonly errorSchema?: object;
+  readonly described: {
+    readonly summary: string;
+    readonly operationId: string;
+    readonly description: string;
+  };
+  /** The wire's own name of a chat field that was dropped. */
+  readonly nameOf: (chatField: string) => string;
+  /** The wire as providers speak it; null if no provider speaks it. */
+  readonly native: NativeWire | null;
+  /**
+   * Replaces what a request refers to by its content, which `memory` counts. The request is then translated by the
+   * returned wire. Rejects with GatewayError. Absent: requests refer to nothing.
+   */
+  resolve?(asked: B, bytes: Buffer, caller: Caller, memory: MoreMemory): Promise<Resolved<B>>;
+  /** Throws GatewayError. */
+  translate(body: B, context: TranslationContext): Translation;
+  /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
+  runsHere(body: B, context: TranslationContext): boolean;
+  /** Writes an error in the form of the wire. */
+  toError(
+    error: GatewayError,
+    asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+  ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
+}
+
+interface Read extends Payer {
+  readonly translation: Translation;
+  /** The request as it came, if a provider of the model speaks its wire; else null. */
+  readonly native: NativeRequestFacts | null;
+}
+
+const KEEP_ALIVE_MS = 15_000;
+const EMPTY = Buffer.alloc(0);
+const NO_TARGETS: Partial<TargetAdapters> = {};
+/** One event of a stream. Its other members depend on its type. */
+export const EVENT_SCHEMA = {
+  title: 'StreamEvent',
+  type: 'object',
+  required: ['type'],
+  properties: { type: { type: 'string', description: 'The same as the name of the event.' } },
+  additionalProperties: true,
+};
+
+/**
+ * Adds a route to `app` that answers requests of another wire with chat calls. They are routed, billed and repeated
+ * like all chat calls.
+ */
+export function addTranslatedRoute<B extends RoutedBody>(
+  app: FastifyInstance,
+  deps: ChatDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+  wire: ChatWire<B>,
+): void {
+  const { pipeline, payments = NO_PAYMENTS, config, targets = () => NO_TARGETS, toolLoop = null, now } = deps;
+  const { limits } = config;
+  const read = createRead(deps, wire);
+  const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
+  const chooseChat = createOpenChat({ pipeline, config, targets, toolLoop });
+  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
+  const answers = createChatAnswers(deps);
+  const headersOf = createTranslatedHeaders(wire.nameOf);
+
+  function asked(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { rate }: Admission,
+    { translation, native, caller, payment, repeats }: Read,
+  ): PendingRequest<StartedChat> {
+    const { body, dropped, encoder, idOf, keeps, background } = translation;
+    const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
+    const gone = new CancelSource();
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => ({ ...rateHeaders(rate), 'request-id': request.id }),
+    );
+    const context = {
+      caller,
+      payment,
+      requestId: request.id,
+      headers: request.headers,
+      now: now(),
+      replyBytesMax: config.upstream.replyBytesMax,
+      receipts: config.billing.receipts,
+      asObject: true,
+      native,
+      ...(background ? { onLocked: background.onLocked } : {}),
+    };
+    const translate = (opened: StartedChat, sink: ReplySink) =>
+      translatingSink(sink, {
+        stream: opened.about.stream,
+        encoder: () => encoder(opened.id),
+        idOf,
+        sent: opened.about.sent,
+        headers: (chat, isNative) => headersOf(chat, dropped, isNative),
+      });
+    const write = async (opened: StartedChat, sink: ReplySink) => {
+      const told = receiptSink(sink, payment);
+      if (background) {
+        const quiet = { ...options, onError: untilGone(background.gone, options.onError) };
+        await background.answer(opened, told, (made) => writeChatReply(opened, translate(opened, made), quiet));
+        // It is charged at its end, so a repeat must not begin it again.
+        return true;
+      }
+      const keeping = keeps?.(opened, told, options.onError);
+      const charged = await writeChatReply(opened, translate(opened, keeping?.sink ?? told), options);
+      await keeping?.finish();
+      return charged;
+    };
+    const open = chooseChat(body, context, options.onError);
+    return {
+      caller,
+      ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, write),
+      ...servedRequest(request),
+      gone,
+      open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
+      refuse: async (refusal) => {
+        throw await refusedWithTerms(refusal, wire.noun, body.model, request);
+      },
+    };
+  }
+
+  app.post<{ Body: Buffer | undefined }>(
+    wire.path,
+    {
+      schema: {
+        ...wire.described,
+        description: wire.described.description + (payments.open ? PAYABLE : ''),
+        tags: ['Chat'],
+        consumes: ['application/json'],
+        body: wire.schema,
+        response: {
+          200: {
+            description: 'The answer; with `stream`, its events.',
+            content: {
+              'application/json': { schema: wire.answerSchema },
+              'text/event-stream': { schema: wire.eventSchema ?? EVENT_SCHEMA },
+            },
+          },
+          ...errorsOf(wire),
+        },
+      },
+      // The body is still bytes here. The handler parses it and checks it against the same schema.
+      validatorCompiler: () => () => true,
+      errorHandler: answerError(deps, wire),
+      config: refusesAs(wire),
+    },
+    async (request, reply) => {
+      const admission = admissionOf(request);
+      const memory = app.requestBodies.beside(request);
+      try {
+        const one = await read(request, admission.caller, memory);
+        try {
+          await handlePaidRequest(asked(request, reply, admission, one));
+        } catch (error) {
+          tellPayment(reply, one.payment);
+          throw error;
+        }
+      } finally {
+        memory.release();
+      }
+      // The client left before the head was sent, so nothing is left to answer.
+      if (!reply.sent) reply.hijack();
+    },
+  );
+}
+
+/** Leaves out the errors of a call after it was cancelled, because it may fail because of that. */
+const untilGone = (gone: CancelSignal, onError: (error: unknown) => void) => (error: unknown) => {
+  if (!gone.aborted) onError(error);
+};
+
+/** The config of a wire's routes. An unknown path or method below them is refused with an error of the wire. */
+export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
+  ({
+    refusal: (error: GatewayError, request: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>) => {
+      const { body, ...told } = toError(error, request);
+      return { ...told, text: JSON.stringify(body) };
+    },
+    refusesBelow: true,
+  }) as const;
+
+/** The errors of a wire, for the reference. */
+export const errorsOf = ({ errorSchema }: Pick<ChatWire<never>, 'errorSchema'>) =>
+  errorSchema === undefined ? {} : { default: errorSchema };
+
+/** Answers an error in the form of the wire. */
+export const answerError =
+  ({ onError }: Pick<ChatDeps, 'onError'>, { toError }: Pick<ChatWire<never>, 'toError'>) =>
+  (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+    const known = toGatewayError(error);
+    const { status, headers, body } = toError(known, request);
+    if (status >= 500 && !isOfProvider(known.code))
+      onError(known.code === 'internal' ? error : (known.cause ?? known), request);
+    void reply.code(status).headers(headers).send(body);
+  };
+
+/**
+ * Reads a body and checks it. A large body is read in several turns of the event loop. Throws or rejects with
+ * GatewayError.
+ */
+export function createReadBody<B>(
+  limits: ChatDeps['config']['limits'],
+  schema: ChatWire<B>['schema'],
+): (bytes: Buffer | undefined, headers: IncomingHttpHeaders) => B | Promise<B> {
+  const check = createCheck<B>(schema);
+  const names: InterpretedFieldsAt = [[[], interpretedFields(Object.keys(schema.properties))]];
+  const checked = (read: unknown): B => {
+    const parsed = withModel(read);
+    const fault = typeof parsed === 'object' && parsed !== null ? ambiguousKeyAt(parsed, names) : null;
+    if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
+    return check(parsed);
+  };
+  return (bytes = EMPTY, headers) => {
+    refuseEncoding(headers);
+    const read = readJson(bytes, limits);
+    return read instanceof Promise ? read.then(checked) : checked(read);
+  };
+}
+
+function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
+  const { payments = NO_PAYMENTS, config, targets = () => NO_TARGETS, now } = deps;
+  const readBody = createReadBody<B>(config.limits, wire.schema);
+  const isNative = wire.native === null ? () => false : createSpeaks(deps.catalog ?? null, wire.native.name);
+  return async (
+    request: FastifyRequest<{ Body: Buffer | undefined }>,
+    admitted: Caller,
+    memory: MoreMemory,
+  ): Promise<Read> => {
+    const { headers } = request;
+    const bytes = bodyFrom(request);
+    const given = await readBody(bytes, headers);
+    // The path is part of the hash, because the same body has another answer at another path.
+    const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
+    const payer = await payerOf(payments, headers, admitted, bodyHash);
+    const resolved = (await wire.resolve?.(given, bytes, payer.caller, memory)) ?? { wire, asked: given, bytes };
+    const { asked } = resolved;
+    const context = {
+      caller: payer.caller,
+      requestId: request.id,
+      headers,
+      host: request.host,
+      dialect: dialectOf(request),
+      now: now(),
+      targets: targets(),
+    };
+    const publicOnly = config.webhooks?.allowPrivate === false;
+    const model = withoutAlias(asked.model, context.targets);
+    const { translation, native } = isNative([model, ...(asked.models ?? [])])
+      ? asNative(resolved.wire, asked, resolved.bytes, context)
+      : { translation: resolved.wire.translate(asked, context), native: null };
+    const body = withMaxCost(translation.body, headers['x-max-cost']);
+    if (publicOnly) refusePrivateMedia(body);
+    if (native !== null) {
+      refuseKeptAtProvider(native.asked, native.wire);
+      if (publicOnly) refusePrivateUrls(asked);
+    }
+    return { translation: body === translation.body ? translation : { ...translation, body }, native, ...payer };
+  };
+}

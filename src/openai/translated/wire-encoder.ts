@@ -1,0 +1,67 @@
+type Json = Readonly<Record<string, unknown>>;
+
+/** Why a reply failed or was cut, as the chat wire says it. */
+export interface ChatFault {
+  readonly message: string;
+  /** Type of the error on the chat wire, such as `provider_unavailable`. */
+  readonly type: string;
+  /** HTTP status. */
+  readonly code: number;
+}
+
+/** The end of a chat reply. */
+export interface ChatEnd {
+  readonly finish: string | null;
+  /** The sequence that ended the reply; null where the provider names none. */
+  readonly stopSequence: string | null;
+  /** `usage` of the chat wire, with its cost if the call was settled; null if the reply failed before. */
+  readonly usage: Json | null;
+  readonly fault: ChatFault | null;
+  /** The member `tollgate` of the reply; undefined without one. */
+  readonly tollgate: unknown;
+}
+
+/** The content of a whole chat reply. */
+export interface ChatSaid {
+  readonly thinking: string;
+  readonly text: string;
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
+}
+
+/**
+ * Writes one chat reply in another wire. The output is collected until `take`. Texts are given as the inside of a
+ * JSON string, so that a text which is only passed on is never parsed.
+ */
+export interface WireEncoder {
+  /** The first events of a stream. */
+  begin(): void;
+  /** The texts of consecutive deltas. No text is empty. */
+  text(run: readonly string[]): void;
+  thinking(json: string): void;
+  /** A call of a tool begins. `index` counts from 0. */
+  call(index: number, id: string, name: string): void;
+  arguments(index: number, json: string): void;
+  /** Keeps a silent stream alive. */
+  ping(): void;
+  /** The last events of a stream. */
+  end(end: ChatEnd): void;
+  /** The last event of a failed stream whose provider speaks the wire. */
+  failNative(fault: ChatFault): void;
+  take(): string;
+  /** A reply that is not streamed. */
+  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: Json };
+}
+
+/** Whether something was charged, or will be. Such a reply is shown even if it failed. */
+export const isCharged = ({ usage }: ChatEnd): boolean => usage !== null && usage['cost'] !== 0;
+
+/** Whether a reply consists only of its error. */
+export const hasFailed = (end: ChatEnd): boolean =>
+  !isCharged(end) && (end.fault !== null || end.finish === 'error' || end.usage === null);
+
+/** The error of a failed reply. */
+export const faultOf = ({ fault }: ChatEnd): ChatFault =>
+  fault ?? { message: 'The model ended with an error', type: 'provider_unavailable', code: 500 };
+
+/** The inside of a JSON string. */
+export const jsonInside = (text: string): string => JSON.stringify(text).slice(1, -1);

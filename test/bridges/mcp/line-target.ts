@@ -1,0 +1,146 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { GatewayError, UpstreamFailure } from '#wire';
+import {
+  encodePartsEvent,
+  NO_PREFERENCES,
+  type Catalog,
+  type Part,
+  type TargetRequest,
+  type PartsEnd,
+  type ReplyEnd,
+  type TargetAdapter,
+} from '#gateway';
+
+/** What a line server is asked: the ask as it was given to the speaker, and the service. */
+export type LineAsk = TargetRequest & { readonly name: string };
+
+/** One line of its answer. */
+export type Line =
+  | { readonly part: Part }
+  | { readonly text: string }
+  | { readonly progress: string }
+  | { readonly end: Partial<PartsEnd> }
+  /** Waits until the test says so, or the other side leaves. */
+  | { readonly wait: Promise<unknown> };
+
+export interface LineServer {
+  readonly url: string;
+  readonly asked: LineAsk[];
+  /** Resolves when an exchange is left before its end. */
+  readonly left: Promise<void>;
+}
+
+/** A primitive of a protocol of the tests' own: a JSON ask is posted, lines of JSON come back. */
+export async function startLineServer(answer: (ask: LineAsk) => Iterable<Line>): Promise<LineServer> {
+  const asked: LineAsk[] = [];
+  const left = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    response.on('close', () => {
+      if (!response.writableFinished) left.resolve();
+    });
+    void (async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+      const ask = JSON.parse(Buffer.concat(chunks).toString()) as LineAsk;
+      asked.push(ask);
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      for (const line of answer(ask)) {
+        if ('wait' in line) await line.wait;
+        else response.write(`${JSON.stringify(line)}\n`);
+      }
+      response.end();
+    })();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, left: left.promise };
+}
+
+const ENDED: PartsEnd = {
+  finish: 'stop',
+  error: null,
+  taskId: null,
+  contextId: null,
+  promptTokens: 0,
+  completionTokens: 0,
+};
+
+/** Speaks to line servers. Each answer is one call. */
+export function createLineTarget(primitive: 'agent' | 'model', catalog: Catalog): TargetAdapter {
+  const offers = () => catalog.offers(primitive);
+  return {
+    primitive,
+    has(name) {
+      try {
+        return catalog.resolve(name, primitive).offers.length > 0;
+      } catch {
+        return false;
+      }
+    },
+    list: (limit) =>
+      offers()
+        .slice(0, limit)
+        .map(({ service, displayName, description }) => ({ name: service, displayName, description })),
+    async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
+      if (ask.maxTokens !== null && ask.maxTokens > 1_000)
+        throw new GatewayError('unprocessable', `${name} gives at most 1000 tokens`);
+      return {
+        primitive,
+        caller,
+        requestId,
+        targets: [name],
+        preferences: NO_PREFERENCES,
+        stickyKey: null,
+        images: 0,
+        stream: ask.stream,
+        exchange: {
+          async *startAttempt(_offer, send) {
+            const body = JSON.stringify({ ...ask, name });
+            const reply = await send({
+              method: 'POST',
+              path: '',
+              headers: { 'content-type': 'application/json' },
+              body,
+            }).head;
+            let rest = '';
+            for (;;) {
+              const chunks = await reply.read();
+              if (chunks === null)
+                throw new UpstreamFailure('the line ended', { retryable: false, attributedTo: 'provider' });
+              const lines = (rest + Buffer.concat(chunks).toString()).split('\n');
+              rest = lines.pop()!;
+              for (const text of lines) {
+                const line = JSON.parse(text) as Exclude<Line, { wait: unknown }>;
+                if ('text' in line) yield encodePartsEvent({ type: 'part', part: { kind: 'text', text: line.text } });
+                else if ('part' in line) yield encodePartsEvent({ type: 'part', part: line.part });
+                else if ('progress' in line) yield encodePartsEvent({ type: 'progress', text: line.progress });
+                else return ended({ ...ENDED, ...line.end });
+              }
+            }
+          },
+        },
+        estimate: () => ({ call: 1n }),
+        metadata: null,
+        traceparent,
+        wantsReceipt,
+      };
+    },
+  };
+}
+
+function ended(tail: PartsEnd): ReplyEnd {
+  const failed = tail.finish === 'failed';
+  return {
+    usage: failed ? null : { call: 1n },
+    outcome: failed ? 'free' : 'complete',
+    estimated: false,
+    finishReason: tail.finish,
+    flags: [],
+    tail,
+  };
+}
