@@ -40,9 +40,9 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
     reason: 'Base64 of no picture, hosts that are not public, and numbers of one text that have to be compared.',
   },
   {
-    failure: /^ST202 \w+ \/api\/v1\/(?:members|organisations|keys)/,
+    failure: /^ST202 \w+ \/api\/v1\/(?:members|organisations|keys|limits)/,
     reason:
-      'A member or a name is there already, a checksum is wrong, a time is over, or an amount has too many places.',
+      'A member or a name is there already, a checksum is wrong, a time is over, an amount has too many places, or two budgets are of one period.',
   },
   {
     failure: /^ST202 \w+ \/admin\/v1\//,
