@@ -199,11 +199,11 @@ export async function listAll<T>(
 }
 const PAGE = 100;
 
-/** The path of an account. It may be named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
-export function accountPath(name: string): string {
-  if (name.includes(':')) return `/accounts/${encodeURIComponent(name)}`;
+/** The id of an account, which may be named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
+export function accountId(name: string): string {
+  if (name.includes(':')) return name;
   try {
-    return `/accounts/${encodeURIComponent(localAccount(name))}`;
+    return localAccount(name);
   } catch (error) {
     throw new CliError(
       `${(error as Error).message}. ${JSON.stringify(name)} does not. If it is a label: ${OWN_NAME} account show ${JSON.stringify(name)} says which account has it`,
@@ -211,3 +211,6 @@ export function accountPath(name: string): string {
     );
   }
 }
+
+/** The path of an account, see accountId. */
+export const accountPath = (name: string): string => `/accounts/${encodeURIComponent(accountId(name))}`;

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { usd } from './account-view.ts';
-import { accountPath, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { accountId, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { facts, painter, type Paint } from './terminal.ts';
 
 /** A call in the form of the admin API. */
@@ -54,7 +54,7 @@ export function callCommand(): Command {
   )
     .addHelpText('after', HELP)
     .action((id: string, { account, ...flags }: CallFlags) => {
-      const query = account === undefined ? '' : `?account=${accountPath(account).slice('/accounts/'.length)}`;
+      const query = account === undefined ? '' : `?account=${encodeURIComponent(accountId(account))}`;
       return administer(flags, {
         run: async (admin) => (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call,
         show: (call) => describe(call, painter()),

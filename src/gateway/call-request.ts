@@ -7,7 +7,7 @@ import type { RequestedQuote } from './quotes/requested-quote.ts';
 import type { PricedFacts } from './quotes/quotes.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 
-/** A request as a protocol hands it to the pipeline: neutral facts and the native conversation. */
+/** A request as a protocol hands it to the pipeline: neutral facts and the native provider adapter. */
 export interface CallRequest {
   readonly primitive: Primitive;
   readonly caller: Caller;

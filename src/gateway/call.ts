@@ -189,7 +189,7 @@ export interface UpstreamRequest {
 
 /**
  * One request and the reader of its reply, for each offer that is tried. `singleRequest` turns it into a provider
- * adapter. One Exchange serves all attempts of its call.
+ * adapter. One RequestAdapter serves all attempts of its call.
  */
 export interface RequestAdapter {
   request(offer: Offer): UpstreamRequest;
@@ -224,7 +224,7 @@ export interface ProviderAdapter<T extends ProviderStream = AsyncGenerator<Uint8
    * cost nothing, gets no lock, only a record. Default false.
    */
   readonly endsWithCall?: boolean;
-  /** Called with the prepared call before it runs, for conversations that tell the provider about the call. */
+  /** Called with the prepared call before it runs, for provider adapters that tell the provider about the call. */
   begin?(call: Call): void;
   /** Billing has finished with the lock of the call. A client may still be reading. Not called for a free call. */
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;

@@ -2,7 +2,7 @@ import type { ReplyEnd } from './call.ts';
 
 /**
  * A provider adapter that passes no bytes to the client, and has only an end. `talk` begins when the first result is
- * asked for. Such conversations share this function, because a generator function of each call would keep the call in
+ * asked for. Such adapters share this function, because a generator function of each call would keep the call in
  * memory until V8's next full collection (decision 91).
  */
 // oxlint-disable-next-line require-yield -- the client gets no bytes

@@ -74,7 +74,7 @@ export interface Refusal {
   terms(resource: PaidResource): Promise<PaymentRequired>;
 }
 
-/** One request of a client, as its route passes it to `serve`. */
+/** One request of a client, as its route passes it to `handlePaidRequest`. */
 export interface PendingRequest<O extends StartedCall> {
   readonly caller: Caller;
   /** How a repeat is recognised; null if a repeat runs again. For callers without an account, no reply is kept. */

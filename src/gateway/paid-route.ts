@@ -15,7 +15,10 @@ import { heldBodyOf } from './server/held-body.ts';
 import { readBytes } from './server/request-bodies.ts';
 import { shownAddress } from './server/shown-address.ts';
 
-/* Code that the billed routes of the HTTP API share. Each such route is one POST and passes an Asked to `serve`. */
+/*
+ * Code that the billed routes of the HTTP API share. Each such route is one POST and passes a PendingRequest to
+ * `handlePaidRequest`.
+ */
 
 /** Text for the description of each such route. */
 export const PAYABLE =
@@ -41,7 +44,7 @@ export function takeBytes(
     app.addContentTypeParser(type, readBytes(weight));
 }
 
-/** The facts of a request that every route passes to `serve`. */
+/** The facts of a request that every route passes to `handlePaidRequest`. */
 export const servedRequest = (request: FastifyRequest): Pick<PendingRequest<StartedCall>, 'dialect' | 'body'> => ({
   dialect: dialectOf(request),
   body: heldBodyOf(request),

@@ -68,7 +68,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const kept = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
   const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
 
-  /** A request in the form that `serve` takes. */
+  /** A request in the form that `handlePaidRequest` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -32,7 +32,7 @@ import {
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
-import { refuseAmbiguousKeys } from './request/acted-on.ts';
+import { refuseAmbiguousKeys } from './request/interpreted-fields.ts';
 import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
 import { type StartedChat, writeChatReply } from './chat-reply.ts';
 import { asksUsage, chatSchema, type ChatBody } from './request/chat-schema.ts';
@@ -95,7 +95,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
   const answers = createChatAnswers(deps);
 
-  /** A request in the form that `serve` takes. */
+  /** A request in the form that `handlePaidRequest` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,

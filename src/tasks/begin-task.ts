@@ -15,7 +15,7 @@ import {
 } from './task-rows.ts';
 import type { Tasks } from './task.ts';
 
-/** Milliseconds until the first poll at a task, and until the next poll after a change. */
+/** Milliseconds until the first poll of a task, and until the next poll after a change. */
 export const FIRST_POLL_MS = 2_000;
 /** The most accounts that are remembered as full. */
 const FULL_MAX = 10_000;

@@ -1,7 +1,7 @@
 import { loadStatement, type Database } from '#store';
 import { keyOf, toTaskRow, type TaskRow } from './task-rows.ts';
 
-/** Tasks that are due for a look. The gateways of a database share them. */
+/** Tasks that are due for a poll. The gateways of a database share them. */
 export interface DueTasks {
   /**
    * Claims due tasks, the longest due first: at most `limit`, at most POLLS_PER_OFFER per offer, and none of the `busy`
@@ -30,11 +30,11 @@ export interface Released {
   readonly lookMs: number;
 }
 
-/** The most concurrent looks that are not slow. */
+/** The most concurrent polls that are not slow. */
 export const POLLS_MAX = 16;
-/** The most concurrent looks of one offer, including slow ones. */
+/** The most concurrent polls of one offer, including slow ones. */
 export const POLLS_PER_OFFER = 4;
-/** Must be longer than a look may take. */
+/** Must be longer than a poll may take. */
 const CLAIM_MS = 15_000;
 
 const CLAIM = {

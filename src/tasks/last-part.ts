@@ -5,8 +5,8 @@ const LAST_MS_MAX = 60_000;
 const SHARE = 8;
 
 /**
- * When the last part of a task's time begins, in epoch milliseconds. The watch looks at a task in it, however long the
- * pauses between its looks are.
+ * When the last part of a task's time begins, in epoch milliseconds. The watch polls a task in it, however long the
+ * pauses between its polls are.
  */
 export const lastPartOf = ({ createdAt, expiresAt }: Pick<Task, 'createdAt' | 'expiresAt'>): number =>
   expiresAt - Math.min(LAST_MS_MAX, Math.floor((expiresAt - createdAt) / SHARE));

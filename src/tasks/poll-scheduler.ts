@@ -6,8 +6,8 @@ import { POLL_MS } from './timed-poll.ts';
 interface PollSchedulerOptions {
   readonly due: DueTasks;
   /**
-   * Looks at a claimed task. Calls `onSlow` if the look is slow, and `onLooked` when the provider is not queried any
-   * more. Resolves with the next pause, or null if the task needs no further look.
+   * Polls a claimed task. Calls `onSlow` if the poll is slow, and `onLooked` when the provider is not queried any
+   * more. Resolves with the next pause, or null if the task needs no further poll.
    */
   readonly attend: (task: TaskRow, onSlow: () => void, onLooked: () => void) => Promise<Released | null>;
   /** The next pause of a task after `attend` rejected. */
@@ -15,16 +15,16 @@ interface PollSchedulerOptions {
   readonly now: () => number;
 }
 
-/** Running and waiting looks, per offer. Looks that are not slow share POLLS_MAX slots. */
+/** Running and waiting polls, per offer. Polls that are not slow share POLLS_MAX slots. */
 interface PollScheduler {
   /**
-   * Claims due tasks for the free slots and starts their looks. Resolves with true if more tasks may be due, because
+   * Claims due tasks for the free slots and starts their polls. Resolves with true if more tasks may be due, because
    * one claim takes at most POLLS_PER_OFFER tasks of an offer.
    */
   claim(worker: DueWorker): Promise<boolean>;
-  /** Releases the tasks whose looks are over. */
+  /** Releases the tasks whose polls are over. */
   giveBack(): Promise<void>;
-  /** Also releases the tasks that wait for their look, so that other gateways can claim them at once. */
+  /** Also releases the tasks that wait for their poll, so that other gateways can claim them at once. */
   giveBackAll(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export const asItWas = (task: TaskRow): Released => ({ task, lookMs: task.lookMs
 
 export function createPollScheduler({ due, attend, failed, now }: PollSchedulerOptions): PollScheduler {
   const offers = new Map<string, Offer>();
-  /** Slots in use, by tasks that wait for their look and by looks that are not slow. */
+  /** Slots in use, by tasks that wait for their poll and by polls that are not slow. */
   let taken = 0;
   let released: Released[] = [];
 
@@ -83,7 +83,7 @@ export function createPollScheduler({ due, attend, failed, now }: PollSchedulerO
     while (offer.active < POLLS_PER_OFFER) {
       const task = offer.waiting.shift();
       if (!task) break;
-      // If the claim ends before this look could, another gateway may have the task. Then the task is skipped.
+      // If the claim ends before this poll could, another gateway may have the task. Then the task is skipped.
       if (task.claimedUntil - now() > POLL_MS) start(worker, task, offer);
       else taken -= 1;
     }

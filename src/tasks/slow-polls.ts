@@ -1,14 +1,14 @@
-/** A look that takes a long time. */
+/** A poll that takes a long time. */
 interface SlowPoll {
-  /** The provider that the look waits for. */
+  /** The provider that the poll waits for. */
   readonly provider: string;
-  /** Ends the look without a result. */
+  /** Ends the poll without a result. */
   readonly end: () => void;
 }
 
-/** Slow looks. They do not occupy the slots of other looks, but their number is limited. */
+/** Slow polls. They do not occupy the slots of other polls, but their number is limited. */
 interface SlowPolls {
-  /** If there are too many, ends the oldest look of the provider with the most slow looks. */
+  /** If there are too many, ends the oldest poll of the provider with the most slow polls. */
   add(poll: SlowPoll): void;
   delete(poll: SlowPoll): void;
 }

@@ -1,23 +1,23 @@
 import { createSlowPolls } from './slow-polls.ts';
 import type { Poll, Observation, Task } from './task.ts';
 
-/** The most concurrent slow looks. */
+/** The most concurrent slow polls. */
 const SLOW_POLLS_MAX = 64;
-/** Timeout of a look. */
+/** Timeout of a poll. */
 export const POLL_MS = 10_000;
 
 export interface TimedPollOptions {
   /** The id of a task's provider. */
   readonly providerOf: (task: Task) => string;
-  /** Milliseconds after which a look is slow. */
+  /** Milliseconds after which a poll is slow. */
   readonly slowMs: number;
-  /** Aborts all looks. */
+  /** Aborts all polls. */
   readonly closed: AbortSignal;
 }
 
 /**
- * Looks at a task. Calls `onSlow` when the look becomes slow. Resolves with null if the look fails, takes longer than
- * POLL_MS, or is ended by `closed` or because too many looks are slow.
+ * Polls a task. Calls `onSlow` when the poll becomes slow. Resolves with null if the poll fails, takes longer than
+ * POLL_MS, or is ended by `closed` or because too many polls are slow.
  */
 type TimedPoll = (poll: Poll, task: Task, onSlow: () => void) => Promise<Observation | null>;
 

@@ -12,7 +12,7 @@ export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
   readonly database: Database;
   readonly tasks: KeptTasks;
   /**
-   * The look of each protocol. Tasks of a primitive without a look end only by replies or notifications, or are given
+   * The poll of each protocol. Tasks of a primitive without a poll end only by replies or notifications, or are given
    * up.
    */
   readonly polls: Readonly<Partial<Record<Primitive, Poll>>>;
@@ -23,7 +23,7 @@ export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly random: () => number;
-  /** The longest pause between two looks at a task. */
+  /** The longest pause between two polls of a task. */
   readonly lookMsMax: number;
   /** How long a task is stored after its end, in milliseconds. */
   readonly retentionMs: number;
@@ -35,13 +35,13 @@ export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
   readonly onError: (error: unknown) => void;
   /** Milliseconds between two searches for due tasks. */
   readonly tickMs?: number;
-  /** Milliseconds after which a look is slow and gives its slot to other looks. */
+  /** Milliseconds after which a poll is slow and gives its slot to other polls. */
   readonly slowMs?: number;
 }
 
 export interface TaskWatch {
   /**
-   * Ends the watch at once. Running looks are aborted and their results are ignored. Resolves when all work has ended.
+   * Ends the watch at once. Running polls are aborted and their results are ignored. Resolves when all work has ended.
    */
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   const { tickMs = TICK_MS, slowMs = SLOW_MS } = options;
   const due = createDueTasks(database, { now });
 
-  /** The next pause after a look that saw no change. One look falls into the last part of a task's time. */
+  /** The next pause after a poll that saw no change. One poll falls into the last part of a task's time. */
   const pauseAfter = (task: TaskRow, longest: number, least = 0): Released => {
     const lookMs = Math.min(Math.max(Math.ceil(task.lookMs * PAUSE_GROWTH), least), lookMsMax, longest);
     const at = now() + Math.max(least, Math.ceil(lookMs * (1 - JITTER * random())));

@@ -4,7 +4,7 @@ import type { A2aVersion } from '../wire/version.ts';
 import { notificationOf, type Notification } from './notification.ts';
 
 /**
- * Notifies the webhooks of a task's clients of an event from any source: a reply, a stream, a look at the task, or the
+ * Notifies the webhooks of a task's clients of an event from any source: a reply, a stream, a poll of the task, or the
  * agent's own notification. Returns at once and never throws. The events of one task are sent in order.
  */
 export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, value: unknown) => void;

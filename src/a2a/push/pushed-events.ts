@@ -24,7 +24,7 @@ export function createPushedEvents({ tasks, offer, poll, notify }: PushedEventsO
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
     if (!task.live) return true;
-    // The price of a removed offer is not known. The task is settled when the offer is back and a look finds the end of
+    // The price of a removed offer is not known. The task is settled when the offer is back and a poll finds the end of
     // the task.
     const own = offer(address.offerId);
     let observation: Observation | null = null;

@@ -18,7 +18,7 @@ import type { LegacySession } from '../request/session.ts';
 import type { McpTail, Place } from '../request/mcp-request.ts';
 
 /**
- * Passes messages that a server sends outside of requests to the listening client. This is the conversation of a free
+ * Passes messages that a server sends outside of requests to the listening client. This is the attempt of a free
  * call.
  */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;

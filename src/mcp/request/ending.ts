@@ -42,7 +42,7 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
   if (isError === true) return freeEnd(tail, 'isError');
   if (resultType === 'input_required') return { ...freeEnd(tail, resultType), outcome: 'pending' };
-  // If the client can ask for the task's outcome later, the conversation keeps the task.
+  // If the client can ask for the task's outcome later, the provider adapter keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
     return freeEnd(tail, TASK);
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);

@@ -21,7 +21,7 @@ import type { Place } from '../request/mcp-request.ts';
 /** The sessions of legacy clients with one service each. */
 export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'count' | 'close'> {
   /**
-   * Answers an `initialize` message, and opens the session if it is accepted. Runs inside the conversation of a free
+   * Answers an `initialize` message, and opens the session if it is accepted. Runs inside the attempt of a free
    * call. Throws UpstreamFailure.
    */
   open(opening: Opening, place: Pick<Place, 'offer' | 'facts' | 'send'>): Promise<Opened<LegacySession>>;

@@ -23,7 +23,7 @@ interface RequestToTask {
 
 /**
  * Passes a client's request about its own task to the task's server. If the task has ended, it is settled before the
- * client gets the answer. The end of the conversation has a McpTail.
+ * client gets the answer. The end of the attempt has a McpTail.
  */
 export function taskAttempt(deps: TaskAdapterDeps, asked: RequestToTask, task: Task): ProviderAdapter['startAttempt'] {
   return (offer, send) =>

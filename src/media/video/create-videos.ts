@@ -118,7 +118,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     return pollJobs(task, signal);
   };
 
-  /** Looks at a task, and stores the result of the look. */
+  /** Polls a task, and stores the result of the poll. */
   async function note(task: Task): Promise<void> {
     const observation = await poll(task, closing.signal);
     if (observation !== null) await tasks.saw(task, observation);

@@ -114,7 +114,7 @@ function ownSession({ account, run }: Caller, session: string | null): string | 
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
-/** Reports which offer is asked, because a conversation may have no head that names it. */
+/** Reports which offer is asked, because a provider adapter may have no head that names it. */
 const watched = (
   native: ProviderAdapter<ProviderStream>,
   served: (offer: Offer) => void,

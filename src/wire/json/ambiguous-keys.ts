@@ -93,7 +93,7 @@ export function findAmbiguousKey(
   return null;
 }
 
-/** The error of a request that has a look-alike. */
+/** The error of a request that has an ambiguous key. */
 export interface AmbiguousKeyFault {
   readonly message: string;
   /** Path of the member that seems to be meant, or of the object if no member does. */
@@ -118,7 +118,7 @@ export function ambiguousKeyFault(path: string, { name, meant, own }: AmbiguousK
 export type InterpretedFieldsAt = readonly (readonly [path: readonly string[], names: InterpretedFields])[];
 
 /**
- * The first look-alike in the objects at the paths of `at`; null without a look-alike. `path` is the path of `object`
+ * The first ambiguous key in the objects at the paths of `at`; null without one. `path` is the path of `object`
  * itself.
  */
 export function ambiguousKeyAt(object: object, at: InterpretedFieldsAt, path = ''): AmbiguousKeyFault | null {
@@ -150,7 +150,7 @@ function treeOf(at: InterpretedFieldsAt): Place {
 }
 
 /**
- * A look-alike with the path to its object. The path is built only after a look-alike is found, because nearly all
+ * An ambiguous key with the path to its object. The path is built only after one is found, because nearly all
  * requests have no look-alike.
  */
 type Found = AmbiguousKey & { readonly path: string };

@@ -29,7 +29,7 @@ interface PartsAdapterOptions {
 }
 
 /**
- * The conversation of a `tools/call`, in parts. Its data frames hold PartsEvents, and the tail of its end is a
+ * The provider adapter of a `tools/call`, in parts. Its data frames hold PartsEvents, and the tail of its end is a
  * PartsEnd.
  */
 export function partsAdapter(messages: ProviderAdapter<ProviderStream>, options: PartsAdapterOptions): ProviderAdapter {
@@ -64,7 +64,7 @@ async function* inParts(
   }
 }
 
-/** A value that nobody reads, because the conversation was aborted. */
+/** A value that nobody reads, because the attempt was aborted. */
 const NO_END: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
 
 const PROGRESS_CHARS_MAX = 1_000;

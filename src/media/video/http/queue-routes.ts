@@ -80,7 +80,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     fetchInputs: deps.fetchInputs,
   };
 
-  /** A request in the form that `serve` takes. */
+  /** A request in the form that `handlePaidRequest` takes. */
   function asked(
     request: FastifyRequest,
     reply: FastifyReply,

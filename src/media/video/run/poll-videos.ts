@@ -32,7 +32,7 @@ interface PollVideosOptions {
 
 /** How long a provider has for its answers. This is shorter than a whole look, because a late result is ignored. */
 const ANSWER_MS = POLL_MS - 2_000;
-/** How long a look waits for single jobs. It is shorter, so that the answers about the others count. */
+/** How long a poll waits for single jobs. It is shorter, so that the answers about the others count. */
 const JOB_MS = ANSWER_MS - 1_000;
 /** A job that its provider does not know this long after its creation is lost. */
 const LOST_MS = 60_000;
@@ -71,7 +71,7 @@ export function createPollVideos(options: PollVideosOptions): PollVideos {
     }
     const known = seen.filter((job) => job !== null);
     if (known.length > 0) onSeen(task, known);
-    // The result of a look that was ended is ignored, so it must not tell the callback of an end.
+    // The result of a poll that was ended is ignored, so it must not tell the callback of an end.
     if (signal.aborted) return null;
     if (seen.every((job) => job?.state === 'failed')) return end(task, notes, here, known, onEnd);
     if (now() >= (notes.dueAt ?? Infinity) && !places.some((place) => fetching.awaits(task, place)))
@@ -108,7 +108,7 @@ export function createPollVideos(options: PollVideosOptions): PollVideos {
 const missingPlaces = ({ jobs }: VideoNotes, here: ReadonlyMap<number, Blob>): readonly number[] =>
   jobs.map((_, place) => place).filter((place) => !here.has(place));
 
-/** The jobs that a look has asked for; null for a job whose provider has not answered. */
+/** The jobs that a poll has asked for; null for a job whose provider has not answered. */
 type Seen = readonly (SeenJob | null)[];
 
 /**

@@ -9,7 +9,7 @@ import { planAt, unprocessable } from '../video-price.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
 
-/** One job of a provider, as a look has seen it. */
+/** One job of a provider, as a poll has seen it. */
 export interface SeenJob {
   readonly state: 'queued' | 'generating' | 'completed' | 'failed';
   /** 0 to 100; null if the provider does not say. */

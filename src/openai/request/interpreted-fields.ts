@@ -52,7 +52,7 @@ const INTERPRETED_FIELDS: InterpretedFieldsAt = [
 ];
 
 /**
- * Throws GatewayError `invalid_request` for a parsed body with a look-alike: a member that a provider could take for
+ * Throws GatewayError `invalid_request` for a body with an ambiguous key: a member that a provider could take for
  * one of the members above.
  */
 export function refuseAmbiguousKeys(body: unknown): void {
