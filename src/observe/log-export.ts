@@ -58,17 +58,17 @@ export function createLogExport(
   const ended = new AbortController();
   const closing = new AbortController();
   let waiting: string[] = [];
-  let [bytes, lost, undeliveredEvents, toldAt] = [0, 0, 0, Number.NEGATIVE_INFINITY];
+  let [bytes, lost, unreported, toldAt] = [0, 0, 0, Number.NEGATIVE_INFINITY];
   let sending: Promise<void> | null = null;
 
   const lose = (lines: number, reason: string): void => {
     if (lines === 0) return;
     lost += lines;
-    undeliveredEvents += lines;
+    unreported += lines;
     if (performance.now() - toldAt < TOLD_MS) return;
     toldAt = performance.now();
-    const told = undeliveredEvents;
-    undeliveredEvents = 0;
+    const told = unreported;
+    unreported = 0;
     options.onLost?.({ lines: told, reason });
   };
 

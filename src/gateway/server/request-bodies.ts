@@ -94,7 +94,7 @@ class Bodies implements RequestBodies, Arrivals {
     this.limits = limits;
     this.onRefused = onRefused;
     this.waiting = new WaitingBodies(limits);
-    this.memory = createBodyMemory(limits, onRefused, () => this.waiting.handlePaidRequest());
+    this.memory = createBodyMemory(limits, onRefused, () => this.waiting.serve());
     this.turnMs = Math.min(TURN_MS, Math.ceil(limits.requestTimeoutMs / 2));
   }
 

@@ -66,7 +66,7 @@ export class WaitingBodies {
     if (this.#limits.bodiesWaitMs === 0 || !this.#hasPlace(network, account)) return body.refuse(full);
     this.#add(body, full);
     // Its turn may have come: others of its network may wait for their accounts alone.
-    this.handlePaidRequest();
+    this.serve();
   }
 
   /** Takes a body out, if it waits. */
@@ -89,7 +89,7 @@ export class WaitingBodies {
   }
 
   /** Begins the bodies for which there is memory now. To be called when memory became free. */
-  handlePaidRequest(): void {
+  serve(): void {
     // A body that is tried gives its memory back if it does not fit.
     if (this.#serving || this.#count === 0) return;
     this.#serving = true;
@@ -129,7 +129,7 @@ export class WaitingBodies {
     const timer = setTimeout(() => {
       this.leave(body);
       body.refuse(line.full);
-      this.handlePaidRequest();
+      this.serve();
     }, this.#limits.bodiesWaitMs).unref();
     bodies.set(body, timer);
     this.#ofAccount.set(account, (this.#ofAccount.get(account) ?? 0) + 1);

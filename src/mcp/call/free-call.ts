@@ -27,7 +27,7 @@ const FREE_REQUEST_MS = 5_000;
  * in time is left alone, and does not count as broken.
  */
 export function createFreeRequest(pipeline: Pick<Pipeline, 'prepare' | 'run'>): FreeRequest {
-  return async ({ account, offer }, method, messages) => {
+  return async ({ account, offer }, method, work) => {
     await runFreeCall(
       pipeline,
       {
@@ -36,22 +36,22 @@ export function createFreeRequest(pipeline: Pick<Pipeline, 'prepare' | 'run'>): 
         target: pinned(offer.id),
         method,
         timeoutMs: 2 * FREE_REQUEST_MS,
-        startAttempt: (_offer, send) => endOnly(() => streamInTime(messages, send)),
+        startAttempt: (_offer, send) => endOnly(() => workInTime(work, send)),
       },
       new AbortController().signal,
     );
   };
 }
 
-async function streamInTime(messages: (send: Send) => Promise<unknown>, send: Send): Promise<ReplyEnd> {
-  const talking = messages(send);
+async function workInTime(work: (send: Send) => Promise<unknown>, send: Send): Promise<ReplyEnd> {
+  const running = work(send);
   const over = new AbortController();
   const late = sleep(FREE_REQUEST_MS, undefined, { signal: over.signal }).catch(() => {});
   try {
-    await Promise.race([talking, late]);
+    await Promise.race([running, late]);
   } finally {
     over.abort();
-    talking.catch(() => {});
+    running.catch(() => {});
   }
   return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
 }
