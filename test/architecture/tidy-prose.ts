@@ -29,7 +29,7 @@ export const MADE_ONCE: readonly string[] = [
   'src/mcp/sessions/live-sessions.ts',
   'src/mcp/sessions/session-cache.ts',
   'src/mcp/request/running-requests.ts',
-  'src/network/cluster/peer-listener.ts',
+  'src/network/peer-listener.ts',
   'src/store/backup/archive.ts',
   'src/store/backup/copy-media.ts',
   'src/store/backup/make-backup.ts',

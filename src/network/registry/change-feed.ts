@@ -1,18 +1,22 @@
-import { loadStatement, type Database, type Row } from '#store';
-import type { Bans } from './bans.ts';
+import { loadStatement, type Database, type Row, type Step } from '#store';
+import type { Bans } from './providers.ts';
 import type { GroupWrites } from './group-writes.ts';
-import type { Lease } from './lease.ts';
 import type { Listing } from './listing.ts';
-import { createNodeWatch, type NodeRow } from './node-watch.ts';
-import type { Presence } from './presence.ts';
-import { presenceOf } from './presence-row.ts';
+import { type Presence, presenceOf } from './presence.ts';
 import type { RegistryOptions } from './registry.ts';
 
 const POLL = loadStatement(import.meta.url, './sql/poll-clock.sql');
+
 const CHANGED = loadStatement(import.meta.url, './sql/changed-connections.sql');
+
 const RECENT = loadStatement(import.meta.url, './sql/recent-connections.sql');
+
 const OWN = loadStatement(import.meta.url, './sql/connections-of-node.sql');
+
+const PUT_NODE = loadStatement(import.meta.url, './sql/put-node.sql');
+
 const DELETE_SILENT_NODE = loadStatement(import.meta.url, './sql/delete-silent-node.sql');
+
 const LEAVE_ORPHANS = loadStatement(import.meta.url, './sql/leave-orphans.sql');
 
 interface ChangeFeedOptions {
@@ -41,7 +45,7 @@ interface ChangeFeed {
    * error.
    */
   look(): Promise<void>;
-  /** To be called when a write may have failed. The next look compares the database with this gateway's connections. */
+  /** Call this when a write may have failed. The next poll compares the database with this gateway's connections. */
   doubt(): void;
   isSure(): boolean;
   close(): void;
@@ -103,6 +107,156 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     isSure: () => !unsure,
     close() {
       closed = true;
+    },
+  };
+}
+
+/** Polls the database at intervals, one poll at a time. */
+export class Poller {
+  readonly #poll: () => Promise<void>;
+  readonly #pollMs: number;
+  readonly #goesOn: () => boolean;
+  #timer: NodeJS.Timeout | undefined;
+  #polling: Promise<void> | null = null;
+  #catching: Promise<void> | null = null;
+  #stopped = false;
+
+  /** `poll` never rejects. `goesOn`: whether another poll follows one that has ended. */
+  constructor(poll: () => Promise<void>, pollMs: number, goesOn: () => boolean) {
+    this.#poll = poll;
+    this.#pollMs = pollMs;
+    this.#goesOn = goesOn;
+  }
+
+  /** The running poll. null if no poll runs. */
+  get running(): Promise<void> | null {
+    return this.#polling;
+  }
+
+  /** Polls after the interval, unless a poll runs or is scheduled. */
+  schedule(): void {
+    if (this.#stopped || this.#timer !== undefined || this.#polling !== null) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#polling = this.#run();
+    }, this.#pollMs).unref();
+  }
+
+  /** Settles at the end of a poll that began after this call, or soon after `stop`. */
+  catchUp(): Promise<void> {
+    return (this.#catching ??= this.#pollAfresh().finally(() => (this.#catching = null)));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    await this.#poll();
+    this.#polling = null;
+    if (this.#goesOn()) this.schedule();
+  }
+
+  async #pollAfresh(): Promise<void> {
+    // The running poll may have read the database before this call.
+    await this.#polling;
+    if (this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#polling ??= this.#run();
+    await this.#polling;
+  }
+}
+
+/** Renewals within the duration of a lease. */
+const RENEWALS = 3;
+
+interface LeaseOptions extends Pick<RegistryOptions, 'node' | 'now'> {
+  readonly database: Pick<Database, 'query'>;
+  readonly leaseMs: number;
+}
+
+/** This gateway's row in the table of gateways, and the time of its last write. */
+export class Lease {
+  readonly #options: LeaseOptions;
+  readonly #startedAt: number;
+  #renewedAt = -Infinity;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+    this.#startedAt = options.now();
+  }
+
+  /** A step that renews the lease by incrementing its beat. Call `renewed` after the commit of its transaction. */
+  step(): Step & { readonly params: readonly (string | number | null)[] } {
+    const { node, now } = this.#options;
+    return { statement: PUT_NODE, params: [node.id, node.url, now(), this.#startedAt] };
+  }
+
+  /** The transaction with `step` was committed. */
+  renewed(): void {
+    this.#renewedAt = performance.now();
+  }
+
+  /** Increments the beat. Rejects with the database's error. */
+  async renew(): Promise<void> {
+    await this.#options.database.query(PUT_NODE, this.step().params);
+    this.renewed();
+  }
+
+  /** Makes the next beat due at once, because the database may lack the last one. */
+  doubt(): void {
+    this.#renewedAt = -Infinity;
+  }
+
+  /** `at`: monotonic milliseconds. */
+  isDue(at: number): boolean {
+    return at - this.#renewedAt >= this.#options.leaseMs / RENEWALS;
+  }
+}
+
+/** The row of a gateway. `url` is null if other gateways cannot reach that gateway. */
+export interface NodeRow {
+  readonly id: string;
+  readonly url: string | null;
+  readonly beat: bigint;
+}
+
+interface NodeWatch {
+  /**
+   * Takes the rows of a poll at `at` (monotonic milliseconds). Returns the live gateways and those that have been
+   * silent for too long.
+   */
+  observe(rows: readonly Row[], at: number): { readonly live: readonly NodeRow[]; readonly silent: readonly NodeRow[] };
+}
+
+/**
+ * Detects dead gateways with this machine's monotonic clock. A gateway is silent if its beat has not changed for
+ * `leaseMs` while this gateway kept polling. So the clocks of other machines do not matter. A gateway is not taken for
+ * dead because the database or this process was suspended for a while.
+ */
+export function createNodeWatch({ self, leaseMs }: { readonly self: string; readonly leaseMs: number }): NodeWatch {
+  let seen = new Map<string, { readonly beat: bigint; readonly since: number }>();
+  let lastAt = -Infinity;
+  return {
+    observe(rows, at) {
+      const looking = at - lastAt < leaseMs / 2;
+      lastAt = at;
+      const before = seen;
+      seen = new Map();
+      const live: NodeRow[] = [];
+      const silent: NodeRow[] = [];
+      for (const row of rows) {
+        // If there are no gateways, the poll returns one row with a null id.
+        if (row['id'] === null) continue;
+        const node = { id: row['id'] as string, url: row['url'] as string | null, beat: row['beat'] as bigint };
+        const known = before.get(node.id);
+        const since = looking && known?.beat === node.beat ? known.since : at;
+        seen.set(node.id, { beat: node.beat, since });
+        (node.id !== self && at - since > leaseMs ? silent : live).push(node);
+      }
+      return { live, silent };
     },
   };
 }

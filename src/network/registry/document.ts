@@ -40,7 +40,7 @@ export class RegistrationError extends Error {
   }
 }
 
-export interface RegistrationLimits {
+interface RegistrationLimits {
   readonly servicesMax: number;
 }
 

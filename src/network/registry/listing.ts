@@ -1,10 +1,9 @@
 import { loadStatement, type Database } from '#store';
 import type { PriceVersion } from '#billing';
-import { type Offer, type Catalog, LATELY_MS } from '#gateway';
-import { offerOfTunnel } from './offer-of-tunnel.ts';
-import type { RegisteredService } from './registry.ts';
-import type { ReservedNames } from './reserved-names.ts';
-import { registeredOf } from './stored-document.ts';
+import { type Offer, type Catalog, LATELY_MS, toOffer } from '#gateway';
+import { type RegisteredService, registeredOf, atPrices } from './registered-services.ts';
+import type { ReservedNames } from './service-names.ts';
+import { servicePath } from '../tunnel/wire.ts';
 
 /**
  * Keeps the offers of providers with a tunnel in the catalogue while the provider is reachable, and for the grace time
@@ -41,6 +40,7 @@ interface ListingOptions {
   readonly onGone: (provider: string) => void;
 }
 
+/** What is listed of one provider. */
 interface Listed {
   /** Revision that should be listed. */
   wanted: number;
@@ -158,7 +158,7 @@ export function createListing(options: ListingOptions): Listing {
 }
 
 /** The services of a provider as offers for the catalogue. */
-export function offersOf(provider: string, services: readonly RegisteredService[]): readonly Offer[] {
+function offersOf(provider: string, services: readonly RegisteredService[]): readonly Offer[] {
   return services.map((registered) => offerOfTunnel(registered, provider));
 }
 
@@ -170,3 +170,16 @@ export function pricesOf(offers: readonly Offer[]): readonly PriceVersion[] {
 }
 
 const sourceOf = (provider: string): string => `tunnel:${provider}`;
+
+/** The offer for a service that a proxy registered. It is reached through the proxy's tunnel. */
+export function offerOfTunnel({ service, createdAt, raised }: RegisteredService, provider: string): Offer {
+  const where = {
+    provider: { id: provider, name: service.providerName },
+    endpoint: { kind: 'tunnel', provider, basePath: servicePath(service.primitive, service.name) },
+    createdAt,
+  } as const;
+  const offer = toOffer(service, where);
+  if (!raised) return offer;
+  const { price, variants, priceCap, agent } = toOffer(atPrices(service, raised.was), where);
+  return { ...offer, raised: { until: raised.until, was: { price, variants, priceCap, agent } } };
+}

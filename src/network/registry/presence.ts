@@ -1,7 +1,35 @@
-import type { NodeRow } from './node-watch.ts';
-import type { PresenceRow } from './presence-row.ts';
-import type { Connection, Location } from './registry.ts';
-import { Waiters } from './waiters.ts';
+import type { Row } from '#store';
+import type { Offer } from '#gateway';
+import type { NodeRow } from './change-feed.ts';
+import type { Connection, Location, Registry } from './registry.ts';
+
+/** One row of provider_connections: the current or last connection of a provider. */
+export interface PresenceRow {
+  readonly provider: string;
+  readonly connection: string;
+  readonly node: string;
+  /** The newer of two connections of a provider has the higher epoch. */
+  readonly epoch: number;
+  /** Epoch milliseconds by the clock of the gateway that wrote it; null while connected. */
+  readonly leftAt: number | null;
+  /** The revision of the provider's registration. 0 without one. */
+  readonly revision: number;
+  /** The version of the registry's clock at the last change of the row. */
+  readonly version: number;
+}
+
+/** Parses a row of any statement that returns presence. */
+export function presenceOf(row: Row): PresenceRow {
+  return {
+    provider: row['provider'] as string,
+    connection: row['connection'] as string,
+    node: row['node'] as string,
+    epoch: Number(row['epoch']),
+    leftAt: row['left_at'] === null ? null : Number(row['left_at']),
+    revision: Number(row['revision']),
+    version: Number(row['version']),
+  };
+}
 
 /**
  * The location of each provider, in memory. It combines the database's rows with the connections that are open here.
@@ -178,3 +206,45 @@ export function createPresence(options: PresenceOptions): Presence {
     close: () => waiters.close(),
   };
 }
+
+/** Calls that wait for a provider to connect. */
+class Waiters {
+  readonly #waiting = new Map<string, Set<(location: Location | null) => void>>();
+
+  /** Resolves with the location that `wake` gives, or with null after `ms`. */
+  wait(provider: string, ms: number): Promise<Location | null> {
+    return new Promise((resolve) => {
+      const waiters = this.#waiting.get(provider) ?? new Set();
+      this.#waiting.set(provider, waiters);
+      const wake = (found: Location | null) => {
+        clearTimeout(timer);
+        resolve(found);
+      };
+      const timer = setTimeout(() => {
+        waiters.delete(wake);
+        if (waiters.size === 0 && this.#waiting.get(provider) === waiters) this.#waiting.delete(provider);
+        resolve(null);
+      }, ms);
+      waiters.add(wake);
+    });
+  }
+
+  wake(provider: string, location: Location): void {
+    const woken = this.#waiting.get(provider);
+    this.#waiting.delete(provider);
+    for (const wake of woken ?? []) wake(location);
+  }
+
+  /** Resolves every wait with null. */
+  close(): void {
+    for (const waiters of this.#waiting.values()) for (const wake of waiters) wake(null);
+    this.#waiting.clear();
+  }
+}
+
+/**
+ * Whether an offer can be called now. This holds if its endpoint is direct, or if its provider is connected to any
+ * gateway.
+ */
+export const isPresent = (registry: Pick<Registry, 'locate'>, { endpoint }: Pick<Offer, 'endpoint'>): boolean =>
+  endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;

@@ -1,19 +1,36 @@
-/* The providers of a database, for programs without a gateway. */
 import { loadStatement, type Database } from '#store';
-import type { Ban } from './bans.ts';
+import { servicesFromText } from './registered-services.ts';
 
-export { createBanStore } from './bans.ts';
-export { registeredNames } from './registered-names.ts';
+const LIST_PROVIDERS = loadStatement(import.meta.url, './sql/list-providers.sql');
+
+const IS_SEEN = loadStatement(import.meta.url, './sql/is-seen-provider.sql');
+
+const FIND_SELLER = loadStatement(import.meta.url, './sql/find-seller.sql');
+
+const LIST_DOCUMENTS = loadStatement(import.meta.url, './sql/list-documents.sql');
+
+const BUMP = {
+  sqlite: loadStatement(import.meta.url, './sql/bump-clock.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-bump-clock.sql'),
+};
+
+const PUT = loadStatement(import.meta.url, './sql/put-ban.sql');
+
+const DELETE = loadStatement(import.meta.url, './sql/delete-ban.sql');
+
+const LIST_BANS = loadStatement(import.meta.url, './sql/list-bans.sql');
+
+/* The providers of a database and their bans. Programs without a gateway use them too. */
 
 /** A provider that ever registered, or that is banned. */
 export interface KnownProvider {
   /** Public key. */
   readonly provider: string;
-  /** Ledger name of its account, and its name. null for a provider that never registered. */
+  /** The ledger name of the provider's account, and the provider's name. null for a provider that never registered. */
   readonly account: string | null;
   readonly name: string | null;
   readonly isConnected: boolean;
-  /** Epoch milliseconds since which it has been away, and of its last registration. null if it never was here. */
+  /** When the provider left, and when it last registered, in epoch milliseconds. null if that never happened. */
   readonly leftAt: number | null;
   readonly registeredAt: number | null;
   readonly ban: Ban | null;
@@ -26,10 +43,6 @@ export interface Seller {
   readonly isConnected: boolean;
   readonly isBanned: boolean;
 }
-
-const LIST = loadStatement(import.meta.url, './sql/list-providers.sql');
-const IS_SEEN = loadStatement(import.meta.url, './sql/is-seen-provider.sql');
-const FIND_SELLER = loadStatement(import.meta.url, './sql/find-seller.sql');
 
 /** The provider that `account` (a ledger account) is. null if it never registered services. */
 export async function findSeller(database: Pick<Database, 'query'>, account: string): Promise<Seller | null> {
@@ -47,7 +60,7 @@ export async function listProviders(
   database: Pick<Database, 'query'>,
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): Promise<readonly KnownProvider[]> {
-  const rows = await database.query(LIST, [limit, offset]);
+  const rows = await database.query(LIST_PROVIDERS, [limit, offset]);
   return rows.map((row) => ({
     provider: row['provider'] as string,
     account: row['account'] as string | null,
@@ -69,4 +82,76 @@ export async function listProviders(
 /** Whether a provider has ever connected. */
 export async function isSeenProvider(database: Pick<Database, 'query'>, provider: string): Promise<boolean> {
   return (await database.query(IS_SEEN, [provider])).length > 0;
+}
+
+/** A provider that may not sell. */
+export interface Ban {
+  /** Public key. */
+  readonly provider: string;
+  /** The operator's reason, which the provider is told. */
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** The bans in the database. Each change increments the registry's clock, so that every gateway reads them again. */
+interface BanStore {
+  /** Bans a provider, or gives its ban another reason. */
+  put(provider: string, reason: string): Promise<Ban>;
+  /** False if the provider was not banned. */
+  remove(provider: string): Promise<boolean>;
+  list(): Promise<readonly Ban[]>;
+}
+
+export function createBanStore(
+  database: Pick<Database, 'query' | 'batch' | 'engine'>,
+  { now }: { readonly now: () => number },
+): BanStore {
+  const bump = { statement: BUMP[database.engine] };
+  return {
+    async put(provider, reason) {
+      const [, rows] = await database.batch([bump, { statement: PUT, params: [provider, reason, now()] }]);
+      return toBan(rows![0]!);
+    },
+    async remove(provider) {
+      const [, rows] = await database.batch([bump, { statement: DELETE, params: [provider] }]);
+      return rows!.length > 0;
+    },
+    list: async () => (await database.query(LIST_BANS)).map(toBan),
+  };
+}
+
+const toBan = (row: Readonly<Record<string, unknown>>): Ban => ({
+  provider: row['provider'] as string,
+  reason: row['reason'] as string,
+  at: Number(row['at']),
+});
+
+/** The bans in memory, as this gateway last read them. */
+export interface Bans {
+  of(provider: string): Ban | null;
+  /** Reads the bans again. Rejects with the database's error, and the last known ones stay in force. */
+  load(): Promise<void>;
+}
+
+/** `onBanned` gets each provider that was not banned at the last read. */
+export function createBans(store: Pick<BanStore, 'list'>, onBanned: (provider: string) => void): Bans {
+  let bans: ReadonlyMap<string, Ban> = new Map();
+  return {
+    of: (provider) => bans.get(provider) ?? null,
+    async load() {
+      const before = bans;
+      bans = new Map((await store.list()).map((ban) => [ban.provider, ban]));
+      for (const provider of bans.keys()) if (!before.has(provider)) onBanned(provider);
+    },
+  };
+}
+
+/**
+ * The names of all services that providers registered, including those of providers that are not connected. For
+ * commands. A gateway uses its catalogue instead.
+ */
+export async function registeredNames(database: Pick<Database, 'query'>): Promise<ReadonlySet<string>> {
+  const rows = await database.query(LIST_DOCUMENTS);
+  return new Set(rows.flatMap((row) => servicesFromText(row['document'] as string).map(({ service }) => service.name)));
 }

@@ -3,11 +3,24 @@ import { foldName, type Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
-import { ConnectionSuperseded, type Connection, type Registry, type RegistryOptions } from './registry.ts';
-import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
-import { createReservedNames, isOfGateway, type ReservedNames } from './reserved-names.ts';
-import { namesSteps, refuseAmbiguousKeys } from './service-names.ts';
-import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
+import type { Connection, Registry, RegistryOptions } from './registry.ts';
+import {
+  nextPastPrices,
+  pastPricesFromText,
+  pastPricesToText,
+  withRaises,
+  registeredOf,
+  servicesFromText,
+  servicesToText,
+  withTimes,
+} from './registered-services.ts';
+import {
+  createReservedNames,
+  isOfGateway,
+  type ReservedNames,
+  namesSteps,
+  refuseAmbiguousKeys,
+} from './service-names.ts';
 
 interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
   readonly database: Pick<Database, 'query' | 'engine'>;
@@ -148,3 +161,8 @@ const takenName = (name: string) =>
       right: `a free name instead of "${name}". Without provider_name, the part of the service's name before the first / is used`,
     },
   ]);
+
+/** A newer connection of the same provider replaced this one, or this one has ended. */
+export class ConnectionSuperseded extends Error {
+  override readonly name = 'ConnectionSuperseded';
+}

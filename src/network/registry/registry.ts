@@ -1,9 +1,14 @@
-import type { Database } from '#store';
+import { type Database, loadStatement } from '#store';
 import type { Service } from '#config';
-import type { Catalog } from '#gateway';
-import type { Ban } from './bans.ts';
-import type { ReservedNames } from './reserved-names.ts';
-import type { Prices } from './past-prices.ts';
+import { type Catalog, LATELY_MS } from '#gateway';
+import { type Ban, createBans, createBanStore } from './providers.ts';
+import type { ReservedNames } from './service-names.ts';
+import type { RegisteredService } from './registered-services.ts';
+import { createChangeFeed, Lease, Poller } from './change-feed.ts';
+import { createGroupWrites } from './group-writes.ts';
+import { createListing } from './listing.ts';
+import { createPresence, presenceOf } from './presence.ts';
+import { createRegistrations, ConnectionSuperseded } from './registrations.ts';
 
 /** A proxy's connection to this gateway. */
 export interface Connection {
@@ -36,17 +41,6 @@ interface Registration {
   readonly updatedAt: number;
   /** null while no proxy is connected. */
   readonly connected: { readonly since: number; readonly node: string } | null;
-}
-
-export interface RegisteredService {
-  readonly service: Service;
-  /** When the provider first registered a service of this primitive and name. */
-  readonly createdAt: number;
-  /**
-   * Set if its price jumped. `was`: the prices before. `until`: epoch milliseconds until which calls must accept the
-   * new price explicitly.
-   */
-  readonly raised?: { readonly until: number; readonly was: Prices };
 }
 
 /**
@@ -111,11 +105,6 @@ export interface Registry {
   close(): Promise<void>;
 }
 
-/** A newer connection of the same provider replaced this one, or this one has ended. */
-export class ConnectionSuperseded extends Error {
-  override readonly name = 'ConnectionSuperseded';
-}
-
 export interface RegistryOptions {
   readonly database: Database;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
@@ -139,4 +128,226 @@ export interface RegistryOptions {
    */
   readonly onError: (error: Error) => void;
   readonly onRestored?: () => void;
+}
+
+const BUMP = {
+  sqlite: loadStatement(import.meta.url, './sql/bump-clock.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-bump-clock.sql'),
+};
+const JOIN = loadStatement(import.meta.url, './sql/join-provider.sql');
+const LEAVE = loadStatement(import.meta.url, './sql/leave-provider.sql');
+const REVIVE = loadStatement(import.meta.url, './sql/revive-connection.sql');
+const DELETE_NODE = loadStatement(import.meta.url, './sql/delete-node.sql');
+const DELETE_PREDECESSORS = loadStatement(import.meta.url, './sql/delete-predecessors.sql');
+const LEAVE_ORPHANS = loadStatement(import.meta.url, './sql/leave-orphans.sql');
+
+/**
+ * The largest accepted difference between the clocks of gateways. Beyond it, one could list offers that another has
+ * dropped.
+ */
+const SKEW_MS = 60_000;
+/** Longest wait for the database when the gateway stops. It can be short, because the lease expires anyway. */
+const CLOSE_MS = 3_000;
+/** Longest wait of a lookup for a name that is unknown here. */
+const CATCH_UP_MS = 1_000;
+
+/**
+ * The registry of a gateway. When it resolves, the state of all gateways has been read from the database. Rejects with
+ * the database's error. Every write is one transaction that first takes the next version of the registry's clock. So
+ * gateways write one after the other, and a gateway that reads the changes since a version misses none. Once the
+ * database works again, failed writes are repeated from this gateway's own state.
+ */
+export async function createRegistry(options: RegistryOptions): Promise<Registry> {
+  const { database, node, now, graceMs, pollMs = 200, leaseMs = 6_000, onError, onRestored } = options;
+  const alone = database.engine === 'sqlite';
+  const supersededListeners = new Set<(connection: string) => void>();
+  const returnedListeners = new Set<(provider: string) => void>();
+  const bannedListeners = new Set<(provider: string) => void>();
+  /** Connections whose end is being written to the database. */
+  const leaving = new Set<string>();
+  let failing = false;
+  let closed = false;
+
+  /** A read or write of the database failed. The write may still have taken effect. */
+  function failed(error: Error): void {
+    feed.doubt();
+    // The next poll then renews the lease, which also tests whether the database can be written to.
+    lease.doubt();
+    if (!failing && !closed) {
+      failing = true;
+      onError(error);
+    }
+    if (alone) poller.schedule();
+  }
+
+  async function poll(): Promise<void> {
+    try {
+      await feed.look();
+      if (failing && feed.isSure() && !closed) {
+        failing = false;
+        onRestored?.();
+      }
+    } catch (error) {
+      failed(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async function writeLeave(provider: string, connection: string): Promise<void> {
+    leaving.add(connection);
+    await writes.submit([{ statement: LEAVE, params: [provider, connection, now()] }]).catch(() => {});
+    leaving.delete(connection);
+  }
+
+  const banStore = createBanStore(database, { now });
+  const bans = createBans(banStore, (provider) => {
+    listing.drop(provider);
+    for (const listener of bannedListeners) listener(provider);
+  });
+  const lease = new Lease({ database, node, now, leaseMs });
+  const writes = createGroupWrites({
+    database,
+    // Each write also renews the lease, because a connection is valid only together with the row of its gateway.
+    first: () => [{ statement: BUMP[database.engine] }, lease.step()],
+    onCommitted(rows) {
+      lease.renewed();
+      // Rows with an epoch come from statements that change presence.
+      if (!closed) presence.apply(rows.filter((row) => 'epoch' in row).map(presenceOf), feed.cursor());
+    },
+    onFailed: failed,
+  });
+  const listing = createListing({
+    database,
+    catalog: options.catalog,
+    graceMs,
+    isBanned: (provider) => bans.of(provider) !== null,
+    reservedNames: options.reservedNames,
+    onGone: (provider) => presence.forget(provider),
+  });
+  const presence = createPresence({
+    self: node.id,
+    now,
+    onChange: ({ provider, revision }, state) => listing.set(provider, { ...state, revision }),
+    onReturned(provider) {
+      for (const listener of returnedListeners) listener(provider);
+    },
+    onSuperseded(connection) {
+      // Deferred, so that the promise of `join` resolves first.
+      setImmediate(() => {
+        for (const listener of supersededListeners) listener(connection);
+      });
+    },
+    onStray({ provider, connection }) {
+      if (!leaving.has(connection)) void writeLeave(provider, connection);
+    },
+    onLapsed({ provider, connection }) {
+      const stillOpen = () => presence.locate(provider)?.connection === connection;
+      void writes.submit([{ statement: REVIVE, params: [provider, connection] }], stillOpen).catch(() => {});
+    },
+  });
+  const registrations = createRegistrations({
+    ...options,
+    writes,
+    listing,
+    isOpen: (connection) => presence.has(connection),
+  });
+  const feed = createChangeFeed({ database, self: node.id, presence, listing, bans, lease, writes, now, leaseMs });
+  // A single gateway makes every change itself, so it polls only after a failure.
+  const goesOn = () => !alone || !feed.isSure();
+  const poller = new Poller(poll, pollMs, goesOn);
+
+  function stop(): void {
+    closed = true;
+    poller.stop();
+    feed.close();
+    presence.close();
+    listing.close();
+  }
+
+  try {
+    // Removes the earlier run of this gateway and its connections.
+    await writes.submit([
+      { statement: DELETE_PREDECESSORS, params: [node.id, node.url, alone ? 1 : 0] },
+      { statement: LEAVE_ORPHANS, params: [now()] },
+    ]);
+    await feed.begin(now() - Math.max(graceMs, LATELY_MS) - SKEW_MS);
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  if (goesOn()) poller.schedule();
+
+  return {
+    async join(connection, name) {
+      if (closed) throw stopping();
+      // It was banned after its dial was admitted. Its tunnel is being closed.
+      if (bans.of(connection.provider) !== null) throw new ConnectionSuperseded('the provider was banned');
+      presence.add(connection);
+      const params = [connection.provider, connection.id, node.id, now()];
+      const take = async () => {
+        if (name !== undefined) await registrations.checkName(connection.provider, name);
+        return writes.submit([{ statement: JOIN, params }], () => !closed && presence.has(connection));
+      };
+      const joined = await take().catch((error: unknown) => {
+        presence.remove(connection);
+        throw error;
+      });
+      if (!joined) throw closed ? stopping() : new ConnectionSuperseded('the connection ended before it could join');
+      void listing.load().catch(failed);
+    },
+    async leave(connection) {
+      if (presence.remove(connection)) await writeLeave(connection.provider, connection.id);
+    },
+    register: registrations.register,
+    registration: registrations.registration,
+    onSuperseded: (listener) => listen(supersededListeners, listener),
+    onReturned: (listener) => listen(returnedListeners, listener),
+    async ban(provider, reason) {
+      const ban = await banStore.put(provider, reason);
+      await bans.load();
+      return ban;
+    },
+    async unban(provider) {
+      const wasBanned = await banStore.remove(provider);
+      await bans.load();
+      return wasBanned;
+    },
+    banOf: bans.of,
+    onBanned: (listener) => listen(bannedListeners, listener),
+    relist: () => listing.relist(),
+    locate: (provider) => presence.locate(provider),
+    waitFor: (provider, ms) => presence.waitFor(provider, ms),
+    catchUp() {
+      if (alone || closed) return null;
+      // The wait is limited, so that no lookup waits for an unreachable database. Calls wait for it only where they
+      // need it.
+      return Promise.race([poller.catchUp(), late(CATCH_UP_MS)]);
+    },
+    async renew() {
+      // After close has deleted this gateway's row, nothing may write it again.
+      if (!closed) await lease.renew();
+    },
+    async close() {
+      if (closed) return;
+      stop();
+      const steps = [
+        { statement: DELETE_NODE, params: [node.id] },
+        { statement: LEAVE_ORPHANS, params: [now()] },
+      ];
+      // Waits for a running poll first, because it might renew the lease and so write the row again.
+      const left = Promise.resolve(poller.running)
+        .then(() => writes.submit(steps))
+        .catch(() => {});
+      await Promise.race([left, late(CLOSE_MS)]);
+    },
+  };
+}
+
+const late = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+
+// A plain Error and not ConnectionSuperseded, because the proxy should dial again.
+const stopping = () => new Error('this gateway is about to stop');
+
+function listen<T>(listeners: Set<(value: T) => void>, listener: (value: T) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }

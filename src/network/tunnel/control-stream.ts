@@ -1,5 +1,5 @@
 import type { ClientHttp2Session } from 'node:http2';
-import { ControlFault, parseProxyMessage, readLines } from './control-lines.ts';
+import { GatewayError, parseJson, createLines } from '#wire';
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
 
 interface ControlHandlers {
@@ -14,7 +14,7 @@ interface ControlHandlers {
   readonly ended: (why: string) => void;
 }
 
-export interface ControlStream {
+interface ControlStream {
   say(message: GatewayMessage): void;
   /** Sends a message, and then calls `then`, at the latest after LAST_WORD_MS. */
   sayLast(message: GatewayMessage, then: () => void): void;
@@ -65,4 +65,70 @@ export function openControl(session: ClientHttp2Session, { opened, message, ende
       });
     },
   };
+}
+
+/** Limits for any message. A registration document is a string inside its message, so its content does not count. */
+const MESSAGE_LIMITS = { jsonDepthMax: 16, jsonKeysMax: 1_000 };
+
+/**
+ * A line of a control stream that violates the protocol. The message names the fault. It becomes the reason with which
+ * the tunnel is closed.
+ */
+class ControlFault extends Error {
+  override readonly name = 'ControlFault';
+}
+
+/**
+ * The lines of a stream, in order, without line ends and without empty lines. Takes linear time and buffers one line.
+ * Throws ControlFault for a line longer than `bytesMax`.
+ */
+async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<string, void, undefined> {
+  const ready: string[] = [];
+  const lines = createLines({
+    bytesMax,
+    line: (text) => ready.push(text),
+    tooLong() {
+      throw new ControlFault(`a line of the control stream is longer than ${bytesMax} bytes`);
+    },
+  });
+  for await (const chunk of chunks) {
+    lines.push(chunk);
+    yield* ready.splice(0);
+  }
+}
+
+/** Parses a line as a message. null for an unknown type. Throws ControlFault. */
+function parseProxyMessage(line: string): ProxyMessage | null {
+  const message = parse(line);
+  if (typeof message !== 'object' || message === null || !('type' in message) || typeof message.type !== 'string')
+    throw new ControlFault('a line of the control stream is no message');
+  switch (message.type) {
+    case 'draining':
+      return { type: 'draining' };
+    case 'register': {
+      const { document, router, signature } = message as Partial<Record<'document' | 'router' | 'signature', unknown>>;
+      if (
+        typeof document !== 'string' ||
+        typeof router !== 'string' ||
+        (typeof signature !== 'string' && signature !== null)
+      )
+        throw new ControlFault(
+          'a registration needs the texts "document" and "router", and a "signature" that is a text or null',
+        );
+      return { type: 'register', document, router, signature };
+    }
+    default:
+      return null;
+  }
+}
+
+function parse(line: string): unknown {
+  try {
+    return parseJson(Buffer.from(line), MESSAGE_LIMITS);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new ControlFault('a line of the control stream is not JSON, or has more structure than any message', {
+      cause: error,
+    });
+  }
 }

@@ -3,8 +3,7 @@
  * services. The proxy loads nothing else of this module.
  */
 export { toRegistrationDocument } from '../registry/document.ts';
-export { keepAlive } from './keep-alive.ts';
-export { createSocketStream, SOCKET_OPTIONS } from './socket-stream.ts';
+export { keepAlive, createSocketStream, SOCKET_OPTIONS } from './socket-stream.ts';
 export { readEmptyRequest, resetStream } from './stream-end.ts';
 export {
   CONSUMER_HEADER,

@@ -1,20 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { connect, type ClientHttp2Session } from 'node:http2';
+import { connect, type ClientHttp2Session, type ClientSessionOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
 import type { Connection, Registry } from '../registry/registry.ts';
-import type { AdmittedProvider } from './admit-provider.ts';
-import type { RegistrationRules } from './check-registration.ts';
+import { type AdmittedProvider, checkRegistration, type RegistrationRules } from './admission.ts';
 import { openControl } from './control-stream.ts';
-import { CountedCalls } from './counted-calls.ts';
 import { createFrameMeter, type FrameBudget } from './frame-meter.ts';
-import { keepAlive } from './keep-alive.ts';
-import { CLOSE, createRegistrar, type RegistrationLimits } from './registrar.ts';
-import { SESSION_OPTIONS, TUNNEL_WINDOW } from './session-options.ts';
-import { createSocketStream } from './socket-stream.ts';
+import { keepAlive, createSocketStream } from './socket-stream.ts';
 import type { CallSession, TunnelObserver } from './tunnels.ts';
+import { RegistrationError } from '../registry/document.ts';
+import { ConnectionSuperseded } from '../registry/registrations.ts';
+import type { ProxyMessage } from './wire.ts';
 
 interface TunnelOptions {
   readonly socket: WebSocket;
@@ -36,7 +34,10 @@ interface TunnelOptions {
   readonly stillAdmitted: () => Promise<boolean>;
 }
 
-export interface TunnelLimits extends RegistrationLimits {
+export interface TunnelLimits {
+  /** Registrations in a burst, and the milliseconds after which one more is allowed. */
+  readonly registrationBurst: number;
+  readonly registrationIntervalMs: number;
   /** Timeout for the proxy to accept the control stream. */
   readonly handshakeMs: number;
   /** Timeout for the first accepted registration. */
@@ -68,13 +69,37 @@ export interface Tunnel {
   readonly closed: Promise<void>;
 }
 
+/** Flow-control window of a stream. With the bytes in its reader's queue, a stalled stream holds at most 128 KiB. */
+const STREAM_WINDOW = 96 * 1024;
+const HEADER_BYTES_MAX = 64 * 1024;
+const HEADER_PAIRS_MAX = 256;
+
+/**
+ * Flow-control window for all streams of a tunnel. A stalled stream does not use it up, because its bytes are
+ * acknowledged for the session as soon as they arrive.
+ */
+const TUNNEL_WINDOW = 4 * 1024 * 1024;
+
+/** HTTP/2 options of the gateway's end of a tunnel. */
+const SESSION_OPTIONS = {
+  settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: HEADER_BYTES_MAX },
+  maxHeaderListPairs: HEADER_PAIRS_MAX,
+  // In megabytes. With the default of 10, about a hundred stalled streams with full windows would make the session
+  // refuse new ones. The number of streams is limited by the proxy's setting.
+  maxSessionMemory: 4_096,
+} as const satisfies ClientSessionOptions;
+
+/** Close codes of RFC 6455 and of the IANA registry. */
+const CLOSE = { normal: 1000, goingAway: 1001, policyViolation: 1008, tryAgainLater: 1013 } as const;
+
+/** Random bytes of the text that the signatures of a connection's registrations must contain. */
 const CHALLENGE_BYTES = 32;
 /** Interval of the checks whether a provider may still sell. A revoked key ends its tunnel within a second. */
 const RECHECK_MS = 500;
 
 /** Runs HTTP/2 over an accepted WebSocket, with the gateway as the client, and handles the proxy's registrations. */
 export function openTunnel(options: TunnelOptions): Tunnel {
-  const { socket, wire, admitted, registry, observer, limits } = options;
+  const { socket, wire, admitted, registry, observer, limits, silenceMs } = options;
   const connection: Connection = { id: options.id, provider: admitted.provider, account: admitted.account };
   const challenge = bs58.encode(randomBytes(CHALLENGE_BYTES));
   const closed = Promise.withResolvers<void>();
@@ -82,6 +107,8 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   /** New calls are possible only in `serving`. */
   let state: 'open' | 'serving' | 'draining' | 'over' = 'open';
   let askedToDrain = false;
+  let rechecking = false;
+  const tooFast = createRate(limits);
 
   const stream = createSocketStream(socket, {
     meter: createFrameMeter(options.frames),
@@ -99,22 +126,24 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     closed.resolve();
   });
 
-  watchProxy(options, session, timers, end);
+  timers.add(
+    keepAlive({
+      wire,
+      silenceMs,
+      ping(answered) {
+        if (!session.destroyed) session.ping(answered);
+      },
+      silent() {
+        // Terminated without a closing handshake, because nobody would answer it.
+        socket.terminate();
+        end(CLOSE.policyViolation, `the proxy was silent for ${silenceMs / 1000} s`);
+      },
+    }),
+  );
+  timers.every(RECHECK_MS, () => void recheck());
   const opening = timers.later(limits.handshakeMs, () =>
     end(CLOSE.policyViolation, 'the proxy did not open its side of the tunnel in time'),
   );
-  const register = createRegistrar({
-    ...options,
-    connection,
-    challenge,
-    control: () => control,
-    state: () => (state === 'open' || state === 'serving' ? state : 'ending'),
-    serve() {
-      state = 'serving';
-    },
-    replaced,
-    end,
-  });
   const control = openControl(session, {
     opened() {
       clearTimeout(opening);
@@ -138,8 +167,59 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     },
   });
 
+  /** Ends the tunnel if its key became invalid or its account was closed. */
+  async function recheck(): Promise<void> {
+    // The last check may still run if the database is slow.
+    if (rechecking) return;
+    rechecking = true;
+    if (!(await options.stillAdmitted()))
+      end(
+        CLOSE.policyViolation,
+        admitted.byKey ? 'the key that the proxy came with is no longer valid' : 'the account was closed',
+      );
+    rechecking = false;
+  }
+
+  /** Handles a registration. Never rejects. */
+  async function register(message: Extract<ProxyMessage, { type: 'register' }>): Promise<void> {
+    if (isEnding()) return;
+    if (tooFast()) return end(CLOSE.policyViolation, 'registrations come too fast');
+    let first = false;
+    try {
+      const services = await checkRegistration(message, admitted, challenge, options.rules);
+      if (state === 'open') {
+        // The tunnel must accept calls before it joins, because waiting calls come as soon as the registry knows it.
+        state = 'serving';
+        first = true;
+        await registry.join(connection, services[0]?.providerName);
+      }
+      const { revision } = await registry.register(connection, services);
+      if (isEnding()) return;
+      observer.registered?.(connection, { services: services.length, revision });
+      control.say({ type: 'registered', revision, services: services.map(({ name }) => name) });
+    } catch (error) {
+      if (error instanceof RegistrationError) return refuse(error, first);
+      if (isEnding()) return;
+      if (error instanceof ConnectionSuperseded) return replaced();
+      observer.failed?.(connection, error);
+      end(CLOSE.tryAgainLater, 'the registry cannot be reached at the moment');
+    }
+  }
+
+  function refuse({ message, problems }: RegistrationError, first: boolean): void {
+    observer.refused?.(connection, message, problems);
+    control.sayLast({ type: 'refused', message, problems }, () => {
+      // The tunnel serves nothing, and it may have replaced a working connection of its provider.
+      if (first) end(CLOSE.policyViolation, 'its first registration was refused');
+    });
+  }
+
+  function isEnding(): boolean {
+    return state === 'draining' || state === 'over';
+  }
+
   function stopTakingCalls(): void {
-    if (state !== 'open' && state !== 'serving') return;
+    if (isEnding()) return;
     leave();
     state = 'draining';
     timers.later(limits.drainMsMax, () => end(CLOSE.normal, 'running calls did not end in time'));
@@ -192,35 +272,53 @@ const CLOSE_REASON_BYTES_MAX = 123;
 
 const closeReason = (why: string) => why.replaceAll(/[^ -~]/g, '?').slice(0, CLOSE_REASON_BYTES_MAX);
 
-/** Ends a tunnel whose proxy is silent, or whose key became invalid or whose account was closed. */
-function watchProxy(
-  { socket, wire, silenceMs, admitted, stillAdmitted }: TunnelOptions,
-  session: ClientHttp2Session,
-  timers: Timers,
-  end: (code: number, why: string) => void,
-): void {
-  timers.add(
-    keepAlive({
-      wire,
-      silenceMs,
-      ping(answered) {
-        if (!session.destroyed) session.ping(answered);
-      },
-      silent() {
-        // Terminated without a closing handshake, because nobody would answer it.
-        socket.terminate();
-        end(CLOSE.policyViolation, `the proxy was silent for ${silenceMs / 1000} s`);
-      },
-    }),
-  );
-  const why = admitted.byKey ? 'the key that the proxy came with is no longer valid' : 'the account was closed';
-  let asking = false;
-  const recheck = async () => {
-    // The last check may still run if the database is slow.
-    if (asking) return;
-    asking = true;
-    if (!(await stillAdmitted())) end(CLOSE.policyViolation, why);
-    asking = false;
+/** A function to call for each registration. It returns true if the registration exceeds the rate limit. */
+function createRate({ registrationBurst: burst, registrationIntervalMs: intervalMs }: TunnelLimits): () => boolean {
+  let due = 0;
+  return () => {
+    const now = performance.now();
+    due = Math.max(due, now) + intervalMs;
+    return due - now > burst * intervalMs;
   };
-  timers.every(RECHECK_MS, () => void recheck());
+}
+
+/** Opens calls on the session of a tunnel, and counts the running ones. */
+class CountedCalls implements CallSession {
+  readonly #session: ClientHttp2Session;
+  #running = 0;
+  #idle: (() => void) | null = null;
+
+  constructor(session: ClientHttp2Session) {
+    this.#session = session;
+  }
+
+  get closed(): boolean {
+    return this.#session.closed;
+  }
+
+  get destroyed(): boolean {
+    return this.#session.destroyed;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  request(...asked: Parameters<CallSession['request']>): ReturnType<CallSession['request']> {
+    const call = this.#session.request(...asked);
+    this.#running += 1;
+    call.once('close', this.#ended);
+    return call;
+  }
+
+  /** Calls `then` when no call runs any more, or at once if none runs. A later `then` replaces an earlier one. */
+  whenIdle(then: () => void): void {
+    if (this.#running === 0) return then();
+    this.#idle = then;
+  }
+
+  readonly #ended = (): void => {
+    this.#running -= 1;
+    if (this.#running === 0) this.#idle?.();
+  };
 }

@@ -1,11 +1,10 @@
 import type { LookupAddress } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Socket } from 'node:net';
+import { type Socket, connect as connectPlain, isIP, type LookupFunction } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { lookup, Resolver } from 'node:dns/promises';
 import type { buildConnector, Client } from 'undici';
 import { GatewayError, isPublicAddress, hostOf, outboundUrlFault, readBounded, skipInterimReplies } from '#wire';
-import { guardedConnect, permittedAddresses, type Guard } from './guarded-connect.ts';
-import { OutboundFailure } from './outbound-failure.ts';
-import { createPublicLookup, lookupHere, type OutboundLookup } from './outbound-lookup.ts';
 
 interface GuardedRequest {
   /** Default GET. */
@@ -40,6 +39,22 @@ interface GuardedFetchOptions {
   readonly lookup?: OutboundLookup;
   /** Whether an address may be connected to. Default: public addresses, or all with `allowPrivate`. */
   readonly permits?: (address: string) => boolean;
+}
+
+/**
+ * An untrusted URL gave no reply. The message names no address. `refused`: the gateway does not call this URL, so a
+ * retry is useless.
+ */
+export class OutboundFailure extends Error {
+  override readonly name = 'OutboundFailure';
+  readonly refused: boolean;
+  constructor(
+    message: string,
+    { refused = false, cause }: { readonly refused?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.refused = refused;
+  }
 }
 
 const HEAD_BYTES_MAX = 16 * 1024;
@@ -175,4 +190,80 @@ async function* counted(
     takeMemory(2 * chunk.byteLength);
     yield chunk;
   }
+}
+
+interface Guard {
+  /** Whether an address may be connected to. */
+  readonly permits: (address: string) => boolean;
+  readonly lookup: OutboundLookup;
+}
+
+/** The addresses of a host. Rejects with OutboundFailure if any of them is not permitted. */
+async function permittedAddresses(host: string, { permits, lookup }: Guard): Promise<readonly LookupAddress[]> {
+  const family = isIP(host);
+  const found = family === 0 ? await lookup(host) : [{ address: host, family }];
+  if (found.length === 0 || !found.every(({ address }) => permits(address))) throw refusal();
+  return found;
+}
+
+interface GuardedTarget {
+  /** A name or an address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly secure: boolean;
+  /** The result of `permittedAddresses` for the host. */
+  readonly addresses: readonly LookupAddress[];
+}
+
+/**
+ * Connects to one of the checked addresses without another DNS lookup, so that a name with changing answers (DNS
+ * rebinding) gains nothing. The address of the open connection is checked once more.
+ */
+function guardedConnect({ host, port, secure, addresses }: GuardedTarget, { permits }: Guard): Socket {
+  const lookup: LookupFunction = (_name, { all }, callback) => {
+    const [first] = addresses;
+    if (all) callback(null, [...addresses]);
+    else callback(null, first!.address, first!.family);
+  };
+  const options = { host, port, lookup, autoSelectFamily: true, noDelay: true };
+  const servername = isIP(host) === 0 ? host : '';
+  const socket = secure ? connectTls({ ...options, servername, ALPNProtocols: ['http/1.1'] }) : connectPlain(options);
+  socket.once('connect', () => {
+    if (!permits(socket.remoteAddress ?? '')) socket.destroy(refusal());
+  });
+  return socket;
+}
+
+const refusal = () => new OutboundFailure('the address is not one of the public internet', { refused: true });
+
+/** All addresses of a host name. Rejects if it has none. */
+export type OutboundLookup = (name: string) => Promise<readonly LookupAddress[]>;
+
+/** Looks up with the resolver of this machine, which uses the hosts file and search domains. */
+const lookupHere: OutboundLookup = (name) => lookup(name, { all: true });
+
+const TIMEOUT_MS = 2_500;
+const TRIES = 2;
+
+interface PublicLookupOptions {
+  /** Addresses of name servers, with a port if it is not 53. Default: those of this machine. */
+  readonly servers?: readonly string[];
+}
+
+/**
+ * Looks up by name servers alone. An untrusted name is not searched in this machine's hosts file or search domains. A
+ * name whose servers never answer does not occupy a thread of the pool, which the file system needs.
+ */
+export function createPublicLookup({ servers }: PublicLookupOptions = {}): OutboundLookup {
+  return async (name) => {
+    const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+    if (servers) resolver.setServers(servers);
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const found = [
+      ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 })) : []),
+      ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 })) : []),
+    ];
+    if (found.length === 0) throw v4.status === 'rejected' ? v4.reason : new Error('the name has no address');
+    return found;
+  };
 }

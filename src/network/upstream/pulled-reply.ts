@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Scrub } from '#wire';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Scrub, ownTurn } from '#wire';
 import type { ReplyHold, UpstreamReply } from '#gateway';
-import { Burst } from './burst.ts';
 
 /**
  * A reply with a queue between a connection, which pushes chunks, and a reader, which pulls them. The subclass bounds
@@ -95,5 +95,31 @@ export abstract class PulledReply implements UpstreamReply {
   protected wakeReader(): void {
     this.#wake?.();
     this.#wake = null;
+  }
+}
+
+/**
+ * Bytes for one reader in one turn of the event loop. Without this limit, a reply that arrives as fast as it is read
+ * would keep its reader running and block the event loop.
+ */
+const TURN_BYTES = 64 * 1024;
+/** Replies larger than this take turns, so that only one of them continues in each turn of the event loop. */
+const LARGE_BYTES = 512 * 1024;
+
+/** Limits how fast one reply is given to its reader. */
+class Burst {
+  #inTurn = 0;
+  #bytes = 0;
+
+  given(bytes: number): void {
+    this.#inTurn += bytes;
+    this.#bytes += bytes;
+  }
+
+  /** Settles when more bytes may be given. null if they may be given now. */
+  get over(): Promise<unknown> | null {
+    if (this.#inTurn < TURN_BYTES) return null;
+    this.#inTurn = 0;
+    return this.#bytes > LARGE_BYTES ? ownTurn() : nextTurn();
   }
 }

@@ -1,14 +1,10 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
+import { createHmac } from 'node:crypto';
 import { UpstreamFailure } from '#wire';
 import { bodyBytes, type TunnelEndpoint, type UpstreamRequest, type UpstreamOf } from '#gateway';
 import type { Location, Registry } from '../registry/registry.ts';
-import {
-  CONNECTION_HEADER,
-  UNKNOWN_CONNECTION,
-  type CallSession,
-  type Peers,
-  type Tunnels,
-} from '../tunnel/tunnels.ts';
+import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type Peers } from '../peers.ts';
+import type { CallSession, Tunnels } from '../tunnel/tunnels.ts';
 import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
@@ -237,3 +233,14 @@ function broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFail
   if (code === NGHTTP2_REFUSED_STREAM || NOT_OPENED.has(error?.code)) return 'again';
   return failure('the provider broke off before it answered', { cause: error ?? undefined });
 }
+
+const TAG_CHARS = 22;
+
+/**
+ * A tag with which a provider's proxy can tell consumers apart. See CONSUMER_HEADER. All gateways with the same secret
+ * give the same tag. It does not reveal the account.
+ */
+export const createConsumerTag =
+  (secret: Buffer) =>
+  (provider: string, account: string): string =>
+    createHmac('sha256', secret).update(`${provider} ${account}`).digest('base64url').slice(0, TAG_CHARS);

@@ -8,14 +8,9 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import {
-  createPeerListener,
-  type PeerListener,
-  type PeerListenerOptions,
-} from '../../../src/network/cluster/peer-listener.ts';
-import { createPeers, type PeersOptions } from '../../../src/network/cluster/peers.ts';
+import { createPeerListener, type PeerListener, type PeerListenerOptions } from '../../../src/network/peer-listener.ts';
+import { createPeers, type PeersOptions, CONNECTION_HEADER, type Peers } from '../../../src/network/peers.ts';
 import { watchEnd } from '../../../src/network/tunnel/stream-end.ts';
-import { CONNECTION_HEADER, type Peers } from '../../../src/network/tunnel/tunnels.ts';
 
 export const SECRET = Buffer.from('what the gateways of this test share');
 /** The connection that the far gateway holds. */

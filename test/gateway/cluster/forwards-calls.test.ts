@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { ServerStreamResponseOptions } from 'node:http2';
 import { afterEach, describe, expect, it } from 'vitest';
-import { CONNECTION_HEADER } from '../../../src/network/tunnel/tunnels.ts';
+import { CONNECTION_HEADER } from '../../../src/network/peers.ts';
 import { PROXY_FAILURE_HEADER } from '../../../src/network/tunnel/wire.ts';
 import { createScene, open, reply } from './far-gateway.ts';
 

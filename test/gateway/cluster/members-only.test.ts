@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { peerKey } from '../../../src/network/cluster/peer-link.ts';
+import { peerKey } from '../../../src/network/peers.ts';
 import { createScene, open, reply, SECRET, type FarGateway, type OnStream } from './far-gateway.ts';
 
 const scene = createScene();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { afterEach, describe, expect, it } from 'vitest';
 import { resetStream, watchEnd } from '../../../src/network/tunnel/stream-end.ts';
-import { CONNECTION_HEADER } from '../../../src/network/tunnel/tunnels.ts';
+import { CONNECTION_HEADER } from '../../../src/network/peers.ts';
 import { closed, CONNECTION, createScene, open, reply } from './far-gateway.ts';
 
 const scene = createScene();

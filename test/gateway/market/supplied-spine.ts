@@ -1,7 +1,7 @@
 import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '#store';
 import type { ModelService } from '../../../src/config/config.ts';
-import { offerOfTunnel } from '../../../src/network/registry/offer-of-tunnel.ts';
+import { offerOfTunnel } from '../../../src/network/registry/listing.ts';
 import type { Connection } from '../../../src/network/registry/registry.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createBanStore } from '../../../src/network/registry/bans.ts';
+import { createBanStore } from '../../../src/network/registry/providers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConnectionSuperseded } from '../../../src/network/registry/registry.ts';
+import { ConnectionSuperseded } from '../../../src/network/registry/registrations.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';
 

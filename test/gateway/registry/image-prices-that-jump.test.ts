@@ -4,8 +4,8 @@ import type { ImageService } from '../../../src/config/config.ts';
 import { rejectPriceIncrease } from '../../../src/gateway/routing/reject-price-increase.ts';
 import { imageVariants } from '../../../src/config/blocks/image-prices.ts';
 import { priceAsListed } from '../../../src/media/image-price.ts';
-import { nextPastPrices, withRaises } from '../../../src/network/registry/past-prices.ts';
-import { offerOfTunnel } from '../../../src/network/registry/offer-of-tunnel.ts';
+import { nextPastPrices, withRaises } from '../../../src/network/registry/registered-services.ts';
+import { offerOfTunnel } from '../../../src/network/registry/listing.ts';
 
 // An image without a price of its own costs as much as a more general kind of image. A raise is compared with that.
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createNodeWatch } from '../../../src/network/registry/node-watch.ts';
+import { createNodeWatch } from '../../../src/network/registry/change-feed.ts';
 
 const row = (id: string, beat: bigint) => ({ version: 1n, id, url: `https://${id}.test:1`, beat });
 const ids = (nodes: readonly { readonly id: string }[]) => nodes.map(({ id }) => id);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPresence } from '../../../src/network/registry/presence.ts';
-import type { PresenceRow } from '../../../src/network/registry/presence-row.ts';
+import { createPresence, type PresenceRow } from '../../../src/network/registry/presence.ts';
 
 const row = (fields: Partial<PresenceRow>): PresenceRow => ({
   provider: 'p',

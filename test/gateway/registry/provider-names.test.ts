@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceConfig } from '../../../src/config/config.ts';
-import { createReservedNames } from '../../../src/network/registry/reserved-names.ts';
+import { createReservedNames } from '../../../src/network/registry/service-names.ts';
 import { RegistrationError } from '../../../src/network/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, joined, listed, model, startNode, until } from './registry-world.ts';

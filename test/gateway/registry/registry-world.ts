@@ -3,9 +3,12 @@ import { DatabaseError, type Database } from '#store';
 import { parseRates } from '#billing';
 import { createCatalog, type Catalog } from '../../../src/gateway/catalog/catalog.ts';
 import type { ModelService } from '../../../src/config/config.ts';
-import { createRegistry } from '../../../src/network/registry/create-registry.ts';
-import type { RegistryOptions } from '../../../src/network/registry/registry.ts';
-import type { Connection, Registry } from '../../../src/network/registry/registry.ts';
+import {
+  createRegistry,
+  type RegistryOptions,
+  type Connection,
+  type Registry,
+} from '../../../src/network/registry/registry.ts';
 
 /** One gateway's registry on a database, with what it told. */
 export interface TestNode {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { keepAlive } from '../../../src/network/tunnel/keep-alive.ts';
+import { keepAlive } from '../../../src/network/tunnel/socket-stream.ts';
 
 // What a socket counts, set by the test: a slow line cannot be had on loopback.
 

@@ -21,8 +21,8 @@ import {
 import type { NewKeyFields } from '#auth/keys';
 import type { Registry, TunnelObserver, Tunnels } from '#network';
 import type { Authenticator } from '../../../src/auth/authenticator.ts';
-import { createRegistry } from '../../../src/network/registry/create-registry.ts';
-import { createTunnels, type TunnelsLimits } from '../../../src/network/tunnel/create-tunnels.ts';
+import { createRegistry } from '../../../src/network/registry/registry.ts';
+import { createTunnels, type TunnelsLimits } from '../../../src/network/tunnel/tunnels.ts';
 import { createTunnelUpstream, type TunnelUpstreamOptions } from '../../../src/network/upstream/tunnel-upstream.ts';
 import type { UpstreamExchange, UpstreamOf, UpstreamReply } from '../../../src/gateway/upstream.ts';
 import { documentOf, dialPeer, type TunnelPeer, type TunnelPeerOptions } from '../../support/tunnel-peer.ts';

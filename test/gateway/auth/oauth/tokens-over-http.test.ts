@@ -19,7 +19,7 @@ import {
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/auth/admin-key.ts';
-import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admit-provider.ts';
+import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admission.ts';
 import { TUNNEL_PROTOCOL } from '../../../../src/network/tunnel/wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS } from '../../account/gateway-world.ts';

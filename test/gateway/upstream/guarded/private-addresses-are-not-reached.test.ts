@@ -1,9 +1,11 @@
 import { isIP, type AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { beforeAll, afterAll, describe, expect, test } from 'vitest';
-import { createGuardedFetch } from '../../../../src/network/upstream/guarded-fetch.ts';
-import { OutboundFailure } from '../../../../src/network/upstream/outbound-failure.ts';
-import type { OutboundLookup } from '../../../../src/network/upstream/outbound-lookup.ts';
+import {
+  createGuardedFetch,
+  OutboundFailure,
+  type OutboundLookup,
+} from '../../../../src/network/upstream/guarded-fetch.ts';
 import { watchConnectionAttempts } from './connection-attempts.ts';
 import { HOSTILE_ADDRESSES, HOSTILE_SPELLINGS } from './hostile-targets.ts';
 

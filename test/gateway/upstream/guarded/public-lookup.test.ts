@@ -1,7 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { expect, onTestFinished, test } from 'vitest';
-import { createGuardedFetch } from '../../../../src/network/upstream/guarded-fetch.ts';
-import { createPublicLookup } from '../../../../src/network/upstream/outbound-lookup.ts';
+import { createGuardedFetch, createPublicLookup } from '../../../../src/network/upstream/guarded-fetch.ts';
 import { watchConnectionAttempts } from './connection-attempts.ts';
 
 const A = 1;

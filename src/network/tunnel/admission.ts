@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import { createHash } from 'node:crypto';
 import { GatewayError } from '#wire';
 import { ACCOUNT_HEADER, nobodyActs, type Caller } from '#gateway';
-import type { AdmittedProviders } from '#config';
-import { type Identity, refuseRepeatedCredentials, restrictedKey, providerIdOf } from '#auth';
+import type { AdmittedProviders, Service } from '#config';
+import { type Identity, refuseRepeatedCredentials, restrictedKey, providerIdOf, verifyWalletSignature } from '#auth';
 import { isWallet } from '#auth/accounts';
-import { TUNNEL_PROTOCOL } from './wire.ts';
+import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from './wire.ts';
+import { readRegistration, RegistrationError } from '../registry/document.ts';
+import { createFrameBudget, type FrameBudget } from './frame-meter.ts';
 
 /** An authenticated provider. */
 export interface AdmittedProvider {
@@ -94,3 +97,80 @@ export function createAdmission({
 
 /** EVM addresses are case-insensitive, base58 is not. */
 const inOneCase = (name: string) => (name.includes('0x') ? name.toLowerCase() : name);
+
+export interface RegistrationRules {
+  /** Domain names of this router. */
+  readonly domains: readonly string[];
+  readonly servicesMax: number;
+}
+
+/**
+ * Checks a registration and returns its services. A provider with a wallet must have signed it for this router and for
+ * the connection with this challenge. Rejects with RegistrationError.
+ */
+export async function checkRegistration(
+  { document, router, signature }: Extract<ProxyMessage, { type: 'register' }>,
+  { provider, account, byKey }: AdmittedProvider,
+  challenge: string,
+  { domains, servicesMax }: RegistrationRules,
+): Promise<readonly Service[]> {
+  if (!byKey) {
+    if (!domains.includes(router))
+      throw wrong(
+        'router',
+        `is ${JSON.stringify(router.slice(0, 100))}`,
+        `a domain of this router: ${domains.join(', ')}`,
+      );
+    if (signature === null)
+      throw wrong('signature', 'is missing', 'the signature of the registration by the wallet that signed in');
+    const digest = createHash('sha256').update(document).digest('hex');
+    const text = registrationText({ router, provider, challenge, digest });
+    if (!(await verifyWalletSignature({ account, text, signature })))
+      throw wrong(
+        'signature',
+        `is not that of ${provider} for this document on this connection`,
+        'a signature of the text with the challenge of this connection',
+      );
+  }
+  return readRegistration(document, { servicesMax });
+}
+
+function wrong(key: string, what: string, right: string): RegistrationError {
+  return new RegistrationError([{ key, wrong: what, right }]);
+}
+
+/** Counts connections by client network. */
+export class ClientNetworks {
+  readonly #connectionsMax: number;
+  readonly #networks = new Map<string, { connections: number; readonly frames: FrameBudget }>();
+
+  /** `connectionsMax`: for each network. */
+  constructor(connectionsMax: number) {
+    this.#connectionsMax = connectionsMax;
+  }
+
+  /** Throws GatewayError `rate_limit_exceeded` if the network has `connectionsMax` connections already. */
+  check(network: string): void {
+    const count = this.#networks.get(network)?.connections ?? 0;
+    if (count >= this.#connectionsMax)
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `There are ${count} connections from your network, which is the limit`,
+        { retryAfterS: 10 },
+      );
+  }
+
+  /** Counts a connection until `leave`. All connections of a network share its `frames`. */
+  enter(network: string): { readonly frames: FrameBudget; leave(): void } {
+    const found = this.#networks.get(network) ?? { connections: 0, frames: createFrameBudget() };
+    this.#networks.set(network, found);
+    found.connections += 1;
+    return {
+      frames: found.frames,
+      leave: () => {
+        found.connections -= 1;
+        if (found.connections === 0) this.#networks.delete(network);
+      },
+    };
+  }
+}

@@ -10,7 +10,15 @@ import {
   TOO_MANY_INTERIM_REPLIES,
   UpstreamFailure,
 } from '#wire';
-import { type DirectEndpoint, PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
+import {
+  type DirectEndpoint,
+  PiecedBody,
+  type UpstreamExchange,
+  type UpstreamOf,
+  CALL_OVER,
+  type TunnelEndpoint,
+  type Upstream,
+} from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
@@ -246,3 +254,21 @@ const FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the provider refused the connection',
   ECONNRESET: 'the provider reset the connection',
 };
+
+interface UpstreamWays {
+  readonly direct: UpstreamOf<DirectEndpoint>;
+  readonly tunnel: UpstreamOf<TunnelEndpoint>;
+}
+
+/** Sends requests directly or through a tunnel, by the kind of the endpoint. */
+export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
+  return {
+    send: (endpoint, request, account, last) =>
+      endpoint.kind === 'direct'
+        ? direct.send(endpoint, request, account, last)
+        : tunnel.send(endpoint, request, account, last),
+    async close() {
+      await Promise.all([direct.close(), tunnel.close()]);
+    },
+  };
+}
