@@ -40,7 +40,7 @@ interface ListingOptions {
   readonly onGone: (provider: string) => void;
 }
 
-/** What is listed of one provider. */
+/** The listing of one provider. */
 interface Listed {
   /** Revision that should be listed. */
   wanted: number;
