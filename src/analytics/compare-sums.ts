@@ -1,8 +1,8 @@
 import { loadStatement, type Query, type Row, type RunProgram, type Statement } from '#store';
 import { resolvedInGroups } from '#billing/resolved';
-import { dateOf } from './day-range.ts';
+import { dateOf } from './call-facts.ts';
 import { type Cursors, findCursors, findState } from './roll-up-state.ts';
-import { rowsText } from './rows-text.ts';
+import { rowsText } from './sums.ts';
 import type { RequestedPart } from './roll-up-program.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);

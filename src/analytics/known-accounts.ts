@@ -1,8 +1,7 @@
 import { createDueWorker, loadStatement, type Database } from '#store';
-import { hashOf, isWallet } from './call-facts.ts';
-import { DAY_MS } from './day-range.ts';
+import { hashOf, isWallet, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { rowsText } from './rows-text.ts';
+import { rowsText } from './sums.ts';
 
 interface KnownAccountsOptions {
   readonly database: Database;

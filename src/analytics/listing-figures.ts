@@ -1,10 +1,9 @@
 import { offerId } from '#billing';
 import { loadStatement, type Query, type Row } from '#store';
-import { daysOf, type DayRange } from './day-range.ts';
+import { daysOf, type DayRange, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { rowsText } from './rows-text.ts';
+import { rowsText, quantileOf } from './sums.ts';
 import { findHiddenServices, type Shown } from './shown-days.ts';
-import { quantileOf } from './time-buckets.ts';
 
 /** A service by its name. */
 interface Listing {
@@ -68,7 +67,7 @@ interface Quantiles {
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const BY_DAY = load('listing-by-day');
 const IS_CALLED = load('is-called');
-const TIMES = load('times-of-listing');
+const TIMES_OF_LISTING = load('times-of-listing');
 const ATTEMPTS = load('attempts-of-offers');
 const PRICES = load('prices-of-listing');
 
@@ -101,7 +100,12 @@ export async function findListing(
   const offerOf = (provider: string) => offerId({ primitive, provider, service });
   const attempts = await query(ATTEMPTS, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
   const shownDays = daysOf(range).filter((day) => !isHidden(day));
-  const times = await query(TIMES, [service, primitive, rowsText(shownDays.map((day) => [day])), development]);
+  const times = await query(TIMES_OF_LISTING, [
+    service,
+    primitive,
+    rowsText(shownDays.map((day) => [day])),
+    development,
+  ]);
   const { asOf } = await findState(query);
 
   const providerOf = (id: string): ListingProvider => {
@@ -164,4 +168,47 @@ function quantilesOf(times: readonly Row[], measure: string): Quantiles | null {
   );
   const p50 = quantileOf(buckets, 0.5);
   return p50 === null ? null : { p50, p95: quantileOf(buckets, 0.95)! };
+}
+
+/** The recent speed of an offer. */
+interface RecentTimes {
+  /** Id of the offer, made of primitive, provider and name. */
+  readonly offer: string;
+  /** A sample of times to the first byte in milliseconds, distributed like those of the calls. */
+  readonly firstByteMs: readonly number[];
+  /** null for an offer without timed tokens. */
+  readonly tokensPerSecond: number | null;
+}
+
+const RECENT_TIMES = loadStatement(import.meta.url, './sql/recent-times.sql');
+const SPEEDS = loadStatement(import.meta.url, './sql/recent-speeds.sql');
+
+/** Days that are read: today and yesterday. */
+const RECENT_DAYS = 2;
+/** Number of times in the sample. */
+const SAMPLES = 20;
+
+/** Reads how fast offers were on the last two days. `now` is in epoch milliseconds. */
+export async function findRecentTimes(query: Query, now: number): Promise<readonly RecentTimes[]> {
+  const last = Math.floor(now / DAY_MS);
+  const days = [last - RECENT_DAYS + 1, last];
+  const buckets = new Map<string, Map<number, number>>();
+  const offerOf = ({ primitive, provider, service }: Row) =>
+    offerId({ primitive: `${primitive}`, provider: `${provider}`, service: `${service}` });
+  for (const row of await query(RECENT_TIMES, days)) {
+    const offer = offerOf(row);
+    let own = buckets.get(offer);
+    if (!own) buckets.set(offer, (own = new Map<number, number>()));
+    own.set(Number(row['bucket']), Number(row['calls']));
+  }
+  const speeds = new Map(
+    (await query(SPEEDS, days)).map((row) => [offerOf(row), (Number(row['tokens']) * 1000) / Number(row['ms'])]),
+  );
+  return [...new Set([...buckets.keys(), ...speeds.keys()])].map((offer) => ({
+    offer,
+    firstByteMs: Array.from({ length: SAMPLES }, (_, index) =>
+      quantileOf(buckets.get(offer) ?? new Map<number, number>(), (index + 0.5) / SAMPLES)!,
+    ).filter((ms) => ms !== null),
+    tokensPerSecond: speeds.get(offer) ?? null,
+  }));
 }

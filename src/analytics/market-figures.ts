@@ -1,8 +1,8 @@
 import { partsOfOffer } from '#billing';
 import { loadStatement, type Query, type Row } from '#store';
-import { daysOf, type DayRange } from './day-range.ts';
+import { daysOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { rowsText } from './rows-text.ts';
+import { rowsText } from './sums.ts';
 import { findHiddenServices, findUsers, type Shown, type Users } from './shown-days.ts';
 
 /** Sums of calls. `charged` is micro-USD. */

@@ -1,5 +1,5 @@
 import { loadStatement, type Query } from '#store';
-import type { DayRange } from './day-range.ts';
+import type { DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 
 /** The fields by which an account's rows can be grouped. `model` is the service, of any primitive. */

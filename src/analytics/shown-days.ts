@@ -1,7 +1,6 @@
-import { loadStatement, type Query } from '#store';
-import { DEVELOPMENT, DEVELOPMENT_HASH } from './call-facts.ts';
-import type { DayRange } from './day-range.ts';
-import { rowsText } from './rows-text.ts';
+import { loadStatement, type Query, type Database } from '#store';
+import { DEVELOPMENT, DEVELOPMENT_HASH, type DayRange, DAY_MS } from './call-facts.ts';
+import { rowsText } from './sums.ts';
 
 /** Which days and calls are public. */
 export interface Shown {
@@ -28,6 +27,8 @@ const HIDDEN_SERVICES = loadStatement(import.meta.url, './sql/hidden-services.sq
 const USERS_BY_DAY = loadStatement(import.meta.url, './sql/users-by-day.sql');
 /** A hash that no account has. */
 const NOBODY_HASH = 0n;
+/** Days whose users `recentUsers` counts. */
+const RECENT_DAYS = 7;
 
 /** Reads the active users of each day, and which days are hidden because of them. */
 export async function findUsers(query: Query, { first, last }: DayRange, shown: Shown): Promise<Users> {
@@ -70,3 +71,13 @@ export async function findHiddenServices(
 }
 
 const keyOf = (day: number, primitive: string, service: string): string => `${day} ${primitive} ${service}`;
+
+/**
+ * Counts the users that were active in the last 7 days, without the development account. `now` is in epoch
+ * milliseconds.
+ */
+export async function recentUsers(database: Pick<Database, 'query'>, now: number): Promise<number> {
+  const today = Math.floor(now / DAY_MS);
+  const rows = await database.query(USERS_BY_DAY, [today - RECENT_DAYS + 1, today, DEVELOPMENT_HASH]);
+  return rows.reduce((users, row) => users + Number(row['newcomers']), 0);
+}

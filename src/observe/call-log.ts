@@ -1,6 +1,8 @@
-import { HTTP_ERRORS } from '#wire';
+import type { FastifyInstance } from 'fastify';
+import { HTTP_ERRORS, dropOldest } from '#wire';
 import { METERS, type Resolution, type Usage } from '#billing';
 import { type Call, type Offer, OWN_ACCOUNT, toGatewayError } from '#gateway';
+import type { TaskSink, Task } from '#tasks';
 import type { Logger } from './logger.ts';
 import type { CallOutcome, CallSink } from './observer.ts';
 import { createOutageLog, type OutageLog } from './outage-log.ts';
@@ -27,7 +29,7 @@ export function statusOf(
 }
 
 /** Usage as plain numbers, for logs, metrics and traces. */
-export function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
+function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
   if (!usage) return null;
   const numbers: Record<string, number> = {};
   for (const meter of METERS) {
@@ -150,3 +152,110 @@ function boundMetadata(metadata: Readonly<Record<string, unknown>>): unknown {
   const bytes = Buffer.byteLength(JSON.stringify(metadata));
   return bytes <= METADATA_BYTES_MAX ? metadata : { truncated: true, bytes };
 }
+
+/**
+ * Writes one line for a settled call of a task at `info`, for a flagged end or a task that was given up at `warn`,
+ * and for a task that began or ended at `debug`.
+ */
+export function createTaskLog(logger: Logger): TaskSink {
+  return {
+    begun(task) {
+      logger.debug(describeTask(task), 'task began');
+    },
+    ended(task, gaveUp) {
+      if (gaveUp) logger.warn(describeTask(task), 'task given up');
+      else logger.debug(describeTask(task), 'task ended');
+    },
+    concluded({ task, call, providerName, outcome, usage, settlement, flags, durationMs, lock }) {
+      const facts = { request_id: requestIdOf(lock.lockDetail), generation_id: call.callId };
+      if (flags.length > 0)
+        logger.warn(
+          { ...facts, service: task.service, provider: providerName, flags, alert: true },
+          'provider flagged',
+        );
+      if (!logger.isLevelEnabled('info')) return;
+      const line: Record<string, unknown> = {
+        ...facts,
+        account: task.account,
+        primitive: task.primitive,
+        service: task.service,
+        provider: providerName,
+        task: task.taskId,
+        state: task.state,
+        outcome,
+        lock: 'settled',
+        usage: usageNumbers(usage),
+        cost_micro_usd: Number(settlement.charged),
+        fee_micro_usd: Number(settlement.fee),
+        duration_ms: durationMs,
+      };
+      if (settlement.shortfall > 0n) line['shortfall_micro_usd'] = Number(settlement.shortfall);
+      logger.info(line, 'call concluded');
+    },
+  };
+}
+
+function describeTask({ account, primitive, service, taskId, state }: Task): Record<string, unknown> {
+  return { account, primitive, service, task: taskId, state };
+}
+
+/** The request id that the pipeline stored with the lock. */
+function requestIdOf(lockDetail: string): unknown {
+  return (JSON.parse(lockDetail) as { readonly requestId?: unknown }).requestId ?? null;
+}
+
+interface RefusalLog {
+  /** Receives calls, because they have their own log line. */
+  readonly sink: CallSink;
+  /** Writes a line for each other request that ends with a status of 400 or above. */
+  watch(server: FastifyInstance): void;
+}
+
+/** Maximum number of calls in memory until their answer has ended. The line of a call is written before that. */
+const REMEMBERED_MAX = 1_000;
+
+/**
+ * Writes one line for each request that was refused before it became a call, for example because of a mistyped key,
+ * model or address. `level`: `info` in development.
+ */
+export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): RefusalLog {
+  const logged = new Set<string>();
+  return {
+    sink: {
+      finished({ requestId, free }) {
+        if (free !== null || !logger.isLevelEnabled(level)) return;
+        logged.add(requestId);
+        dropOldest(logged, REMEMBERED_MAX);
+      },
+    },
+    watch(server) {
+      server.addHook('onError', (request, _reply, error, done) => {
+        reasons.set(request.raw, error.message);
+        done();
+      });
+      server.addHook('onResponse', (request, reply, done) => {
+        const status = reply.raw.statusCode;
+        // The level may change while the gateway runs.
+        if (status >= 400 && !logged.delete(request.id) && logger.isLevelEnabled(level)) {
+          const path = request.url.split('?', 1)[0]!.slice(0, PATH_CHARS_MAX);
+          const reason = reasons.get(request.raw);
+          logger[level](
+            {
+              request_id: request.id,
+              method: request.method,
+              path,
+              status,
+              ...(reason === undefined ? {} : { reason }),
+            },
+            'refused',
+          );
+        }
+        done();
+      });
+    },
+  };
+}
+
+const PATH_CHARS_MAX = 200;
+/** Error messages of requests that are being answered. */
+const reasons = new WeakMap<object, string>();

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { gauges, type GaugeRow, type Sample } from './metric-table.ts';
+import { gauges, type GaugeRow, type Sample } from './prometheus.ts';
 
 /** The state of money over chains. Amounts are micro-USD, times are epoch milliseconds. */
 export interface FundFigures {

@@ -1,13 +1,11 @@
 import type { Registry } from 'prom-client';
 import { getOrInsert, type UpstreamFailure } from '#wire';
 import { OWN_ACCOUNT, type Call, type Offer } from '#gateway';
-import { codeOf, labelOfError, labelOfFailure } from './answer-error.ts';
+import { codeOf, labelOfError, labelOfFailure, type AttemptTime, type CallOutcome } from './observer.ts';
 import { statusOf } from './call-log.ts';
-import { mcpMethodOf } from './mcp-method.ts';
-import { gauges, histograms } from './metric-table.ts';
-import type { AttemptTime, CallOutcome } from './observer.ts';
+import { mcpMethodOf } from './mcp-span.ts';
+import { gauges, histograms, histogramSeries, type HistogramSeries } from './prometheus.ts';
 import { OTHER, SERVICE_LABELS, type Labels, type MoneySeries, type OfferSeries } from './offer-series.ts';
-import { histogramSeries, type HistogramSeries } from './prom-series.ts';
 
 /** MCP's open sessions, calls and streams in this process. */
 export interface McpCounts {

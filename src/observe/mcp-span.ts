@@ -1,8 +1,6 @@
 import type { Call } from '#gateway';
-import { codeOf } from './answer-error.ts';
-import { mcpMethodOf } from './mcp-method.ts';
+import { codeOf, type CallOutcome } from './observer.ts';
 import { OPERATIONS } from './offer-series.ts';
-import type { CallOutcome } from './observer.ts';
 
 type Attributes = Readonly<Record<string, string>>;
 
@@ -39,4 +37,9 @@ export function mcpSpanName({ name }: McpSpan, { operation }: CallOutcome): stri
 export function mcpErrorAttributes(type: string): Attributes {
   const code = codeOf(type);
   return code === null ? { 'error.type': type } : { 'error.type': type, 'rpc.response.status_code': code };
+}
+
+/** The MCP method of a call; null for calls of other primitives. */
+export function mcpMethodOf({ primitive, free }: Pick<Call, 'primitive' | 'free'>): string | null {
+  return primitive === 'tool' ? (free ?? 'tools/call') : null;
 }

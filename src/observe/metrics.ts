@@ -1,18 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import type * as prom from 'prom-client';
-import type { TaskSink } from '#tasks';
+import type { TaskSink, Task } from '#tasks';
 import { getOrInsert } from '#wire';
-import { createCallMetrics } from './call-metrics.ts';
 import { createFundMetrics, type FundFigures } from './fund-metrics.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
-import { asSnapshot, type MetricSnapshot } from './merged-metrics.ts';
-import { counters, gauges, histograms } from './metric-table.ts';
-import type { CallSink } from './observer.ts';
-import { createOfferSeries } from './offer-series.ts';
-import { counterSeries, histogramSeries, type CounterSeries } from './prom-series.ts';
-import { addProcessMetrics, Registry } from './prom.ts';
-import { textOf } from './scraped-text.ts';
-import { createTaskMetrics } from './task-metrics.ts';
+import { asSnapshot, type MetricSnapshot, textOf } from './scrape.ts';
+import {
+  counters,
+  gauges,
+  histograms,
+  counterSeries,
+  histogramSeries,
+  type CounterSeries,
+  addProcessMetrics,
+  Registry,
+  orSilent,
+} from './prometheus.ts';
+import { type CallSink, labelOfError } from './observer.ts';
+import { createOfferSeries, type OfferSeries, OTHER } from './offer-series.ts';
+import { statusOf } from './call-log.ts';
 
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -89,7 +95,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { funds: figures, now = Date.now } = options;
   const funds = figures ? createFundMetrics({ registry, figures, now }) : null;
   return {
-    sink: createCallMetrics({ registry, offers, mcp, locksHeld: options.locksHeld }),
+    sink: createCallMetrics(registry, offers, mcp, options.locksHeld),
     tasks: createTaskMetrics(registry, offers, options.tasksLive ?? (() => 0)),
     mcpSessionEnded: mcp.sessionEnded,
     ...ofProcess(registry, options),
@@ -191,4 +197,105 @@ export function countAnswers(app: FastifyInstance, metrics: Metrics): void {
     metrics.answered(request.method, request.routeOptions.url ?? 'unmatched', reply.statusCode);
     done();
   });
+}
+
+/**
+ * Metrics of billed calls. Free calls count only in MCP's metrics, and their failed attempts and flags also by offer.
+ * `mcp` gets every call, and may count its charge by tool.
+ */
+function createCallMetrics(
+  registry: prom.Registry,
+  offers: OfferSeries,
+  mcp: McpMetrics,
+  locksHeld: MetricsOptions['locksHeld'],
+): CallSink {
+  let inFlight = 0;
+  const calls = () => inFlight;
+  gauges(registry, [], [['tollgate_calls_in_flight', 'Billed calls that are running', calls]]);
+  const held = 'Locks that are neither settled nor released; -1 when the database does not answer';
+  gauges(registry, [], [['tollgate_locks_held', held, orSilent(locksHeld ?? calls)]], 'max');
+  const { resolved } = counters(registry, ['lock'], {
+    resolved: ['tollgate_calls_total', 'Billed calls by the outcome of their lock'],
+  });
+  const ofLock = (lock: string) => counterSeries(resolved, { lock });
+  const lockStates = {
+    settled: ofLock('settled'),
+    released: ofLock('released'),
+    pending: ofLock('pending'),
+    unresolved: ofLock('unresolved'),
+    none: ofLock('none'),
+  };
+
+  return {
+    started(call) {
+      if (call.free === null) inFlight += 1;
+    },
+    attemptFailed(call, offer, failure, time) {
+      offers.attemptFailed(offer, failure.attributedTo);
+      mcp.attemptFailed(call, offer, failure, time);
+    },
+    flagged: (_call, offer, flags) => offers.flagged(offer, flags),
+    finished(call, outcome) {
+      const offer = outcome.offer ?? call.candidates[0]?.offer;
+      if (offer) mcp.finished(call, outcome, offer);
+      if (call.free !== null) return;
+      inFlight -= 1;
+      const { resolution } = outcome;
+      lockStates[resolution?.state ?? 'none'].inc();
+      if (!offer) return;
+      const one = offers.of(offer);
+      const seconds = outcome.durationMs / 1000;
+      const [code] = statusOf(outcome);
+      if (code === null) one.duration.observe(seconds);
+      else offers.failed(offer, labelOfError(code), seconds);
+      if (outcome.firstByteMs !== null) one.firstToken.observe(outcome.firstByteMs / 1000);
+      if (!resolution) return;
+      const { settlement, end } = resolution;
+      const ofTool = settlement.charged > 0n ? mcp.moneyOf(call, outcome, offer) : null;
+      offers.settled(one, end?.usage, settlement, ofTool ?? one);
+    },
+  };
+}
+
+/**
+ * Maximum number of states of ended tasks with their own series. Agents choose the names of states. The others share
+ * one series.
+ */
+const STATES_MAX = 32;
+const GAVE_UP = 'gave_up';
+
+/**
+ * Metrics of tasks. A call that ended as pending was counted then, without money. Its charge is added to the money
+ * metrics when its task has ended.
+ */
+function createTaskMetrics(
+  registry: prom.Registry,
+  offers: OfferSeries,
+  live: () => number | Promise<number>,
+): TaskSink {
+  const { begun, ended } = counters(registry, ['primitive'], {
+    begun: ['tollgate_tasks_begun_total', 'Tasks that continued after the call that began them'],
+    ended: [
+      'tollgate_tasks_ended_total',
+      'Tasks that ended, by the state in which they did; gave_up: nobody saw their end in time',
+      'state',
+    ],
+  });
+  const help = 'Tasks that are running; -1 when the database does not answer';
+  gauges(registry, [], [['tollgate_tasks_live', help, orSilent(live)]], 'max');
+  const states = new Set<string>();
+  const labelOf = ({ state }: Task): string => {
+    if (states.size < STATES_MAX) states.add(state);
+    return states.has(state) ? state : OTHER;
+  };
+  return {
+    begun: ({ primitive }) => begun.inc({ primitive }),
+    ended: (task, gaveUp) => ended.inc({ primitive: task.primitive, state: gaveUp ? GAVE_UP : labelOf(task) }),
+    concluded({ task, providerName, usage, settlement, flags }) {
+      const { offerId: id, primitive, service, provider } = task;
+      const offer = { id, primitive, service, provider: { id: provider, name: providerName } };
+      offers.settled(offers.of(offer), usage, settlement);
+      offers.flagged(offer, flags);
+    },
+  };
 }

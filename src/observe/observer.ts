@@ -1,8 +1,6 @@
 import type { UpstreamFailure } from '#wire';
 import type { EndFrame, Resolution } from '#billing';
 import type { Call, Offer, ProviderFlag, CallObserver } from '#gateway';
-import { answerErrorOf } from './answer-error.ts';
-import { createKnownOperations } from './known-operations.ts';
 
 /** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */
 export interface AttemptTime {
@@ -168,4 +166,88 @@ export function createCallObserver(
 function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
   const endMs = detail['durationMs'];
   return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };
+}
+
+/**
+ * Maximum number of operations in memory for one offer, and of offers with operations. Calls of other operations are
+ * counted without their name.
+ */
+const OPERATIONS_MAX = 256;
+const OFFERS_MAX = 2000;
+/** The maximum length that MCP recommends for the name of a tool. */
+const NAME_LENGTH_MAX = 128;
+
+/**
+ * The names of operations (tools) that a provider really has. Consumers can invent other names. Counting only known
+ * names limits the number of metrics.
+ */
+interface KnownOperations {
+  /** The offer's server has served a call of this operation. */
+  learn(offer: Offer, operation: string): void;
+  /** The call's operation; null if it has none or if only the consumer has used the name. */
+  nameOf(call: Pick<Call, 'operation'>, offer: Offer): string | null;
+}
+
+/**
+ * A name is known if `listed` returns true for it, if it has its own price at the offer, or if the server has once
+ * answered it without an error.
+ */
+function createKnownOperations(listed: (offer: Offer, operation: string) => boolean = () => false): KnownOperations {
+  const known = new Map<string, Set<string>>();
+  return {
+    learn(offer, operation) {
+      if (operation.length > NAME_LENGTH_MAX) return;
+      let names = known.get(offer.id);
+      if (!names) {
+        if (known.size >= OFFERS_MAX) return;
+        known.set(offer.id, (names = new Set()));
+      }
+      if (names.size < OPERATIONS_MAX) names.add(operation);
+    },
+    nameOf({ operation }, offer) {
+      if (operation === null) return null;
+      if (known.get(offer.id)?.has(operation) || Object.hasOwn(offer.variants, operation)) return operation;
+      return operation.length <= NAME_LENGTH_MAX && listed(offer, operation) ? operation : null;
+    },
+  };
+}
+
+/** The error type for a tool result with `isError`, from the MCP semantic conventions. */
+const TOOL_ERROR = 'tool_error';
+/** The error type of the conventions for errors without their own type. */
+const OTHER_ERROR = '_OTHER';
+
+const ANSWERED = 'error ';
+const CODE = /^-?\d{1,9}$/;
+
+/** Codes that JSON-RPC and MCP define. Servers may invent others, and each of those would add a series. */
+const NAMED_CODES: ReadonlySet<string> = new Set(
+  [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32020, -32021, -32022, -32042].map(String),
+);
+
+/**
+ * The `error.type` of a complete reply that reports a failure: a JSON-RPC code, or `tool_error`. null for every other
+ * reply. It comes from the finish reason of a tool's reply: `isError`, or `error` and the code.
+ */
+function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFrame | null): string | null {
+  const reason = end?.detail['finishReason'];
+  if (primitive !== 'tool' || typeof reason !== 'string') return null;
+  if (reason === 'isError') return TOOL_ERROR;
+  if (!reason.startsWith(ANSWERED)) return null;
+  const code = reason.slice(ANSWERED.length);
+  return CODE.test(code) ? code : OTHER_ERROR;
+}
+
+/** The error type if it is a JSON-RPC code; null otherwise. */
+export const codeOf = (type: string): string | null => (CODE.test(type) ? type : null);
+
+/** The error type as a metric label with few possible values. */
+export const labelOfError = (type: string): string => (CODE.test(type) && !NAMED_CODES.has(type) ? OTHER_ERROR : type);
+
+const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529]);
+
+/** The error type of a failed attempt, with few possible values: an HTTP status, or what happened to the connection. */
+export function labelOfFailure({ status, unsent }: Pick<UpstreamFailure, 'status' | 'unsent'>): string {
+  if (status === null) return unsent ? 'unreachable' : 'broken';
+  return USUAL_STATUSES.has(status) ? String(status) : OTHER_ERROR;
 }

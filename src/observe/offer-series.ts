@@ -2,8 +2,14 @@ import type { Registry } from 'prom-client';
 import { promptTokens, type Settlement, type Usage } from '#billing';
 import type { Primitive } from '#config';
 import type { Offer } from '#gateway';
-import { counters, histograms } from './metric-table.ts';
-import { counterSeries, histogramSeries, type CounterSeries, type HistogramSeries } from './prom-series.ts';
+import {
+  counters,
+  histograms,
+  counterSeries,
+  histogramSeries,
+  type CounterSeries,
+  type HistogramSeries,
+} from './prometheus.ts';
 
 /** Operation names of the GenAI semantic conventions. */
 export const OPERATIONS = {

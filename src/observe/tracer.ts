@@ -1,17 +1,14 @@
-import type { Context, Span, SpanStatusCode } from '@opentelemetry/api';
+import type { Context, Span, SpanStatusCode, Tracer as SpanTracer } from '@opentelemetry/api';
 import { promptTokens } from '#billing';
 import type { Config } from '#config';
 import { OWN_ACCOUNT, type Call } from '#gateway';
-import { labelOfFailure } from './answer-error.ts';
+import { labelOfFailure, type AttemptTime, type CallOutcome, type CallSink } from './observer.ts';
 import { statusOf } from './call-log.ts';
 import { mcpErrorAttributes, mcpSpanName, mcpSpanOf, type McpSpan } from './mcp-span.ts';
-import type { AttemptTime, CallOutcome, CallSink } from './observer.ts';
 import { OPERATIONS } from './offer-series.ts';
-import { otlpReceiver } from './otlp.ts';
-import { createSpanExport, type SpanExport } from './span-export.ts';
-import { formatTraceParent, parseTraceParent } from './trace-context.ts';
+import { otlpReceiver, otlpResource, type OtlpReceiver } from './otlp.ts';
 
-export interface Tracer {
+interface Tracer {
   readonly sink: CallSink;
   /** The span of a running call; null if the call has none. */
   readonly spanOf: SpanOf;
@@ -206,4 +203,77 @@ function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
 function passOn(call: Call): Readonly<Record<string, string>> | null {
   const parent = parseTraceParent(call.traceparent);
   return parent ? { traceparent: formatTraceParent(parent) } : null;
+}
+
+interface SpanExport {
+  readonly tracer: SpanTracer;
+  /** Sends the buffered spans. Waits at most a few seconds for an unavailable receiver. Never rejects. */
+  close(): Promise<void>;
+}
+
+const CLOSE_MS = 3000;
+const ATTRIBUTE_TEXT_MAX = 256;
+
+/** Sends spans as OTLP over HTTP, in batches by a timer. `onError`: called with the errors of failed batches. */
+async function createSpanExport(
+  { url, headers }: OtlpReceiver,
+  version: string | undefined,
+  onError?: (error: Error) => void,
+): Promise<SpanExport> {
+  const [{ BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all(
+    [
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+    ],
+  );
+  const exporter = new OTLPTraceExporter({
+    url,
+    headers: { ...headers },
+    timeoutMillis: CLOSE_MS,
+  });
+  const send = exporter.export.bind(exporter);
+  exporter.export = (spans, done) =>
+    send(spans, (result) => {
+      if (result.error) onError?.(result.error);
+      // A failed batch is dropped and was reported above, so the processor gets a success.
+      done({ code: 0 });
+    });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes(otlpResource(version)),
+    spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize: 8192 })],
+  });
+  return {
+    tracer: provider.getTracer('tollgate', version),
+    async close() {
+      await Promise.race([
+        provider.shutdown().catch(() => {}),
+        new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref()),
+      ]);
+    },
+  };
+}
+
+/** The parts of a W3C `traceparent`. Ids are lower-case hex. */
+interface TraceParent {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly flags: number;
+}
+
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** null for a header that is invalid by the W3C recommendation. Such a header is ignored and never causes an error. */
+function parseTraceParent(header: string | null | undefined): TraceParent | null {
+  if (!header || header.length > 256) return null;
+  const match = TRACEPARENT.exec(header);
+  if (!match || (match[4] !== undefined && header.startsWith('00'))) return null;
+  const [, traceId, spanId, flags] = match;
+  if (!traceId || !spanId || !flags || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) };
+}
+
+function formatTraceParent({ traceId, spanId, flags }: TraceParent): string {
+  return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
 }

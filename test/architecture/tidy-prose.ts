@@ -70,7 +70,7 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
 export const ASSIGNED_ONCE: readonly string[] = [
   'src/app/media.ts',
   'src/observe/logger.ts',
-  'src/observe/span-export.ts',
+  'src/observe/tracer.ts',
   'src/rpc/dispatch.ts',
   'src/store/sqlite-thread.ts',
 ];

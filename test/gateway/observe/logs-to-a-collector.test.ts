@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { GatewayError } from '#wire';
 import { createCallLog, createCallObserver, createLogger, createTracer } from '#observe';
-import { createLogExport } from '../../../src/observe/log-export.ts';
+import { createLogExport } from '../../../src/observe/log-receivers.ts';
 import { load } from '../config/load.ts';
 import { exampleCall } from './example-call.ts';
 import { logsOf, spansOf, startReceiver } from './otlp-receiver.ts';

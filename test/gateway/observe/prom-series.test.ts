@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { counterSeries, histogramSeries } from '../../../src/observe/prom-series.ts';
+import { counterSeries, histogramSeries } from '../../../src/observe/prometheus.ts';
 
 function metrics() {
   const registry = new Registry();
