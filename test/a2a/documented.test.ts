@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { indexLines, parseToml, readBlocks } from '#config';
 import { MAX_COST_META } from '#gateway';
-import { A2A_ERRORS } from '../../src/a2a/wire/a2a-error.ts';
-import { A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors-a2a.ts';
+import { A2A_ERRORS, A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = readFileSync(new URL('docs/a2a.md', root), 'utf8');

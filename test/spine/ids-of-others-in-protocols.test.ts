@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
-import { OPERATIONS, METHODS, type Operation } from '../../src/a2a/wire/methods.ts';
-import { REST_ROUTES } from '../../src/a2a/wire/rest-routes.ts';
+import { OPERATIONS, METHODS, type Operation } from '../../src/a2a/wire/protocol.ts';
+import { REST_ROUTES } from '../../src/a2a/wire/rest.ts';
 import { LEGACY_METHODS, MODERN_METHODS } from '../../src/mcp/wire/revisions.ts';
 import { toolToml } from '../mcp/calls/modern-post.ts';
 import { askTask, beginTask } from '../mcp/tasks/task-client.ts';

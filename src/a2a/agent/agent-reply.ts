@@ -19,9 +19,9 @@ import {
 } from '#gateway';
 import type { Link } from './link.ts';
 import { withoutMoney } from '../http/metadata.ts';
-import { A2A_ERRORS, errorNameOf } from '../wire/a2a-error.ts';
+import { A2A_ERRORS, errorNameOf } from '../wire/errors.ts';
 import { resultFromBare } from '../wire/bare-body.ts';
-import { exactValue } from '../wire/exact-value.ts';
+import { exactValue } from '../wire/edit-json.ts';
 
 /** A result, an event or an error of an agent, in the version of the link. */
 export type AgentSaid = AgentResult | { readonly kind: 'error'; readonly error: JsonRpcError };

@@ -2,13 +2,12 @@ import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire
 import type { UpstreamRequest } from '#gateway';
 import type { Link } from './link.ts';
 import { withOwnWebhook } from '../push/with-own-webhook.ts';
-import { A2aError } from '../wire/a2a-error.ts';
+import { A2aError } from '../wire/errors.ts';
 import { bareFromSend } from '../wire/bare-body.ts';
-import { exactly, exactValue } from '../wire/exact-value.ts';
-import { isStreaming, methodOf, type Operation } from '../wire/methods.ts';
-import { restRequest } from '../wire/rest-params.ts';
-import { translateParams } from '../wire/translate-params.ts';
-import { VERSION_HEADER, type A2aVersion } from '../wire/version.ts';
+import { exactly, exactValue } from '../wire/edit-json.ts';
+import { isStreaming, methodOf, type Operation, VERSION_HEADER, type A2aVersion } from '../wire/protocol.ts';
+import { restRequest } from '../wire/rest.ts';
+import { translateParams } from '../wire/translate.ts';
 
 interface AgentRequest {
   readonly operation: Operation;

@@ -2,9 +2,8 @@ import type { Send } from '#gateway';
 import { broken, readAgent, type AgentSaid } from './agent-reply.ts';
 import { agentRequest } from './agent-request.ts';
 import type { Link } from './link.ts';
-import { exactValue } from '../wire/exact-value.ts';
-import { readEvent, type A2aEvent } from '../wire/read-result.ts';
-import { isTerminal } from '../wire/task-state.ts';
+import { exactValue } from '../wire/edit-json.ts';
+import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 
 export interface AskOfTask {
   readonly send: Send;

@@ -1,6 +1,6 @@
 import type { Offer } from '#gateway';
 import type { CardFacts } from '../cards/read-card.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /**
  * The protocol of the requests to an agent. `bare`: a message is posted without an envelope, and a bare task comes

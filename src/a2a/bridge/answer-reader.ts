@@ -3,8 +3,7 @@ import type { Part, PartsEnd, PartsEvent, ReplyEnd } from '#gateway';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
 import { boundedName, createShownArtifacts, REMEMBERED_MAX, textOf, type NewParts } from './shown-artifacts.ts';
-import { USAGE_KEY } from '../wire/read-result.ts';
-import { isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/task-state.ts';
+import { USAGE_KEY, isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/events.ts';
 
 /** Reads the events of a task as one answer, without the artifacts, messages and tasks that agents repeat. */
 export interface AnswerReader {

@@ -24,10 +24,9 @@ import { fromA2aParts, toA2aPart } from './parts.ts';
 import { capOf } from '../send/run-send.ts';
 import { type Answered, type HandleMessage, taskAgain } from '../send/handle-message.ts';
 import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
-import { A2aError } from '../wire/a2a-error.ts';
+import { A2aError } from '../wire/errors.ts';
 import { readSend } from '../wire/read-send.ts';
-import { translateEvent } from '../wire/translate-result.ts';
-import { translateParams } from '../wire/translate-params.ts';
+import { translateEvent, translateParams } from '../wire/translate.ts';
 
 interface BridgedDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

@@ -1,6 +1,6 @@
 import type { Primitive } from '#config';
 import type { Catalog, Offer, ServiceDescription } from '#gateway';
-import type { A2aVersion } from '../wire/version.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 import type { AgentCard } from './agent-card.ts';
 import { readContent } from './card-content.ts';
 import { cardPrice } from './card-price.ts';

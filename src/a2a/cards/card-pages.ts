@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { A2aVersion } from '../wire/version.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 import type { AgentCard } from './agent-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';
 import { withLegacyMembers } from './with-legacy-members.ts';

@@ -8,10 +8,9 @@ import { NO_ORIGIN } from './card-origin.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
 import { chooseLink } from '../agent/link.ts';
 import { resolveAgent } from '../agent/resolve.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import { translateError } from '../wire/translate-error.ts';
-import { translateResult } from '../wire/translate-result.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { A2aError, translateError } from '../wire/errors.ts';
+import { translateResult } from '../wire/translate.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 interface ExtendedCardDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

@@ -1,4 +1,4 @@
-import { type A2aVersion, versionOf } from '../wire/version.ts';
+import { type A2aVersion, versionOf } from '../wire/protocol.ts';
 import { cardText, elementsOfValue, membersOfValue } from './card-text.ts';
 
 /** The protocol facts in an agent's card. The hosts in a card are not used: requests go to the registered endpoint. */

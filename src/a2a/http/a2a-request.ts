@@ -1,8 +1,7 @@
 import type { JsonObject } from '#wire';
 import type { Caller, PaymentAttempt, RequestedQuote } from '#gateway';
 import type { CardOrigin } from '../cards/card-pages.ts';
-import type { Operation } from '../wire/methods.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import type { Operation, A2aVersion } from '../wire/protocol.ts';
 
 /** One request of a client for one agent, from any binding. */
 export interface A2aRequest {

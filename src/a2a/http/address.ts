@@ -1,5 +1,5 @@
-import { matchRest, type RestMatch, type RestVerb } from '../wire/rest-routes.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { matchRest, type RestMatch, type RestVerb } from '../wire/rest.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /**
  * The kind of an address below `/a2a`: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. An empty

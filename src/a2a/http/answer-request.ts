@@ -23,8 +23,14 @@ import { paidMessage, splitExtensions } from './paid-message.ts';
 import { refusePrivateFiles } from './private-files.ts';
 import { refuseAmbiguousKeys, refuseRepeatedKeys } from './unambiguous.ts';
 import { Misread, understand } from './understand.ts';
-import { isStreaming, type Operation } from '../wire/methods.ts';
-import { readVersion, VERSION_HEADER, versionQuery, type VersionReading } from '../wire/version.ts';
+import {
+  isStreaming,
+  type Operation,
+  readVersion,
+  VERSION_HEADER,
+  versionQuery,
+  type VersionReading,
+} from '../wire/protocol.ts';
 
 export interface AnswerRequestDeps {
   readonly handler: A2aHandler;

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
 import { PROTOCOL_NAMES } from './unambiguous.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import { protoName } from '../wire/proto-name.ts';
+import { A2aError } from '../wire/errors.ts';
+import { protoName } from '../wire/rest.ts';
 
 /** 0.3 has other names for these members over HTTP+JSON. */
 const OTHER_STEPS: ReadonlyMap<string, string> = new Map([

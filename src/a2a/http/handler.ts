@@ -9,8 +9,8 @@ import { AGENT_KEY } from './metadata.ts';
 import { resolveAgent, unknownAgent } from '../agent/resolve.ts';
 import type { RunSend } from '../send/run-send.ts';
 import { runTask, type RunTaskDeps } from '../tasks/run-task.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import type { Operation } from '../wire/methods.ts';
+import { A2aError } from '../wire/errors.ts';
+import type { Operation } from '../wire/protocol.ts';
 
 /** Answers one request to one agent. Never throws: errors become the answer. */
 export type A2aHandler = (ask: A2aRequest, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;

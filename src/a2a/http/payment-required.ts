@@ -4,7 +4,7 @@ import { ANONYMOUS_ACCOUNT, type Refusal } from '#gateway';
 import type { A2aRequest } from './a2a-request.ts';
 import { X402 } from './paid-message.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
-import { taskTo03 } from '../wire/translate-task.ts';
+import { taskTo03 } from '../wire/translate.ts';
 
 /**
  * Tasks that wait for their client to pay. They exist at no agent. All their data is sealed in their ids, so the

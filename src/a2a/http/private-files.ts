@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, namesPrivateHost } from '#wire';
-import { A2aError } from '../wire/a2a-error.ts';
+import { A2aError } from '../wire/errors.ts';
 
 /**
  * Refuses a message with a file URL on a host of a private network, because the agent would fetch it from within its

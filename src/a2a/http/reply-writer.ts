@@ -13,13 +13,19 @@ import {
 } from '#wire';
 import { toGatewayError } from '#gateway';
 import type { Around } from '#tasks';
-import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
-import { exactly } from '../wire/exact-value.ts';
-import { isStreaming, type Operation } from '../wire/methods.ts';
+import {
+  A2A_ERRORS,
+  A2aError,
+  errorNameOf,
+  errorValue,
+  restMediaType,
+  toA2aError,
+  type A2aBinding,
+} from '../wire/errors.ts';
+import { exactly } from '../wire/edit-json.ts';
+import { isStreaming, type Operation, type A2aVersion } from '../wire/protocol.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
 import { bareFromResult } from '../wire/bare-body.ts';
-import { errorValue, restMediaType, toA2aError, type A2aBinding } from '../wire/errors-a2a.ts';
-import type { A2aVersion } from '../wire/version.ts';
 
 /**
  * Writes the reply to one request. It puts results, JSON text in the client's version, into the envelope of the

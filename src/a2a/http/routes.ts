@@ -5,8 +5,7 @@ import { requireAdmission } from '#auth';
 import { addressOf, createAnswerRequest, readVersionOf, type AnswerRequestDeps } from './answer-request.ts';
 import { readAddress } from './address.ts';
 import { describeEndpoint } from './described-endpoint.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import { restMediaType, toA2aError } from '../wire/errors-a2a.ts';
+import { A2aError, restMediaType, toA2aError } from '../wire/errors.ts';
 
 export interface A2aRoutesDeps extends AnswerRequestDeps {
   readonly admit: Pipeline['admit'];

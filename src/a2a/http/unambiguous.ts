@@ -8,7 +8,7 @@ import {
 } from '#wire';
 import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
-import { A2aError } from '../wire/a2a-error.ts';
+import { A2aError } from '../wire/errors.ts';
 
 const METADATA = interpretedFields([MAX_COST_META, 'tollgate/agent', 'tollgate/run', ...Object.values(X402)]);
 const PUSH = interpretedFields(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);

@@ -5,14 +5,12 @@ import { messageFault, nearestHint } from '#gateway';
 import type { Address } from './address.ts';
 import type { A2aRequest } from './a2a-request.ts';
 import { withCanonicalNames } from './canonical-names.ts';
-import { A2aError } from '../wire/a2a-error.ts';
+import { A2aError, type A2aBinding } from '../wire/errors.ts';
 import { isBareBody, sendFromBare } from '../wire/bare-body.ts';
-import type { A2aBinding } from '../wire/errors-a2a.ts';
-import { exactValue } from '../wire/exact-value.ts';
-import { findMethod, METHODS, operationOf } from '../wire/methods.ts';
+import { exactValue } from '../wire/edit-json.ts';
+import { findMethod, METHODS, operationOf, type A2aVersion, type VersionReading } from '../wire/protocol.ts';
 import { legacyRestParams } from '../wire/rest-legacy.ts';
-import { restParams } from '../wire/rest-params.ts';
-import type { A2aVersion, VersionReading } from '../wire/version.ts';
+import { restParams } from '../wire/rest.ts';
 
 /** A parsed request. */
 interface Understood {

@@ -1,9 +1,8 @@
 import { isObject, type JsonObject, type LargeStrings } from '#wire';
 import { WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type WebhookEvent } from '#tasks';
-import { isTerminal, stateOf } from '../wire/task-state.ts';
-import { eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/event.ts';
-import { translateEvent } from '../wire/translate-result.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { isTerminal, stateOf, eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/events.ts';
+import { translateEvent } from '../wire/translate.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /** The content type that the SDKs of each version send (1.0 section 11.2; 0.3 section 9.5). */
 const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<

@@ -13,10 +13,9 @@ import {
 import type { A2aRequest } from '../http/a2a-request.ts';
 import type { Push } from './push.ts';
 import { keyOf } from '../tasks/tasks-of-agents.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import type { Operation } from '../wire/methods.ts';
+import { A2aError } from '../wire/errors.ts';
+import type { Operation, A2aVersion } from '../wire/protocol.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';
-import type { A2aVersion } from '../wire/version.ts';
 
 interface PushConfigsOptions {
   readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete'>;

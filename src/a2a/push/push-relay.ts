@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import type { TaskKey, Webhooks } from '#tasks';
-import type { A2aVersion } from '../wire/version.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 import { notificationOf, type Notification } from './notification.ts';
 
 /**

@@ -3,10 +3,9 @@ import { GatewayError, parseJson, type JsonLimits } from '#wire';
 import { PARSED_JSON, readBytes } from '#gateway';
 import type { TaskKey } from '#tasks';
 import { keyOf } from '../tasks/tasks-of-agents.ts';
-import { WRAPPERS } from '../wire/event.ts';
-import { readEvent, type A2aEvent } from '../wire/read-result.ts';
+import { WRAPPERS, readEvent, type A2aEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 import { PUSH_PATH, type OwnAddress, type OwnAddresses } from './own-address.ts';
 
 /** A notification of an agent about one of its tasks. */

@@ -1,5 +1,5 @@
 import { membersOf, splice, withMembers } from '#wire';
-import type { A2aVersion } from '../wire/version.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 const NAMES = { '0.3': 'pushNotificationConfig', '1.0': 'taskPushNotificationConfig' } as const satisfies Record<
   A2aVersion,

@@ -12,10 +12,9 @@ import {
 import { ownerOf, type Tasks, type TaskKey } from '#tasks';
 import { FREE, usageOf, type A2aTail } from './ending.ts';
 import type { Link } from '../agent/link.ts';
-import { readEvent, type A2aEvent } from '../wire/read-result.ts';
-import { stateName } from '../wire/task-state.ts';
-import { translateEvent } from '../wire/translate-result.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { readEvent, type A2aEvent, stateName } from '../wire/events.ts';
+import { translateEvent } from '../wire/translate.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /** The reason why the gateway ends a task that its agent has not ended. */
 export interface TaskCut {

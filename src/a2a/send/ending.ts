@@ -9,10 +9,9 @@ import {
   type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
-import { readEvent, type A2aEvent } from '../wire/read-result.ts';
-import { isTerminal } from '../wire/task-state.ts';
-import { translateEvent } from '../wire/translate-result.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
+import { translateEvent } from '../wire/translate.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /** The outcome of a call, for the route that writes it. */
 export interface A2aTail {

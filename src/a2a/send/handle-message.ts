@@ -24,8 +24,8 @@ import type { A2aRequest } from '../http/a2a-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { PaymentTasks } from '../http/payment-required.ts';
 import { keyOf } from '../tasks/tasks-of-agents.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import { readEvent } from '../wire/read-result.ts';
+import { A2aError } from '../wire/errors.ts';
+import { readEvent } from '../wire/events.ts';
 
 interface HandleMessageDeps {
   readonly handlePaidRequest: HandlePaidRequest;

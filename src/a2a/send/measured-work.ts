@@ -3,8 +3,7 @@ import { clampReportedUsage, readReportedUsage, type MeasuredWork } from '#gatew
 import type { AgentResult } from '../agent/agent-reply.ts';
 import { askOfTask, type AskOfTask } from '../agent/ask-of-task.ts';
 import type { PricedByUse } from './ending.ts';
-import type { A2aEvent } from '../wire/read-result.ts';
-import { isTerminal } from '../wire/task-state.ts';
+import { type A2aEvent, isTerminal } from '../wire/events.ts';
 
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
 export interface Measuring {

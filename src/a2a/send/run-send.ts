@@ -30,9 +30,9 @@ import { resolveAgent } from '../agent/resolve.ts';
 import { type Answered, type HandleMessage, taskAgain } from './handle-message.ts';
 import { createSendAdapter, type SendRequest, type SendAdapter, type SendAdapterDeps } from './send-adapter.ts';
 import { beganBy, keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
-import { A2aError } from '../wire/a2a-error.ts';
+import { A2aError } from '../wire/errors.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from '../wire/read-send.ts';
-import { isTerminal } from '../wire/task-state.ts';
+import { isTerminal } from '../wire/events.ts';
 
 interface RunSendDeps extends SendAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

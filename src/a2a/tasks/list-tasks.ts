@@ -8,8 +8,8 @@ import { AGENT_KEY, withMetadata } from '../http/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
 import { BRIDGED } from './tasks-of-agents.ts';
 import { createTaskAdapter } from './task-adapter.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import { stateOf } from '../wire/task-state.ts';
+import { A2aError } from '../wire/errors.ts';
+import { stateOf } from '../wire/events.ts';
 
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 100;

@@ -7,11 +7,11 @@ import type { A2aTail } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { undeliveredEvents } from './undelivered-events.ts';
-import { exactly } from '../wire/exact-value.ts';
-import { isTerminal } from '../wire/task-state.ts';
-import { translateError } from '../wire/translate-error.ts';
-import { translateResult } from '../wire/translate-result.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { exactly } from '../wire/edit-json.ts';
+import { isTerminal } from '../wire/events.ts';
+import { translateError } from '../wire/errors.ts';
+import { translateResult } from '../wire/translate.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /**
  * Streams the events of a task to a client until the task ends or the client disconnects. Throws GatewayError

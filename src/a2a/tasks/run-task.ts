@@ -8,10 +8,10 @@ import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { withTaskCost } from '../http/metadata.ts';
 import { beganBy, BRIDGED, keyOf } from './tasks-of-agents.ts';
-import { A2aError } from '../wire/a2a-error.ts';
-import { methodOf } from '../wire/methods.ts';
-import { stateName, stateOf } from '../wire/task-state.ts';
-import { translateResult } from '../wire/translate-result.ts';
+import { A2aError } from '../wire/errors.ts';
+import { methodOf } from '../wire/protocol.ts';
+import { stateName, stateOf } from '../wire/events.ts';
+import { translateResult } from '../wire/translate.ts';
 
 export interface RunTaskDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;

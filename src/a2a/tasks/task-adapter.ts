@@ -12,13 +12,11 @@ import { valueToNotify } from '../push/notification.ts';
 import type { OpenStreams } from '../send/open-streams.ts';
 import { withTaskCost } from '../http/metadata.ts';
 import { beganBy, keyOf, observationOf, versionIn } from './tasks-of-agents.ts';
-import { A2A_ERRORS } from '../wire/a2a-error.ts';
-import { exactValue } from '../wire/exact-value.ts';
-import { isStreaming } from '../wire/methods.ts';
-import { isOfTask, readEvent } from '../wire/read-result.ts';
-import { isTerminal } from '../wire/task-state.ts';
-import { translateError } from '../wire/translate-error.ts';
-import { translateResult } from '../wire/translate-result.ts';
+import { A2A_ERRORS, translateError } from '../wire/errors.ts';
+import { exactValue } from '../wire/edit-json.ts';
+import { isStreaming } from '../wire/protocol.ts';
+import { isOfTask, readEvent, isTerminal } from '../wire/events.ts';
+import { translateResult } from '../wire/translate.ts';
 
 export interface TaskAdapterDeps {
   readonly cards: Pick<Cards, 'facts'>;

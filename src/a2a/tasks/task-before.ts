@@ -5,8 +5,8 @@ import { askOfTask } from '../agent/ask-of-task.ts';
 import type { Cards } from '../cards/card-cache.ts';
 import { chooseLink } from '../agent/link.ts';
 import { versionIn } from './tasks-of-agents.ts';
-import { isTerminal } from '../wire/task-state.ts';
-import { translateResult } from '../wire/translate-result.ts';
+import { isTerminal } from '../wire/events.ts';
+import { translateResult } from '../wire/translate.ts';
 
 interface TaskBeforeDeps {
   readonly cards: Pick<Cards, 'facts'>;

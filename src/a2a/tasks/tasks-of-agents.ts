@@ -1,9 +1,8 @@
 import { ONE_CALL } from '#gateway';
 import type { Observation, Task, TaskKey } from '#tasks';
 import { usageOf, type PricedByUse } from '../send/ending.ts';
-import type { A2aEvent } from '../wire/read-result.ts';
-import { isTerminal, type TaskState } from '../wire/task-state.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { type A2aEvent, isTerminal, type TaskState } from '../wire/events.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /** Notes of a task that exists at no agent, because it is the answer of another primitive. */
 export const BRIDGED = '{"bridged":true}';

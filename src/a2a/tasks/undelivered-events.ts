@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
-import { eventOf } from '../wire/event.ts';
-import type { A2aVersion } from '../wire/version.ts';
+import { eventOf } from '../wire/events.ts';
+import type { A2aVersion } from '../wire/protocol.ts';
 
 /**
  * Which of the waiting events a client must still get after the shown task. The task was read while the events came, so

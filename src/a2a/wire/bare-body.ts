@@ -1,8 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
-import { each, editMembers, onObject, type Edit } from './edit-members.ts';
-import { eventOf } from './event.ts';
-import { stateName, stateOf } from './task-state.ts';
-import { partTo10 } from './translate-part.ts';
+import { each, editMembers, onObject, type Edit } from './edit-json.ts';
+import { eventOf, stateOf } from './events.ts';
+import { messageTo10, taskTo10 } from './translate.ts';
 
 /*
  * The bare form of the interface specification (section 4.10): `POST /a2a` with `{message: {messageId, role, parts:
@@ -19,17 +18,8 @@ export function isBareBody(body: unknown): body is JsonObject {
   );
 }
 
-const ROLES: ReadonlyMap<unknown, string> = new Map([
-  ['user', 'ROLE_USER'],
-  ['agent', 'ROLE_AGENT'],
-]);
-
-const messageFromBare: Edit = onObject((message) =>
-  editMembers(message, { kind: () => undefined, role: (role) => ROLES.get(role) ?? role, parts: each(partTo10) }),
-);
-
 /** Turns a bare body into the parameters of a send in 1.0. Parts of 0.3 (`kind`) are accepted too. */
-export const sendFromBare = (body: JsonObject): JsonObject => editMembers(body, { message: messageFromBare });
+export const sendFromBare = (body: JsonObject): JsonObject => editMembers(body, { message: messageTo10 });
 
 const messageToBare: Edit = onObject((message) =>
   editMembers(message, { role: (role) => (role === 'ROLE_AGENT' || role === 2 ? 'agent' : 'user') }),
@@ -58,12 +48,6 @@ export function bareFromResult(result: unknown): JsonObject | null {
   };
 }
 
-const statusFromBare: Edit = onObject((status) =>
-  editMembers(status, { state: (state) => stateName(stateOf(state)), message: messageFromBare }),
-);
-
-const artifactFromBare: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partTo10) }));
-
 /**
  * Turns the bare reply of an agent into a result of a send in 1.0; null for a value that is neither a task nor a
  * message.
@@ -71,12 +55,6 @@ const artifactFromBare: Edit = onObject((artifact) => editMembers(artifact, { pa
 export function resultFromBare(reply: unknown): JsonObject | null {
   const event = eventOf('1.0', reply);
   if (event === null || event.kind === 'status' || event.kind === 'artifact') return null;
-  if (event.kind === 'message') return { message: messageFromBare(event.value) };
-  const task = editMembers(event.value, {
-    kind: () => undefined,
-    status: statusFromBare,
-    artifacts: each(artifactFromBare),
-    history: each(messageFromBare),
-  });
-  return { task };
+  if (event.kind === 'message') return { message: messageTo10(event.value) };
+  return { task: taskTo10(event.value) };
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { readPushConfig, type PushConfig } from './push-config.ts';
-import type { A2aVersion } from './version.ts';
+import type { A2aVersion } from './protocol.ts';
 
 /** The parameters of a send or a stream that the gateway uses. */
 export interface SendParams {

@@ -1,12 +1,10 @@
 import { isObject, type JsonObject } from '#wire';
-import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-members.ts';
-import { eventOf, WRAPPERS, type EventKind } from './event.ts';
-import type { Operation } from './methods.ts';
-import type { RestInput } from './rest-params.ts';
-import type { RestMatch } from './rest-routes.ts';
-import { stateName, stateOf } from './task-state.ts';
-import { roleTo03, roleTo10 } from './translate-message.ts';
-import { requirementsTo10, schemesTo10 } from './translate-security.ts';
+import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-json.ts';
+import { eventOf, WRAPPERS, type EventKind, stateName, stateOf } from './events.ts';
+import type { Operation } from './protocol.ts';
+import type { RestInput, RestMatch } from './rest.ts';
+import { roleTo03, roleTo10 } from './translate.ts';
+import { requirementsTo10, schemesTo10 } from './translate-card.ts';
 
 /*
  * The HTTP+JSON binding of 0.3 has another form than its JSON-RPC. Clients and servers of every official SDK exchange

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { exactly, exactValue } from '../../../src/a2a/wire/exact-value.ts';
-import { translateEvent } from '../../../src/a2a/wire/translate-result.ts';
+import { exactly, exactValue } from '../../../src/a2a/wire/edit-json.ts';
+import { translateEvent } from '../../../src/a2a/wire/translate.ts';
 import { useCallsWorld } from './support/calls-world.ts';
 import { serveRaw } from './support/raw-served.ts';
 

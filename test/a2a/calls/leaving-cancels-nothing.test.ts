@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld, type Wire } from './support/calls-world.ts';
-import { METHODS } from '../../../src/a2a/wire/methods.ts';
+import { METHODS } from '../../../src/a2a/wire/protocol.ts';
 
 const calls = useCallsWorld();
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { WEBHOOK_BODY_BYTES_MAX } from '#tasks';
 import { notificationOf } from '../../../src/a2a/push/notification.ts';
-import type { A2aVersion } from '../../../src/a2a/wire/version.ts';
+import type { A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';
 import { keyOf } from '../../gateway/tasks/tasks-world.ts';
 import { caller, pushWorld } from './push-world.ts';

@@ -8,8 +8,7 @@ import type { A2aRequest } from '../../../src/a2a/http/a2a-request.ts';
 import type { ReplyWriter } from '../../../src/a2a/http/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';
-import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';
-import type { A2aVersion } from '../../../src/a2a/wire/version.ts';
+import { METHODS, type Operation, type A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { newTask, tasksWorld } from '../../gateway/tasks/tasks-world.ts';
 
 export const PUBLIC_URL = 'https://gate.example';

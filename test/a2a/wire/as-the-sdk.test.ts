@@ -6,9 +6,8 @@ import {
 } from '@a2a-js/sdk/compat/v0_3';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';
-import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
-import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
+import { METHODS, type Operation } from '../../../src/a2a/wire/protocol.ts';
+import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
 import { versions } from './support/arbitraries.ts';
 import {
   codec,

@@ -1,8 +1,16 @@
 import * as sdk from '@a2a-js/sdk/errors';
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, GatewayError } from '#wire';
-import { A2A_ERRORS, A2aError, errorNameOf, type A2aErrorName } from '../../../src/a2a/wire/a2a-error.ts';
-import { A2A_GATEWAY_ERRORS, errorValue, toA2aError, type A2aErrorReply } from '../../../src/a2a/wire/errors-a2a.ts';
+import {
+  A2A_ERRORS,
+  A2aError,
+  errorNameOf,
+  type A2aErrorName,
+  A2A_GATEWAY_ERRORS,
+  errorValue,
+  toA2aError,
+  type A2aErrorReply,
+} from '../../../src/a2a/wire/errors.ts';
 import { MCP_ERRORS } from '../../../src/mcp/wire/errors-mcp.ts';
 import { client } from './support/sdk-translation.ts';
 

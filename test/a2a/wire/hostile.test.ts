@@ -7,16 +7,14 @@ import {
   resultFromBare,
   sendFromBare,
 } from '../../../src/a2a/wire/bare-body.ts';
-import { OPERATIONS } from '../../../src/a2a/wire/methods.ts';
+import { OPERATIONS } from '../../../src/a2a/wire/protocol.ts';
 import { readPushConfig } from '../../../src/a2a/wire/push-config.ts';
-import { readEvent, readTaskList } from '../../../src/a2a/wire/read-result.ts';
+import { readEvent } from '../../../src/a2a/wire/events.ts';
 import { readSend } from '../../../src/a2a/wire/read-send.ts';
-import { restParams, restRequest } from '../../../src/a2a/wire/rest-params.ts';
+import { restParams, restRequest, matchRest } from '../../../src/a2a/wire/rest.ts';
 import { legacyRestParams, legacyRestResult } from '../../../src/a2a/wire/rest-legacy.ts';
-import { matchRest } from '../../../src/a2a/wire/rest-routes.ts';
-import { translateError } from '../../../src/a2a/wire/translate-error.ts';
-import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
-import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
+import { translateError } from '../../../src/a2a/wire/errors.ts';
+import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { anyWebPath } from '../../support/any-web-url.ts';
@@ -84,8 +82,7 @@ describe('hostile values', () => {
     fc.assert(
       fc.property(value, operation, direction, (hostile, one, [version]) => {
         const event = readEvent(version, hostile);
-        expect(event === null || typeof event.final === 'boolean').toBe(true);
-        readTaskList(hostile);
+        expect(event === null || typeof event.output === 'boolean').toBe(true);
         for (const read of [
           readSend(version, hostile),
           readSend(version, { message: hostile }),

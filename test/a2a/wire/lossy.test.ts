@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { methodOf } from '../../../src/a2a/wire/methods.ts';
-import { translateError } from '../../../src/a2a/wire/translate-error.ts';
-import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
-import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
+import { methodOf } from '../../../src/a2a/wire/protocol.ts';
+import { translateError } from '../../../src/a2a/wire/errors.ts';
+import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
 
 const readme = readFileSync(new URL('../../../src/a2a/README.md', import.meta.url), 'utf8');
 const section = readme.slice(readme.indexOf('## Lossy mappings')).split('\n## ')[0]!;

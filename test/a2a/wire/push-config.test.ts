@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readPushConfig, writePushConfig } from '../../../src/a2a/wire/push-config.ts';
-import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
+import { translateParams } from '../../../src/a2a/wire/translate.ts';
 import { versions } from './support/arbitraries.ts';
 
 describe('a push notification configuration', () => {

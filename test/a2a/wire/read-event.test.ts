@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readEvent, readTaskList } from '../../../src/a2a/wire/read-result.ts';
-import { TASK_STATES } from '../../../src/a2a/wire/task-state.ts';
-import { translateEvent } from '../../../src/a2a/wire/translate-result.ts';
+import { readEvent, TASK_STATES } from '../../../src/a2a/wire/events.ts';
+import { translateEvent } from '../../../src/a2a/wire/translate.ts';
 import { versions } from './support/arbitraries.ts';
 
 const usage = { metadata: { 'tollgate/usage': { tokens: 1 } } };
@@ -15,54 +14,45 @@ describe('reading an event', () => {
     [
       '1.0',
       { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } },
-      ['task', 't', 'c', 'working', false],
+      ['task', 't', 'c', 'working'],
     ],
-    [
-      '1.0',
-      { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } },
-      ['task', 't', 'c', 'completed', true],
-    ],
+    ['1.0', { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } }, ['task', 't', 'c', 'completed']],
     [
       '1.0',
       { message: { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts: [] } },
-      ['message', null, 'c', null, true],
+      ['message', null, 'c', null],
     ],
-    ['1.0', status('TASK_STATE_INPUT_REQUIRED'), ['status', 't', 'c', 'input-required', true]],
-    ['1.0', status('TASK_STATE_AUTH_REQUIRED'), ['status', 't', 'c', 'auth-required', true]],
-    ['1.0', status('TASK_STATE_WORKING'), ['status', 't', 'c', 'working', false]],
-    ['1.0', { artifactUpdate: { taskId: 't', contextId: '', artifact: {} } }, ['artifact', 't', null, null, false]],
-    ['0.3', { kind: 'task', id: 't', contextId: 'c', status: { state: 'failed' } }, ['task', 't', 'c', 'failed', true]],
-    ['0.3', { kind: 'message', messageId: 'm', taskId: 't', parts: [] }, ['message', 't', null, null, true]],
+    ['1.0', status('TASK_STATE_INPUT_REQUIRED'), ['status', 't', 'c', 'input-required']],
+    ['1.0', status('TASK_STATE_AUTH_REQUIRED'), ['status', 't', 'c', 'auth-required']],
+    ['1.0', status('TASK_STATE_WORKING'), ['status', 't', 'c', 'working']],
+    ['1.0', { artifactUpdate: { taskId: 't', contextId: '', artifact: {} } }, ['artifact', 't', null, null]],
+    ['0.3', { kind: 'task', id: 't', contextId: 'c', status: { state: 'failed' } }, ['task', 't', 'c', 'failed']],
+    ['0.3', { kind: 'message', messageId: 'm', taskId: 't', parts: [] }, ['message', 't', null, null]],
     [
       '0.3',
       { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'working' }, final: true },
-      ['status', 't', 'c', 'working', true],
+      ['status', 't', 'c', 'working'],
     ],
     [
       '0.3',
       { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'input-required' }, final: false },
-      ['status', 't', 'c', 'input-required', false],
+      ['status', 't', 'c', 'input-required'],
     ],
     [
       '0.3',
       { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'canceled' }, final: false },
-      ['status', 't', 'c', 'canceled', true],
+      ['status', 't', 'c', 'canceled'],
     ],
-    [
-      '0.3',
-      { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact: {} },
-      ['artifact', 't', 'c', null, false],
-    ],
-    ['0.3', { id: 't', status: { state: 'working' } }, ['task', 't', null, 'working', false]],
-    ['0.3', { id: 't', status: {} }, ['task', 't', null, 'unknown', false]],
-  ] as const)('%s %j', (version, value, [kind, taskId, contextId, state, final]) => {
+    ['0.3', { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact: {} }, ['artifact', 't', 'c', null]],
+    ['0.3', { id: 't', status: { state: 'working' } }, ['task', 't', null, 'working']],
+    ['0.3', { id: 't', status: {} }, ['task', 't', null, 'unknown']],
+  ] as const)('%s %j', (version, value, [kind, taskId, contextId, state]) => {
     expect(readEvent(version, value)).toEqual({
       kind,
       taskId,
       contextId,
       state,
       output: kind === 'message',
-      final,
       usage: undefined,
     });
   });
@@ -139,14 +129,5 @@ describe('reading an event', () => {
         expect(readEvent('0.3', translateEvent('1.0', '0.3', event))).toEqual(here);
       }),
     );
-  });
-
-  it('reads the tasks of a list', () => {
-    const list = readTaskList({ tasks: [{ id: 't', status: { state: 'TASK_STATE_WORKING' } }, 1] });
-    expect(list).toEqual([
-      { kind: 'task', taskId: 't', contextId: null, state: 'working', output: false, final: false, usage: undefined },
-      null,
-    ]);
-    expect([readTaskList(null), readTaskList({ tasks: {} })]).toEqual([null, null]);
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readSend } from '../../../src/a2a/wire/read-send.ts';
-import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
+import { translateParams } from '../../../src/a2a/wire/translate.ts';
 import { versions } from './support/arbitraries.ts';
 
 const message = (more: object = {}) => ({ messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...more });

@@ -2,10 +2,10 @@ import { AgentCard, StreamResponse, Task, TaskPushNotificationConfig } from '@a2
 import type { Transport } from '@a2a-js/sdk/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Operation } from '../../../src/a2a/wire/methods.ts';
+import type { Operation } from '../../../src/a2a/wire/protocol.ts';
 import { legacyRestParams, legacyRestResult } from '../../../src/a2a/wire/rest-legacy.ts';
-import { matchRest } from '../../../src/a2a/wire/rest-routes.ts';
-import { translateResult } from '../../../src/a2a/wire/translate-result.ts';
+import { matchRest } from '../../../src/a2a/wire/rest.ts';
+import { translateResult } from '../../../src/a2a/wire/translate.ts';
 import { versions } from './support/arbitraries.ts';
 import { client, codec, paramsOf, sdkRequest, type SentRequest } from './support/sdk-translation.ts';
 

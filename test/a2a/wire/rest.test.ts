@@ -2,9 +2,8 @@ import { SendMessageRequest, TaskPushNotificationConfig, TaskState } from '@a2a-
 import type { Transport } from '@a2a-js/sdk/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Operation } from '../../../src/a2a/wire/methods.ts';
-import { restParams, restRequest } from '../../../src/a2a/wire/rest-params.ts';
-import { matchRest, REST_ROUTES, type RestMatch } from '../../../src/a2a/wire/rest-routes.ts';
+import type { Operation } from '../../../src/a2a/wire/protocol.ts';
+import { restParams, restRequest, matchRest, REST_ROUTES, type RestMatch } from '../../../src/a2a/wire/rest.ts';
 import { versions } from './support/arbitraries.ts';
 import { client, paramsOf, type SentRequest } from './support/sdk-translation.ts';
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
-import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
-import type { Operation } from '../../../src/a2a/wire/methods.ts';
+import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
+import type { Operation } from '../../../src/a2a/wire/protocol.ts';
 import { versions, type Versions } from './support/arbitraries.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 100;

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findMethod, isStreaming, methodOf, operationOf, OPERATIONS } from '../../../src/a2a/wire/methods.ts';
-import { readVersion } from '../../../src/a2a/wire/version.ts';
+import {
+  findMethod,
+  isStreaming,
+  methodOf,
+  operationOf,
+  OPERATIONS,
+  readVersion,
+} from '../../../src/a2a/wire/protocol.ts';
 
 describe('the version of a request', () => {
   it.each([

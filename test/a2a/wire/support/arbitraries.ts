@@ -1,11 +1,5 @@
 import fc from 'fast-check';
-import {
-  isInterrupted,
-  isTerminal,
-  stateName,
-  TASK_STATES,
-  type TaskState,
-} from '../../../../src/a2a/wire/task-state.ts';
+import { isInterrupted, isTerminal, stateName, TASK_STATES, type TaskState } from '../../../../src/a2a/wire/events.ts';
 
 /*
  * Valid objects of both versions, without what the README lists as lossy. `extras` adds a member that no version
