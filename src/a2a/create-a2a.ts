@@ -27,7 +27,7 @@ import type { CardAuth } from './cards/card-security.ts';
 import type { SignBytes } from './cards/sign-card.ts';
 import { createHandler } from './http/handler.ts';
 import { showExtendedCard } from './cards/extended-card.ts';
-import { createPaymentTasks } from './http/payment-required.ts';
+import { createPaymentTasks } from './http/x402.ts';
 import { createOpenStreams } from './send/open-streams.ts';
 import type { Push } from './push/push.ts';
 import { resolveAgent, unknownAgent } from './agent/resolve.ts';

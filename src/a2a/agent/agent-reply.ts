@@ -17,7 +17,7 @@ import {
   type LargeReply,
   type UpstreamReply,
 } from '#gateway';
-import type { Link } from './link.ts';
+import type { Link } from './resolve.ts';
 import { withoutMoney } from '../http/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/errors.ts';
 import { resultFromBare } from '../wire/bare-body.ts';

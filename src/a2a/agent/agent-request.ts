@@ -1,7 +1,6 @@
 import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire';
 import type { UpstreamRequest } from '#gateway';
-import type { Link } from './link.ts';
-import { withOwnWebhook } from '../push/with-own-webhook.ts';
+import type { Link } from './resolve.ts';
 import { A2aError } from '../wire/errors.ts';
 import { bareFromSend } from '../wire/bare-body.ts';
 import { exactly, exactValue } from '../wire/edit-json.ts';
@@ -134,3 +133,38 @@ function withoutClaims(text: string, { metadata, message }: JsonObject): string 
 }
 
 const whole = (text: string) => ({ start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 });
+
+const PUSH_MEMBERS = { '0.3': 'pushNotificationConfig', '1.0': 'taskPushNotificationConfig' } as const satisfies Record<
+  A2aVersion,
+  string
+>;
+/**
+ * Names that drafts and other spellings have for this member. They are removed too, so that no agent reads a client's
+ * webhook from them.
+ */
+const OTHER_PUSH_MEMBERS = [
+  'pushNotification',
+  'push_notification_config',
+  'task_push_notification_config',
+  'push_notification',
+] as const;
+
+/**
+ * Replaces the client's webhook with the gateway's in the parameters of a send, which are JSON text in the agent's
+ * version. The gateway keeps the client's address and secrets, and notifies the client itself. `url` null: removes the
+ * webhook.
+ */
+export function withOwnWebhook(version: A2aVersion, paramsText: string, url: string | null): string {
+  const configuration = membersOf(paramsText).get('configuration');
+  const own = url === null ? null : JSON.stringify({ url });
+  const change: Record<string, string | null> = Object.fromEntries(
+    [...Object.values(PUSH_MEMBERS), ...OTHER_PUSH_MEMBERS].map((name) => [name, null]),
+  );
+  change[PUSH_MEMBERS[version]] = own;
+  if (configuration && paramsText[configuration.start] === '{')
+    return splice(paramsText, [withMembers(paramsText, configuration, change)]);
+  if (own === null) return paramsText;
+  return splice(paramsText, [
+    withMembers(paramsText, whole(paramsText), { configuration: `{${JSON.stringify(PUSH_MEMBERS[version])}:${own}}` }),
+  ]);
+}

@@ -15,12 +15,10 @@ import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
-import { lastInContext } from '../send/context-of.ts';
-import { followUpOf } from '../send/follow-up.ts';
+import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { resolveAgent } from '../agent/resolve.ts';
 import { createSendAdapter, type SendAdapterDeps } from '../send/send-adapter.ts';
-import { taskBefore } from '../tasks/task-before.ts';
-import { keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
+import { taskBefore } from '../agent/ask-for-task.ts';
 
 interface AgentTargetDeps extends SendAdapterDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
@@ -56,7 +54,7 @@ export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
         );
       const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
       const params = { message: messageOf(ask) };
-      const covered = task !== null && followUpOf(catalog, task) === 'covered';
+      const covered = isCovered(catalog, task);
       const adapter = createSendAdapter(deps, {
         contextId: ask.contextId,
         operation: 'stream',

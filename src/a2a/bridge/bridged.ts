@@ -17,13 +17,13 @@ import {
   type TargetAdapter,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import { costHeaders, withCost, withReceipt } from '../http/metadata.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import { capOf } from '../send/run-send.ts';
 import { type Answered, type HandleMessage, taskAgain } from '../send/handle-message.ts';
-import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
+import { BRIDGED, keyOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import { readSend } from '../wire/read-send.ts';
 import { translateEvent, translateParams } from '../wire/translate.ts';

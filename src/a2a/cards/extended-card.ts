@@ -1,13 +1,12 @@
 import { endOnly, pinned, runFree, type Catalog, type Pipeline, type ReplyEnd, type Send } from '#gateway';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { Cards } from './card-cache.ts';
 import { NO_ORIGIN } from './card-origin.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
-import { chooseLink } from '../agent/link.ts';
-import { resolveAgent } from '../agent/resolve.ts';
+import { chooseLink, resolveAgent } from '../agent/resolve.ts';
 import { A2aError, translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';

@@ -2,9 +2,8 @@ import type { AgentCard, AgentExtension, AgentInterface } from './agent-card.ts'
 import type { CardContent } from './card-content.ts';
 import type { CardPrice } from './card-price.ts';
 import { securityOf, type CardAuth } from './card-security.ts';
+import { X402_EXTENSION, X402_FAMILY } from '../http/x402.ts';
 
-/** The payment extension: a client without a balance can pay for one task. */
-export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
 /** The extension that contains the price. It is for information only, so clients need no support for it. */
 const PRICING_EXTENSION = 'urn:tollgate:pricing';
 
@@ -85,11 +84,5 @@ function extensionsOf(
   const extensions = [...new Map([...kept, ...ours].map((extension) => [extension.uri, extension])).values()];
   return extensions.length > 0 ? { extensions } : {};
 }
-
-/**
- * The common prefix of the URIs of all versions of the payment extension. An agent's entries with it are removed,
- * because the agent would be paid without the gateway.
- */
-export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
 
 const filled = <T>(list: readonly T[] | undefined): readonly T[] | null => (list && list.length > 0 ? list : null);

@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import { authorise, type Catalog } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { A2aRequest } from './a2a-request.ts';
+import type { A2aRequest } from './parse-request.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import { noExtendedCard } from '../cards/extended-card.ts';
 import { listTasks } from '../tasks/list-tasks.ts';

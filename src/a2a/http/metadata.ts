@@ -11,7 +11,7 @@ import {
 import { formatUsd, type SettledFrame } from '#billing/amounts';
 import { costOf, type PaymentAttempt } from '#gateway';
 import type { CallCost, TaskCost } from '#tasks';
-import { X402 } from './paid-message.ts';
+import { X402 } from './x402.ts';
 
 /** The metadata member that names the agent in a request to the address of all agents. */
 export const AGENT_KEY = 'tollgate/agent';

@@ -1,14 +1,60 @@
-import type { FastifyPluginAsync } from 'fastify';
-import { printable, type GatewayError } from '#wire';
-import { PARSED_JSON, type Pipeline, readBytes, toGatewayError } from '#gateway';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { printable, type GatewayError, createAnswer, createHttpSink, type KeepAlive } from '#wire';
+import {
+  PARSED_JSON,
+  type Pipeline,
+  readBytes,
+  toGatewayError,
+  heldBodyOf,
+  MAX_COST_HEADER,
+  needsCredential,
+  rateHeaders,
+  receiptHeaders,
+  type Admission,
+  type Payments,
+  type PaymentAttempt,
+  requestedQuote,
+  DOCUMENTED,
+} from '#gateway';
 import { requireAdmission } from '#auth';
-import { addressOf, createAnswerRequest, readVersionOf, type AnswerRequestDeps } from './answer-request.ts';
-import { readAddress } from './address.ts';
-import { describeEndpoint } from './described-endpoint.ts';
+import type { Config } from '#config';
+import { A2A_ERROR } from '#pages';
+import {
+  type A2aRequest,
+  type Address,
+  addressOf,
+  Misread,
+  parseRequest,
+  readAddress,
+  readVersionOf,
+  saysVersion,
+} from './parse-request.ts';
 import { A2aError, restMediaType, toA2aError } from '../wire/errors.ts';
+import type { CardOrigin } from '../cards/card-pages.ts';
+import type { A2aHandler } from './handler.ts';
+import { createReplyWriter, type ReplyEnvelope } from './reply-writer.ts';
+import { paidMessage, splitExtensions, X402_EXTENSION } from './x402.ts';
+import { refusePrivateFiles, refuseAmbiguousKeys, refuseRepeatedKeys } from './request-fields.ts';
+import { isStreaming, type Operation } from '../wire/protocol.ts';
 
-export interface A2aRoutesDeps extends AnswerRequestDeps {
+export interface A2aRoutesDeps {
   readonly admit: Pipeline['admit'];
+  readonly handler: A2aHandler;
+  readonly payments: Payments;
+  /** Whether an agent or a bridge has this name. */
+  readonly isService: (name: string) => boolean;
+  readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
+  readonly receipts: Config['billing']['receipts'];
+  /** Allows file URLs on hosts of private networks, for development. */
+  readonly allowPrivate: boolean;
+  readonly keepAlive: KeepAlive;
+  readonly origin: (request: FastifyRequest) => CardOrigin | null;
+  /** The value of `WWW-Authenticate` for an error that another credential would avoid; null for other errors. */
+  readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
 }
 
 /**
@@ -73,3 +119,197 @@ const otherContentType = (type: string | undefined) =>
     `The body must have the Content-Type application/json or application/a2a+json, not ${printable(type ?? 'none')}`,
     { param: 'Content-Type' },
   );
+
+/** Answers one HTTP request below `/a2a`, of any version and binding. Never throws. */
+function createAnswerRequest(
+  deps: A2aRoutesDeps,
+  prefix: string,
+  admissionOf: (request: FastifyRequest) => Admission,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  const { limits, payments } = deps;
+  return async (request, reply) => {
+    const asked = readVersionOf(request);
+    const address = addressOf(request, prefix, saysVersion(request) ? (asked.version ?? null) : null, deps.isService);
+    const gone = new AbortController();
+    const sink = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(admissionOf(request).rate),
+    );
+    const extensions = readExtensions(request, payments);
+    // Until the request is parsed, its address decides the form of errors.
+    let envelope: ReplyEnvelope = {
+      binding: address.kind === 'rpc' ? 'jsonrpc' : 'rest',
+      idText: 'null',
+      bare: false,
+      version: asked.version ?? '1.0',
+      operation: null,
+    };
+    let payment: PaymentAttempt | null = null;
+    let challenge: string | null = null;
+    const writer = () =>
+      createReplyWriter({
+        ...envelope,
+        accept: request.headers.accept,
+        moreHeaders: () => ({
+          ...receiptHeaders(payment),
+          ...extensions.activated,
+          ...(challenge === null ? {} : { 'www-authenticate': challenge }),
+        }),
+        answer: (headers) =>
+          createAnswer({
+            sink,
+            events: envelope.operation !== null && isStreaming(envelope.operation),
+            keepAlive: deps.keepAlive,
+            headers,
+          }),
+        onError: (error) => deps.onError(error, request),
+      });
+    // If the client leaves, its message is still answered.
+    const giveBodyBack = heldBodyOf(request)?.keep();
+    try {
+      const { caller } = admissionOf(request);
+      if (caller.anonymous && !maySend(address, request.method)) throw needsCredential();
+      const { ask: parsed, ...form } = parseRequest(request, address, limits);
+      const { operation, params, paramsText, version } = parsed;
+      envelope = { ...form, version, operation };
+      refuseAmbiguousKeys(params);
+      if (!deps.allowPrivate) refusePrivateFiles(params);
+      if (form.binding === 'jsonrpc') refuseRepeatedKeys(paramsText);
+      if (caller.anonymous && !sends(operation)) throw needsCredential();
+      const paid = sends(operation) ? await paidMessage(payments, caller, parsed) : { caller, payment: null };
+      payment = paid.payment;
+      const { headers, id: requestId } = request;
+      const ask: A2aRequest = {
+        ...parsed,
+        ...paid,
+        requestId,
+        traceparent: single(headers['traceparent']),
+        wantsReceipt: deps.receipts === 'always' || headers['x-receipt'] === '1' || headers['x-receipt'] === 'true',
+        maxCost: headers[MAX_COST_HEADER] ?? null,
+        quote: sends(operation) ? requestedQuote(null, headers, null) : null,
+        extensions: extensions.forAgent,
+        origin: () => deps.origin(request),
+      };
+      await deps.handler(ask, writer(), gone.signal);
+    } catch (thrown) {
+      if (thrown instanceof Misread) envelope = { ...envelope, idText: thrown.idText, version: thrown.version };
+      const error = thrown instanceof Misread ? thrown.fault : thrown;
+      challenge = deps.challenge(request, toGatewayError(error));
+      await writer().fail(error);
+    } finally {
+      giveBodyBack?.();
+    }
+    // The client disconnected before the head was written, so no response is sent.
+    if (!reply.sent) reply.hijack();
+  };
+}
+
+/** The extensions that a request activates at its agent, and the response headers that name those of the gateway. */
+function readExtensions(
+  { headers }: FastifyRequest,
+  { open }: Payments,
+): { readonly forAgent: string | null; readonly activated: Readonly<Record<string, string>> } {
+  const name = headers['a2a-extensions'] === undefined ? 'x-a2a-extensions' : 'a2a-extensions';
+  const all = single(headers[name]);
+  if (!open) return { forAgent: all, activated: {} };
+  const { theirs, x402 } = splitExtensions(all);
+  return { forAgent: theirs, activated: x402 ? { [name]: X402_EXTENSION } : {} };
+}
+
+/** Only sends can be paid in place. Every other operation needs a credential. */
+const sends = (operation: Operation): boolean => operation === 'send' || operation === 'stream';
+
+/** False if the address shows that the request is not a send. True for a wrong verb, so that it gets its own error. */
+function maySend(address: Address, method: string): boolean {
+  if (address.kind === 'verb') return true;
+  return method === 'POST' && (address.kind !== 'rest' || sends(address.match.operation));
+}
+
+const single = (value: string | string[] | undefined): string | null =>
+  typeof value === 'string' && value !== '' ? value : null;
+
+const TAGS = ['Agents'];
+
+const ABOUT =
+  'A2A 0.3 and 1.0 (header `A2A-Version`; without it 0.3, or what the method is of): one JSON-RPC 2.0 request such as `message/send` or `SendMessage`, or, below the ' +
+  'address of the agent, the routes of HTTP+JSON (`/message:send`, `/tasks/{id}`, …). A bare `{"message": …}` is answered with its task. Messages are billed: the estimate ' +
+  'is locked, and settled once when the task ends; everything else is free. Metadata of the reply tells its cost.';
+
+const HEADERS = {
+  type: 'object',
+  properties: {
+    'a2a-version': {
+      type: 'string',
+      description: '`0.3` or `1.0`',
+      [DOCUMENTED]: { pattern: '^(?:0\\.3|1\\.0)$' },
+    },
+  },
+};
+
+const BODY = {
+  title: 'AgentRequest',
+  type: 'object',
+  properties: {
+    jsonrpc: { type: 'string', const: '2.0' },
+    id: { type: ['string', 'integer'] },
+    method: { type: 'string' },
+    params: { type: 'object' },
+    message: { type: 'object', description: 'Alone, without `jsonrpc`: the bare form of a message.' },
+  },
+  additionalProperties: true,
+  [DOCUMENTED]: {
+    allOf: [
+      {
+        anyOf: [
+          { required: ['jsonrpc', 'id', 'method'] },
+          { required: ['message'], not: { anyOf: [{ required: ['jsonrpc'] }, { required: ['method'] }] } },
+        ],
+      },
+    ],
+  },
+};
+
+const EXAMPLE = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'message/send',
+  params: { message: { messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] } },
+};
+
+/**
+ * The OpenAPI description of an address of A2A. It does not validate requests. `all`: the address of all agents.
+ * `hide`: leaves the address out, because another one is described instead.
+ */
+function describeEndpoint(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
+  const params = {
+    type: 'object',
+    properties: {
+      '*': {
+        type: 'string',
+        description: 'Name of the agent, or `<provider id>:<name>`; routes of HTTP+JSON follow it',
+      },
+    },
+  };
+  const common = { tags: TAGS, hide, headers: HEADERS, ...(all ? {} : { params }), response: { default: A2A_ERROR } };
+  return {
+    post: {
+      ...common,
+      response: {
+        200: {
+          type: 'object',
+          description: 'The result, as JSON or as a stream of events.',
+          additionalProperties: true,
+        },
+        default: A2A_ERROR,
+      },
+      summary: all ? 'Send a message to the agent that it names' : 'Send a message to an agent',
+      operationId: all ? 'sendMessage' : 'sendMessageToAgent',
+      description: ABOUT,
+      consumes: ['application/json', 'application/a2a+json'],
+      body: { ...BODY, examples: [EXAMPLE] },
+    },
+    get: { ...common, hide: true },
+  };
+}

@@ -4,7 +4,7 @@ import type { Catalog } from '#gateway';
 import type { Poll, TaskKey, Tasks, Webhooks } from '#tasks';
 import { taskMoney } from '../http/metadata.ts';
 import type { Push } from './push.ts';
-import { beganBy } from '../tasks/tasks-of-agents.ts';
+import { beganBy } from '../tasks/agent-tasks.ts';
 import { createOwnAddresses } from './own-address.ts';
 import { createPushConfigs } from './push-configs.ts';
 import { createPushRelay } from './push-relay.ts';

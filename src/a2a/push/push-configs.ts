@@ -10,9 +10,9 @@ import {
   type Webhook,
   type Webhooks,
 } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { Push } from './push.ts';
-import { keyOf } from '../tasks/tasks-of-agents.ts';
+import { keyOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import type { Operation, A2aVersion } from '../wire/protocol.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError, parseJson, type JsonLimits } from '#wire';
 import { PARSED_JSON, readBytes } from '#gateway';
 import type { TaskKey } from '#tasks';
-import { keyOf } from '../tasks/tasks-of-agents.ts';
+import { keyOf } from '../tasks/agent-tasks.ts';
 import { WRAPPERS, readEvent, type A2aEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import type { A2aVersion } from '../wire/protocol.ts';

@@ -1,8 +1,8 @@
 import type { Offer } from '#gateway';
 import type { Task, TaskKey, TaskOwner } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { Link } from '../agent/link.ts';
+import type { Link } from '../agent/resolve.ts';
 import type { PushConfig } from '../wire/push-config.ts';
 
 /** The part of push notifications that the route uses. */

@@ -1,8 +1,7 @@
 import type { Poll, Observation, Tasks } from '#tasks';
-import type { PricedByUse } from '../send/ending.ts';
-import { bytesBehind } from '../send/measured-work.ts';
+import { type PricedByUse, bytesBehind } from '../send/ending.ts';
 import { withoutMoney } from '../http/metadata.ts';
-import { observationOf } from '../tasks/tasks-of-agents.ts';
+import { observationOf } from '../tasks/agent-tasks.ts';
 import type { Notify } from './push-relay.ts';
 import type { PushRoutesOptions } from './push-routes.ts';
 

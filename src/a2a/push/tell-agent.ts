@@ -13,8 +13,8 @@ import type { Task, TaskOwner } from '#tasks';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { Cards } from '../cards/card-cache.ts';
-import { chooseLink } from '../agent/link.ts';
-import { versionIn } from '../tasks/tasks-of-agents.ts';
+import { chooseLink } from '../agent/resolve.ts';
+import { versionIn } from '../tasks/agent-tasks.ts';
 import { writePushConfig } from '../wire/push-config.ts';
 
 interface TellAgentDeps {

@@ -11,7 +11,7 @@ import {
 } from '#gateway';
 import { ownerOf, type Tasks, type TaskKey } from '#tasks';
 import { FREE, usageOf, type A2aTail } from './ending.ts';
-import type { Link } from '../agent/link.ts';
+import type { Link } from '../agent/resolve.ts';
 import { readEvent, type A2aEvent, stateName } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';

@@ -1,4 +1,4 @@
-import { type LargeStrings, type MarkedText, UpstreamFailure } from '#wire';
+import { type LargeStrings, type MarkedText, UpstreamFailure, lengthOf } from '#wire';
 import {
   clampReportedUsage,
   measuredUse,
@@ -12,6 +12,7 @@ import {
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
+import type { AgentResult } from '../agent/agent-reply.ts';
 
 /** The outcome of a call, for the route that writes it. */
 export interface A2aTail {
@@ -119,3 +120,49 @@ export const pendingEnd = (tail: Partial<A2aTail>): ReplyEnd => ({
   finishReason: null,
   tail: { text: null, event: null, error: null, cut: null, ...tail } satisfies A2aTail,
 });
+
+/** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
+export interface Measuring {
+  /** Counts the bytes of an event of the agent. */
+  hear(said: Pick<AgentResult, 'text' | 'large'>): void;
+  /** Bytes received so far. */
+  readonly bytes: number;
+  /** The work so far. `bytesOut`: bytes of output, by default those received. */
+  work(bytesOut?: number): MeasuredWork;
+}
+
+export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, messageText: string): Measuring {
+  const beganAt = performance.now();
+  const measuring: Measuring & { bytes: number } = {
+    bytes: 0,
+    hear({ text, large }) {
+      if (priceCap === null) return;
+      measuring.bytes += large === null ? Buffer.byteLength(text) : lengthOf(large.piecesOf(text));
+    },
+    work: (bytesOut = measuring.bytes) => ({
+      elapsedMs: performance.now() - beganAt,
+      bytesIn: priceCap === null ? 0 : Buffer.byteLength(messageText),
+      bytesOut,
+    }),
+  };
+  return measuring;
+}
+
+/**
+ * The bytes of output against which the reported use of a finished task is checked. If the received bytes do not
+ * explain the report, `shown` gives the bytes of the whole task. There are two reasons for that: the last event may be
+ * a bare status after output that another request received, or a task without the history that holds its output.
+ */
+export async function bytesBehind(
+  offer: PricedByUse,
+  event: A2aEvent,
+  heard: number,
+  shown: () => Promise<number>,
+): Promise<number> {
+  if (offer.priceCap === null || !isTerminal(event.state)) return heard;
+  const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: heard };
+  const { flags } = clampReportedUsage(readReportedUsage(event.usage), offer, work);
+  if (!flags.includes('usage_implausible')) return heard;
+  const whole = await shown().catch(() => 0);
+  return event.kind === 'task' ? Math.max(heard, whole) : heard + whole;
+}

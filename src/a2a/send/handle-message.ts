@@ -20,10 +20,10 @@ import {
   type ResponseRecord,
 } from '#gateway';
 import { type KeptReplies, ownerOf, type Tasks } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { PaymentTasks } from '../http/payment-required.ts';
-import { keyOf } from '../tasks/tasks-of-agents.ts';
+import type { PaymentTasks } from '../http/x402.ts';
+import { keyOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import { readEvent } from '../wire/events.ts';
 

@@ -18,18 +18,16 @@ import {
   type Pipeline,
 } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import { type A2aTail, withLarge } from './ending.ts';
-import { lastInContext } from './context-of.ts';
-import { followUpOf } from './follow-up.ts';
+import { lastInContext, isCovered, beganBy, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { costHeaders, withCost, withReceipt, withTaskCost } from '../http/metadata.ts';
-import type { PaymentTasks } from '../http/payment-required.ts';
+import type { PaymentTasks } from '../http/x402.ts';
 import type { Push } from '../push/push.ts';
 import { resolveAgent } from '../agent/resolve.ts';
 import { type Answered, type HandleMessage, taskAgain } from './handle-message.ts';
 import { createSendAdapter, type SendRequest, type SendAdapter, type SendAdapterDeps } from './send-adapter.ts';
-import { beganBy, keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/errors.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from '../wire/read-send.ts';
 import { isTerminal } from '../wire/events.ts';
@@ -101,7 +99,7 @@ async function open(
   callId: string,
   gone: CancelSignal,
 ): Promise<StartedMessage> {
-  const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
+  const covered = isCovered(deps.catalog, task);
   const adapter = createSendAdapter(deps, {
     ...ask,
     taskId: task?.taskId ?? null,

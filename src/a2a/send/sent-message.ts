@@ -2,17 +2,16 @@ import { LargeStrings } from '#wire';
 import type { Call, Offer, ReplyEnd, Send } from '#gateway';
 import { ownerOf, type TaskKey } from '#tasks';
 import { broken } from '../agent/agent-reply.ts';
-import { type AskOfTask, cancelAtAgent } from '../agent/ask-of-task.ts';
-import type { Link } from '../agent/link.ts';
-import { keyOf, notesOf, observationOf } from '../tasks/tasks-of-agents.ts';
+import { type AskOfTask, cancelAtAgent } from '../agent/ask-for-task.ts';
+import type { Link } from '../agent/resolve.ts';
+import { keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import { type A2aEvent, isTerminal } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { translateResult } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
 import { cutTask, endedElsewhere, type TaskCut } from './cut-task.ts';
-import { refusedEnd, toEnd, type A2aTail } from './ending.ts';
-import { measureWork, type Measuring } from './measured-work.ts';
+import { refusedEnd, toEnd, type A2aTail, measureWork, type Measuring } from './ending.ts';
 import type { SendRequest, SendAdapterDeps } from './send-adapter.ts';
 
 /** A running task, as of its last event. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpstreamFailure } from '#wire';
 import type { ReplyEnd, Send } from '#gateway';
-import { askOfTask } from '../agent/ask-of-task.ts';
-import { observationOf } from '../tasks/tasks-of-agents.ts';
+import { askOfTask } from '../agent/ask-for-task.ts';
+import { observationOf } from '../tasks/agent-tasks.ts';
 import { A2A_ERRORS, A2aError } from '../wire/errors.ts';
 import { isInterrupted, isTerminal } from '../wire/events.ts';
 import { endedElsewhere } from './cut-task.ts';

@@ -1,12 +1,12 @@
 import type { JsonObject } from '#wire';
 import { pinned, runFree } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { AGENT_KEY, withMetadata } from '../http/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
-import { BRIDGED } from './tasks-of-agents.ts';
+import { BRIDGED } from './agent-tasks.ts';
 import { createTaskAdapter } from './task-adapter.ts';
 import { A2aError } from '../wire/errors.ts';
 import { stateOf } from '../wire/events.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { LISTEN_MS, pinned, runFree, type StreamQuota, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';

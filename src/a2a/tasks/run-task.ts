@@ -1,13 +1,13 @@
 import { editText, type JsonObject } from '#wire';
 import { pinned, OWN_ACCOUNT, runFree, type Caller, type Pipeline } from '#gateway';
 import { ownerOf, type Poll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
-import type { A2aRequest } from '../http/a2a-request.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import { type A2aTail, withLarge } from '../send/ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { withTaskCost } from '../http/metadata.ts';
-import { beganBy, BRIDGED, keyOf } from './tasks-of-agents.ts';
+import { beganBy, BRIDGED, keyOf } from './agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import { methodOf } from '../wire/protocol.ts';
 import { stateName, stateOf } from '../wire/events.ts';

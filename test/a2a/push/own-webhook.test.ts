@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Offer } from '#gateway';
 import { createOwnAddresses, PUSH_PATH } from '../../../src/a2a/push/own-address.ts';
-import { withOwnWebhook } from '../../../src/a2a/push/with-own-webhook.ts';
+import { withOwnWebhook } from '../../../src/a2a/agent/agent-request.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';
 import { PRICE } from '../../gateway/tasks/tasks-world.ts';
 import { OFFER, PUBLIC_URL, pushWorld } from './push-world.ts';

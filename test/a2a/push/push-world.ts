@@ -4,7 +4,7 @@ import { createServer, type Caller, type Catalog } from '#gateway';
 import { createGuardedFetch } from '#network';
 import { createWebhooks } from '#tasks';
 import type { LostDelivery } from '../../../src/tasks/webhooks/webhook.ts';
-import type { A2aRequest } from '../../../src/a2a/http/a2a-request.ts';
+import type { A2aRequest } from '../../../src/a2a/http/parse-request.ts';
 import type { ReplyWriter } from '../../../src/a2a/http/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';

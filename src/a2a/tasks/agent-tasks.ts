@@ -1,8 +1,14 @@
-import { ONE_CALL } from '#gateway';
-import type { Observation, Task, TaskKey } from '#tasks';
+import { ONE_CALL, type Caller, pinned, type Catalog } from '#gateway';
+import { type Observation, type Task, type TaskKey, ownerOf, type Tasks } from '#tasks';
+import { GatewayError } from '#wire';
 import { usageOf, type PricedByUse } from '../send/ending.ts';
 import { type A2aEvent, isTerminal, type TaskState } from '../wire/events.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
+
+/*
+ * The stored tasks of agents: their keys, their notes, what an event changes in them, and which client may continue a
+ * context or a task.
+ */
 
 /** Notes of a task that exists at no agent, because it is the answer of another primitive. */
 export const BRIDGED = '{"bridged":true}';
@@ -60,4 +66,50 @@ export function observationOf(
 function endOf(state: TaskState | null): Observation['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';
+}
+
+/**
+ * The caller's last task in the context that a message names; null without one. A context belongs to its first user: an
+ * agent sees all clients of the gateway as one, so it would tell one client what another said. Throws GatewayError
+ * `invalid_request` for the context of another user.
+ */
+export async function lastInContext(
+  tasks: Pick<Tasks, 'lastIn'>,
+  caller: Caller,
+  service: string,
+  contextId: string | null,
+): Promise<Task | null> {
+  if (contextId === null) return null;
+  const last = await tasks.lastIn(ownerOf(caller), { primitive: 'agent', service, contextId });
+  if (last === 'foreign') throw foreign();
+  return last;
+}
+
+/**
+ * Claims a context for the caller before a provider gets the message. Throws GatewayError `invalid_request` if the
+ * context belongs to another user.
+ */
+export async function claimContext(
+  tasks: Pick<Tasks, 'claim'>,
+  caller: Caller,
+  service: string,
+  contextId: string | null,
+): Promise<void> {
+  if (contextId === null) return;
+  if (!(await tasks.claim(ownerOf(caller), { primitive: 'agent', service, contextId }))) throw foreign();
+}
+
+const foreign = () =>
+  new GatewayError('invalid_request', 'This context does not exist. To begin a new one, omit the contextId', {
+    param: 'message.contextId',
+  });
+
+/**
+ * Whether a message costs nothing because an earlier one has paid for it. That is so if its task is live, and the first
+ * message paid for the whole task, or a call has no price. `task`: the task that the message continues; null for none.
+ */
+export function isCovered(catalog: Pick<Catalog, 'resolve'>, task: Pick<Task, 'offerId' | 'live'> | null): boolean {
+  if (task === null) return false;
+  const offer = catalog.resolve(pinned(task.offerId), 'agent').offers[0]!;
+  return task.live && (offer.agent?.chargedPer === 'task' || (offer.price.rates.call ?? 0n) === 0n);
 }

@@ -1,9 +1,14 @@
-import type { Send } from '#gateway';
+import type { Send, Offer } from '#gateway';
+import { UpstreamFailure } from '#wire';
+import type { Task } from '#tasks';
 import { broken, readAgent, type AgentSaid } from './agent-reply.ts';
 import { agentRequest } from './agent-request.ts';
-import type { Link } from './link.ts';
+import { type Link, chooseLink } from './resolve.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
+import type { Cards } from '../cards/card-cache.ts';
+import { versionIn } from '../tasks/agent-tasks.ts';
+import { translateResult } from '../wire/translate.ts';
 
 export interface AskOfTask {
   readonly send: Send;
@@ -14,6 +19,9 @@ export interface AskOfTask {
   readonly requestId: string;
   readonly replyBytesMax: number;
 }
+
+/** How long an agent has for its answer. This is short, because a client's message or answer waits for it. */
+const ANSWER_MS = 3_000;
 
 /** A task as its agent shows it, or the agent's error. */
 type TaskShown =
@@ -63,8 +71,8 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
 export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { readonly kind: 'task' }) | null> {
   for (const operation of ['cancel', 'get'] as const) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- it is looked at where it could not be canceled
-      const shown = await askOfTask(ask, operation, CANCEL_MS);
+      // oxlint-disable-next-line no-await-in-loop -- a task that could not be canceled is asked for
+      const shown = await askOfTask(ask, operation, ANSWER_MS);
       if (shown.kind === 'task') return isTerminal(shown.event.state) ? shown : null;
     } catch {
       return null;
@@ -73,5 +81,39 @@ export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { read
   return null;
 }
 
-/** Short, because the end of the answer waits for this request. */
-const CANCEL_MS = 3_000;
+/** Bytes of a task as its agent shows it; 0 if the agent does not show it. Rejects with UpstreamFailure. */
+export async function bytesOfTask(ask: AskOfTask): Promise<number> {
+  const shown = await askOfTask(ask, 'get', ANSWER_MS);
+  return shown.kind === 'task' ? Buffer.byteLength(JSON.stringify(shown.value)) : 0;
+}
+
+interface TaskBeforeDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly replyBytesMax: number;
+}
+
+/**
+ * The task that a message will continue, as an event of 1.0. It is needed for agents that do not stream, because they
+ * answer with the whole task, including the output of earlier rounds. null if the agent streams, since its stream
+ * begins with the task, or if the agent does not show the task.
+ */
+export async function taskBefore(
+  deps: TaskBeforeDeps,
+  task: Task,
+  offer: Offer,
+  send: Send,
+  requestId: string,
+): Promise<unknown> {
+  const facts = await deps.cards.facts(offer);
+  const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
+  if (facts.streaming) return null;
+  try {
+    const ask = { send, link, taskId: task.taskId, id: requestId, requestId, replyBytesMax: deps.replyBytesMax };
+    const shown = await askOfTask(ask, 'get', ANSWER_MS);
+    if (shown.kind === 'error' || isTerminal(shown.event.state)) return null;
+    return translateResult('send', link.version, '1.0', link.version === '1.0' ? { task: shown.value } : shown.value);
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return null;
+    throw error;
+  }
+}
