@@ -21,4 +21,4 @@ export { connectRedis, type RedisClient } from './redis.ts';
 export type { Prepare } from './sqlite-worker.ts';
 export type { SqliteDatabase } from './sqlite.ts';
 export { isOne, numberOrNull, rowReader } from './row-reader.ts';
-export { loadStatement } from './statement.ts';
+export { loadStatement, loadStatements } from './statement.ts';

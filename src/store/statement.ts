@@ -6,11 +6,43 @@ const SOURCE = new URL('../', import.meta.url).href;
 
 /**
  * Reads an SQL file once, when the calling module is imported: `loadStatement(import.meta.url, './sql/find-lock.sql')`.
- * The name of the statement is the file's path below `src`. So files with the same name in two rooms do not collide in
- * the engines' caches of prepared statements.
+ * The name of the statement is the file's path below `src`. So files with the same name in two modules do not collide
+ * in the engines' caches of prepared statements.
  */
 export function loadStatement(moduleUrl: string, path: string): Statement {
   const url = new URL(path, moduleUrl);
   const name = (url.href.startsWith(SOURCE) ? url.href.slice(SOURCE.length) : path).replace(/\.sql$/, '');
   return { name, text: readFileSync(fileURLToPath(url), 'utf8').trim() };
+}
+
+/** PostgreSQL cuts the names of prepared statements at this length, in bytes. */
+const NAME_MAX = 63;
+
+/**
+ * Reads named statements of an SQL file once, when the calling module is imported:
+ * `const SQL = loadStatements(import.meta.url, './sql/tasks.sql', ['findTask', 'endTask'])`, then `SQL.findTask`. In
+ * the file, each statement stands below a line `-- name: findTask`. Throws if the file lacks one of `names`. A statement's
+ * name in the engines' caches of prepared statements is the path of its file below `src` and its own name.
+ */
+export function loadStatements<const Name extends string>(
+  moduleUrl: string,
+  path: string,
+  names: readonly Name[],
+): Readonly<Record<Name, Statement>> {
+  const url = new URL(path, moduleUrl);
+  const [head, ...parts] = readFileSync(fileURLToPath(url), 'utf8').split(/^-- name: (\w+)\n/m);
+  if (head!.trim() !== '') throw new Error(`${url.pathname}: text stands before the first line "-- name: …"`);
+  const texts = new Map<string, string>();
+  for (let index = 0; index < parts.length; index += 2) texts.set(parts[index]!, parts[index + 1]!.trim());
+  const file = (url.href.startsWith(SOURCE) ? url.href.slice(SOURCE.length) : path)
+    .replace(/\.sql$/, '')
+    .replace('/sql/', '/');
+  const statements = names.map((name): [Name, Statement] => {
+    const text = texts.get(name);
+    if (text === undefined) throw new Error(`${url.pathname} has no statement "-- name: ${name}"`);
+    const prepared = `${file}.${name}`;
+    if (prepared.length > NAME_MAX) throw new Error(`The name ${prepared} is longer than ${NAME_MAX} characters`);
+    return [name, { name: prepared, text }];
+  });
+  return Object.fromEntries(statements) as Record<Name, Statement>;
 }

@@ -28,6 +28,7 @@ import {
   checkTable,
   checkText,
   LONGER_FILES,
+  unusedStatements,
   type Manifest,
 } from './tidy-rules.ts';
 
@@ -90,8 +91,10 @@ describe('the checkout is tidy', () => {
         sources.filter(({ path }) => path.startsWith('test/') || path.startsWith('web/src/ui/')),
       ),
     ).toEqual([]));
-  test('one statement a file', () =>
-    expect(sql.filter((file) => !file.path.includes('/migrations/')).flatMap(checkSql)).toEqual([]));
+  test('statements', () => {
+    const statements = sql.filter((file) => !file.path.includes('/migrations/'));
+    expect([...statements.flatMap(checkSql), ...unusedStatements(statements, src)]).toEqual([]);
+  });
   test('dependencies', () => expect(checkDependencies(manifest, dependenciesPage)).toEqual([]));
   test('error tables', () => expect(checkTable('HTTP_ERRORS', ERROR_CODES, HTTP_ERRORS)).toEqual([]));
   test('exceptions to the length have a reason and exist', () => {
@@ -149,12 +152,21 @@ describe('what is untidy is found', () => {
     ['a silenced compiler', `// @ts-expect-error later\nconst x = 1;`, 'silences the compiler'],
     ['a silenced linter', `/* eslint-disable */`, 'silences the linter'],
     ['a silenced linter without a reason', `// oxlint-disable-next-line no-shadow`, 'silences the linter'],
-    ['a long file', 'const x = 1;\n'.repeat(401), '401 lines'],
+    ['a long file', 'const x = 1;\n'.repeat(501), '501 lines'],
   ])('%s', (_name, text, says) => expect(checkCode(file(text)).join()).toContain(says));
 
-  test('two statements', () =>
-    expect(checkSql(file('SELECT 1; SELECT 2;'))).toEqual(['src/x.ts holds 2 statements: one a file']));
-  test('no statement', () => expect(checkSql(file('-- nothing'))).toHaveLength(1));
+  test.each([
+    ['two statements', 'SELECT 1; SELECT 2;', 'holds 2 statements'],
+    ['no statement', '-- nothing', 'holds 0 statements'],
+    ['a named statement that is two', '-- name: one\nSELECT 1; SELECT 2', 'src/x.ts one holds 2 statements'],
+    ['a name of another form', '-- name: find-it\nSELECT 1', 'camelCase'],
+    ['a name twice', '-- name: one\nSELECT 1\n\n-- name: one\nSELECT 2', 'names two statements one'],
+    ['text before the first name', 'SELECT 0\n-- name: one\nSELECT 1', 'text before'],
+  ])('%s', (_name, text, says) => expect(checkSql(file(text)).join()).toContain(says));
+  test('named statements', () =>
+    expect(checkSql(file('-- name: one\nSELECT 1\n\n-- name: two\nSELECT 2'))).toEqual([]));
+  test('a statement that nothing loads', () =>
+    expect(unusedStatements([file('-- name: one\nSELECT 1')], [file("load('two')")]).join()).toContain('one'));
 
   const page = '| `a` | 1.0.0 | MIT | x |\n';
   test.each([
