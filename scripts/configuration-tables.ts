@@ -1,9 +1,9 @@
 // `npm run docs` uses this to write the tables of docs/configuration.md from the options in the code. A test compares
 // them.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { COMMON_OPTIONS } from '../src/config/blocks/block-options.ts';
+import { COMMON_OPTIONS } from '../src/config/blocks/block.ts';
 import { BLOCKS } from '../src/config/blocks/blocks.ts';
-import { CHAIN_OPTIONS } from '../src/config/chain-options.ts';
+import { CHAIN_OPTIONS } from '../src/config/chains.ts';
 import type { OptionTable } from '../src/config/option.ts';
 import { SECTIONS } from '../src/config/options.ts';
 import { ROUTER_OPTIONS } from '../src/provide/router-options.ts';

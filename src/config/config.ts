@@ -1,9 +1,7 @@
-import type { MicroUsd, Rates } from '#billing/amounts';
-import type { ChainValues } from './chain-options.ts';
-import type { AgentFacts, MediaFacts } from './primitive.ts';
-import type { ModelFacts } from './model-facts.ts';
-import type { AdmittedProviders } from './options/tunnel.ts';
 import { isLoopback } from '#wire';
+import type { ChainValues } from './chains.ts';
+import type { ServiceConfig } from './service.ts';
+import type { AdmittedProviders } from './options/network.ts';
 import type { OptionValues } from './options.ts';
 
 /** The configuration of a gateway process. The CLI reads it, freezes it, and passes it as an argument. */
@@ -79,85 +77,11 @@ export interface ChainPaymentsConfig extends Omit<
   readonly asset: string;
 }
 
-/**
- * An offer of a provider, as its file and its registration declare it. It has no secrets, and does not say where the
- * service runs.
- */
-export type Service = ModelService | ToolService | AgentService | ImageService | VideoService;
-
-interface ServiceFields {
-  readonly name: string;
-  readonly displayName: string;
-  readonly providerName: string;
-  /** May be empty. */
-  readonly description: string;
-  readonly rates: Rates;
-  /**
-   * Rates of parts with their own price. The key is the name of a tool, an image tier, or a video resolution, with
-   * `+audio` for videos with sound.
-   */
-  readonly variants: Readonly<Record<string, Rates>>;
-}
-
-export interface ModelService extends ServiceFields {
-  readonly primitive: 'model';
-  readonly model: ModelFacts;
-}
-
-export interface ToolService extends ServiceFields {
-  readonly primitive: 'tool';
-  /** The most that one call costs, if it is priced by use. Otherwise null. */
-  readonly priceCap: MicroUsd | null;
-}
-
-export interface AgentService extends ServiceFields {
-  readonly primitive: 'agent';
-  /** The most that one message or task costs, if it is priced by use. Otherwise null. */
-  readonly priceCap: MicroUsd | null;
-  readonly agent: AgentFacts;
-}
-
-export interface ImageService extends ServiceFields {
-  readonly primitive: 'image';
-  readonly media: MediaFacts;
-}
-
-export interface VideoService extends ServiceFields {
-  readonly primitive: 'video';
-  readonly media: MediaFacts;
-}
-
-/** The place where a service runs. Only the machine that reads the file knows it. */
-export type Target = HttpTarget | CommandTarget;
-
-export interface HttpTarget {
-  readonly kind: 'http';
-  /** The API base of models and media, the MCP endpoint of a tool, or the address of an agent. No trailing slash. */
-  readonly url: string;
-  /** A secret, sent as a bearer token. null if the upstream needs none. */
-  readonly apiKey: string | null;
-}
-
-/** An MCP server that speaks over its standard input and output. */
-export interface CommandTarget {
-  readonly kind: 'command';
-  readonly command: string;
-  readonly args: readonly string[];
-  /** May contain secret values. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Working directory. null: that of the proxy. */
-  readonly cwd: string | null;
-  /** Whether one process serves all clients. Otherwise each session has its own process. */
-  readonly shared: boolean;
-  readonly sessionsMax: number;
-  /** How long an unused session lasts. */
-  readonly sessionIdleMs: number;
-  /** Whether clients may name directories of the machine on which it runs. */
-  readonly roots: boolean;
-}
-
-/** One `[[models]]`, `[[tools]]`, `[[agents]]`, `[[images]]` or `[[videos]]` block, validated. */
-export interface ServiceConfig {
-  readonly service: Service;
-  readonly target: Target;
+/** Freezes a value deeply. */
+export function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) freeze(inner);
+  }
+  return value;
 }

@@ -1,17 +1,24 @@
 import { dirname } from 'node:path';
 import { printable } from '#wire';
-import { BLOCK_TABLES, readBlocks } from './blocks/blocks.ts';
-import { camelKeys } from './camel-keys.ts';
-import { readChains } from './chain-blocks.ts';
-import { toConfig, type Config, type Mode } from './config.ts';
-import { freeze } from './freeze.ts';
-import { indexLines } from './lines.ts';
-import type { Option } from './option.ts';
+import { formatUsd } from '#billing/amounts';
+import { BLOCK_TABLES, readBlocks, BLOCKS } from './blocks/blocks.ts';
+import { camelKeys, type Option, camelKey, type OptionTable } from './option.ts';
+import { readChains, CHAIN_OPTIONS } from './chains.ts';
+import { toConfig, type Config, type Mode, freeze } from './config.ts';
+import { indexLines, parseToml, readTomlFile } from './toml.ts';
 import { SECTIONS, type OptionKey, type OptionValues } from './options.ts';
 import { ConfigError, nearest, show } from './problem.ts';
-import { complain, isTable, lookup, readOutside, type Environment, type Reading, type Table } from './reading.ts';
-import { readTable } from './table.ts';
-import { parseToml, readTomlFile } from './toml.ts';
+import {
+  complain,
+  isTable,
+  lookup,
+  readOutside,
+  type Environment,
+  type Reading,
+  type Table,
+  readTable,
+  REFERENCE,
+} from './reading.ts';
 
 export interface LoadOptions {
   /** Path of the TOML file. null without one. */
@@ -31,7 +38,7 @@ export interface LoadOptions {
 
 const BLOCKS_MAX = 10_000;
 /** Tables of the file that are not sections of options. */
-const BLOCKS: readonly string[] = [...BLOCK_TABLES, 'chains'];
+const BLOCK_NAMES: readonly string[] = [...BLOCK_TABLES, 'chains'];
 
 /**
  * Reads the whole configuration. Precedence: flags, environment, file, defaults. An empty variable counts as absent. A
@@ -64,9 +71,9 @@ export function loadConfig(options: LoadOptions): Config {
 }
 
 /** The values of all sections. Invalid values are absent from the result. */
-export function readSections(file: Table, options: LoadOptions, reading: Reading): OptionValues {
+function readSections(file: Table, options: LoadOptions, reading: Reading): OptionValues {
   for (const section of Object.keys(file))
-    if (!BLOCKS.includes(section) && !Object.hasOwn(SECTIONS, section)) unknownSection(section, reading);
+    if (!BLOCK_NAMES.includes(section) && !Object.hasOwn(SECTIONS, section)) unknownSection(section, reading);
   const sections = Object.entries(SECTIONS).map(([section, table]) => {
     const written = file[section] ?? {};
     if (!isTable(written)) complain(reading, section, `is ${show(written)}`, `a section: [${section}]`);
@@ -122,7 +129,7 @@ function readSection(
 }
 
 /** The values of an option that override the file. A flag overrides a variable. */
-export function givenOutside(
+function givenOutside(
   section: string,
   key: string,
   option: Option<unknown>,
@@ -134,10 +141,10 @@ export function givenOutside(
   };
 }
 
-export const flagOf = (key: string) => `--${key === 'data_dir' ? 'data' : key.replaceAll('_', '-')}`;
+const flagOf = (key: string) => `--${key === 'data_dir' ? 'data' : key.replaceAll('_', '-')}`;
 
 function unknownSection(section: string, reading: Reading): void {
-  const sections = [...Object.keys(SECTIONS), ...BLOCKS];
+  const sections = [...Object.keys(SECTIONS), ...BLOCK_NAMES];
   const path = printable(section, 64);
   if (section === 'router')
     return complain(reading, path, 'is for the provider proxy', 'the blocks alone; the gateway does not dial a router');
@@ -145,4 +152,99 @@ function unknownSection(section: string, reading: Reading): void {
   if (home !== undefined) return complain(reading, path, 'is not an option here', `put it below [${home}]`);
   const guess = nearest(section, sections);
   complain(reading, path, 'is not a section', guess ? `did you mean [${guess}]?` : `one of ${sections.join(', ')}`);
+}
+
+/** One option of a gateway, with the source of its value. */
+export interface ExplainedOption {
+  /** The key path, such as `server.port` or `models[0].pricing.prompt`. */
+  readonly key: string;
+  /** null if the option has no value, and for a secret. */
+  readonly value: unknown;
+  /** True if the option has a value that is not shown. */
+  readonly hidden: boolean;
+  readonly source: 'default' | 'file' | 'environment' | 'flag';
+  /** The place of the value: `tollgate.toml:12`, `environment variable PORT` or `--port`. null for a default. */
+  readonly from: string | null;
+}
+
+export interface ExplainedConfig {
+  readonly file: string | null;
+  readonly options: readonly ExplainedOption[];
+}
+
+/**
+ * Every option outside of blocks, and the keys that are present in blocks, each with the place of its value. The values
+ * of secrets are left out. Throws ConfigError like loadConfig.
+ */
+export function explainConfig(options: LoadOptions): ExplainedConfig {
+  const { file } = options;
+  const text = options.text ?? (file === null ? '' : readTomlFile(file));
+  loadConfig({ ...options, text });
+  const table = parseToml(text, file);
+  const lineOf = indexLines(text);
+  const reading: Reading = { file, lineOf, env: options.env, problems: [] };
+  const values = readSections(table, options, reading) as unknown as Record<string, Record<string, unknown>>;
+  const explained: ExplainedOption[] = [];
+  for (const [section, own] of Object.entries(SECTIONS)) {
+    const valuesOfSection = values[camelKey(section)]!;
+    const written = isTable(table[section]) ? table[section] : {};
+    for (const [key, option] of Object.entries(own) as [string, Option<unknown>][]) {
+      const path = `${section}.${key}`;
+      const { flag, variable } = givenOutside(section, key, option, options);
+      const place: Pick<ExplainedOption, 'source' | 'from'> =
+        flag !== undefined
+          ? { source: 'flag', from: flagOf(key) }
+          : variable !== undefined
+            ? { source: 'environment', from: `environment variable ${option.env}` }
+            : Object.hasOwn(written, key)
+              ? { source: 'file', from: placeIn(file, lineOf(path), written[key]) }
+              : { source: 'default', from: null };
+      explained.push({ key: path, ...shown(option.secret, valuesOfSection[camelKey(key)]), ...place });
+    }
+  }
+  // Of blocks only the keys that are present. Their defaults are in the documentation.
+  const tables: readonly (readonly [string, OptionTable])[] = [
+    ...BLOCK_TABLES.map((name) => [name, { ...BLOCKS[name].offer, ...BLOCKS[name].target }] as const),
+    ['chains', CHAIN_OPTIONS],
+  ];
+  for (const [name, keys] of tables)
+    for (const [index, block] of ((table[name] ?? []) as readonly Table[]).entries())
+      for (const [key, value] of writtenKeys(block, keys)) {
+        const path = `${name}[${index}].${key}`;
+        explained.push({
+          key: path,
+          ...shown(keys[key]?.secret ?? true, value),
+          source: 'file',
+          from: placeIn(file, lineOf(path), value),
+        });
+      }
+  return { file, options: explained };
+}
+
+/** The place in the file. For a secret in an environment variable it includes the name of the variable. */
+function placeIn(file: string | null, line: number | null, value: unknown): string {
+  const reference = typeof value === 'string' && value.startsWith(REFERENCE) ? value.slice(REFERENCE.length) : null;
+  const place = `${file ?? 'file'}${line === null ? '' : `:${line}`}`;
+  return reference === null ? place : `${place}, environment variable ${reference}`;
+}
+
+/** The user and password of a URL are secret in every option. */
+const USER_OF_URL = /^(\w+:\/\/)[^/?#]*@/;
+
+function shown(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' | 'hidden'> {
+  if (value === null || value === undefined) return { value: null, hidden: false };
+  if (secret) return { value: null, hidden: true };
+  // Amounts are written in USD.
+  if (typeof value === 'bigint') return { value: formatUsd(value), hidden: false };
+  return { value: typeof value === 'string' ? value.replace(USER_OF_URL, '$1…@') : value, hidden: false };
+}
+
+/** The keys and values of a block, with the dotted keys of its options. */
+function writtenKeys(block: Table, table: OptionTable, prefix = ''): readonly (readonly [string, unknown])[] {
+  return Object.entries(block).flatMap(([key, value]) => {
+    const path = `${prefix}${key}`;
+    return table[path] === undefined && isTable(value)
+      ? writtenKeys(value, table, `${path}.`)
+      : [[path, value] as const];
+  });
 }

@@ -1,39 +1,57 @@
-export { bearerKey, readUrl } from './blocks/block-options.ts';
+export { bearerKey, readUrl } from './blocks/block.ts';
 export { BLOCK_TABLES, BLOCKS, readBlocks, readOffers } from './blocks/blocks.ts';
-export { imageKinds, imageVariant } from './blocks/image-prices.ts';
-export type {
-  ChainConfig,
-  ChainPaymentsConfig,
-  ClusterConfig,
-  CommandTarget,
-  Config,
-  HttpTarget,
-  KeyPlace,
-  LimitsConfig,
-  Mode,
-  OAuthConfig,
-  Service,
-  ServiceConfig,
-  SignInConfig,
-  TunnelConfig,
+export { imageKinds, imageVariant } from './blocks/image-block.ts';
+export {
+  type ChainConfig,
+  type ChainPaymentsConfig,
+  type ClusterConfig,
+  type Config,
+  type KeyPlace,
+  type LimitsConfig,
+  type Mode,
+  type OAuthConfig,
+  type SignInConfig,
+  type TunnelConfig,
+  freeze,
 } from './config.ts';
-export type { AdmittedProviders } from './options/tunnel.ts';
-export { secretsOf } from './secrets.ts';
-export { configDifferences, type NamedDifferences } from './differences.ts';
-export { domainFault } from './domain.ts';
-export { type ExplainedConfig, type ExplainedOption, explainConfig } from './explain.ts';
-export { type LoadOptions, loadConfig } from './file.ts';
-export { freeze } from './freeze.ts';
-export { ANTHROPIC_VERSION, keyHeaders, MESSAGES_PATH, RESPONSES_PATH } from './key-headers.ts';
+export {
+  type CommandTarget,
+  type HttpTarget,
+  type Service,
+  type ServiceConfig,
+  contextDeclared,
+  IMAGE_TOKENS_MAX,
+  type ModelFacts,
+  type AgentFacts,
+  type MediaFacts,
+  type Primitive,
+  PRIMITIVES,
+} from './service.ts';
+export type { AdmittedProviders } from './options/network.ts';
+export { secretsOf, configDifferences, type NamedDifferences } from './option-values.ts';
+export { domainFault, ALIAS_PREFIX, foldName, serviceNameFault, SORT_SUFFIXES } from './names.ts';
+export { type ExplainedConfig, type ExplainedOption, explainConfig, type LoadOptions, loadConfig } from './file.ts';
+export {
+  ANTHROPIC_VERSION,
+  keyHeaders,
+  MESSAGES_PATH,
+  RESPONSES_PATH,
+  IMAGE_PATHS,
+  VIDEOS_PATH,
+  type NativeWireName,
+} from './upstream-api.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
-export { indexLines } from './lines.ts';
-export { IMAGE_PATHS, VIDEOS_PATH } from './media-paths.ts';
-export { contextDeclared, IMAGE_TOKENS_MAX, type ModelFacts, type NativeWireName } from './model-facts.ts';
-export { ALIAS_PREFIX, foldName, serviceNameFault, SORT_SUFFIXES } from './names.ts';
+export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export { option } from './option.ts';
-export { otlpHeaderPairs } from './otlp-headers.ts';
-export { type AgentFacts, type MediaFacts, type Primitive, PRIMITIVES } from './primitive.ts';
+export { otlpHeaderPairs } from './options/telemetry.ts';
 export { ConfigError, type ConfigProblem, nearest, show, WrongValue } from './problem.ts';
-export { complain, type Environment, isTable, type Reading, type Table, unknownKey } from './reading.ts';
-export { readTable, valuesOf } from './table.ts';
-export { parseToml, readTomlFile } from './toml.ts';
+export {
+  complain,
+  type Environment,
+  isTable,
+  type Reading,
+  type Table,
+  unknownKey,
+  readTable,
+  valuesOf,
+} from './reading.ts';

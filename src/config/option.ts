@@ -1,3 +1,4 @@
+import { formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing/amounts';
 import { show, WrongValue } from './problem.ts';
 
 /**
@@ -87,6 +88,13 @@ export function tableOption<T>({
 }: Described & { readonly optional?: 'none'; readonly entries: Entries<T> }): TableOption<T> {
   return { env: null, defaultText: optional ?? null, fallback: {}, secret, ...rest };
 }
+
+/** Units for the limits and defaults of options. */
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** A whole number between two bounds. */
 export function whole(
@@ -225,13 +233,16 @@ export function textList(options: Checked & { readonly max: number }): Option<re
       }
       return [...new Set(value as string[])];
     },
-    fromText: (all) =>
-      all
-        .split(',')
-        .map((one) => one.trim())
-        .filter((one) => one !== ''),
+    fromText: commaSeparated,
   });
 }
+
+/** The texts of a list in an environment variable. */
+export const commaSeparated = (list: string): readonly string[] =>
+  list
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
 
 /**
  * Returns the fault of a URL that must have one of these schemes. null for a valid URL. The text does not repeat the
@@ -248,3 +259,46 @@ export function urlFault(value: string, schemes: readonly string[]): string | nu
     return 'has a user or password that is not percent-encoded';
   }
 }
+
+/**
+ * An option for an amount of USD between two bounds. The file has a number or text, which is parsed exactly. `min`,
+ * `max`, `default` and the value are in micro-USD.
+ */
+export function usd(options: {
+  readonly min: MicroUsd;
+  readonly max: MicroUsd;
+  readonly default: MicroUsd;
+  readonly meaning: string;
+}): Option<MicroUsd> {
+  const { min, max, meaning } = options;
+  const takes = `USD, ${formatUsd(min)} to ${formatUsd(max)}`;
+  return option({
+    takes,
+    meaning,
+    optional: { text: formatUsd(options.default), fallback: options.default },
+    read: (value) => {
+      let amount: MicroUsd;
+      try {
+        amount = parseUsd(typeof value === 'bigint' ? String(value) : value, 'it');
+      } catch (error) {
+        if (!(error instanceof MoneyError)) throw error;
+        throw new WrongValue(`is ${show(value)}: ${error.message}`, takes);
+      }
+      if (amount < min || amount > max) throw new WrongValue(`is ${show(value)}`, takes);
+      return amount;
+    },
+  });
+}
+
+type Camel<K> = K extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<Camel<Rest>>}` : K;
+
+/** A table of the file with keys in camel case: `fee_bps` becomes `feeBps`. */
+export type CamelKeys<T> = { readonly [K in keyof T as Camel<K & string>]: T[K] };
+
+/** Converts the keys of a table to camel case. */
+export const camelKeys = <T extends object>(table: T): CamelKeys<T> =>
+  Object.fromEntries(Object.entries(table).map(([key, value]) => [camelKey(key), value])) as CamelKeys<T>;
+
+/** Converts one key to camel case. */
+export const camelKey = (key: string): string =>
+  key.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());

@@ -1,19 +1,11 @@
-import type { CamelKeys } from './camel-keys.ts';
-import type { Option, ValuesOf } from './option.ts';
+import type { CamelKeys, Option, ValuesOf } from './option.ts';
 import { OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
-import { ALERTS } from './options/alerts.ts';
-import { ANALYTICS } from './options/analytics.ts';
-import { BILLING } from './options/billing.ts';
-import { LIMITS } from './options/limits.ts';
-import { MEDIA } from './options/media.ts';
-import { PAYMENTS } from './options/payments.ts';
-import { MCP, TASKS, WEBHOOKS } from './options/protocols.ts';
-import { QUOTES } from './options/quotes.ts';
-import { RESPONSES } from './options/responses.ts';
-import { SERVER } from './options/server.ts';
-import { CLUSTER, DATABASE, REDIS, TELEMETRY } from './options/stores.ts';
-import { TUNNEL } from './options/tunnel.ts';
-import { UPSTREAM } from './options/upstream.ts';
+import { ALERTS, ANALYTICS, TELEMETRY } from './options/telemetry.ts';
+import { BILLING, PAYMENTS, QUOTES } from './options/billing.ts';
+import { LIMITS, UPSTREAM } from './options/limits.ts';
+import { MEDIA, MCP, TASKS, WEBHOOKS, RESPONSES } from './options/protocols.ts';
+import { SERVER, DATABASE, REDIS } from './options/server.ts';
+import { CLUSTER, TUNNEL } from './options/network.ts';
 
 /** Every option outside of blocks, by section and key. */
 export const SECTIONS = {

@@ -13,7 +13,7 @@ import {
   type ClientCapabilities,
 } from '@modelcontextprotocol/sdk/types.js';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { CommandTarget } from '../../src/config/config.ts';
+import type { CommandTarget } from '../../src/config/service.ts';
 import { serveTunnel } from '../support/tunnel-http.ts';
 import { stdioTool } from './stdio-tool.ts';
 

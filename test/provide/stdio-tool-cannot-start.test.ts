@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
-import type { CommandTarget } from '../../src/config/config.ts';
+import type { CommandTarget } from '../../src/config/service.ts';
 import { modelAt, runProxy, toolOfScript, type RunningProxy } from '../support/provider-proxy.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';

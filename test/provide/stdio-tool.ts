@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
-import type { CommandTarget } from '../../src/config/config.ts';
+import type { CommandTarget } from '../../src/config/service.ts';
 import type { StopTimes } from '../../src/provide/stdio/child-process.ts';
 import { runProxy, toolOfScript, type RunningProxy } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type RouterEnd, type TunnelReply, type TunnelRouter } from '../support/tunnel-router.ts';

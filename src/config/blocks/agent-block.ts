@@ -1,11 +1,19 @@
 import { formatUsd } from '#billing/amounts';
 import { option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import type { AgentService } from '../config.ts';
-import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint } from './block-options.ts';
-import { defineBlock } from './block.ts';
-import { byUse, CALL_PRICE, callCost, checkCap, optionalPrice, PRICES_BY_USE, useToBlock } from './price-option.ts';
-import { perUnit, rates as ratesOf } from './rates.ts';
+import type { AgentService } from '../service.ts';
+import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint, defineBlock } from './block.ts';
+import {
+  byUse,
+  CALL_PRICE,
+  callCost,
+  checkCap,
+  optionalPrice,
+  PRICES_BY_USE,
+  useToBlock,
+  perUnit,
+  rates as ratesOf,
+} from './price.ts';
 
 const CARD_PATH = /^\/[A-Za-z0-9._~/-]{1,255}$/;
 

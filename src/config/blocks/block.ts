@@ -1,7 +1,9 @@
-import type { Primitive } from '../primitive.ts';
-import type { OptionTable, ValuesOf } from '../option.ts';
+import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
+import type { Primitive, Service, Target, HttpTarget } from '../service.ts';
+import { type OptionTable, type ValuesOf, option, textList, urlFault, type Option, trueOrFalse } from '../option.ts';
 import type { Table } from '../reading.ts';
-import type { Service, Target } from '../config.ts';
+import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
+import { show, WrongValue } from '../problem.ts';
 
 /** Reports a problem of a block as a whole, at one of its keys. */
 type Complain = (key: string, wrong: string, right: string) => void;
@@ -81,3 +83,219 @@ interface CommonValues {
   readonly provider_name: string;
   readonly description: string;
 }
+
+const DESCRIPTION_MAX = 2_000;
+
+/** Required text with a check. */
+function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
+  return option({ takes, meaning, read: (value) => readText(value, takes, fault) });
+}
+
+/** Text that completeBlock can derive from the rest of its block. Otherwise it is required. */
+function derivedText(
+  from: string,
+  takes: string,
+  meaning: string,
+  fault: (value: string) => string | null,
+): Option<string> {
+  return { ...checkedText(takes, meaning, fault), defaultText: from };
+}
+
+/** Optional text with a check. `fallback` is its default. */
+export function optionalCheckedText(
+  takes: string,
+  meaning: string,
+  fallback: string,
+  fault: (value: string) => string | null,
+): Option<string> {
+  return option({
+    takes,
+    meaning,
+    optional: { text: fallback, fallback },
+    read: (value) => readText(value, takes, fault),
+  });
+}
+
+function readText(value: unknown, takes: string, fault: (value: string) => string | null): string {
+  if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}: it must be text`, takes);
+  const wrong = fault(value);
+  if (wrong !== null) throw new WrongValue(`is ${show(value)}: it ${wrong}`, takes);
+  return value;
+}
+
+/** Options that every block has. */
+export const COMMON_OPTIONS = {
+  name: checkedText(
+    `1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`,
+    'Name that consumers call the service by. Providers that offer the same name compete for its calls.',
+    serviceNameFault,
+  ),
+  display_name: derivedText(
+    'the `name`',
+    '1 to 200 printable characters',
+    'Name that people read. It should include the name of the provider.',
+    displayNameFault,
+  ),
+  provider_name: derivedText(
+    'the part of `name` before the first `/`',
+    '1 to 64 characters of A-Z a-z 0-9 space . _ -',
+    "Name of the provider of the service. In a gateway's own file, the provider's id (a public key) and its earnings account are derived from this name.",
+    providerNameFault,
+  ),
+  description: option({
+    takes: `text of at most ${DESCRIPTION_MAX} printable characters, in one or more lines`,
+    meaning: 'What the service does, for people and for agents that choose a tool.',
+    optional: { text: 'none', fallback: '' },
+    read: (value) => {
+      const right = `text of at most ${DESCRIPTION_MAX} printable characters`;
+      if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
+      if (value.length > DESCRIPTION_MAX * 2) throw new WrongValue(`has ${value.length} characters`, right);
+      const text = value.replaceAll('\r\n', '\n').trim();
+      if (text.length > DESCRIPTION_MAX) throw new WrongValue(`has ${text.length} characters`, right);
+      if (UNPRINTABLE.test(text.replaceAll('\n', ' ')))
+        throw new WrongValue('has control or text-direction characters', right);
+      return text;
+    },
+  }),
+};
+
+/** Name of a model at the upstream API. */
+export const UPSTREAM_MODEL = checkedText(
+  'text of 1 to 256 printable characters',
+  'Name of the model at the upstream API.',
+  (value) =>
+    value.length === 0 || value.length > 256 || UNPRINTABLE.test(value)
+      ? 'must be 1 to 256 printable characters'
+      : null,
+);
+
+/** A list of one or more of the given words. */
+export function words(of: readonly string[], fallback: readonly string[], meaning: string): Option<readonly string[]> {
+  const right = `a list with one or more of ${of.join(', ')}, such as ${JSON.stringify(of.slice(0, 2))}`;
+  const { read } = textList({
+    takes: right,
+    meaning,
+    max: 100,
+    fault: (one) => (of.includes(one) ? null : 'is not in this list'),
+  });
+  return option<readonly string[]>({
+    takes: `list of ${of.map((one) => `\`${one}\``).join(', ')}`,
+    meaning,
+    optional: { text: JSON.stringify(fallback), fallback },
+    read: (value) => {
+      if (Array.isArray(value) && value.length === 0) throw new WrongValue('is an empty list', right);
+      return read(value);
+    },
+  });
+}
+
+const KEY_RIGHT = '"std::env::NAME" to read it from an environment variable, or "" if no key is needed';
+
+function readKey(value: unknown): string | null {
+  if (typeof value !== 'string') throw new WrongValue('is not text', KEY_RIGHT);
+  if (!/^[!-~]{0,4096}$/.test(value))
+    throw new WrongValue(
+      'contains characters that a header cannot carry, or is longer than 4096 characters',
+      KEY_RIGHT,
+    );
+  return value === '' ? null : value;
+}
+
+/** An optional secret that is sent as a bearer token. */
+export function bearerKey(meaning: string): Option<string | null> {
+  return option<string | null>({
+    takes: 'text, `std::env::NAME`, or "" for none',
+    meaning,
+    secret: true,
+    optional: { text: 'none', fallback: null },
+    read: readKey,
+  });
+}
+
+/**
+ * The options for the base address and key of an upstream API of models or media. `endpoint` is the path below the base
+ * address.
+ */
+export const apiOptions = (endpoint: string) => ({
+  'params.api_base': apiBase(endpoint),
+  'params.api_key': bearerKey('Key for the upstream API, sent as a bearer token.'),
+});
+
+/** The target in the values of `apiOptions`. */
+export const apiTarget = (values: ValuesOf<ReturnType<typeof apiOptions>>): HttpTarget => ({
+  kind: 'http',
+  url: values['params.api_base'],
+  apiKey: values['params.api_key'],
+});
+
+/** An address that ends in `endpoint` is refused, because people often copy it with the base address. */
+function apiBase(endpoint: string): Option<string> {
+  const right = 'the base address of the upstream API, such as https://api.example.com/v1';
+  return option({
+    takes: 'an http:// or https:// URL',
+    meaning: `Base address of the upstream API, to which \`${endpoint}\` is appended. An address without a path gets \`/v1\`: \`https://api.example.com\` and \`https://api.example.com/v1/\` are the same.`,
+    read: (value) => {
+      const url = readUrl(value, right, 'params.api_key');
+      if (!url.path.endsWith(endpoint)) return `${url.origin}${url.path || '/v1'}`;
+      throw new WrongValue(
+        `is ${show(value)}`,
+        `the address up to ${endpoint}: ${url.origin}${url.path.slice(0, -endpoint.length)}`,
+      );
+    },
+  });
+}
+
+/**
+ * Reads the URL of a server: http or https, without credentials, query and fragment. `path` has no trailing slashes.
+ * Throws WrongValue.
+ */
+export function readUrl(
+  value: unknown,
+  right: string,
+  key: string,
+): { readonly origin: string; readonly path: string } {
+  if (typeof value !== 'string' || value.length > 2_048) throw new WrongValue(`is ${show(value)}`, right);
+  const url = URL.parse(value);
+  const fault = urlFault(value, ['http:', 'https:']);
+  // The message does not repeat a URL with credentials.
+  if (url && (url.username || url.password))
+    throw new WrongValue('contains credentials', `${right}. Put a key into ${key}`);
+  if (fault !== null || !url)
+    throw new WrongValue(value.includes('@') ? `${fault}` : `is ${show(value)}: it ${fault}`, right);
+  if (url.search || url.hash || value.includes('?') || value.includes('#'))
+    throw new WrongValue('has a query or a fragment', right);
+  return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
+}
+
+/** Reads the URL of a server whose requests go to exactly this URL. Throws WrongValue. */
+export function readEndpoint(value: unknown, right: string): string {
+  const { origin, path } = readUrl(value, right, 'api_key');
+  return `${origin}${path}`;
+}
+
+const matching = (pattern: RegExp, such: string) => (value: string) =>
+  pattern.test(value) ? null : `is not written like ${such}`;
+
+/** Options that image and video services have in common. */
+export const MEDIA_OPTIONS = {
+  supported_params: textList({
+    takes: 'list of field names',
+    meaning: 'Request fields that the service uses, such as `seed`.',
+    fault: matching(/^[a-z][a-z0-9_]{0,63}$/, 'seed or negative_prompt'),
+    max: 100,
+  }),
+  aspect_ratios: textList({
+    takes: 'list of ratios such as `16:9`',
+    meaning: 'Aspect ratios that the service makes.',
+    fault: matching(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, '16:9'),
+    max: 100,
+  }),
+  quotes: trueOrFalse({
+    optional: { text: 'true', fallback: true },
+    meaning:
+      'Whether a quote fixes the price of the service for five minutes. With `false`, a quote shows the price, but does not fix it.',
+  }),
+};
+
+/** The fields of MediaFacts for the option `quotes`. */
+export const quoted = (quotes: boolean): { readonly unquoted?: true } => (quotes ? {} : { unquoted: true });

@@ -1,11 +1,9 @@
 import { getOrInsert } from '#wire';
 import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show } from '../problem.ts';
-import { complain, isTable, type Reading, type Table } from '../reading.ts';
-import { readTable, valuesOf, type ForeignKeys } from '../table.ts';
-import type { Service, ServiceConfig } from '../config.ts';
+import { complain, isTable, type Reading, type Table, readTable, valuesOf, type ForeignKeys } from '../reading.ts';
+import type { Service, ServiceConfig } from '../service.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
-import { completeBlock, listingOf, type SaidElsewhere } from './block-options.ts';
 import type { BlockKind, Place } from './block.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
 import { MODEL_BLOCK } from './model-block.ts';
@@ -102,6 +100,34 @@ function readEach<T>(
   }
   return read;
 }
+
+/** Names from the other blocks of a file, for a block that leaves them out. */
+interface SaidElsewhere {
+  /** The spelling of a provider's name in the file, which must be the same everywhere. */
+  readonly spelling: (provider: string) => string;
+  /** The display_name of a listing. undefined if no block has one. */
+  readonly shown: (listing: string) => unknown;
+}
+
+const NOTHING_SAID: SaidElsewhere = { spelling: (provider) => provider, shown: () => undefined };
+
+/** A block with its `provider_name` and `display_name`, which are derived from `name` if they are absent. */
+function completeBlock(block: Table, { spelling, shown }: SaidElsewhere = NOTHING_SAID): Table {
+  const { name } = block;
+  if (typeof name !== 'string') return block;
+  const author = /^([^/]+)\//.exec(name)?.[1];
+  const named = { ...(author === undefined ? {} : { provider_name: spelling(author) }), ...block };
+  return { display_name: shown(listingOf(named)) ?? name, ...named };
+}
+
+/**
+ * The key of a block's listing. Blocks with the same key are one listing. A value that is not text counts as empty
+ * here, and is refused elsewhere.
+ */
+const listingOf = ({ name, provider_name: provider }: Table): string =>
+  `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The names in the blocks: the first spelling of each provider_name, and the first display_name of each listing. */
 function saidIn(file: Table): SaidElsewhere {

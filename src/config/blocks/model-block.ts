@@ -2,9 +2,9 @@ import { CAP_NAMES, type CapName } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import { option, optionalWhole, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import type { ModelService } from '../config.ts';
-import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
-import { defineBlock } from './block.ts';
+import { IMAGE_TOKENS_MAX, type ModelService } from '../service.ts';
+import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words, defineBlock } from './block.ts';
 import {
   CACHE_READ_PRICE,
   CACHE_WRITE_PRICE,
@@ -13,9 +13,9 @@ import {
   optionalPrice,
   price,
   PROMPT_PRICE,
-} from './price-option.ts';
-import { perUnit, rates } from './rates.ts';
-import { IMAGE_TOKENS_MAX, NATIVE_WIRES, type NativeWireName } from '../model-facts.ts';
+  perUnit,
+  rates,
+} from './price.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;

@@ -3,11 +3,21 @@ import { isPrototypeName } from '../names.ts';
 import { option, optionalWhole, tableOption, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { REFERENCE } from '../reading.ts';
-import type { ToolService } from '../config.ts';
-import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
-import { defineBlock } from './block.ts';
-import { byUse, CALL_PRICE, callCost, checkCap, price, PRICES_BY_USE, useToBlock } from './price-option.ts';
-import { perUnit, perUnitByName, rates as ratesOf, ratesByName } from './rates.ts';
+import type { ToolService } from '../service.ts';
+import { COMMON_OPTIONS, bearerKey, readEndpoint, defineBlock } from './block.ts';
+import {
+  byUse,
+  CALL_PRICE,
+  callCost,
+  checkCap,
+  price,
+  PRICES_BY_USE,
+  useToBlock,
+  perUnit,
+  perUnitByName,
+  rates as ratesOf,
+  ratesByName,
+} from './price.ts';
 
 const TOOLS_MAX = 1_000;
 const TEXT_MAX = 4_096;

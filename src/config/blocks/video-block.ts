@@ -1,13 +1,10 @@
 import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing/amounts';
 import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import type { VideoService } from '../config.ts';
-import { VIDEOS_PATH } from '../media-paths.ts';
-import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
-import { defineBlock } from './block.ts';
-import { MEDIA_OPTIONS, quoted } from './media-options.ts';
-import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE } from './price-option.ts';
-import { perUnit, rates } from './rates.ts';
+import type { VideoService } from '../service.ts';
+import { VIDEOS_PATH } from '../upstream-api.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, defineBlock, MEDIA_OPTIONS, quoted } from './block.ts';
+import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE, perUnit, rates } from './price.ts';
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
 const WITH_AUDIO = '+audio';

@@ -1,7 +1,6 @@
 import { isIssuerUrl } from '#wire';
-import { domainFault } from '../domain.ts';
-import { optionalText, textList, trueOrFalse, whole } from '../option.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../units.ts';
+import { domainFault } from '../names.ts';
+import { optionalText, textList, trueOrFalse, whole, DAY_MS, HOUR_MS, MINUTE_MS } from '../option.ts';
 
 /** A scope (RFC 6749). Scopes are sent in a quoted value of a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;

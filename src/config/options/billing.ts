@@ -1,6 +1,7 @@
-import { callCost } from '../blocks/price-option.ts';
-import { choice, whole } from '../option.ts';
-import { HOUR_MS, MIB } from '../units.ts';
+import { callCost } from '../blocks/price.ts';
+import { choice, whole, HOUR_MS, MIB, optionalText, usd, MINUTE_MS } from '../option.ts';
+
+/* Money: of calls, of quotes, and over chains. */
 
 /** `[billing]`: money of calls. */
 export const BILLING = {
@@ -39,4 +40,67 @@ export const BILLING = {
     'Largest cost of a chat request whose model calls tools through the gateway, if the request has no `max_cost`. This amount is locked for all of its calls.',
     { text: '1', fallback: 1_000_000n },
   ),
+};
+
+const DAY_S = 86_400;
+
+/** `[payments]`: payments over all chains. */
+export const PAYMENTS = {
+  payouts: optionalText({
+    takes: 'text of up to 300 characters on one line',
+    absent: 'none',
+    meaning:
+      'How you pay providers outside of the gateway, for example `by bank transfer on the first of each month, ask billing@gateway.example`. Providers see it when their proxy connects, with `--validate`, and on their pages.',
+    fault: (value) => (/^[^\p{C}\p{Zl}\p{Zp}]{1,300}$/u.test(value) ? null : 'is empty, too long or has a line break'),
+  }),
+  wait_ms: whole({
+    min: 0,
+    max: MINUTE_MS,
+    default: 8_000,
+    meaning:
+      'How long a request waits for the payment that came with it. If the payment takes longer, the answer is 202, and the payment is credited when it arrives.',
+  }),
+  address_cooldown_s: whole({
+    min: 0,
+    max: 30 * DAY_S,
+    default: DAY_S,
+    meaning: 'How long a wallet must be linked to an account before withdrawals of the account can go to it.',
+  }),
+  watch_ms: whole({
+    min: 100,
+    max: HOUR_MS,
+    default: 5_000,
+    meaning: 'Time between two checks for money that came into the treasuries.',
+  }),
+  compare_late_ms: whole({
+    min: 10_000,
+    max: 7 * 24 * HOUR_MS,
+    default: HOUR_MS / 2,
+    meaning:
+      'If the books were not compared with a treasury for this time, the gateway logs an error and `/health/ready` names the chain.',
+  }),
+  strangers_max: usd({
+    min: 0n,
+    max: 1_000_000_000_000n,
+    default: 1_000_000_000n,
+    meaning:
+      'Limit on the sum of credited payments from wallets without their own account that are not final yet, over all chains. Payments above it are credited when they are final.',
+  }),
+  compare_ms: whole({
+    min: 1_000,
+    max: 24 * HOUR_MS,
+    default: 5 * MINUTE_MS,
+    meaning: 'Time between two comparisons of the books with the balances of the treasuries.',
+  }),
+};
+
+/** `[quotes]`: binding costs that are given before a call. */
+export const QUOTES = {
+  valid_ms: whole({
+    min: MINUTE_MS,
+    max: HOUR_MS,
+    default: 5 * MINUTE_MS,
+    meaning:
+      'How long a quote is valid. A call that names a valid quote costs what the quote says, even if the price has changed.',
+  }),
 };

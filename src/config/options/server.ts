@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { hostNameFault, originFault } from '../domain.ts';
+import { hostNameFault, originFault } from '../names.ts';
 import { choice, optionalText, text, textList, urlFault, whole } from '../option.ts';
 
 const SEED = /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43})$/;
@@ -135,5 +135,29 @@ export const SERVER = {
       "Web pages that may call MCP here, besides the gateway's own. A gateway that listens on loopback accepts all pages of this machine.",
     fault: originFault,
     max: 100,
+  }),
+};
+
+/** `[database]`: the database. */
+export const DATABASE = {
+  url: optionalText({
+    env: 'DATABASE_URL',
+    secret: true,
+    absent: 'embedded database in `data_dir`',
+    takes: 'a postgres:// URL',
+    meaning: 'PostgreSQL database for the ledger.',
+    fault: (value) => urlFault(value, ['postgres:', 'postgresql:']),
+  }),
+};
+
+/** `[redis]`: shared rate counters. */
+export const REDIS = {
+  url: optionalText({
+    env: 'REDIS_URL',
+    secret: true,
+    absent: 'counters are kept in the process',
+    takes: 'a redis:// or rediss:// URL',
+    meaning: 'Redis server through which gateways share rate counters.',
+    fault: (value) => urlFault(value, ['redis:', 'rediss:']),
   }),
 };

@@ -1,4 +1,4 @@
-import type { ServiceConfig } from '../../../src/config/config.ts';
+import type { ServiceConfig } from '../../../src/config/service.ts';
 import type { Changes } from './load.ts';
 
 /** An option of a block, as a file sets it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BLOCKS } from '../../../src/config/blocks/blocks.ts';
-import type { ServiceConfig } from '../../../src/config/config.ts';
+import type { ServiceConfig } from '../../../src/config/service.ts';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
 import { base, type Case, key, list, model, names } from './block-case.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Primitive } from '../../../src/config/primitive.ts';
+import type { Primitive } from '../../../src/config/service.ts';
 import { viewPrice } from '../../../src/gateway/catalog/price-view.ts';
 import { offer, variants } from './market-world.ts';
 

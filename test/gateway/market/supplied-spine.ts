@@ -1,6 +1,6 @@
 import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '#store';
-import type { ModelService } from '../../../src/config/config.ts';
+import type { ModelService } from '../../../src/config/service.ts';
 import { offerOfTunnel } from '../../../src/network/registry/listing.ts';
 import type { Connection } from '../../../src/network/registry/registry.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { ServiceConfig } from '../../../src/config/config.ts';
+import type { ServiceConfig } from '../../../src/config/service.ts';
 import { readRegistration, toRegistrationDocument } from '../../../src/network/registry/document.ts';
 import { loadProviderText } from '../../provide/load.ts';
 import { block } from '../config/load.ts';

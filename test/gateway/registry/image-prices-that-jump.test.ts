@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { MicroUsd, Rates } from '#billing';
-import type { ImageService } from '../../../src/config/config.ts';
+import type { ImageService } from '../../../src/config/service.ts';
 import { rejectPriceIncrease } from '../../../src/gateway/routing/reject-price-increase.ts';
-import { imageVariants } from '../../../src/config/blocks/image-prices.ts';
+import { imageVariants } from '../../../src/config/blocks/image-block.ts';
 import { priceAsListed } from '../../../src/media/image-price.ts';
 import { nextPastPrices, withRaises } from '../../../src/network/registry/registered-services.ts';
 import { offerOfTunnel } from '../../../src/network/registry/listing.ts';

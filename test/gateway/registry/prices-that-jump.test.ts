@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Service } from '../../../src/config/config.ts';
+import type { Service } from '../../../src/config/service.ts';
 import { RegistrationError } from '../../../src/network/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { joined, model, startNode, until } from './registry-world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ServiceConfig } from '../../../src/config/config.ts';
+import type { ServiceConfig } from '../../../src/config/service.ts';
 import { createReservedNames } from '../../../src/network/registry/service-names.ts';
 import { RegistrationError } from '../../../src/network/registry/document.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Service } from '../../../src/config/config.ts';
+import type { Service } from '../../../src/config/service.ts';
 import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { joined, listed, model, startNode } from './registry-world.ts';

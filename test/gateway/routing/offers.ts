@@ -1,6 +1,6 @@
 import { parseRates, priceId } from '#billing';
 import type { Offer } from '../../../src/gateway/call.ts';
-import type { Primitive } from '../../../src/config/primitive.ts';
+import type { Primitive } from '../../../src/config/service.ts';
 
 interface OfferFacts {
   readonly provider: string;

@@ -1,9 +1,11 @@
 import bs58 from 'bs58';
 import { parseEvmAddress } from '#wire';
 import { serviceNameFault } from '../names.ts';
-import { option, textList, whole } from '../option.ts';
+import { commaSeparated, option, textList, whole, HOUR_MS, MINUTE_MS, optionalText, urlFault } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { HOUR_MS, MINUTE_MS } from '../units.ts';
+import { listenHost } from './server.ts';
+
+/* Who may connect: providers that dial in, and the other gateways of the database. */
 
 const BASE58 = '[1-9A-HJ-NP-Za-km-z]';
 /** Ids of a provider. The name of a provider is not one of them, so it would admit nobody. */
@@ -63,12 +65,6 @@ function readProviders(value: unknown): AdmittedProviders {
   return value.length === 0 ? 'nobody' : [...new Set(value as string[])];
 }
 
-const commaSeparated = (text: string) =>
-  text
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-
 /** `[tunnel]`: providers that dial in. */
 export const TUNNEL = {
   providers: option<AdmittedProviders>({
@@ -122,3 +118,44 @@ export const TUNNEL = {
       'Largest number of proxies from one IPv4 address or IPv6 /64 network, so that one client cannot use up all connections.',
   }),
 };
+
+/** `[cluster]`: other gateways of the same database. */
+export const CLUSTER = {
+  url: optionalText({
+    env: 'TOLLGATE_CLUSTER_URL',
+    absent: 'no other gateway',
+    takes: 'https://host:port',
+    meaning:
+      'Address under which the other gateways of the same database reach `cluster.host` and `cluster.port` of this one.',
+    fault: (value) => urlFault(value, ['https:']) ?? peerFault(new URL(value)),
+    normal: (value) => value.replace(/\/$/, ''),
+  }),
+  host: listenHost({
+    env: 'TOLLGATE_CLUSTER_HOST',
+    meaning: 'Address to listen on for other gateways. Only gateways that know the secret can connect.',
+  }),
+  port: whole({
+    env: 'TOLLGATE_CLUSTER_PORT',
+    min: 0,
+    max: 65_535,
+    default: 8403,
+    meaning: 'Port to listen on for other gateways. 0 takes a free one.',
+  }),
+  secret: optionalText({
+    env: 'TOLLGATE_CLUSTER_SECRET',
+    secret: true,
+    absent: 'derived from the identity seed',
+    takes: 'text of 32 to 512 printable ASCII characters without spaces',
+    meaning: 'Secret with which the gateways of one database authenticate to each other.',
+    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or contains spaces'),
+  }),
+};
+
+/** Other gateways use only the host and the port of the address. */
+function peerFault({ username, password, pathname, search, hash, hostname }: URL): string | null {
+  if (username !== '' || password !== '') return 'has a user or a password, which other gateways do not send';
+  if (pathname !== '/' || search !== '' || hash !== '') return 'has more than a host and a port';
+  if (hostname === '0.0.0.0' || hostname === '[::]')
+    return 'names all addresses of a machine, and other gateways need one of them';
+  return null;
+}
