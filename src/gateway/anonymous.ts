@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, networkOf, SIGN_IN_HEADERS } from '#wire';
 import { ANONYMOUS_ACCOUNT, type Caller } from './call.ts';
-import { webRequestOf } from './web-request.ts';
+import { webRequestOf } from './server/request-context.ts';
 
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 

@@ -17,9 +17,9 @@ import { newCallId } from './new-call-id.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isQuoted } from './quotes/quote-call.ts';
 import type { Quotes } from './quotes/quotes.ts';
-import type { HeldBody } from './server/held-body.ts';
+import type { HeldBody } from './server/body-memory.ts';
 import { HeldFrames } from './held-frames.ts';
-import { toGatewayError } from './server/server.ts';
+import { toGatewayError } from './server/errors.ts';
 
 /** The call or the run that answers a request. */
 export interface StartedCall {

@@ -65,7 +65,7 @@ export {
   statusSchema,
   viewHealth,
 } from './catalog/health-view.ts';
-export { createFreshPage, hasTagged, sendPage, type TaggedPage, tagOf, tagPage } from './catalog/tagged-page.ts';
+export { createFreshPage, hasTagged, sendPage, type TaggedPage, tagOf, tagPage } from './server/tagged-page.ts';
 export {
   type DefinitionView,
   type ListedTool,
@@ -191,7 +191,7 @@ export { requestedSession } from './routing/requested-session.ts';
 export { createRouter } from './routing/weighted-router.ts';
 export { type FreeCall, runFree } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
-export { closeGracefully, createConnectionRelease } from './server/close-gracefully.ts';
+export { closeGracefully, createConnectionRelease, createDrain } from './server/shutdown.ts';
 export {
   type PendingRequest,
   createHandlePaidRequest,
@@ -204,27 +204,38 @@ export {
   type TakenKey,
   type ResponseRecord,
 } from './handle-paid-request.ts';
-export { addressOf, admissionOf, clientNetworkOf, noteAdmission, noteVisitor } from './server/admission-of-request.ts';
-export { bodiesBytesOf, type BodyRefusal, PARSED_JSON } from './server/body-memory.ts';
-export { allowPages } from './server/cors.ts';
-export { createDrain } from './server/drain.ts';
-export { nameSchema, numberField, objectField, tokensField } from './server/field-schema.ts';
-export { UNCOUNTED_BYTES } from './server/arriving-body.ts';
-export { type HeldBody, heldBodyOf } from './server/held-body.ts';
-export { type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
-export { createCheck } from './server/schema-check.ts';
-export { shownAddress } from './server/shown-address.ts';
-export { MUST_BE } from './server/schema-problem.ts';
-export { DOCUMENTED, DOCUMENTED_USD, hasValue, notTogether, onlyIf, onlyTogether } from './server/documented.ts';
-export { answerMissingPages, createServer, type ServerOptions, toGatewayError } from './server/server.ts';
-export { unknownMember } from './server/unknown-member.ts';
-export { wantsReceipt } from './wants-receipt.ts';
-export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';
 export {
+  addressOf,
+  admissionOf,
+  clientNetworkOf,
+  noteAdmission,
+  noteVisitor,
+  shownAddress,
   type CookieKind,
   cookieNames,
   cookieValues,
   letCookieCount,
   type WebRequest,
   webRequestOf,
-} from './web-request.ts';
+} from './server/request-context.ts';
+export { bodiesBytesOf, type BodyRefusal, PARSED_JSON, type HeldBody, heldBodyOf } from './server/body-memory.ts';
+export { allowPages } from './server/cors.ts';
+export {
+  nameSchema,
+  numberField,
+  objectField,
+  tokensField,
+  createCheck,
+  DOCUMENTED,
+  DOCUMENTED_USD,
+  hasValue,
+  notTogether,
+  onlyIf,
+  onlyTogether,
+} from './server/schemas.ts';
+export { UNCOUNTED_BYTES, type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
+export { MUST_BE, toGatewayError, unknownMember } from './server/errors.ts';
+export { createServer, type ServerOptions } from './server/server.ts';
+export { answerMissingPages } from './server/unknown-routes.ts';
+export { wantsReceipt } from './wants-receipt.ts';
+export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';

@@ -11,9 +11,9 @@ import type { Payments, PaymentAttempt } from './payments/payments.ts';
 import { errorWithTerms } from './payments/with-terms.ts';
 import { recordReply } from './reply/recorded-reply.ts';
 import type { PendingRequest, StartedCall, Refusal, RepeatKey } from './handle-paid-request.ts';
-import { heldBodyOf } from './server/held-body.ts';
+import { heldBodyOf } from './server/body-memory.ts';
 import { readBytes } from './server/request-bodies.ts';
-import { shownAddress } from './server/shown-address.ts';
+import { shownAddress } from './server/request-context.ts';
 
 /*
  * Code that the billed routes of the HTTP API share. Each such route is one POST and passes a PendingRequest to

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { mustBe } from '../../src/gateway/server/schema-words.ts';
+import { mustBe } from '../../src/gateway/server/errors.ts';
 
 const ajv = new Ajv({ allowUnionTypes: true });
 

@@ -1,8 +1,7 @@
 import { GatewayError } from '#wire';
 import { MoneyError, parseRates } from '#billing';
-import { nameSchema, objectField } from '../server/field-schema.ts';
-import { DOCUMENTED, DOCUMENTED_USD } from '../server/documented.ts';
-import { MUST_BE } from '../server/schema-problem.ts';
+import { nameSchema, objectField, DOCUMENTED, DOCUMENTED_USD } from '../server/schemas.ts';
+import { MUST_BE } from '../server/errors.ts';
 import type { RoutePreferences } from './preferences.ts';
 
 const SORTS = ['price', 'latency', 'throughput'];

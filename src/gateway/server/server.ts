@@ -7,12 +7,11 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { DatabaseError } from '#store';
 import {
   type Trust,
   answerClientError,
   dialectOf,
-  GatewayError,
+  type GatewayError,
   isOfProvider,
   toHttpError,
   parseJson,
@@ -21,18 +20,14 @@ import {
   type OwnOrigin,
   STRICT_PREFIX,
 } from '#wire';
-import { LedgerUnavailable } from '#billing';
 import type { LimitsConfig } from '#config';
-import { compileOnce } from './compile-once.ts';
-import { collectMethods } from './methods-of-paths.ts';
-import { answerBeforeTheBody } from './drain-before-close.ts';
-import { missingEndpoint } from './missing-endpoint.ts';
-import { namePlugins } from './name-plugins.ts';
-import { refusePipelines } from './refuse-pipelines.ts';
+import { compileOnce } from './schemas.ts';
+import { answerBeforeTheBody, refusePipelines } from './connections.ts';
 import { addRequestBodies, readBytes } from './request-bodies.ts';
 import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
-import { schemaError } from './schema-problem.ts';
-import { addOwnOrigin } from './shown-address.ts';
+import { addOwnOrigin } from './request-context.ts';
+import { toGatewayError } from './errors.ts';
+import { refuseUnknownRoutes } from './unknown-routes.ts';
 
 export interface ServerOptions {
   /** The proxies whose X-Forwarded-For is trusted; default none. */
@@ -174,8 +169,7 @@ export function createServer({
   // One hook for all checks before a body is read, because each hook costs time in every request.
   server.addHook('preParsing', (request, reply, payload, done) => {
     try {
-      if (request.is404 || lacksItsName(request) || isForVisits(request)) return void refuseUnknown(request, reply);
-      if (hasTooLongName(request)) throw nameTooLong();
+      if (refuseUnknown(request, reply)) return;
       refuseTooLarge(request);
       bodies.expect(request, reply);
     } catch (error) {
@@ -203,92 +197,8 @@ export function createServer({
   return server;
 }
 
-/**
- * Answers requests without a route. The returned function sends the answer or throws its error. Call it before the body
- * is read, because nothing else would read the body, and after the hooks that set the common response headers.
- */
-function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => unknown {
-  const methodsOf = collectMethods(server);
-  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
-    const path = request.url.split('?')[0]!;
-    const { methods, refusal } = methodsOf(path);
-    const tell = (error: GatewayError) => {
-      if (refusal === null) throw error;
-      const { status, headers, text } = refusal(error, request);
-      return reply.code(status).headers(headers).type('application/json').send(text);
-    };
-    if (methods.length === 0 || methods.includes(request.method)) {
-      const page = isVisit(request, path) ? missingPages.get(server) : undefined;
-      if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
-      const words = missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0);
-      return tell(new GatewayError('not_found', asAsked(words, request)));
-    }
-    const allow = methods.join(', ');
-    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
-    return tell(
-      new GatewayError(
-        'method_not_allowed',
-        asAsked(`${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, request),
-        { headers: { allow } },
-      ),
-    );
-  };
-  server.setNotFoundHandler(refuse);
-  return refuse;
-}
-
-/** Words with addresses below `/v1`, for a client that asked there: it would meet another dialect below `/api/v1`. */
-const asAsked = (words: string, request: FastifyRequest): string =>
-  dialectOf(request) === 'openai' ? words.replaceAll(' /api/v1/', ' /v1/').replace(/^\/api\/v1\//, '/v1/') : words;
-
-/**
- * Whether a path ends with a slash, although its route continues with a name: `/api/v1/models/`. The router takes it
- * for an empty name. MCP and A2A addresses may end with a slash.
- */
-function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
-  const query = url.indexOf('?');
-  if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
-  return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
-}
-
-const isForVisits = (request: FastifyRequest): boolean =>
-  request.routeOptions.config.visitsOnly === true && !isVisit(request, request.url);
-
 /** The most bytes of a request's headers, and so of its address. */
 const HEADER_BYTES = 32 * 1024;
-
-/** The longest name or id in a path. Wildcards, which hold whole paths, may be longer. */
-const NAME_CHARS_MAX = 512;
-
-function hasTooLongName({ url, params }: FastifyRequest): boolean {
-  if (url.length <= NAME_CHARS_MAX) return false;
-  const named = Object.entries((params ?? {}) as Readonly<Record<string, string>>);
-  return named.some(([name, value]) => name !== '*' && value.length > NAME_CHARS_MAX);
-}
-
-const nameTooLong = () =>
-  new GatewayError(
-    'not_found',
-    `Not found: a part of the address has more than ${NAME_CHARS_MAX} characters, and no name or id is that long`,
-  );
-
-const SLASH = 0x2f;
-const OF_NAMES = /^\/(?:(?:api|admin)\/v1\/(?!mcp\/|a2a\/)|(?:models|tools|agents|images|videos|providers)\/)/;
-
-type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
-const missingPages = new WeakMap<FastifyInstance, PageHandler>();
-
-/** `answer` gets the requests of browsers for pages that do not exist. Programs still get the error as JSON. */
-export function answerMissingPages(server: FastifyInstance, answer: PageHandler): void {
-  missingPages.set(server, answer);
-}
-
-/** Paths of programs. A person who opens one of them in a browser is looking at the API. */
-const API_PATH = /^\/(?:api|v1|mcp|a2a|health|metrics|assets|\.well-known)(?:\/|$)/;
-
-/** Whether a browser shows the answer as a page. */
-const isVisit = ({ method, headers }: FastifyRequest, path: string): boolean =>
-  (method === 'GET' || method === 'HEAD') && headers.accept?.includes('text/html') === true && !API_PATH.test(path);
 
 const NOTHING = Buffer.alloc(0);
 
@@ -299,60 +209,20 @@ const SMALL_PAGE_BYTES = 64 * 1024;
 const sizeOf = (payload: unknown): number =>
   typeof payload === 'string' ? payload.length : Buffer.isBuffer(payload) ? payload.byteLength : 0;
 
-/** PostgreSQL's SQLSTATE for a text with U+0000. The embedded engine can store such a text. */
-const UNSTORABLE_CHARACTER = '22021';
+const NAME = Symbol.for('fastify.display-name');
 
-/** Whether the disk of the database is full, so that nothing can be written. */
-const isFull = (error: unknown): boolean =>
-  error instanceof DatabaseError
-    ? error.full
-    : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
-const FULL =
-  'The disk of the gateway is full, so it takes no calls: retry later. GET /api/v1/generation shows whether a call that had begun was charged';
-const FULL_RETRY_S = 30;
+type Register = (this: unknown, plugin: object, options?: object) => unknown;
 
-/** Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. */
-export function toGatewayError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error;
-  if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
-  if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
-    return new GatewayError(
-      'service_unavailable',
-      'The ledger is not reachable at the moment: retry shortly. GET /api/v1/generation shows whether a call that had begun was charged',
-      { retryAfterS: 2, cause: error },
-    );
-  }
-  if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
-    return new GatewayError(
-      'invalid_request',
-      'The request contains the character U+0000, which cannot be stored: leave it out',
-      { cause: error },
-    );
-  }
-  const { code, statusCode, validation, validationContext, message } = (error ?? {}) as Partial<FastifyError>;
-  if (validation) return schemaError(validation, validationContext === 'body' ? 'The body' : 'The address');
-  switch (code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new GatewayError(
-        'payload_too_large',
-        'The request body is larger than this endpoint takes: see limits.chat_body_bytes_max, limits.media_body_bytes_max and limits.body_bytes_max',
-        { cause: error },
-      );
-    case 'FST_ERR_BAD_URL':
-      return new GatewayError(
-        'invalid_request',
-        'The address is not valid: it has a percent sign that encodes no character',
-        { cause: error },
-      );
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-    case 'FST_ERR_CTP_EMPTY_TYPE':
-      return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', {
-        cause: error,
-      });
-    default:
-      if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-        return new GatewayError('invalid_request', message ?? 'The request is not valid', { cause: error });
-      }
-      return new GatewayError('internal', 'Internal error', { cause: error });
-  }
+/**
+ * Gives a name to every plugin of the server that has no name. Otherwise the framework searches the exports of all
+ * loaded modules for a name.
+ */
+function namePlugins(server: FastifyInstance): void {
+  const register = server.register as unknown as Register;
+  const named: Register = function (plugin, options) {
+    const { [NAME]: given, name } = plugin as { readonly [NAME]?: string; readonly name?: string };
+    if (given === undefined && Object.isExtensible(plugin)) Object.assign(plugin, { [NAME]: name || 'routes' });
+    return register.call(this, plugin, options);
+  };
+  Object.assign(server, { register: named });
 }
