@@ -19,9 +19,9 @@ export function loadStatement(moduleUrl: string, path: string): Statement {
 const NAME_MAX = 63;
 
 /**
- * Reads named statements of an SQL file once, when the calling module is imported:
- * `const SQL = loadStatements(import.meta.url, './sql/tasks.sql', ['findTask', 'endTask'])`, then `SQL.findTask`. In
- * the file, each statement stands below a line `-- name: findTask`. Throws if the file lacks one of `names`. A statement's
+ * Reads named statements of an SQL file once, when the calling module is imported, for example
+ * `const SQL = loadStatements(import.meta.url, './sql/tasks.sql', ['findTask', 'endTask'])`, then `SQL.findTask`. Each
+ * statement of the file stands below a line `-- name: findTask`. Throws if the file lacks one of `names`. A statement's
  * name in the engines' caches of prepared statements is the path of its file below `src` and its own name.
  */
 export function loadStatements<const Name extends string>(
