@@ -6,7 +6,7 @@ import { BLOCKS } from '../src/config/blocks/blocks.ts';
 import { CHAIN_OPTIONS } from '../src/config/chains.ts';
 import type { OptionTable } from '../src/config/option.ts';
 import { SECTIONS } from '../src/config/options.ts';
-import { ROUTER_OPTIONS } from '../src/provide/router-options.ts';
+import { ROUTER_OPTIONS } from '../src/provide/provider-file.ts';
 
 const PAGE = new URL('../docs/configuration.md', import.meta.url);
 const HEAD = '| option | takes | default | meaning |\n|---|---|---|---|\n';

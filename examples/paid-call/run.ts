@@ -17,7 +17,7 @@ import { ExactSvmScheme } from '@x402/svm/exact/client';
 import bs58 from 'bs58';
 import { privateKeyToAccount } from 'viem/accounts';
 import { loadWallet } from '../../src/provide/wallet/load-wallet.ts';
-import { signInHeader } from '../../src/provide/wallet/sign-in-header.ts';
+import { signInHeader } from '../../src/provide/wallet/wallet.ts';
 import { startEvm, startSolana, type DemoChain, type DemoWallet } from './chains.ts';
 import { startModel } from './model.ts';
 import { freePort, runProgram, startProgram } from './program.ts';

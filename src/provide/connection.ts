@@ -7,13 +7,12 @@ import {
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { Timers } from '#wire';
+import { Timers, readStart, oneLine, TUNNEL_PATH } from '#wire';
 import { CONTROL_PATH, createSocketStream, keepAlive, SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
-import { describeFault } from './connect-fault.ts';
 import { answerControl, type RegistrationAnswer, type Welcome } from './control.ts';
-import { readRejection, type DialRejection } from './dial-rejection.ts';
 import type { Log } from './log.ts';
-import type { Wallet } from './wallet/wallet.ts';
+import { type Wallet, signInHeader } from './wallet/wallet.ts';
+import type { RouterConfig } from './provider-file.ts';
 
 interface ConnectionOptions {
   /** ws:// or wss:// address of the tunnel. */
@@ -240,4 +239,95 @@ function openSession(duplex: Duplex, streamsMax: number): ServerHttp2Session {
   });
   session.setLocalWindowSize(TUNNEL_WINDOW);
   return session;
+}
+
+/** The router answered the dial with an HTTP error. */
+interface DialRejection {
+  readonly kind: 'rejected';
+  readonly status: number;
+  readonly message: string;
+  /** The wait that the router asked for in `Retry-After`. null if it asked for none. */
+  readonly retryAfterMs: number | null;
+  /** This machine's clock minus the router's clock, from the `Date` header. null if there is no valid one. */
+  readonly skewMs: number | null;
+}
+
+const ANSWER_BYTES_MAX = 4_096;
+const MESSAGE_CHARS_MAX = 500;
+
+/** Reads the answer to a dial. `sent` are the header values with the credential. They are removed from the message. */
+async function readRejection(response: IncomingMessage, sent: readonly string[], now: number): Promise<DialRejection> {
+  const message = await readMessage(response);
+  const { headers, statusCode: status = 0 } = response;
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const date = Date.parse(headers.date ?? '');
+  return {
+    kind: 'rejected',
+    status,
+    message: sent
+      .reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), message)
+      .slice(0, MESSAGE_CHARS_MAX),
+    retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null,
+    skewMs: Number.isNaN(date) ? null : now - date,
+  };
+}
+
+async function readMessage(response: IncomingMessage): Promise<string> {
+  try {
+    const body = JSON.parse(await readStart(response, ANSWER_BYTES_MAX)) as { error?: { message?: unknown } } | null;
+    if (typeof body?.error?.message === 'string') return body.error.message;
+  } catch {
+    // Not JSON, or cut off: use the status text.
+  }
+  return response.statusMessage ?? '';
+}
+
+/**
+ * Describes in one line why a connection failed. If an https:// address speaks no TLS, the library's message doesn't
+ * help somebody who mistyped the scheme, so it is replaced.
+ */
+export function describeFault(error: Error): string {
+  // If a host has several addresses, the error is an AggregateError with an empty message. The errors of the addresses
+  // are inside.
+  const inner = error instanceof AggregateError ? (error.errors[0] as Error | undefined) : undefined;
+  const text = error.message || inner?.message || (error as NodeJS.ErrnoException).code || error.name;
+  if (/wrong version number|packet length too long/.test(text))
+    return "the server doesn't speak TLS; did you mean http://?";
+  return oneLine(text);
+}
+
+const SIGN_IN_MS = 120_000;
+
+/**
+ * Returns the headers that authenticate the provider: the wallet's signature, which is valid for two minutes, or the
+ * API key if there is no wallet. Secret.
+ */
+export async function credentialHeaders(
+  { url, domain, apiKey }: RouterConfig,
+  wallet: Wallet | null,
+  now: number,
+): Promise<Readonly<Record<string, string>>> {
+  if (wallet === null) return { authorization: `Bearer ${apiKey ?? ''}` };
+  // The sign-in names the router's own domain, even if the router is dialled by another name.
+  const uri = `${new URL(url).protocol}//${domain}`;
+  return {
+    'sign-in-with-x': await signInHeader(wallet, {
+      domain,
+      uri,
+      statement: 'Provide services.',
+      now,
+      lifetimeMs: SIGN_IN_MS,
+    }),
+  };
+}
+
+/**
+ * Returns the address of a router's tunnel. The path of the router's address is kept, because a router may be served
+ * below a path.
+ */
+export function tunnelUrl(router: string): string {
+  const url = new URL(router);
+  url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
+  url.pathname = `${url.pathname.replace(/\/$/, '')}${TUNNEL_PATH}`;
+  return url.href;
 }

@@ -5,8 +5,7 @@ import type { Dispatcher } from 'undici';
 import { type HttpTarget, keyHeaders } from '#config';
 import type { ProxyFailure } from '#network/tunnel';
 import { bodyLengthOf } from '#wire';
-import { breakOff, refuse } from './own-reply.ts';
-import { takeBody } from './request-body.ts';
+import { breakOff, refuse, takeBody } from './call-stream.ts';
 
 /**
  * Forwards one call to its service. `rest` is the part of the path after the service, as parseServicePath returns it.

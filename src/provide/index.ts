@@ -1,6 +1,5 @@
 export { createLog, type Log } from './log.ts';
-export { loadProvider, type ProviderConfig } from './provider-file.ts';
-export { secretsOf } from './provider-secrets.ts';
+export { loadProvider, type ProviderConfig, secretsOf } from './provider-file.ts';
 export { createProxy } from './proxy.ts';
 export { createReload, type ReloadReport } from './reload.ts';
 

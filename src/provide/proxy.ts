@@ -1,15 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServiceConfig } from '#config';
-import { connect, type Connection } from './connection.ts';
-import { credentialHeaders } from './credential.ts';
+import { connect, type Connection, credentialHeaders, tunnelUrl } from './connection.ts';
 import type { Log } from './log.ts';
-import { refuse } from './own-reply.ts';
+import { refuse } from './call-stream.ts';
 import type { ProviderConfig } from './provider-file.ts';
 import { createOffering, type Offering, type OfferingOutcome } from './offering.ts';
 import { createRedial, EXIT, type ExitCode, type Next } from './redial.ts';
 import { startUpstreams, type Upstreams } from './upstreams.ts';
 import type { StopTimes } from './stdio/child-process.ts';
-import { tunnelUrl } from './tunnel-url.ts';
 import type { Wallet } from './wallet/wallet.ts';
 
 export interface ProxyOptions {

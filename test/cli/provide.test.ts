@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createWallet } from '../../src/provide/wallet/create-wallet.ts';
-import { writeKeypairFile } from '../../src/provide/wallet/keypair-file.ts';
+import { createWallet } from '../../src/provide/wallet/wallet.ts';
+import { writeKeypairFile } from '../../src/provide/wallet/load-wallet.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { createKeeper, type Keeper, type ServerProcess } from '../support/server-process.ts';
 import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBackoff } from '../../src/provide/backoff.ts';
+import { createBackoff } from '../../src/provide/redial.ts';
 
 const bounds = (random: () => number, count: number) => {
   const backoff = createBackoff(random);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ServiceConfig } from '#config';
-import { createCallTable, keyOfCall } from '../../src/provide/call-table.ts';
+import { createCallTable, keyOfCall } from '../../src/provide/upstreams.ts';
 import { modelAt, toolAt } from '../support/provider-proxy.ts';
 
 type Table = ReturnType<typeof createCallTable>;

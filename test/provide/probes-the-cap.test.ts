@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CapName } from '../../src/wire/cap-name.ts';
 import { createLog } from '../../src/provide/log.ts';
 import { providerChecks, runChecks } from '../../src/provide/probe/checks.ts';
-import type { CheckResult } from '../../src/provide/probe/check.ts';
+import type { CheckResult } from '../../src/provide/probe/ask.ts';
 import { modelAt } from '../support/provider-proxy.ts';
 import { startStrictOpenAi, type StrictModel, type StrictOpenAi } from '../support/strict-openai.ts';
 

@@ -8,7 +8,7 @@ import type { ServiceConfig, MediaFacts } from '../../src/config/service.ts';
 import { TUNNEL_PROTOCOL } from '../../src/network/tunnel/wire.ts';
 import { createLog } from '../../src/provide/log.ts';
 import { providerChecks, runChecks } from '../../src/provide/probe/checks.ts';
-import type { CheckResult } from '../../src/provide/probe/check.ts';
+import type { CheckResult } from '../../src/provide/probe/ask.ts';
 import { agentAt, modelAt, toolAt, toolOfScript } from '../support/provider-proxy.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { findFreePort } from '../support/free-port.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadProvider, loadProviderFile } from '../../src/provide/provider-file.ts';
-import { createWallet } from '../../src/provide/wallet/create-wallet.ts';
-import { writeKeypairFile } from '../../src/provide/wallet/keypair-file.ts';
+import { createWallet } from '../../src/provide/wallet/wallet.ts';
+import { writeKeypairFile } from '../../src/provide/wallet/load-wallet.ts';
 import { block } from '../gateway/config/load.ts';
 import { loadProviderText as load, providerProblemsOf as problemsOf } from './load.ts';
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
 import { registrationText } from '../../src/network/tunnel/wire.ts';
-import { createWallet } from '../../src/provide/wallet/create-wallet.ts';
-import type { Wallet } from '../../src/provide/wallet/wallet.ts';
+import { createWallet, type Wallet } from '../../src/provide/wallet/wallet.ts';
 import { agentAt, modelAt, runProxy, toolAt, type RunningProxy } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type TunnelRouter, type TunnelRouterOptions } from '../support/tunnel-router.ts';
 

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { createLog } from '../../src/provide/log.ts';
-import { secretsOf } from '../../src/provide/provider-secrets.ts';
+import { secretsOf } from '../../src/provide/provider-file.ts';
 import { createProxy, type Proxy } from '../../src/provide/proxy.ts';
-import { createWallet } from '../../src/provide/wallet/create-wallet.ts';
+import { createWallet } from '../../src/provide/wallet/wallet.ts';
 import { modelAt, toolOfScript } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';
 

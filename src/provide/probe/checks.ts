@@ -1,9 +1,8 @@
-import type { ServiceConfig } from '#config';
+import { type ServiceConfig, type HttpTarget, type Service, IMAGE_PATHS, VIDEOS_PATH } from '#config';
+import { oneLine } from '#wire';
 import type { ProviderConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
-import { agentCheck } from './agent.ts';
-import { runCheck, type Check, type CheckResult } from './check.ts';
-import { mediaChecks } from './media.ts';
+import { runCheck, type Check, type CheckResult, ask, jsonObject, mustSucceed, ProbeFailure } from './ask.ts';
 import { modelChecks } from './model.ts';
 import { routerChecks } from './router.ts';
 import { toolCheck, type CommandRun } from './tool.ts';
@@ -60,4 +59,101 @@ export async function runChecks(
     report(check, result);
   }
   return ok;
+}
+
+type AgentService = Extract<Service, { primitive: 'agent' }>;
+
+/** Checks that an agent serves its card, in the form of either protocol version. */
+function agentCheck(service: AgentService, target: HttpTarget): Check {
+  return {
+    kind: 'agent',
+    name: service.name,
+    async run() {
+      const { cardPath, rpcPath } = service.agent;
+      const card = await cardOf(target, cardPath);
+      const { url, supportedInterfaces: interfaces, skills } = card;
+      const bare = typeof url !== 'string' && !(Array.isArray(interfaces) && interfaces.length > 0);
+      const count = Array.isArray(skills) ? skills.length : 0;
+      const words = `the card of ${oneLine(String(card['name'])).slice(0, 60)}, ${count} ${count === 1 ? 'skill' : 'skills'}`;
+      return bare ? `${words}; messages are posted to ${rpcPath ?? '/a2a'}, because the card has no address` : words;
+    },
+  };
+}
+
+const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
+
+/**
+ * Finds the card as the gateway does: at the path in the file, then at the well-known paths. Rejects with the error of
+ * the first path.
+ */
+async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Readonly<Record<string, unknown>>> {
+  let first: ProbeFailure | null = null;
+  for (const path of new Set([cardPath, ...WELL_KNOWN])) {
+    try {
+      const answer = await ask({ method: 'GET', url: url + path, apiKey, headers: { accept: 'application/json' } });
+      mustSucceed(answer);
+      const card = jsonObject(answer.text, 'the agent card');
+      if (typeof card['name'] !== 'string' || card['name'] === '') throw new ProbeFailure('the agent card has no name');
+      return card;
+    } catch (error) {
+      if (!(error instanceof ProbeFailure)) throw error;
+      first ??= error;
+    }
+  }
+  throw first!;
+}
+
+type MediaService = Extract<Service, { primitive: 'image' | 'video' }>;
+
+/**
+ * Checks that the API of an image or video service exists and accepts the key, at each path that the gateway calls.
+ * Generating would cost money, so each path gets an empty request, which the API refuses.
+ */
+function mediaChecks(service: MediaService, target: HttpTarget): readonly Check[] {
+  const { primitive, name } = service;
+  const { wire = 'openai', edits = false } = service.media.imageApi ?? {};
+  const { make, edit } = primitive === 'video' ? { make: VIDEOS_PATH, edit: '' } : IMAGE_PATHS[wire];
+  return [
+    {
+      kind: primitive,
+      name,
+      async run() {
+        const { status } = await ask({ method: 'GET', url: `${target.url}/models`, apiKey: target.apiKey });
+        mustTakeKey(status);
+        if (status >= 500) throw new ProbeFailure(`answers with status ${status}`);
+        const found = await mustHave(target, make, 'generated');
+        return status < 400
+          ? `answers, and accepts the key; ${found}`
+          : `is reached; it has no list of models to try the key with (status ${status}); ${found}`;
+      },
+    },
+    ...(edits
+      ? [
+          {
+            kind: primitive,
+            name: `${name}, edits`,
+            run: () => mustHave(target, edit, 'edited'),
+          },
+        ]
+      : []),
+  ];
+}
+
+function mustTakeKey(status: number): void {
+  if (status === 401 || status === 403) throw new ProbeFailure(`does not accept the key: status ${status}`);
+}
+
+/** Describes the answer to an empty request. `done` is the work that was not done, such as `generated`. */
+async function mustHave({ url, apiKey }: HttpTarget, path: string, done: string): Promise<string> {
+  const { status } = await ask({ method: 'POST', url: url + path, apiKey, body: {} });
+  mustTakeKey(status);
+  if (status === 404 || status === 405)
+    throw new ProbeFailure(`has no POST ${path} (status ${status}). Check params.api_base`);
+  if (status >= 200 && status < 300)
+    return `it has ${path}; it took an empty request (status ${status}) and may have charged for it`;
+  if (status < 400)
+    throw new ProbeFailure(`answers an empty POST ${path} with status ${status}; right is a refusal such as 400`);
+  // Some APIs fail on an empty request but answer real ones.
+  if (status >= 500) return `it has ${path}; it answers an empty request with status ${status}`;
+  return `it has ${path}; nothing was ${done}`;
 }

@@ -1,7 +1,6 @@
 import { readCapRefusal, type CapField, type CapName } from '#wire';
 import type { ModelFacts } from '#config';
-import { mustSucceed, wordsOf, type Answer } from './ask.ts';
-import { ProbeFailure } from './check.ts';
+import { mustSucceed, wordsOf, type Answer, ProbeFailure } from './ask.ts';
 
 /** Sends the model one small request. */
 export type Chat = (more: object) => Promise<Answer>;

@@ -1,8 +1,14 @@
-import type { JsonObject } from '#wire';
-import type { HttpTarget, Service } from '#config';
-import { ask, eventData, jsonObject, mustSucceed } from './ask.ts';
-import { ProbeFailure, type Check } from './check.ts';
-import { wireChecks } from './model-wire.ts';
+import { type JsonObject, isObject } from '#wire';
+import {
+  type HttpTarget,
+  type Service,
+  ANTHROPIC_VERSION,
+  keyHeaders,
+  MESSAGES_PATH,
+  type NativeWireName,
+  RESPONSES_PATH,
+} from '#config';
+import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
@@ -26,7 +32,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
       name: service.name,
       async run() {
         const answer = await answered();
-        const usage = usageOf(jsonObject(answer.text, 'the answer'), 'the answer');
+        const usage = chatUsage(jsonObject(answer.text, 'the answer'), 'the answer');
         return { detail: `answers, ${usage}`, advice: await adviceOnCap(chat, answer, service.model) };
       },
     },
@@ -41,7 +47,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         const type = String(headers['content-type'] ?? 'none');
         if (!type.startsWith('text/event-stream'))
           throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
-        return `streams, ${usageOf(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
+        return `streams, ${chatUsage(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
       },
     },
     ...(service.model.wires ?? []).flatMap((wire) => wireChecks(service, target, wire)),
@@ -56,14 +62,102 @@ function lastChunk(text: string): JsonObject {
   return jsonObject(events.at(-2)!, 'streaming: the last chunk');
 }
 
-/** The usage is required because the provider's earnings are computed from it. The total is not required. */
-function usageOf({ usage }: JsonObject, where: string): string {
+/** The chat wire's usage, for the result of a check. Throws ProbeFailure without one. The total is not required. */
+function chatUsage({ usage }: JsonObject, where: string): string {
   if (typeof usage !== 'object' || usage === null)
     throw new ProbeFailure(`${where} has no usage, so calls would earn nothing`);
-  const { prompt_tokens: prompt, completion_tokens: completion } = usage as Record<string, unknown>;
-  for (const [name, count] of Object.entries({ prompt_tokens: prompt, completion_tokens: completion })) {
+  return tokensOf(usage, ['prompt_tokens', 'completion_tokens'], where);
+}
+
+/** Both counts are required because the provider's earnings are computed from them. */
+function tokensOf(usage: object, names: readonly [prompt: string, answer: string], where: string): string {
+  const [prompt, answer] = names.map((name) => {
+    const count: unknown = (usage as JsonObject)[name];
     if (!Number.isSafeInteger(count) || (count as number) < 0)
       throw new ProbeFailure(`${where} has a usage whose ${name} is not a number of tokens`);
-  }
-  return `usage ${prompt as number} + ${completion as number} tokens`;
+    return count as number;
+  });
+  return `usage ${prompt} + ${answer} tokens`;
+}
+
+/** How to probe a wire that a model serves beside chat. */
+interface WireProbe {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+  /** Type of the last event of a stream. */
+  readonly last: string;
+  /** Reads the usage from an event of a stream, or from a reply in one piece. */
+  usageIn(event: JsonObject): unknown;
+}
+
+const WORD = 'hello';
+const TOKENS = 16;
+
+const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
+  messages: {
+    path: MESSAGES_PATH,
+    headers: { 'anthropic-version': ANTHROPIC_VERSION },
+    body: { max_tokens: TOKENS, messages: [{ role: 'user', content: WORD }] },
+    last: 'message_stop',
+    usageIn: ({ usage, message }) => ({
+      ...(isObject(message) && isObject(message['usage']) ? message['usage'] : {}),
+      ...(usage as object | undefined),
+    }),
+  },
+  responses: {
+    path: RESPONSES_PATH,
+    headers: {},
+    body: { max_output_tokens: TOKENS, input: WORD, store: false },
+    last: 'response.completed',
+    usageIn: ({ usage, response }) => (isObject(response) ? response['usage'] : usage),
+  },
+};
+
+/** Checks that the model answers one small request of the wire, in one piece and as a stream, both times with usage. */
+function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireName): readonly Check[] {
+  const { path, headers, body, last, usageIn } = PROBES[wire];
+  const send = async (more: JsonObject) => {
+    const answer = await ask({
+      method: 'POST',
+      url: `${target.url}${path}`,
+      headers: { ...headers, ...keyHeaders(target.apiKey, path) },
+      body: { model: service.model.upstreamModel, ...body, ...more },
+    });
+    mustSucceed(answer);
+    return answer;
+  };
+  const name = `${service.name}, ${wire}`;
+  return [
+    {
+      kind: 'model',
+      name,
+      run: async () => `answers, ${wireUsage(usageIn(jsonObject((await send({})).text, 'the answer')), 'the answer')}`,
+    },
+    {
+      kind: 'model',
+      name: `${name}, streamed`,
+      async run() {
+        const { headers: given, text } = await send({ stream: true });
+        const type = String(given['content-type'] ?? 'none');
+        if (!type.startsWith('text/event-stream'))
+          throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
+        const events = eventData(text)
+          .filter((data) => data.trim() !== '[DONE]')
+          .map((data) => jsonObject(data, 'streaming: an event'));
+        // The small cap may end the answer early.
+        const ends = new Set([last, 'response.incomplete']);
+        if (!ends.has(String(events.at(-1)?.['type'])))
+          throw new ProbeFailure(`streaming: the last event is not ${last}`);
+        const usage = events.reduce((sum, event) => ({ ...sum, ...(usageIn(event) as object | null | undefined) }), {});
+        return `streams, ${wireUsage(usage, 'streaming: the events')}`;
+      },
+    },
+  ];
+}
+
+function wireUsage(usage: unknown, where: string): string {
+  if (!isObject(usage) || Object.keys(usage).length === 0)
+    throw new ProbeFailure(`${where} has no usage, so calls would earn nothing`);
+  return tokensOf(usage, ['input_tokens', 'output_tokens'], where);
 }

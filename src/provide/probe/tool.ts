@@ -3,9 +3,8 @@ import { isObject, type JsonObject } from '#wire';
 import type { CommandTarget, HttpTarget, Service } from '#config';
 import type { Log } from '../log.ts';
 import { envelope, MODERN } from '../stdio/era.ts';
-import { startServer } from '../stdio/start-server.ts';
-import { ask, eventData, jsonObject, mustSucceed } from './ask.ts';
-import { ProbeFailure, type Check } from './check.ts';
+import { startServer } from '../stdio/supervisor.ts';
+import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
 
 type ToolService = Extract<Service, { primitive: 'tool' }>;
 

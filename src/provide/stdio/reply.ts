@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { errorText } from '#wire';
 import type { ProxyFailure } from '#network/tunnel';
-import { breakOff, refuse, sendJson } from '../own-reply.ts';
+import { breakOff, refuse, sendJson } from '../call-stream.ts';
 import { ERROR } from './json-rpc.ts';
 
 /**

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isObject } from '#wire';
-import { createBackoff } from '../backoff.ts';
+import { createBackoff } from '../redial.ts';
 import type { StopTimes } from './child-process.ts';
-import type { Era } from './era.ts';
-import { startServer, type Run, type Running, type ServerOptions } from './start-server.ts';
+import { type Era, askEra } from './era.ts';
+import type { ProcessOptions } from './message-process.ts';
+import { openPipe, type Pipe } from './pipe.ts';
 
 export interface SupervisorOptions extends ServerOptions {
   readonly random: () => number;
@@ -86,5 +87,64 @@ function factsOf(era: Era): { readonly server: unknown; readonly version: unknow
     server: info['name'],
     version: info['version'],
     protocol: said?.['protocolVersion'] ?? said?.['supportedVersions'],
+  };
+}
+
+/** A server that is ready for requests. */
+interface Running {
+  readonly pipe: Pipe;
+  readonly era: Era;
+}
+
+/** A server's process from its start to its end. */
+interface Run {
+  /** Settles when the server's era is known. Rejects if the server can't be used. */
+  readonly ready: Promise<Running>;
+  /** Settles with a text that says how the process ended. */
+  readonly ended: Promise<string>;
+  stop(times: StopTimes): Promise<string>;
+  kill(): void;
+}
+
+interface ServerOptions extends ProcessOptions {
+  /** Version of this program. The server gets it. */
+  readonly version: string;
+}
+
+/**
+ * Starts a server and asks for its era. Some legacy servers exit if the first message isn't `initialize`. Such a server
+ * is started a second time.
+ */
+export function startServer(options: ServerOptions): Run {
+  const { version } = options;
+  let pipe = openPipe(options);
+  let stopping = false;
+
+  async function begin(): Promise<Running> {
+    let era = await askEra(pipe, { version, discover: true });
+    if (era === null && !stopping) {
+      await pipe.ended;
+      if (!stopping) {
+        pipe = openPipe(options);
+        era = await askEra(pipe, { version, discover: false });
+      }
+    }
+    if (era === null) throw new Error('ended before it was initialized');
+    return { pipe, era };
+  }
+
+  const ready = begin();
+  const how = () => pipe.ended;
+  return {
+    ready,
+    ended: ready.then(how, how),
+    async stop(times) {
+      stopping = true;
+      return pipe.stop(times);
+    },
+    kill() {
+      stopping = true;
+      pipe.kill();
+    },
   };
 }

@@ -3,10 +3,8 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createWallet } from '../../../src/provide/wallet/create-wallet.ts';
-import { loadWallet } from '../../../src/provide/wallet/load-wallet.ts';
-import { WalletError } from '../../../src/provide/wallet/wallet.ts';
-import { writeKeypairFile, isPrivate } from '../../../src/provide/wallet/keypair-file.ts';
+import { createWallet, WalletError } from '../../../src/provide/wallet/wallet.ts';
+import { loadWallet, writeKeypairFile, isPrivate } from '../../../src/provide/wallet/load-wallet.ts';
 import { solanaWallet } from '../../support/wallets.ts';
 
 let dir: string;
@@ -87,7 +85,7 @@ describe('a keypair file', () => {
     const writes = modes.map((mode) => `echo '${GOOD}' > ${mount}/${mode} && chmod ${mode} ${mount}/${mode}`);
     const script = `mount -t tmpfs tmpfs ${mount} && ${writes.join(' && ')} && mount -o remount,ro ${mount} && exec ${process.execPath} -e "$READ"`;
     const read = `
-      const { readKeypairFile } = await import(${JSON.stringify(new URL('../../../src/provide/wallet/keypair-file.ts', import.meta.url).href)});
+      const { readKeypairFile } = await import(${JSON.stringify(new URL('../../../src/provide/wallet/load-wallet.ts', import.meta.url).href)});
       for (const mode of ${JSON.stringify(modes)})
         console.log(await readKeypairFile(${JSON.stringify(mount)} + '/' + mode).then((text) => (text.trim() === ${JSON.stringify(GOOD)} ? 'ok' : text), (error) => error.message));`;
     const out = execFileSync('unshare', ['-rm', 'sh', '-c', script], {

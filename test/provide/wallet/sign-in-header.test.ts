@@ -2,8 +2,7 @@ import bs58 from 'bs58';
 import nacl from 'tweetnacl';
 import { recoverMessageAddress } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { signInHeader } from '../../../src/provide/wallet/sign-in-header.ts';
-import { WalletError } from '../../../src/provide/wallet/wallet.ts';
+import { signInHeader, WalletError } from '../../../src/provide/wallet/wallet.ts';
 import { evmWallet, solanaWallet } from '../../support/wallets.ts';
 
 const solana = solanaWallet();

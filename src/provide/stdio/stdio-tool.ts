@@ -2,31 +2,62 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { CONSUMER_HEADER } from '#network/tunnel';
 import { errorText, resultText } from '#wire';
 import type { Forward } from '../forward.ts';
-import { refuse, sendJson } from '../own-reply.ts';
-import { takeWhole } from '../request-body.ts';
+import { createSessions, SESSION_HEADER, type Sessions } from './sessions.ts';
+import { superviseServer, type SupervisorOptions, type Supervisor } from './supervisor.ts';
+import { refuse, sendJson, takeWhole } from '../call-stream.ts';
 import { MESSAGE_BYTES_MAX } from './child-process.ts';
-import { envelopeOf, type Era } from './era.ts';
-import { ERROR, parseMessage, type Message, type Request } from './json-rpc.ts';
-import { answerOnPipe, mayGoOnPipe, refusalOf, type Refusal } from './on-pipe.ts';
-import { acceptsEvents, createReply, isOpen } from './reply.ts';
-import { SESSION_HEADER, type Sessions } from './sessions.ts';
-import type { Supervisor } from './supervisor.ts';
+import { envelopeOf, type Era, versionOf } from './era.ts';
+import {
+  ERROR,
+  parseMessage,
+  type Message,
+  type Request,
+  errorCodeOf,
+  type Notification,
+  statusOfError,
+} from './json-rpc.ts';
+import { acceptsEvents, createReply, isOpen, EVENTS_BYTES_MAX } from './reply.ts';
+import type { Pipe } from './pipe.ts';
+
+/** A tool that this proxy runs: its processes, and the handler of its calls. */
+export interface StdioTool {
+  readonly forward: Forward;
+  /** Ends the open streams, which have no end of their own. */
+  drain(): void;
+  /** Ends every process gracefully. */
+  stop(): Promise<void>;
+  /** Kills every process immediately. */
+  kill(): void;
+}
+
+/** Starts the tool's process. A legacy server that isn't shared gets one more process for each session. */
+export function createStdioTool(options: SupervisorOptions): StdioTool {
+  const supervisor = superviseServer(options);
+  const sessions = createSessions(options);
+  return {
+    forward: createStdioForward(supervisor, sessions, options.target.shared),
+    drain() {
+      supervisor.drain();
+      sessions.drain();
+    },
+    async stop() {
+      await Promise.all([supervisor.stop(), sessions.stop()]);
+    },
+    kill() {
+      supervisor.kill();
+      sessions.kill();
+    },
+  };
+}
 
 /** A guess, because nobody knows when a session will end. */
 const RETRY_AFTER_S = '5';
 
-interface StdioForwardOptions {
-  readonly supervisor: Supervisor;
-  readonly sessions: Sessions;
-  /** Whether all clients share one process. */
-  readonly shared: boolean;
-}
-
 /**
  * Serves an MCP server that speaks over stdin and stdout as a Streamable HTTP server: each POST carries one JSON-RPC
- * message.
+ * message. `shared`: all clients share one process.
  */
-export function createStdioForward({ supervisor, sessions, shared }: StdioForwardOptions): Forward {
+function createStdioForward(supervisor: Supervisor, sessions: Sessions, shared: boolean): Forward {
   /** Set when a modern server refuses `initialize`, so that it isn't asked again. */
   let modernAlone = false;
 
@@ -153,4 +184,109 @@ function noSession(stream: ServerHttp2Stream, message: Message | null): void {
 
 function sendRefusal(stream: ServerHttp2Stream, message: Message, { status, code, text, data }: Refusal): void {
   sendJson(stream, status, errorText(idTextOf(message), { code, message: text, data }));
+}
+
+/**
+ * Requests to a legacy server that need no session, because the server answers them the same for everybody and keeps no
+ * state.
+ */
+const WITHOUT_SESSION: ReadonlySet<string> = new Set([
+  'ping',
+  'tools/list',
+  'resources/list',
+  'resources/templates/list',
+  'prompts/list',
+]);
+
+/** Requests that would change a shared server for all its clients. */
+const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+/**
+ * Notifications of a client about itself. They are not forwarded to a shared server, because its only client is this
+ * proxy.
+ */
+const NOTES_OF_ONE_CLIENT: ReadonlySet<string> = new Set([
+  'notifications/initialized',
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/roots/list_changed',
+]);
+
+const LISTEN = 'subscriptions/listen';
+
+interface Refusal {
+  readonly status: number;
+  readonly code: number;
+  readonly text: string;
+  readonly data?: unknown;
+}
+
+/** Returns why a message must not go to the shared process, or null if it may. */
+function refusalOf(message: Message, era: Era, shared: boolean): Refusal | null {
+  if (era.kind === 'legacy') {
+    if (!shared && (message.kind !== 'request' || !WITHOUT_SESSION.has(message.method)))
+      return { status: 400, code: ERROR.invalidRequest, text: 'there is no session. Begin with initialize' };
+    if (shared && message.kind === 'request' && OF_ONE_CLIENT.has(message.method))
+      return {
+        status: 200,
+        code: ERROR.methodNotFound,
+        text: `Method not found: all clients share this server, but ${message.method} concerns a single client`,
+      };
+    return null;
+  }
+  if (era.discovered === null || message.kind !== 'request') return null;
+  // A request without an envelope would switch some servers to the legacy era for everybody. No server checks the
+  // version of each request, so this code does.
+  const requested = versionOf(message);
+  const supported = era.discovered['supportedVersions'] as readonly unknown[];
+  if (requested !== undefined && supported.includes(requested)) return null;
+  return {
+    status: 400,
+    code: ERROR.unsupportedVersion,
+    text: 'Unsupported protocol version',
+    data: { supported, requested },
+  };
+}
+
+/** Whether a notification may go to the shared process. Others are accepted and dropped. */
+function mayGoOnPipe(notification: Notification, era: Era): boolean {
+  if (NOTES_OF_ONE_CLIENT.has(notification.method)) return false;
+  return era.kind === 'legacy' || era.discovered === null || envelopeOf(notification) !== null;
+}
+
+interface PipeCall {
+  readonly stream: ServerHttp2Stream;
+  readonly accept: string | undefined;
+  readonly request: Request;
+  readonly pipe: Pipe;
+  readonly era: Era;
+}
+
+/**
+ * Sends one request to the shared process and its answers to the client. If the client closes the stream, the request
+ * is cancelled.
+ */
+function answerOnPipe({ stream, accept, request, pipe, era }: PipeCall): void {
+  const reply = createReply({ stream, accept, id: request.idText });
+  if (request.method === LISTEN && !reply.takesEvents())
+    return reply.response(
+      errorText(request.idText, { code: ERROR.invalidRequest, message: 'what is listened to is text/event-stream' }),
+      406,
+    );
+  const cancel = pipe.ask(request, {
+    notification(text) {
+      if (reply.waiting() <= EVENTS_BYTES_MAX) reply.event(text);
+    },
+    response: (text, value) =>
+      reply.response(text, era.kind === 'modern' ? statusOfError(errorCodeOf({ value })) : 200),
+    end: reply.end,
+    broken: () => reply.broken('upstream_broken'),
+  });
+  if (cancel === null) return reply.broken('upstream_unreachable');
+  reply.whenOver(cancel);
+  stream.on('aborted', cancel);
 }
