@@ -17,26 +17,24 @@ import {
 } from '#gateway';
 import { type Blobs, createKeptReplies, type Poll, type SessionStore, type Tasks } from '#tasks';
 import { createAnswerCall } from './call/answer-call.ts';
-import type { OnShared } from './own/aggregate/slugs.ts';
+import type { OnShared } from './own/aggregate/names.ts';
 import { createDecorate } from './catalogue/decorate.ts';
 import type { ToolCatalogue } from './catalogue/tool-catalogue.ts';
 import { createOwnCatalogue } from './catalogue/own-catalogue.ts';
 import { createClientRequests } from './request/client-requests.ts';
 import { createFreeRequest } from './call/free-call.ts';
 import { createHeldCalls } from './servers/held-calls.ts';
-import { initializeResult } from './servers/translators/legacy-to-modern/initialize-result.ts';
-import { createRunRequest } from './call/run-request.ts';
-import { createUnlistedTool } from './call/unlisted-tool.ts';
+import { initializeResult } from './translators/legacy-to-modern-text.ts';
+import { createRunRequest, createUnlistedTool, type RequestCallDeps } from './call/request-call.ts';
 import { createTransports } from './http/create-transports.ts';
 import { mcpRoutes, type McpRoutesDeps } from './http/routes.ts';
-import { createTranslators } from './servers/create-translators.ts';
+import { createTranslators } from './translators/create-translators.ts';
 import { createServers } from './servers/servers.ts';
-import type { SessionEnd } from './sessions/session-state.ts';
-import { createCancelNotes } from './sessions/cancel-notes.ts';
+import type { SessionEnd } from './sessions/legacy-session.ts';
+import { createCancelNotes } from './request/cancellation.ts';
 import { createSessions } from './sessions/sessions.ts';
-import { createPollTask } from './tasks/poll-task.ts';
-import { createToolTarget, type ToolTarget } from './call/tool-target/tool-target.ts';
-import type { RequestCallDeps } from './call/request-call.ts';
+import { createPollTask } from './tasks/ask-of-task.ts';
+import { createToolTarget, type ToolTarget } from './call/tool-target.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
 export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {

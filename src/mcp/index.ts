@@ -1,2 +1,2 @@
 export { createMcp, type Mcp } from './create-mcp.ts';
-export { oldTransport } from './http/old-transport.ts';
+export { oldTransport } from './http/routes.ts';

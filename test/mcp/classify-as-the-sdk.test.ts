@@ -1,8 +1,7 @@
 import { McpServer, createMcpHandler, classifyInboundRequest } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classify, type Inbound } from '../../src/mcp/wire/classify.ts';
-import type { InboundHeaders } from '../../src/mcp/wire/inbound-headers.ts';
+import { classify, type Inbound, type InboundHeaders } from '../../src/mcp/wire/classify.ts';
 import { ENVELOPE } from './support/inbound.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classify } from '../../src/mcp/wire/classify.ts';
-import type { InboundHeaders } from '../../src/mcp/wire/inbound-headers.ts';
+import { classify, type InboundHeaders } from '../../src/mcp/wire/classify.ts';
 import { paramHeaderFault, standardHeaders } from '../../src/mcp/wire/param-headers.ts';
 import { ENVELOPE, requestText } from './support/inbound.ts';
 import { object, value } from '../gateway/json/json-text.ts';

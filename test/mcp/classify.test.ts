@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BATCH_MAX, classify } from '../../src/mcp/wire/classify.ts';
-import type { InboundHeaders } from '../../src/mcp/wire/inbound-headers.ts';
+import { BATCH_MAX, classify, type InboundHeaders } from '../../src/mcp/wire/classify.ts';
 import { ENVELOPE, modernHeaders, NO_HEADERS, requestText } from './support/inbound.ts';
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion';

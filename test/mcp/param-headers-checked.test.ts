@@ -1,8 +1,7 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeHeaderValue } from '../../src/mcp/wire/header-value.ts';
-import { paramHeaderFault, standardHeaders } from '../../src/mcp/wire/param-headers.ts';
+import { encodeHeaderValue, paramHeaderFault, standardHeaders } from '../../src/mcp/wire/param-headers.ts';
 import { SCHEMAS, headerTools } from './support/header-tools.ts';
 import { ENVELOPE } from './support/inbound.ts';
 

@@ -2,8 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeHeaderValue, encodeHeaderValue } from '../../src/mcp/wire/header-value.ts';
-import { standardHeaders } from '../../src/mcp/wire/param-headers.ts';
+import { decodeHeaderValue, encodeHeaderValue, standardHeaders } from '../../src/mcp/wire/param-headers.ts';
 import { SCHEMAS, headerTools } from './support/header-tools.ts';
 import { anyCharacter } from '../support/any-character.ts';
 

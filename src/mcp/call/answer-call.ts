@@ -1,5 +1,16 @@
 import { hash } from 'node:crypto';
-import { type Answer, type GatewayError, lengthOf, resultText } from '#wire';
+import {
+  type Answer,
+  type GatewayError,
+  lengthOf,
+  resultText,
+  membersOf,
+  RawJsonError,
+  editText,
+  type MarkedText,
+  piecesOfText,
+  wholePiece,
+} from '#wire';
 import type { CancelSignal, SettledFrame } from '#billing/amounts';
 import {
   type Call,
@@ -15,15 +26,16 @@ import {
   type TakenKey,
   wasCharged,
   type ResponseRecord,
+  type CostOf,
+  type GivenReply,
+  KEPT_BYTES_MAX,
+  type StoredReply,
 } from '#gateway';
-import type { KeptReplies } from '#tasks';
-import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { aroundOutcome, keptOutcome, outcomePieces, REPLAYED, withId } from './kept-outcome.ts';
-import { type PaidRequest, X402 } from './paid-request.ts';
-import { paymentRequired } from './payment-required.ts';
-import { requestDigest } from '../wire/request-digest.ts';
+import type { KeptReplies, Around } from '#tasks';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors.ts';
+import { type PaidRequest, X402, paymentRequired, requestDigest } from './paid-request.ts';
 import type { McpTail, McpRequest } from '../request/mcp-request.ts';
-import { withCost } from './with-cost.ts';
+import { withMeta } from '../wire/meta.ts';
 
 interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -163,4 +175,64 @@ async function written(
   const pieces = outcomePieces(text);
   if (charged) await keepLarge(call, status, pieces);
   return { kept: () => keptOutcome(pieces, status), charged, end };
+}
+
+/**
+ * The response of a billed call, with its cost in the `_meta` of the result. `cost` is in USDC; null while it is not
+ * known. A response without a result is unchanged.
+ */
+function withCost(
+  { text, message }: McpTail,
+  { id, payment }: Pick<Call, 'id' | 'payment'>,
+  cost: CostOf | null,
+  receipt: string | null,
+): string {
+  const read = message?.text === text ? message : null;
+  if (!(read?.members ?? membersOf(text)).has('result')) return text;
+  const generation = { 'tollgate/generation': JSON.stringify({ id, ...cost }) };
+  // Null removes a value that the server wrote, because it is not a receipt of this gateway.
+  const told = {
+    ...generation,
+    'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt),
+    [X402.response]: payment?.receipt ? JSON.stringify(payment.receipt) : null,
+  };
+  try {
+    return withMeta(text, 'result', told, read);
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    // A key occurs twice. The response is already paid for, so it is parsed: the last value counts, as for most
+    // readers.
+    return withMeta(JSON.stringify(JSON.parse(text)), 'result', told);
+  }
+}
+
+/** A response without its id, as pieces: `"result":…` or `"error":…`. */
+const outcomePieces = (text: string | MarkedText): readonly Uint8Array[] => piecesOfText(editText(text, outcomeOf));
+
+/** An outcome in the form that the database stores. */
+const keptOutcome = (pieces: readonly Uint8Array[], status: number): GivenReply => ({
+  status,
+  headers: {},
+  body: wholePiece(pieces, KEPT_BYTES_MAX.charged),
+});
+
+const outcomeOf = (text: string): string =>
+  [...membersOf(text)]
+    .filter(([key]) => key === 'result' || key === 'error')
+    .map(([key, { start, end }]) => `"${key}":${text.slice(start, end)}`)
+    .join(',');
+
+const REPLAYED = { 'idempotent-replayed': 'true' } as const;
+
+/** The text around a stored outcome, in the answer to a request with this id. */
+const aroundOutcome = (idText: string): Around => ({
+  before: `{"jsonrpc":"2.0","id":${idText},`,
+  after: '}',
+  headers: REPLAYED,
+});
+
+/** A stored outcome as the response to the repeated request with this id. */
+function withId(idText: string, { body }: StoredReply): string {
+  const { before, after } = aroundOutcome(idText);
+  return before + Buffer.from(body).toString() + after;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CancelSignal } from '#billing/amounts';
 import { endOnly, pinned, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Send } from '#gateway';
-import type { FreeRequest } from '../sessions/session-ends.ts';
+import type { FreeRequest } from '../sessions/sessions.ts';
 import type { McpTail } from '../request/mcp-request.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { GatewayError, isObject, printable, type RequestMessage } from '#wire';
+import { type Answer, GatewayError, isObject, printable, type RequestMessage } from '#wire';
+import type { CancelSignal } from '#billing/amounts';
 import {
   pinned,
   type Caller,
@@ -10,11 +11,57 @@ import {
   type Offer,
   type PaymentAttempt,
   type RequestedQuote,
+  nearestHint,
+  type Catalog,
 } from '#gateway';
+import type { AnswerCall } from './answer-call.ts';
+import type { McpTail, McpRequest } from '../request/mcp-request.ts';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
-import { hasOwnPrice, priceOfTool } from '../request/tool-price.ts';
+import { hasOwnPrice, priceOfTool } from '../request/ending.ts';
 import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
-import type { McpRequest } from '../request/mcp-request.ts';
+import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
+import { allWithin } from '../request/waiting.ts';
+
+interface RunRequestDeps extends RequestCallDeps {
+  readonly answerCall: AnswerCall;
+  readonly unlistedTool: UnlistedTool;
+}
+
+/** A request in the form that the route knows, with its turn. */
+export interface RequestToRun extends RequestCall {
+  readonly mcpRequest: Omit<McpRequest, 'callId' | 'left'>;
+  /** null without a key. */
+  readonly idempotencyKey: string | null;
+}
+
+export type RunRequest = (request: RequestToRun, answer: Answer, gone: CancelSignal) => Promise<void>;
+
+/**
+ * Takes one request to a server through the pipeline and writes its answer. Never rejects: an error becomes the answer.
+ */
+export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunRequestDeps): RunRequest {
+  return (request, answer, gone) => {
+    const { message, client, caller, continued, service } = request.mcpRequest;
+    const { rule, idempotencyKey, payment = null, target } = request;
+    const asked = {
+      message,
+      client,
+      caller,
+      continued,
+      service,
+      free: rule.billing === 'free',
+      idempotencyKey,
+      payment,
+      target,
+      request: (callId: string, left: CancelSignal) =>
+        requestCall(deps, request, { ...request.mcpRequest, callId, left }),
+      unlisted: () => unlistedTool(target, message),
+      events: (bytes: Uint8Array) => bytes,
+      response: (tail: unknown) => tail as McpTail | null,
+    };
+    return answerCall(asked, answer, gone);
+  };
+}
 
 export interface RequestCallDeps extends UpstreamAdapterDeps {
   /** Whether another provider of the service has this tool and this one does not. */
@@ -22,7 +69,7 @@ export interface RequestCallDeps extends UpstreamAdapterDeps {
 }
 
 /** The facts that make a call out of a turn, besides the turn itself. */
-export interface RequestCall {
+interface RequestCall {
   readonly rule: MethodRule;
   readonly requestId: string;
   readonly traceparent: string | null;
@@ -137,3 +184,39 @@ function factsOf({
  * other things.
  */
 const stickyKeyOf = ({ account }: Caller): string => `${account} mcp`;
+
+interface UnlistedToolDeps {
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly catalogue: Pick<ToolCatalogue, 'listingOf' | 'renewed'>;
+}
+
+/**
+ * The error of a call of a tool that no provider of the target lists; null if one lists it, or may have it beyond the
+ * lists that are known here. For calls that are refused because money is missing: nobody should pay to learn that there
+ * is no such tool. All other calls go to the server, which knows better.
+ */
+type UnlistedTool = (target: string, message: RequestMessage) => Promise<GatewayError | null>;
+
+/** How long a refusal waits for servers that are asked for their lists again. */
+const RENEWED_WITHIN_MS = 3_000;
+
+export function createUnlistedTool({ catalog, catalogue }: UnlistedToolDeps): UnlistedTool {
+  const lacks = (offer: Offer, tool: string) => {
+    const listing = catalogue.listingOf(offer);
+    return listing !== null && !listing.truncated && !listing.tools.has(tool);
+  };
+  return async (target, { params }) => {
+    const tool = String(params?.['name']);
+    const { offers } = catalog.resolve(target, 'tool');
+    const isUnlisted = () => offers.every((offer) => lacks(offer, tool));
+    if (!isUnlisted()) return null;
+    // The tool may be newer than the lists.
+    await allWithin(RENEWED_WITHIN_MS, offers.map(catalogue.renewed));
+    if (!isUnlisted()) return null;
+    const names = new Set(offers.flatMap((offer) => [...(catalogue.listingOf(offer)?.tools.keys() ?? [])]));
+    const hint = nearestHint(tool, names) || 'tools/list shows all';
+    return new GatewayError('invalid_request', `There is no tool ${printable(tool)} here. ${hint}`, {
+      param: 'params.name',
+    });
+  };
+}

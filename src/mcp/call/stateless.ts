@@ -9,7 +9,7 @@ import {
   type RequestMessage,
   type Seals,
 } from '#wire';
-import type { CancelSignal } from '#billing/amounts';
+import { type CancelSignal, signalOf } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type Caller,
@@ -21,15 +21,17 @@ import {
   refuseCapBeside,
   type RequestedQuote,
   requestedQuote,
+  type StreamQuota,
 } from '#gateway';
 import { OURS } from '../wire/interpreted-fields.ts';
 import { withoutMeta } from '../wire/meta.ts';
-import { withoutTaskParam } from '../tasks/task-param.ts';
+import { withoutTaskParam } from '../tasks/extension.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from '../wire/revisions.ts';
 import { type ReadPaid, X402 } from './paid-request.ts';
-import type { RunRequest, RequestToRun } from './run-request.ts';
+import type { RunRequest, RequestToRun } from './request-call.ts';
 import type { Continued } from '../request/mcp-request.ts';
-import { stateOwner } from '../servers/translators/seal-state.ts';
+import { stateOwner } from '../request/request-state.ts';
+import { listenEnd } from '../wire/own-messages.ts';
 
 /** The HTTP side of a request. */
 export interface RequestContext {
@@ -182,7 +184,7 @@ function openState(seals: Seals, caller: Caller, { params }: RequestMessage): Co
 
 const PARAM = 'mcp-param-';
 
-export function paramHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+function paramHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name in headers) {
     const value = name.startsWith(PARAM) ? headers[name] : undefined;
@@ -196,4 +198,44 @@ export function traceOf(headers: IncomingHttpHeaders, { params }: RequestMessage
   const meta = isObject(params?.['_meta']) ? params['_meta']['traceparent'] : undefined;
   const trace = typeof meta === 'string' ? meta : headers['traceparent'];
   return typeof trace === 'string' ? trace : null;
+}
+
+/**
+ * Answers requests at single services. Each `subscriptions/listen` takes one of the limited places for listening. Every
+ * other method passes unchanged.
+ */
+export function boundedListens(toService: RunStateless, places: StreamQuota): RunStateless {
+  const listen: RunStateless = async (service, request, context, answer, toClient) => {
+    const { idText } = request.message;
+    const place = places.take(context.caller.account);
+    if (place === null) {
+      const { status, message } = places.refusal();
+      return answer.end(errorText(idText, { code: ERROR.server, message }), status);
+    }
+    const within: Answer = {
+      events: (bytes) => answer.events(bytes),
+      end: (...last) => answer.end(...last),
+      body: (asEvent) => answer.body(asEvent),
+      close() {
+        if (!place.over.aborted) return answer.close();
+        answer.end(listenEnd(idText), 200);
+      },
+    };
+    try {
+      await toService(
+        service,
+        request,
+        { ...context, gone: AbortSignal.any([signalOf(context.gone), place.over]) },
+        within,
+        toClient,
+      );
+    } finally {
+      place.leave();
+    }
+  };
+
+  return (...asked) => {
+    const [, { message }] = asked;
+    return message.method === 'subscriptions/listen' ? listen(...asked) : toService(...asked);
+  };
 }

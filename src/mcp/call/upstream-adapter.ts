@@ -1,12 +1,10 @@
 import { elementsOf, errorText, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
 import { type Call, type ProviderAdapter, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
-import { clampToMeasured, TASK, tooLargeEnd } from '../request/ending.ts';
+import { clampToMeasured, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
-import { providerFailure } from '../request/provider-failure.ts';
-import { withoutTaskTools } from '../tasks/callable-tools.ts';
-import { declaresTasks } from '../tasks/extension.ts';
+import { withoutTaskTools, declaresTasks } from '../tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
 import type { EraTranslator, McpTail, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 

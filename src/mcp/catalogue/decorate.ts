@@ -10,7 +10,7 @@ import {
   withMembers,
 } from '#wire';
 import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } from '#gateway';
-import { readTool } from './tool-entry.ts';
+import { readTool } from './listing.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
 
 /** The gateway's members of a tool's `_meta`. They replace those that a server writes. */

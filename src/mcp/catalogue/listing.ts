@@ -1,8 +1,11 @@
-import type { JsonObject } from '#wire';
-import type { ListedTool } from '#gateway';
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type JsonObject, isObject, membersOf, type Members } from '#wire';
+import type { ListedTool, Offer, ToolPin, ToolDefinition } from '#gateway';
 import type { ServerFacts } from '../request/mcp-request.ts';
-import type { Kind } from '../wire/subscriptions.ts';
-import type { SearchIndex } from './search-index.ts';
+import type { Kind } from '../wire/own-messages.ts';
+import { type SearchIndex, indexTools } from './search-index.ts';
+import type { FetchedLists } from './fetch-lists.ts';
 
 /** A tool as its server lists it. All its texts come from the provider. */
 export interface ToolEntry extends ListedTool {
@@ -36,4 +39,204 @@ export interface ServerListing {
   readonly size: number;
   /** A digest for each kind. It is equal if nothing has changed. */
   readonly digests: Readonly<Record<Kind, string>>;
+}
+
+/** Tools that are read before other work gets a turn of the event loop. */
+const IN_ONE_GO = 100;
+
+interface MakeListing {
+  readonly offer: Offer;
+  readonly fetched: FetchedLists;
+  /** Most characters of all lists. */
+  readonly sizeMax: number;
+  /** The previous listing. Entries that have not changed stay the same objects. */
+  readonly before: ServerListing | null;
+  /** Stores the digests of the definitions by tool name, and resolves to their pins; to null if the database fails. */
+  readonly pin: (definitions: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, ToolPin> | null>;
+  readonly now: () => number;
+}
+
+/** Reads, pins and indexes the lists of a server. A list that could not be read stays as it was, if there is room. */
+export async function makeListing({ offer, fetched, sizeMax, before, pin, now }: MakeListing): Promise<ServerListing> {
+  const { others, facts, truncated } = fetched;
+  let { size } = fetched;
+  const kept = (items: readonly ListedItem[] = []) => {
+    const withThem = items.reduce((sum, { text }) => sum + text.length, size);
+    if (withThem > sizeMax) return [];
+    size = withThem;
+    return items;
+  };
+  const resources = others['resources/list'] ?? kept(before?.resources);
+  const resourceTemplates = others['resources/templates/list'] ?? kept(before?.resourceTemplates);
+  const prompts = others['prompts/list'] ?? kept(before?.prompts);
+  const read: (ReadTool | ToolEntry)[] = [];
+  for (const [index, { key, text }] of fetched.tools.entries()) {
+    const known = before?.tools.get(key);
+    read.push(known?.text === text ? known : readTool(text));
+    if (index % IN_ONE_GO === IN_ONE_GO - 1) await nextTurn();
+  }
+  const pins = await pin(new Map(read.map((tool) => [tool.name, sha256Of(tool)])));
+  const tools = new Map<string, ToolEntry>();
+  for (const tool of read)
+    tools.set(tool.name, pinned(tool, pins ? (pins.get(tool.name) ?? null) : before?.tools.get(tool.name)?.definition));
+
+  const same =
+    before !== null && tools.size === before.tools.size && read.every((tool) => tool === before.tools.get(tool.name));
+  const index = same ? before.index : indexTools(tools.values(), `${offer.service} ${offer.displayName}`);
+  return {
+    facts,
+    tools,
+    resources,
+    resourceTemplates,
+    prompts,
+    index,
+    fetchedAt: now(),
+    truncated,
+    size,
+    digests: {
+      tools: digest([...tools.values()].map(({ text, definition }) => `${definition.version} ${text}`)),
+      resources: digest(textsOf(resources).concat('', textsOf(resourceTemplates))),
+      prompts: digest(textsOf(prompts)),
+    },
+  };
+}
+
+const textsOf = (items: readonly ListedItem[]): readonly string[] => items.map(({ text }) => text);
+
+const sha256Of = (tool: ReadTool | ToolEntry) => ('definition' in tool ? tool.definition.sha256 : tool.sha256);
+
+type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: number | null };
+
+/** The entry with its pin. An entry that already has this pin stays the same object. */
+function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
+  const of =
+    pin && pin.version !== null && pin.sha256 === sha256Of(tool)
+      ? { version: pin.version, changedAt: pin.changedAt }
+      : NO_PIN;
+  if ('definition' in tool) {
+    const { definition } = tool;
+    if (definition.version === of.version && definition.changedAt === of.changedAt) return tool;
+    return toEntry({ ...readingOf(tool), sha256: definition.sha256, remoteRef: definition.remoteRef }, of);
+  }
+  return toEntry(tool, of);
+}
+
+const NO_PIN = { version: null, changedAt: null } as const;
+
+const readingOf = ({ name, title, description, text }: ToolEntry) => ({ name, title, description, text });
+
+function digest(texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(`${text.length} `).update(text);
+  return hash.digest('base64url');
+}
+
+/** A tool that was read but has no pin yet. */
+interface ReadTool {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string;
+  readonly text: string;
+  readonly sha256: string;
+  readonly remoteRef: boolean;
+}
+
+/**
+ * Reads a tool (JSON text). Throws RawJsonError or SyntaxError if the text is not a JSON object without duplicate keys.
+ */
+export function readTool(text: string): ReadTool {
+  const value = JSON.parse(text) as JsonObject;
+  const members = membersOf(text);
+  const { name, title, description, inputSchema, outputSchema } = value;
+  return {
+    name: name as string,
+    title: typeof title === 'string' ? title : null,
+    description: typeof description === 'string' ? description : '',
+    text,
+    sha256: definitionHash(text, members),
+    remoteRef: hasRemoteRef(inputSchema) || hasRemoteRef(outputSchema),
+  };
+}
+
+/** The entry of a tool, with the version of its definition. */
+function toEntry(
+  { sha256, remoteRef, ...tool }: ReadTool,
+  pin: Pick<ToolDefinition, 'version' | 'changedAt'>,
+): ToolEntry {
+  return new Tool(tool, { sha256, version: pin.version, changedAt: pin.changedAt, remoteRef });
+}
+
+/**
+ * A schema is parsed on demand, and only weakly referenced. Parsed schemas take ten times the memory of their text, and
+ * the provider decides how many it lists.
+ */
+class Tool implements ToolEntry {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string;
+  readonly text: string;
+  readonly definition: ToolDefinition;
+  #schema: WeakRef<JsonObject> | null = null;
+
+  constructor(
+    { name, title, description, text }: Pick<ReadTool, 'name' | 'title' | 'description' | 'text'>,
+    definition: ToolDefinition,
+  ) {
+    this.name = name;
+    this.title = title;
+    this.description = description;
+    this.text = text;
+    this.definition = definition;
+  }
+
+  get inputSchema(): JsonObject | null {
+    const known = this.#schema?.deref();
+    if (known) return known;
+    const member = membersOf(this.text).get('inputSchema');
+    const schema: unknown = member && JSON.parse(this.text.slice(member.start, member.end));
+    if (!isObject(schema)) return null;
+    this.#schema = new WeakRef(schema);
+    return schema;
+  }
+}
+
+/**
+ * The members that a model gets, so these define a tool. Icons, `execution` and `_meta` are not part of the definition.
+ */
+const DEFINING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
+
+/**
+ * SHA-256, in hex, of a JSON object with the defining members. They are in the order of DEFINING, without white space
+ * between them, and each value is unchanged text. `members` are those of the tool in `text`.
+ */
+function definitionHash(text: string, members: Members): string {
+  const hash = createHash('sha256');
+  let before = '{';
+  for (const key of DEFINING) {
+    const member = members.get(key);
+    if (!member) continue;
+    hash.update(`${before}"${key}":${text.slice(member.start, member.end)}`);
+    before = ',';
+  }
+  return hash.update(before === '{' ? '{}' : '}').digest('hex');
+}
+
+/**
+ * Whether a schema refers to another document. Only `#…` is local. The gateway never follows such a reference, because
+ * the provider chose its address. Data in a `default` or an `enum` that looks like a reference counts too.
+ */
+function hasRemoteRef(schema: unknown): boolean {
+  const open: unknown[] = [schema];
+  while (open.length > 0) {
+    const node = open.pop();
+    if (typeof node !== 'object' || node === null) continue;
+    if (!Array.isArray(node))
+      for (const key of ['$ref', '$dynamicRef', '$recursiveRef'])
+        if (Object.hasOwn(node, key)) {
+          const target: unknown = (node as Readonly<Record<string, unknown>>)[key];
+          if (typeof target === 'string' && !target.startsWith('#')) return true;
+        }
+    for (const child of Object.values(node as Readonly<Record<string, unknown>>)) open.push(child);
+  }
+  return false;
 }

@@ -1,10 +1,25 @@
-import type { Seals } from '#wire';
-import { createOwnLists, type OwnListsOptions } from '../call/own-lists.ts';
+import { type Seals, parseMessage, UpstreamFailure } from '#wire';
+import {
+  endOnly,
+  pinned,
+  type Caller,
+  type ProviderAdapter,
+  type Offer,
+  OWN_ACCOUNT,
+  type Pipeline,
+  type ReplyEnd,
+} from '#gateway';
 import type { HeldCalls } from '../servers/held-calls.ts';
-import { createModernToLegacy } from '../servers/translators/modern-to-legacy.ts';
-import { createModernToModern } from '../servers/translators/modern-to-modern.ts';
+import { createModernToLegacy } from '../translators/modern-to-legacy.ts';
+import { createModernToModern } from '../translators/modern-to-modern.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
+import type { ListMethod, FetchDeps } from './fetch-lists.ts';
+import { runFreeCall } from '../call/free-call.ts';
+import { ERROR, META, MODERN } from '../wire/revisions.ts';
+import type { Servers } from '../servers/servers.ts';
+import { withoutTaskTools } from '../tasks/extension.ts';
+import type { EraTranslator, McpTail, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 interface OwnCatalogueOptions
   extends
@@ -53,4 +68,113 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
       await sessions.close();
     },
   };
+}
+
+interface OwnListsOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly servers: Servers;
+  /** The translators of a modern client. */
+  readonly translators: Readonly<Record<ServerFacts['era'], EraTranslator>>;
+  /** The version of this program, as servers are told it. */
+  readonly version: string;
+}
+
+/**
+ * The capabilities that the gateway declares while it lists. Some servers list a tool only to a client with the
+ * capabilities that the tool needs. The listing is for all clients, so the gateway declares them all. A server refuses
+ * a later call from a client that lacks one. No server asks the gateway anything while it lists, and the gateway would
+ * not answer.
+ */
+const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
+
+/** The caller for the gateway's own requests. They are charged to no customer. */
+export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
+
+/** Asks the servers behind the offers for their facts and lists. The gateway does so as a modern client. */
+function createOwnLists({ pipeline, servers, translators, version }: OwnListsOptions): FetchDeps {
+  const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
+  const run = (offer: Offer, method: string, startAttempt: ProviderAdapter['startAttempt'], signal: AbortSignal) =>
+    runFreeCall(
+      pipeline,
+      { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, startAttempt },
+      signal,
+    );
+
+  return {
+    async facts(offer, signal) {
+      let facts: ServerFacts | null = null;
+      const startAttempt: ProviderAdapter['startAttempt'] = (at, send) =>
+        endOnly(async () => {
+          facts = await servers.facts(at, send);
+          return NOTHING;
+        });
+      await run(offer, 'server/discover', startAttempt, signal);
+      if (facts === null)
+        throw new UpstreamFailure('the server was not reached', { retryable: true, attributedTo: 'provider' });
+      return facts;
+    },
+
+    async list(offer, method, cursor, signal) {
+      const mcpRequest = turnOf(method, cursor, offer);
+      let legacy = false;
+      const onFacts = ({ era }: ServerFacts) => void (legacy = era === 'legacy');
+      const startAttempt: ProviderAdapter['startAttempt'] = (at, send, over, detached) =>
+        ask({ servers, translators, mcpRequest, onFacts }, { offer: at, send, detached, signal: over });
+      const tail = await run(offer, method, startAttempt, signal);
+      const result = tail === null ? null : resultOf(tail, method);
+      return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
+    },
+  };
+
+  function turnOf(method: ListMethod, cursor: string | null, { service }: Offer): McpRequest {
+    const params = { ...(cursor === null ? {} : { cursor }), _meta: meta };
+    const message = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: `tollgate:${method}`, method, params }));
+    if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
+    return {
+      message,
+      client: 'modern',
+      caller: OURSELVES,
+      callId: `own-${method}`,
+      service,
+      events: false,
+      capabilities: ASKED,
+      paramHeaders: {},
+      session: null,
+      continued: null,
+      toClient: (text) => text,
+    };
+  }
+}
+
+interface Asking extends Pick<OwnListsOptions, 'servers' | 'translators'> {
+  readonly mcpRequest: McpRequest;
+  readonly onFacts: (facts: ServerFacts) => void;
+}
+
+async function* ask(
+  { servers, translators, mcpRequest, onFacts }: Asking,
+  at: Omit<Place, 'facts'>,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const facts = await servers.facts(at.offer, at.send);
+  onFacts(facts);
+  return yield* translators[facts.era](mcpRequest, { ...at, facts });
+}
+
+const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
+
+/**
+ * The result, or null if the server has no such list. Throws UpstreamFailure if the server refuses for another reason.
+ */
+function resultOf({ text }: McpTail, method: string): string | null {
+  const message = parseMessage(text);
+  if (message?.kind !== 'response')
+    throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, attributedTo: 'provider' });
+  if (message.error?.code === ERROR.methodNotFound) return null;
+  const result = message.members.get('result');
+  if (!result)
+    throw new UpstreamFailure(`${method} is refused: ${message.error?.message ?? ''}`, {
+      retryable: true,
+      attributedTo: 'provider',
+    });
+  return text.slice(result.start, result.end);
 }

@@ -1,33 +1,31 @@
-import type { KeepAlive, Seals } from '#wire';
-import { createStreamQuota } from '#gateway';
+import { type KeepAlive, type Seals, GatewayError, printable } from '#wire';
+import { createStreamQuota, type Catalog, nearestHint, type Pipeline, type TargetAdapters } from '#gateway';
 import type { AnswerCall } from '../call/answer-call.ts';
-import { boundedListens } from '../call/bounded-listens.ts';
+import { boundedListens, createStateless, type RequestContext } from '../call/stateless.ts';
 import { createReadPaid } from '../call/paid-request.ts';
 import { createReplays } from '../call/replays.ts';
-import type { RunRequest } from '../call/run-request.ts';
-import { createStateless, type RequestContext } from '../call/stateless.ts';
+import type { RunRequest } from '../call/request-call.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
 import type { McpOptions } from '../create-mcp.ts';
 import { createAggregate } from '../own/aggregate/aggregate.ts';
-import { createLegacyAggregate } from '../own/aggregate/legacy-aggregate.ts';
+import { createLegacyAggregate } from '../own/aggregate/session-transport.ts';
 import { createAggregateListen } from '../own/aggregate/listen.ts';
-import { createAggregateStateless } from '../own/aggregate/stateless.ts';
+import { createAggregateStateless } from '../own/aggregate/route-request.ts';
 import { createAnswerAsk } from '../own/builtin/answer-ask.ts';
-import { createBuiltinServers } from '../own/builtin/create-builtin-servers.ts';
-import { createBridgedSearch } from '../own/builtin/bridged-search.ts';
-import type { EraTranslators } from '../servers/create-translators.ts';
+import { createBuiltinServers } from '../own/builtin/builtin-servers.ts';
+import { createBridgedSearch, fullName, BRIDGED_KINDS, WORD } from '../own/builtin/bridged-services.ts';
+import type { EraTranslators } from '../translators/create-translators.ts';
 import type { Servers } from '../servers/servers.ts';
-import type { CancelNotes } from '../sessions/cancel-notes.ts';
+import type { CancelNotes } from '../request/cancellation.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AskOfTaskDeps } from '../tasks/ask-of-task.ts';
 import { isTaskMethod } from '../tasks/extension.ts';
 import { createTaskEndpoint, type TaskAddress, type TaskEndpointDeps } from '../tasks/task-endpoint.ts';
 import type { ClientRequests } from '../request/client-requests.ts';
-import { createKnownAddress } from './known-address.ts';
 import { createListen } from './listen.ts';
 import type { SessionTransport } from './session-transport.ts';
 import type { StatelessTransport } from './routes.ts';
-import { createServiceTransport } from './service-transport.ts';
+import { createServiceTransport } from './session-messages.ts';
 
 interface TransportsDeps {
   readonly options: McpOptions;
@@ -46,7 +44,7 @@ interface TransportsDeps {
 }
 
 /** The routes of all addresses, with their open sessions and streams. */
-export interface Endpoints {
+interface Endpoints {
   readonly stateless: StatelessTransport;
   readonly legacy: SessionTransport;
   counts(): { readonly sessions: number; readonly listens: number };
@@ -140,4 +138,52 @@ export function createTransports(deps: TransportsDeps): Endpoints {
       for (const one of all) one.close();
     },
   };
+}
+
+interface KnownAddressDeps {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
+  readonly pipeline: Pick<Pipeline, 'lookUp'>;
+  readonly targets: () => Partial<TargetAdapters>;
+}
+
+/** Most names of each kind that a wrong name is compared with. */
+const NEAR_MAX = 1_000;
+
+/**
+ * Returns null if a tool service has the name. Else looks it up: resolves if any gateway has such a service. Rejects
+ * with GatewayError `not_found`, with the nearest names, if no gateway has one.
+ */
+function createKnownAddress({
+  catalog,
+  pipeline,
+  targets,
+}: KnownAddressDeps): (service: string) => Promise<void> | null {
+  function* names(): Generator<string> {
+    yield* new Set(catalog.offers('tool').map(({ service }) => service));
+    for (const kind of BRIDGED_KINDS)
+      for (const { name } of targets()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
+  }
+
+  const isKnown = (service: string): boolean => {
+    try {
+      catalog.resolve(service, 'tool');
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const lookUp = async (service: string): Promise<void> => {
+    const known = pipeline.lookUp(service, 'tool');
+    if (known !== null) await known;
+    try {
+      catalog.resolve(service, 'tool');
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
+      const kind = BRIDGED_KINDS.find((one) => service.startsWith(`${one}/`));
+      const word = kind === undefined ? 'Service' : WORD[kind].replace(/^./, (letter) => letter.toUpperCase());
+      const hint = nearestHint(service, names());
+      throw new GatewayError('not_found', `${word} not found: ${printable(service)}${hint === '' ? '' : `. ${hint}`}`);
+    }
+  };
+  return (service) => (isKnown(service) ? null : lookUp(service));
 }

@@ -9,13 +9,10 @@ import {
   type UpstreamReply,
 } from '#gateway';
 import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
-import { freeEnd } from '../request/ending.ts';
-import { LISTENING } from '../request/events.ts';
-import { refuseCredentialStatus } from '../request/provider-failure.ts';
+import { freeEnd, refuseCredentialStatus } from '../request/ending.ts';
+import { LISTENING, type LegacySession, type McpTail, type Place } from '../request/mcp-request.ts';
 import { ERROR } from '../wire/revisions.ts';
-import { LOST, renewOnce, type RenewSession } from '../sessions/session-renewal.ts';
-import type { LegacySession } from '../request/session.ts';
-import type { McpTail, Place } from '../request/mcp-request.ts';
+import { LOST, renewOnce, type RenewSession } from '../sessions/legacy-session.ts';
 
 /**
  * Passes messages that a server sends outside of requests to the listening client. This is the attempt of a free

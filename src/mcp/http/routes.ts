@@ -1,6 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
+import {
+  type Answer,
+  createAnswer,
+  createHttpSink,
+  errorText,
+  GatewayError,
+  jsonText,
+  type KeepAlive,
+  parseMessage,
+} from '#wire';
 import { CancelSource } from '#billing/amounts';
 import type { Config } from '#config';
 import {
@@ -11,15 +20,14 @@ import {
   rateHeaders,
   readBytes,
   toGatewayError,
+  type Caller,
 } from '#gateway';
 import { requireAdmission } from '#auth';
-import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify } from '../wire/classify.ts';
 import type { SessionTransport } from './session-transport.ts';
 import { describeRoutes } from './described-routes.ts';
-import { bodyOfRefused, namesSession, refusalOf } from './refusals.ts';
-import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { ERROR } from '../wire/revisions.ts';
+import { toMcpError, worthTelling, type McpErrorReply, statusInSession } from '../wire/errors.ts';
+import { ERROR, isLegacyRevision } from '../wire/revisions.ts';
 import type { RequestContext, StatelessRequest } from '../call/stateless.ts';
 
 /** Answers requests without a session, modern or bare. `service` is null for the aggregate. */
@@ -242,3 +250,103 @@ function header({ headers }: FastifyRequest, name: string): string | null {
   const value = headers[name];
   return typeof value === 'string' ? value : null;
 }
+
+/** Whether a request names a session, and no revision without sessions. */
+function namesSession(headers: IncomingHttpHeaders): boolean {
+  const version = headers['mcp-protocol-version'];
+  return (
+    typeof headers['mcp-session-id'] === 'string' &&
+    (version === undefined || (typeof version === 'string' && isLegacyRevision(version)))
+  );
+}
+
+/**
+ * The body of a refused POST, so that the refusal can have its id. Null for other methods, and for an unreadable body.
+ * If the request was refused before its body was read, the body is read now: a large one only in a session of a
+ * known caller, because only there the answer needs the id.
+ */
+async function bodyOfRefused(
+  request: FastifyRequest,
+  { code }: GatewayError,
+  limits: Parameters<typeof jsonText>[1],
+): Promise<string | null> {
+  if (request.method !== 'POST') return null;
+  try {
+    const body = (request.body as Buffer | undefined) ?? (await readLate(request, code));
+    return body && jsonText(body, limits);
+  } catch {
+    return null;
+  }
+}
+
+/** Refusals before the body is read. The refusal of a page of another site is not among them: it learns nothing. */
+const BEFORE_THE_BODY: ReadonlySet<string> = new Set(['unauthorized', 'rate_limit_exceeded', 'service_unavailable']);
+const SMALL_BYTES = 64 * 1024;
+
+async function readLate(request: FastifyRequest, code: string): Promise<Buffer | null> {
+  if (request.raw.readableDidRead || !BEFORE_THE_BODY.has(code)) return null;
+  const small = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BYTES;
+  if (!small && (code === 'unauthorized' || !namesSession(request.headers))) return null;
+  const { promise, resolve } = Promise.withResolvers<Buffer | null>();
+  readBytes(PARSED_JSON)(request, request.raw, (error, body) => resolve(error === null ? (body ?? null) : null));
+  return promise;
+}
+
+/**
+ * The refusal of a POST as its answer, with the id of the request in `body`, if there is one. `body`: null if it could
+ * not be read.
+ */
+function refusalOf(error: unknown, body: string | null, headers: IncomingHttpHeaders): McpErrorReply {
+  const message = body === null ? null : parseMessage(body);
+  const hasId = message?.kind === 'request';
+  const told = toMcpError(error, hasId ? message.idText : 'null');
+  return hasId && namesSession(headers) ? { ...told, status: statusInSession(told) } : told;
+}
+
+/** Requests that need no credential: they look around, or carry a payment. */
+const ALLOWED: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+]);
+
+/**
+ * Refuses messages (JSON text) of a caller without a credential, if one of them needs a credential. Throws GatewayError
+ * `unauthorized`.
+ */
+function refuseAnonymous({ anonymous }: Pick<Caller, 'anonymous'>, texts: readonly string[]): void {
+  if (!anonymous) return;
+  for (const text of texts) {
+    const message = parseMessage(text);
+    if (message?.kind === 'request' && !ALLOWED.has(message.method)) throw needsCredential();
+  }
+}
+
+const SSE_ADDRESS =
+  'This gateway does not support HTTP+SSE, the transport of MCP 2024-11-05. Connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
+
+/**
+ * `/sse`, the usual address of the old transport. Answers 404, and says which address to use instead. Register it next
+ * to `/mcp`.
+ */
+export const oldTransport: FastifyPluginAsync = async (app) => {
+  app.route({
+    method: ['GET', 'HEAD', 'POST'],
+    url: '/sse',
+    schema: { hide: true },
+    exposeHeadRoute: false,
+    // An early hook, because the body is not read and may be of any type.
+    onRequest: async (_request, reply) => {
+      await reply
+        .code(404)
+        .type('application/json')
+        .send(errorText('null', { code: ERROR.server, message: SSE_ADDRESS }));
+    },
+    handler: () => {},
+  });
+};

@@ -4,24 +4,25 @@ import { ownerOf } from '#tasks';
 import type { ClientRequests } from '../request/client-requests.ts';
 import { runFreeCall } from '../call/free-call.ts';
 import { notifyInitialized } from '../servers/legacy-server.ts';
-import type { LegacyToLegacy } from '../servers/translators/legacy-to-legacy.ts';
-import type { LegacyToModern } from '../servers/translators/legacy-to-modern.ts';
+import type { LegacyToLegacy } from '../translators/legacy-to-legacy.ts';
+import type { LegacyToModern } from '../translators/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
-import { createOpeningStreams } from './opening-streams.ts';
 import type { ReadPaid } from '../call/paid-request.ts';
 import type { Recording } from '../call/replays.ts';
 import { freeEnd } from '../request/ending.ts';
-import type { Told } from './session-transport.ts';
+import {
+  type Told,
+  createSessionTransport,
+  type SessionTransport,
+  type SessionTransportDeps,
+} from './session-transport.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
-import { cancelledId } from '../request/running-requests.ts';
-import type { RunRequest } from '../call/run-request.ts';
+import { cancelledId, type CancelNotes } from '../request/cancellation.ts';
+import type { RunRequest } from '../call/request-call.ts';
 import type { Servers } from '../servers/servers.ts';
-import type { LegacySession } from '../request/session.ts';
-import type { CancelNotes } from '../sessions/cancel-notes.ts';
-import type { Opened } from '../sessions/opened-session.ts';
-import type { Sessions } from '../sessions/sessions.ts';
+import type { LegacySession, Era, McpTail, Place } from '../request/mcp-request.ts';
+import type { Opened, Sessions } from '../sessions/sessions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessDeps } from '../call/stateless.ts';
-import type { Era, McpTail, Place } from '../request/mcp-request.ts';
 
 export interface SessionMessagesDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -218,4 +219,81 @@ async function* streamWithFacts(
 ): ReturnType<ProviderStream> {
   const facts = await servers.facts(place.offer, place.send, place.signal, prefers);
   return yield* messages({ ...place, facts });
+}
+
+interface ServiceTransportDeps extends SessionMessagesDeps, SessionTransportDeps {
+  readonly sessions: Sessions;
+  readonly clientRequests: Pick<ClientRequests, 'resolve' | 'end'>;
+}
+
+/** Answers clients that have a session with one service. */
+export function createServiceTransport(deps: ServiceTransportDeps): SessionTransport {
+  const { sessions, replays } = deps;
+  const messages = createSessionMessages(deps);
+
+  return createSessionTransport<LegacySession>(
+    {
+      open: (service, message, context) => messages.open(service!, message, context),
+      enter: (service, id, owner) => sessions.enter(id, owner, service!),
+      request: ({ session, ended }, asked, events, context, answer) =>
+        messages.request(session, asked, {
+          ended,
+          context,
+          events,
+          answer: replays.record(session.id, answer),
+          toClient: (text) => text,
+        }),
+      tell: ({ session }, message, context) => messages.tell(session, message, context),
+      async listen({ session, ended }, lastEventId, context, answer) {
+        const tail = await messages.listen({ session, lastEventId, ended }, context, (bytes) => answer.events(bytes));
+        if (tail === null) answer.close();
+        else answer.end(tail.text, tail.status);
+      },
+      async end(service, id, owner) {
+        const ended = await sessions.end(id, owner, service!);
+        if (ended) deps.clientRequests.end(id);
+        return ended;
+      },
+    },
+    deps,
+  );
+}
+
+/**
+ * How long a call waits for the stream of its session, in milliseconds. The wait is bounded, because some servers send
+ * the response headers of a stream only with its first event.
+ */
+export const STREAM_OPEN_MS = 250;
+
+/**
+ * Streams that clients have just opened and whose servers have not answered yet. Many servers send their questions to
+ * the client on this stream, and lose them if it is not open. So a later call of the client must not reach the server
+ * before the stream does.
+ */
+interface OpeningStreams {
+  /** Notes that the stream of a session is on its way to the server. Call the result once the server has answered. */
+  open(session: string): () => void;
+  /**
+   * Resolves when the server has answered the stream of a session, or after STREAM_OPEN_MS. Null if no stream is on its
+   * way.
+   */
+  answered(session: string): Promise<void> | null;
+}
+
+function createOpeningStreams(): OpeningStreams {
+  const opening = new Map<string, Promise<void>>();
+  return {
+    open(session) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(done, STREAM_OPEN_MS).unref();
+      function done(): void {
+        clearTimeout(timer);
+        if (opening.get(session) === promise) opening.delete(session);
+        resolve();
+      }
+      opening.set(session, promise);
+      return done;
+    },
+    answered: (session) => opening.get(session) ?? null,
+  };
 }

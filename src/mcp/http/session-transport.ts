@@ -14,16 +14,14 @@ import {
   resultText,
 } from '#wire';
 import { ownerOf, type TaskOwner } from '#tasks';
-import { runBatch } from '../wire/batch.ts';
 import type { Inbound } from '../wire/classify.ts';
-import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors.ts';
 import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RequestContext } from '../call/stateless.ts';
 import type { Replays } from '../call/replays.ts';
 import type { KeptSession, KeptUse } from '../sessions/kept-sessions.ts';
-import type { Opened } from '../sessions/opened-session.ts';
-import { BATCH_OUTSIDE, NO_SESSION } from '../request/session.ts';
-import type { McpTail } from '../request/mcp-request.ts';
+import type { Opened } from '../sessions/sessions.ts';
+import { BATCH_OUTSIDE, NO_SESSION, type McpTail } from '../request/mcp-request.ts';
 
 /** Answers clients with sessions. `service` is null for the aggregate. */
 export interface SessionTransport {
@@ -180,4 +178,18 @@ export function createSessionTransport<S extends KeptSession>(
         throw new GatewayError('not_found', 'Session not found');
     },
   };
+}
+
+/**
+ * Runs the messages of a batch all at once, as clients expect. Each is a call of its own. Resolves to the responses as
+ * one JSON array, in the order of their requests; to null for a batch without requests. `run` resolves to the response
+ * to one message, or to null if it has none. `run` must not reject: a failure is a response too.
+ */
+async function runBatch(
+  texts: readonly string[],
+  run: (text: string) => Promise<string | null>,
+): Promise<string | null> {
+  const responses = await Promise.all(texts.map((text) => run(text)));
+  const due = responses.filter((response) => response !== null);
+  return due.length === 0 ? null : `[${due.join(',')}]`;
 }

@@ -1,4 +1,4 @@
-import { isObject, type RequestMessage, type ResponseMessage, resultText, type UpstreamFailure } from '#wire';
+import { isObject, type RequestMessage, type ResponseMessage, resultText, UpstreamFailure } from '#wire';
 import {
   clampReportedUsage,
   measuredUse,
@@ -9,8 +9,7 @@ import {
   type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
-import { providerFailure, refuseCredentialStatus } from './provider-failure.ts';
-import { hasOwnPrice } from './tool-price.ts';
+import type { Price } from '#billing/amounts';
 import type { McpTail, McpRequest } from './mcp-request.ts';
 
 /** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
@@ -126,4 +125,39 @@ export function clampToMeasured(end: ReplyEnd, { message }: McpRequest, offer: O
   const { text } = end.tail as McpTail;
   const work: MeasuredWork = { elapsedMs, bytesIn: Buffer.byteLength(message.text), bytesOut: Buffer.byteLength(text) };
   return { ...end, ...clampReportedUsage(end, offer, work) };
+}
+
+/** A failure of the provider. Never retryable, because a tool may have acted. `status`: null without an HTTP status. */
+export const providerFailure = (what: string, status: number | null, cause?: unknown): UpstreamFailure =>
+  new UpstreamFailure(what, {
+    status,
+    retryable: false,
+    attributedTo: 'provider',
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+/** The failure of a reply that ended without a response. `unread`: one of its events was not a message. */
+export const withoutResponse = (status: number | null, unread = false): UpstreamFailure =>
+  providerFailure(
+    `it ended its answer without a response${unread ? ', and it sent an event that is no JSON-RPC message' : ''}`,
+    status,
+  );
+
+/**
+ * Throws UpstreamFailure if a server refuses the provider's credentials. The status is not passed on, because the
+ * client would take it as a refusal of its own credentials.
+ */
+export function refuseCredentialStatus(status: number): void {
+  if (status === 401 || status === 403 || status === 407)
+    throw providerFailure(`it answered with status ${status}`, status);
+}
+
+/** The price of a tool at an offer: its own price, or else the price of the service. */
+export function priceOfTool(offer: Offer, tool: unknown): Price {
+  return hasOwnPrice(offer, tool) ? offer.variants[tool]! : offer.price;
+}
+
+/** Whether a tool has its own price. Such a price is flat. */
+export function hasOwnPrice({ variants }: Offer, tool: unknown): tool is string {
+  return typeof tool === 'string' && Object.hasOwn(variants, tool);
 }

@@ -1,7 +1,7 @@
-import type { LargeStrings, RequestMessage, ResponseMessage } from '#wire';
+import { type LargeStrings, type RequestMessage, type ResponseMessage, errorText, eventText } from '#wire';
 import type { CancelSignal } from '#billing/amounts';
-import type { Caller, Offer, ReplyEnd, Send } from '#gateway';
-import type { LegacySession } from './session.ts';
+import type { Caller, Offer, ReplyEnd, Send, Marker, Received } from '#gateway';
+import { ERROR } from '../wire/revisions.ts';
 
 /** One request of a client on its way to one server and back. */
 export interface McpRequest {
@@ -98,4 +98,75 @@ export interface McpTail {
   readonly pending?: true;
   /** The parsed response, so that `text` is not parsed again if it is unchanged. */
   readonly message?: ResponseMessage;
+}
+
+/**
+ * The session of one legacy client with one service. It lasts from `initialize` to DELETE, or until it was idle too
+ * long. Never shared between callers.
+ */
+export interface LegacySession {
+  /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
+  readonly id: string;
+  /** The ledger account that opened the session. No other account may use it. */
+  readonly account: string;
+  /** As in TaskOwner. Absent in sessions that older gateways stored: these belong to the whole account. */
+  readonly within?: string | null;
+  readonly service: string;
+  /** The one offer that serves the session. It is replaced when its provider registers it again. */
+  offer: Offer;
+  /**
+   * The server's era when the session was opened. If the server changes its era, only later sessions use the new one.
+   */
+  readonly era: Era;
+  /** Time of its `initialize`, in epoch milliseconds. */
+  readonly openedAt: number;
+  /** The revision that was agreed on with the client. */
+  readonly revision: string;
+  /** The client's `initialize` message, unchanged. */
+  readonly initialize: string;
+  readonly clientCapabilities: Readonly<Record<string, unknown>>;
+  /**
+   * The session id at a legacy server. Null if the server gave none, and for a modern server. Changes if the server
+   * lost the session.
+   */
+  upstreamId: string | null;
+  /** The level that the client set with `logging/setLevel`, kept if the server is modern. */
+  logLevel: string | null;
+}
+
+/** Code of the error for an unknown session. */
+const SESSION_NOT_FOUND = -32_001;
+
+/** The answer to a batch without a session. Only revision 2025-03-26 has batches, and only in sessions. */
+export const BATCH_OUTSIDE: McpTail = {
+  status: 400,
+  text: errorText('null', {
+    code: ERROR.server,
+    message:
+      'A batch needs the Mcp-Session-Id header of its session. Without one, send its messages one by one, or the batch to /api/v1/rpc',
+  }),
+};
+
+/**
+ * The answer to every id that is not a session of this caller with this service: unknown, ended, or another caller's.
+ */
+export const NO_SESSION: McpTail = {
+  status: 404,
+  text: errorText('null', { code: SESSION_NOT_FOUND, message: 'Session not found: send initialize to open one' }),
+};
+
+/** A message (JSON text) as the bytes of a server-sent event. */
+export const eventBytes = (text: string): Uint8Array => Buffer.from(eventText(text));
+
+/** Begins a stream that a client listens on, so that the client gets the response headers before the first event. */
+export const LISTENING: Uint8Array = Buffer.from(': listening\n\n');
+
+/** The bytes of a server's event for the client: the server's own bytes, unless the turn changes the message. */
+export function toEvent(
+  { toClient }: Pick<McpRequest, 'toClient'>,
+  { message, raw, eventId }: Received | Marker,
+): Uint8Array {
+  if (message === null) return Buffer.from(raw);
+  const text = toClient(message.text);
+  return Buffer.from(raw !== null && text === message.text ? raw : eventText(text, eventId));
 }

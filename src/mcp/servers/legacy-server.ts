@@ -1,10 +1,19 @@
-import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure } from '#wire';
+import {
+  isObject,
+  type JsonObject,
+  type ResponseMessage,
+  UpstreamFailure,
+  type RequestMessage,
+  resultText,
+  setMember,
+  splice,
+} from '#wire';
 import { readReply, type Send, type UpstreamReply } from '#gateway';
 import { withoutTasksIn } from '../tasks/extension.ts';
-import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/provider-failure.ts';
+import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { notificationText } from '../wire/own-messages.ts';
-import { firstResponse } from './first-response.ts';
-import { POST_HEADERS } from './post-headers.ts';
+import { isLegacyRevision, MODERN } from '../wire/revisions.ts';
+import type { McpTail, Place, ServerFacts } from '../request/mcp-request.ts';
 
 /** Most bytes of an answer to `initialize`, and of a refusal. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
@@ -22,7 +31,7 @@ export function sessionHeaders({ upstreamId, revision }: ServerSession): Record<
 }
 
 /** A server's answer to `initialize`. */
-export interface Initialized {
+interface Initialized {
   readonly response: ResponseMessage;
   readonly status: number;
   /** null if the server refused. */
@@ -101,3 +110,69 @@ export function isSessionLost(status: number, refusal: ResponseMessage | null): 
   if (status === 404) return true;
   return status === 400 && refusal?.error?.code === -32_000 && /session/i.test(refusal.error.message);
 }
+
+/**
+ * The result of `initialize` (JSON text) for a client that asks for the revision `requested`, in front of a modern
+ * server.
+ */
+export type InitializeResult = (facts: ServerFacts, requested: string | null) => string;
+
+interface InitializeAnswer {
+  readonly tail: McpTail;
+  /** null if the server refused. */
+  readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
+}
+
+/**
+ * The answer to `initialize`. A legacy server gives its own; else it is made from the server's facts. Throws
+ * UpstreamFailure.
+ */
+export async function answerInitialize(
+  { idText, text, params }: RequestMessage,
+  { facts, send }: Pick<Place, 'facts' | 'send'>,
+  initializeResult: InitializeResult,
+): Promise<InitializeAnswer> {
+  const asked = params?.['protocolVersion'];
+  const requested = typeof asked === 'string' ? asked : null;
+  if (facts.era === 'legacy' && !facts.bare) {
+    const { response, status, accepted } = await initializeAt(send, text);
+    return {
+      tail: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
+      accepted,
+    };
+  }
+  const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);
+  const { protocolVersion } = JSON.parse(result) as { readonly protocolVersion: string };
+  return {
+    tail: { status: 200, text: resultText(idText, result) },
+    accepted: { revision: protocolVersion, upstreamId: null },
+  };
+}
+
+/** A server without a handshake has no revision, so the client gets the one that it asked for. */
+function bareResult({ text }: ServerFacts, requested: string | null): string {
+  if (requested === null || !isLegacyRevision(requested)) return text;
+  return splice(text, [setMember(text, 0, 'protocolVersion', JSON.stringify(requested))]);
+}
+
+/**
+ * The first response in a reply; null if the reply ends without one. Notifications and requests before it are dropped,
+ * and so is the rest of the reply. Throws UpstreamFailure.
+ */
+export async function firstResponse(reply: UpstreamReply, bytesMax: number): Promise<ResponseMessage | null> {
+  try {
+    for await (const { message } of readReply(reply, bytesMax)) if (message?.kind === 'response') return message;
+    return null;
+  } finally {
+    reply.discard();
+  }
+}
+
+/** Headers of each message that the gateway posts to a server. */
+export const POST_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+} as const;
+
+/** The same, for a modern server. */
+export const MODERN_POST_HEADERS = { ...POST_HEADERS, 'mcp-protocol-version': MODERN } as const;

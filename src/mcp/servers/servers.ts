@@ -4,9 +4,7 @@ import { requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
 import type { Era, ServerFacts } from '../request/mcp-request.ts';
 import { orAbort } from '../request/waiting.ts';
-import { firstResponse } from './first-response.ts';
-import { leaveServer } from './legacy-server.ts';
-import { POST_HEADERS } from './post-headers.ts';
+import { firstResponse, leaveServer, POST_HEADERS } from './legacy-server.ts';
 
 /** The servers behind the offers. If a server speaks both eras, each client uses its own era. */
 export interface Servers {

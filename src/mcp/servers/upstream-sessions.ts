@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { GatewayError, GatewayStopping, isObject, type JsonObject } from '#wire';
 import { createCounter, type Offer } from '#gateway';
-import { openSession, type SessionClient } from './translators/modern-to-legacy/open-session.ts';
-import type { StreamHeads } from './translators/modern-to-legacy/server-stream.ts';
-import { createUpstreamSession, type UpstreamSession } from './translators/modern-to-legacy/upstream-session.ts';
+import { openSession, type SessionClient, createUpstreamSession, type UpstreamSession } from './upstream-session.ts';
+import type { StreamHeads } from './server-stream.ts';
 import { META } from '../wire/revisions.ts';
 import { withoutTaskMembers } from '../tasks/extension.ts';
 import type { Place, McpRequest } from '../request/mcp-request.ts';

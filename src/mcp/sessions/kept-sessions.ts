@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '#config';
 import { createCounter } from '#gateway';
 import { sees, type SessionStore, type StoredSession, type TaskOwner } from '#tasks';
-import { createLiveSessions } from './live-sessions.ts';
 
 /** The members that every client session has. */
 export interface KeptSession {
@@ -69,7 +68,7 @@ export interface KeptSessionsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export interface KeptSessionsOptions<S extends KeptSession> extends KeptSessionsDeps {
+interface KeptSessionsOptions<S extends KeptSession> extends KeptSessionsDeps {
   /** The kind of these sessions in the store. */
   readonly kind: string;
   /** The stored state of a session, as text. */
@@ -164,5 +163,232 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     },
     count: () => live.size,
     close: live.clear,
+  };
+}
+
+interface LiveSessionsOptions<S extends KeptSession> extends Pick<
+  KeptSessionsOptions<S>,
+  'kind' | 'store' | 'toState' | 'fromState' | 'now' | 'onError'
+> {
+  readonly max: number;
+  readonly changeable: (session: S) => string;
+  /** The expiry of a session that was last used at a time; both in epoch milliseconds. */
+  readonly expiryOf: (usedAt: number) => number;
+  /** The least time between two updates of the expiry in the store. */
+  readonly touchMs: number;
+}
+
+/** The sessions in the memory of this gateway. Extends their expiry in the store while they are used. */
+interface LiveSessions<S extends KeptSession> {
+  readonly size: number;
+  add(session: S, touchedAt: number): LiveSession<S>;
+  /** Finds a session of an account, here or in the store. Null if neither has it. */
+  find(id: string, account: string): Promise<LiveSession<S> | null>;
+  /** Begins a use of a session that was found. Null if it has ended, or does not satisfy `fits`. */
+  enter(found: LiveSession<S>, fits: (session: S) => boolean): Promise<LiveSession<S> | null>;
+  /** Ends a use, and stores its changes. */
+  leave(live: LiveSession<S>): void;
+  /** Ends the session here. Resolves when nobody uses it any more; null if nobody does now. */
+  drop(id: string): Promise<void> | null;
+  /** Extends the sessions that are in use, and forgets those that nobody has used since `time`. */
+  sweep(time: number): Promise<void>;
+  clear(): void;
+}
+
+function createLiveSessions<S extends KeptSession>({
+  kind,
+  store,
+  max,
+  toState,
+  fromState,
+  changeable,
+  expiryOf,
+  touchMs,
+  now,
+  onError,
+}: LiveSessionsOptions<S>): LiveSessions<S> {
+  const cache = createSessionCache<S>(max);
+  /** Sessions that are being read from the store. Requests that come at the same time share one read. */
+  const arriving = new Map<string, Promise<LiveSession<S> | null>>();
+
+  function add(session: S, touchedAt: number): LiveSession<S> {
+    const ended = new AbortController();
+    const live = { session, ended, uses: 0, onUnused: null, lastUsedAt: now(), touchedAt, kept: changeable(session) };
+    cache.add(live);
+    return live;
+  }
+
+  async function read(id: string, account: string): Promise<LiveSession<S> | null> {
+    const row = await store.get(id);
+    if (row === null || row.kind !== kind || row.account !== account) return null;
+    const session = fromState(row);
+    // 0, because it is not known when it was last used elsewhere.
+    return session && (cache.get(id) ?? add(session, 0));
+  }
+
+  function drop(id: string): Promise<void> | null {
+    const live = cache.get(id);
+    if (!live) return null;
+    cache.delete(live);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    live.onUnused = resolve;
+    live.ended.abort();
+    return live.uses === 0 ? null : promise;
+  }
+
+  /**
+   * The live state of a session that was found a moment ago. Meanwhile the session may have been forgotten, or read
+   * again. Null if it has ended here.
+   */
+  function present(found: LiveSession<S>): LiveSession<S> | null {
+    const there = cache.get(found.session.id);
+    if (there) return there;
+    if (found.ended.signal.aborted) return null;
+    // If it ended while it was not in memory, this gateway was not notified. So the store is asked again.
+    found.touchedAt = -Infinity;
+    cache.add(found);
+    return found;
+  }
+
+  function use(live: LiveSession<S>, uses: 1 | 0 | -1): void {
+    live.uses += uses;
+    live.lastUsedAt = now();
+    cache.used(live);
+    if (live.uses === 0) live.onUnused?.();
+  }
+
+  /** False if the session has ended elsewhere. An error of the store ends no session. */
+  async function touch(live: LiveSession<S>): Promise<boolean> {
+    const at = now();
+    if (live.touchedAt + touchMs > at) return true;
+    live.touchedAt = at;
+    try {
+      return await store.touch(live.session.id, expiryOf(at));
+    } catch (error) {
+      onError(error);
+      return true;
+    }
+  }
+
+  return {
+    get size() {
+      return cache.size;
+    },
+    add,
+    async find(id, account) {
+      const live = cache.get(id);
+      if (live) return live.session.account === account ? live : null;
+      const key = `${id} ${account}`;
+      let arrival = arriving.get(key);
+      if (!arrival) arriving.set(key, (arrival = read(id, account).finally(() => arriving.delete(key))));
+      return arrival;
+    },
+    async enter(found, fits) {
+      const live = present(found);
+      if (live === null || !fits(live.session)) return null;
+      use(live, 1);
+      if (await touch(live)) return live;
+      use(live, -1);
+      void drop(live.session.id);
+      return null;
+    },
+    leave(live) {
+      use(live, -1);
+      const { session } = live;
+      const changed = changeable(session);
+      if (changed === live.kept) return;
+      live.kept = changed;
+      store.change(session.id, toState(session)).catch(onError);
+    },
+    drop,
+    async sweep(time) {
+      for (const live of cache.busy()) {
+        use(live, 0);
+        if (!(await touch(live))) void drop(live.session.id);
+      }
+      cache.forgetUnused(time);
+    },
+    clear: () => cache.clear(),
+  };
+}
+
+/** A session in the memory of this gateway. */
+interface LiveSession<S extends KeptSession> {
+  readonly session: S;
+  /** Aborts when the session ends here. */
+  readonly ended: AbortController;
+  /** The number of requests and streams that use it. */
+  uses: number;
+  /** Called when the last use of a session that has ended is over. */
+  onUnused: (() => void) | null;
+  lastUsedAt: number;
+  /** When its expiry was last updated in the store. */
+  touchedAt: number;
+  /** The changeable part of the session, as the store has it. */
+  kept: string;
+}
+
+interface SessionCache<S extends KeptSession> {
+  readonly size: number;
+  get(id: string): LiveSession<S> | undefined;
+  add(live: LiveSession<S>): void;
+  /** Marks the session as the most recently used one. */
+  used(live: LiveSession<S>): void;
+  delete(live: LiveSession<S>): void;
+  /** Sessions that are in use now. */
+  busy(): Iterable<LiveSession<S>>;
+  /** Forgets sessions that were last used before `time`. The store still has them. */
+  forgetUnused(time: number): void;
+  clear(): void;
+}
+
+/**
+ * A cache of sessions by id, with at most `max` entries. A full cache forgets the least recently used session, but
+ * never one that is in use.
+ */
+function createSessionCache<S extends KeptSession>(max: number): SessionCache<S> {
+  /** In the order of their last use. */
+  const byId = new Map<string, LiveSession<S>>();
+  const busy = new Set<LiveSession<S>>();
+
+  const remove = (live: LiveSession<S>) => {
+    if (byId.get(live.session.id) === live) byId.delete(live.session.id);
+    busy.delete(live);
+  };
+
+  return {
+    get size() {
+      return byId.size;
+    },
+    get: (id) => byId.get(id),
+    add(live) {
+      if (byId.size >= max)
+        for (const oldest of byId.values())
+          if (oldest.uses === 0) {
+            remove(oldest);
+            break;
+          }
+      byId.set(live.session.id, live);
+    },
+    used(live) {
+      const { id } = live.session;
+      if (byId.get(id) !== live) return;
+      byId.delete(id);
+      byId.set(id, live);
+      if (live.uses > 0) busy.add(live);
+      else busy.delete(live);
+    },
+    delete: remove,
+    busy: () => busy,
+    forgetUnused(time) {
+      for (const live of byId.values()) {
+        if (live.lastUsedAt > time) return;
+        if (live.uses === 0) remove(live);
+      }
+    },
+    clear() {
+      byId.clear();
+      busy.clear();
+    },
   };
 }

@@ -1,7 +1,7 @@
-import type { RequestMessage } from '#wire';
-import type { Offer } from '#gateway';
-import type { TaskOwner } from '#tasks';
-import { answerInitialize, type InitializeResult } from '../servers/initialize-answer.ts';
+import { type RequestMessage, errorText, resultText } from '#wire';
+import type { Offer, Send } from '#gateway';
+import type { TaskOwner, StoredSession } from '#tasks';
+import { answerInitialize, type InitializeResult, leaveServer } from '../servers/legacy-server.ts';
 import {
   createKeptSessions,
   type KeptSessions,
@@ -9,14 +9,19 @@ import {
   type KeptUse,
   newSessionId,
 } from './kept-sessions.ts';
-import { leaveServer } from '../servers/legacy-server.ts';
-import { type Opened, refuseTooLong, refuseTooMany } from './opened-session.ts';
-import { tellServers, type FreeRequest } from './session-ends.ts';
-import { createSessionRenewal, type RenewSession } from './session-renewal.ts';
-import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEnd } from './session-state.ts';
-import type { LegacySession } from '../request/session.ts';
+import {
+  createSessionRenewal,
+  type RenewSession,
+  capabilitiesOf,
+  fromState,
+  SESSION_KIND,
+  toState,
+  endOf,
+  type SessionEnd,
+} from './legacy-session.ts';
+import type { LegacySession, Place, McpTail } from '../request/mcp-request.ts';
 import { allWithin } from '../request/waiting.ts';
-import type { Place } from '../request/mcp-request.ts';
+import { ERROR } from '../wire/revisions.ts';
 
 /** The sessions of legacy clients with one service each. */
 export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'count' | 'close'> {
@@ -129,4 +134,81 @@ export function createSessions(deps: SessionsDeps): Sessions {
       return true;
     },
   };
+}
+
+/** The outcome of `initialize`. */
+export interface Opened<S = { readonly id: string }> {
+  /** null if `initialize` was refused. */
+  readonly session: S | null;
+  readonly tail: McpTail;
+}
+
+/** Longest `initialize` that is stored. */
+const INITIALIZE_CHARS_MAX = 64 * 1024;
+
+/** Refuses an `initialize` that is too long to be stored; null for others. */
+export function refuseTooLong({ idText, text }: RequestMessage): Opened<never> | null {
+  if (text.length <= INITIALIZE_CHARS_MAX) return null;
+  const message = `initialize is longer than ${INITIALIZE_CHARS_MAX} characters`;
+  return refused(idText, 400, ERROR.invalidRequest, message);
+}
+
+/** Refuses a session because the account may not open another. */
+export const refuseTooMany = ({ idText }: RequestMessage, max: number): Opened<never> =>
+  refused(
+    idText,
+    429,
+    ERROR.server,
+    `This account has ${max} sessions, and all of them are in use. End one with DELETE first`,
+  );
+
+/** A session for which the gateway itself answers, with `result` (JSON text). */
+export const openedWith = <S>(session: S, { idText }: RequestMessage, result: string): Opened<S> => ({
+  session,
+  tail: { text: resultText(idText, result), status: 200 },
+});
+
+const refused = (idText: string, status: number, code: number, message: string): Opened<never> => ({
+  session: null,
+  tail: { status, text: errorText(idText, { code, message }) },
+});
+
+/**
+ * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
+ * provider cannot be reached.
+ */
+export type FreeRequest = (
+  at: { readonly account: string; readonly offer: Offer },
+  method: string,
+  messages: (send: Send) => Promise<void>,
+) => Promise<void>;
+
+/** Servers that are notified at the same time. */
+const AT_ONCE = 16;
+
+/**
+ * Tells servers that sessions have ended. Never rejects. Notifies no further servers after `lastsMs`, because sessions
+ * expire at their servers too.
+ */
+async function tellServers(
+  rows: readonly StoredSession[],
+  freeRequest: FreeRequest,
+  offerOf: (offerId: string) => Offer | null,
+  lastsMs: number,
+): Promise<void> {
+  const until = performance.now() + lastsMs;
+  const waiting = rows[Symbol.iterator]();
+  const tell = async () => {
+    for (const row of waiting) {
+      if (performance.now() > until) return;
+      const session = fromState(row, offerOf);
+      if (session === null || session.upstreamId === null) continue;
+      try {
+        await freeRequest(session, 'session/end', (send) => leaveServer(send, session));
+      } catch {
+        // The provider is unreachable or broken.
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, rows.length) }, tell));
 }

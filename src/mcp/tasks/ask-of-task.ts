@@ -1,15 +1,25 @@
-import { type ResponseMessage, UpstreamFailure } from '#wire';
-import { measuredUse, type Offer, type Send } from '#gateway';
-import type { Observation, Task, Tasks } from '#tasks';
+import { type ResponseMessage, UpstreamFailure, type RequestId } from '#wire';
+import {
+  measuredUse,
+  type Offer,
+  type Send,
+  onlyAnswerTo,
+  type ProviderAdapter,
+  endOnly,
+  pinned,
+  type Pipeline,
+} from '#gateway';
+import type { Observation, Task, Tasks, Poll } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
-import { providerFailure } from '../request/provider-failure.ts';
+import { providerFailure, withoutResponse, refuseCredentialStatus, freeEnd } from '../request/ending.ts';
 import { requestText } from '../wire/own-messages.ts';
-import { askServer, type TaskQuestion } from './ask-server.ts';
 import { TASKS } from './extension.ts';
 import type { TaskNotes } from './keep-task.ts';
-import { lifetimeOf, pauseOf } from './lifetime.ts';
-import { readTask, observationOf, type ServerTask } from './read-task.ts';
-import { serverTaskId } from './task-id.ts';
+import { lifetimeOf, pauseOf, readTask, observationOf, type ServerTask, serverTaskId } from './server-task.ts';
+import { firstResponse, MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
+import { standardHeaders } from '../wire/param-headers.ts';
+import { runFreeCall } from '../call/free-call.ts';
+import { OURSELVES } from '../catalogue/own-catalogue.ts';
 
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
@@ -113,4 +123,99 @@ function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'id
   };
   const id = 'look';
   return { id, idText: JSON.stringify(id), text: requestText(id, 'tasks/get', { taskId: atServer(task), _meta }) };
+}
+
+/** A request about a task, with the task's id at its server. */
+interface TaskQuestion {
+  readonly method: string;
+  readonly id: RequestId;
+  /** The id as JSON text. */
+  readonly idText: string;
+  /** The id of the task at its server. */
+  readonly taskId: string;
+  /** The whole message, as JSON text. */
+  readonly text: string;
+}
+
+interface ServerAnswer {
+  readonly response: ResponseMessage;
+  readonly status: number;
+}
+
+/**
+ * Posts a request about a task to its server, and reads the response, which gets the id as the request has it.
+ * Notifications before the response are dropped. Rejects with UpstreamFailure.
+ */
+export async function askServer(
+  send: Send,
+  question: TaskQuestion,
+  bytesMax: number,
+  timeoutMs?: number,
+): Promise<ServerAnswer> {
+  const { method, taskId, text } = question;
+  const headers: Record<string, string> = { ...MODERN_POST_HEADERS };
+  for (const [name, value] of Object.entries(standardHeaders(method, { taskId }, null)))
+    headers[name.toLowerCase()] = value;
+  const exchange = send({ method: 'POST', path: '', headers, body: text });
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => exchange.abort(providerFailure('the provider does not answer', null)), timeoutMs);
+  try {
+    const reply = await exchange.head;
+    const { status } = reply;
+    refuseCredentialStatus(status);
+    const response = await firstResponse(reply, bytesMax);
+    if (response === null) throw withoutResponse(status);
+    const answer = onlyAnswerTo(question, response);
+    // An error about a request that the server could not read has no id.
+    if (answer === null && (response.id !== null || response.error === undefined))
+      throw providerFailure("the id of the provider's response is not the id of the request", status);
+    return { response: answer ?? response, status };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface PollTaskDeps extends AskOfTaskDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  /** Called with tasks that could not be read. The gateway tries again. */
+  readonly onUnseen: (error: Error) => void;
+}
+
+/** Timeout of the call. The watch waits for a shorter time. */
+const POLL_MS = 20_000;
+
+/** Looks at a task for the gateway itself, so that the gateway notices its end even if no client asks. */
+export function createPollTask(deps: PollTaskDeps): Poll {
+  return async (task, signal) => {
+    let seen: Observation | null = null;
+    const startAttempt: ProviderAdapter['startAttempt'] = (offer, send) =>
+      endOnly(async () => {
+        seen = (await askOfTask(deps, task, offer, send)).observation;
+        return freeEnd(null);
+      });
+    const requestId = `look-${task.taskId.slice(0, 64)}`;
+    try {
+      await runFreeCall(
+        deps.pipeline,
+        {
+          caller: OURSELVES,
+          requestId,
+          target: pinned(task.offerId),
+          method: 'tasks/get',
+          startAttempt,
+          timeoutMs: POLL_MS,
+        },
+        signal,
+      );
+    } catch (error) {
+      deps.onUnseen(
+        new Error(`task ${task.taskId.slice(0, 64)} of ${task.account} at ${task.service} could not be read`, {
+          cause: error,
+        }),
+      );
+    }
+    return seen;
+  };
 }

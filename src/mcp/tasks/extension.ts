@@ -1,4 +1,14 @@
-import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import {
+  isObject,
+  type JsonObject,
+  membersOf,
+  RawJsonError,
+  splice,
+  withMembers,
+  elementsOf,
+  type RequestMessage,
+} from '#wire';
+import { readOwnRequest } from '../wire/own-messages.ts';
 
 /** The extension that lets a modern server answer a `tools/call` with a task. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
@@ -57,4 +67,38 @@ export function withoutTasksIn(text: string, holder: 'params' | 'result'): strin
     if (!(error instanceof RawJsonError)) throw error;
     return withoutTasksIn(JSON.stringify(JSON.parse(text)), holder);
   }
+}
+
+/** Whether a tool (JSON text) can be called only as a task, in the form of 2025-11-25. */
+function needsTask(tool: string): boolean {
+  if (!tool.includes(WORD)) return false;
+  const { execution } = JSON.parse(tool) as { readonly execution?: unknown };
+  return isObject(execution) && execution['taskSupport'] === 'required';
+}
+
+const WORD = 'taskSupport';
+
+/**
+ * The result of a `tools/list` (JSON text) without tools that can be called only as a task, for clients that get no
+ * tasks. Throws RawJsonError, SyntaxError.
+ */
+export function withoutTaskTools(result: string): string {
+  if (!result.includes(WORD)) return result;
+  const list = membersOf(result).get('tools');
+  if (!list || result[list.start] !== '[') return result;
+  const tools = elementsOf(result, list.start).map(({ start, end }) => result.slice(start, end));
+  const kept = tools.filter((tool) => !needsTask(tool));
+  return kept.length === tools.length
+    ? result
+    : splice(result, [{ start: list.start, end: list.end, text: `[${kept.join(',')}]` }]);
+}
+
+/**
+ * Removes `params.task` from a `tools/call`. A client of 2025-11-25 asks for a task with it. The gateway does not
+ * support such tasks, and the protocol says that the parameter is ignored then. Every other message is unchanged.
+ */
+export function withoutTaskParam(message: RequestMessage): RequestMessage {
+  if (message.method !== 'tools/call' || message.params?.['task'] === undefined) return message;
+  const { text } = message;
+  return readOwnRequest(splice(text, [withMembers(text, membersOf(text).get('params')!, { task: null })]));
 }

@@ -2,10 +2,8 @@ import { membersOf, splice, withMembers } from '#wire';
 import type { Call, Offer, ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import type { McpTail, McpRequest } from '../request/mcp-request.ts';
-import { providerFailure } from '../request/provider-failure.ts';
-import { lifetimeOf, pauseOf, shownTtlMs } from './lifetime.ts';
-import { readTask } from './read-task.ts';
-import { clientTaskId } from './task-id.ts';
+import { providerFailure } from '../request/ending.ts';
+import { lifetimeOf, pauseOf, shownTtlMs, readTask, clientTaskId } from './server-task.ts';
 
 export interface KeepTaskDeps {
   readonly tasks: Pick<Tasks, 'begin' | 'admit'>;

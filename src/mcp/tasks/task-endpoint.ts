@@ -1,15 +1,25 @@
-import { type Answer, errorText, GatewayError, type RequestMessage, splice, withMembers } from '#wire';
+import {
+  type Answer,
+  errorText,
+  GatewayError,
+  type RequestMessage,
+  splice,
+  withMembers,
+  resultText,
+  type UpstreamFailure,
+} from '#wire';
 import type { Config } from '#config';
-import { pinned, type Pipeline } from '#gateway';
+import { pinned, type Pipeline, type ProviderAdapter, endOnly, type Offer, type Send } from '#gateway';
 import { ownerOf, type Task, type Tasks } from '#tasks';
 import { runFreeCall } from '../call/free-call.ts';
 import { readOwnRequest } from '../wire/own-messages.ts';
 import { ERROR, MODERN, modernStatusOf } from '../wire/revisions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessRequest } from '../call/stateless.ts';
-import { atServer } from './ask-of-task.ts';
+import { atServer, askServer, askOfTask, type AskOfTaskDeps, type ShownTask } from './ask-of-task.ts';
 import { declaresTasks, TASKS } from './extension.ts';
-import { isEnd } from './read-task.ts';
-import { notFound, taskAttempt, type TaskAdapterDeps } from './task-attempt.ts';
+import { isEnd, shownTtlMs, showTask, type TaskCost } from './server-task.ts';
+import { freeEnd, tooLargeText } from '../request/ending.ts';
+import type { McpTail } from '../request/mcp-request.ts';
 
 export interface TaskEndpointDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -78,4 +88,114 @@ function undeclared({ idText, method }: RequestMessage): string {
   const requiredCapabilities = { extensions: { [TASKS]: {} } };
   const message = `To use ${method}, declare the extension ${TASKS} in the capabilities of the request`;
   return errorText(idText, { code: ERROR.missingCapability, message, data: { requiredCapabilities } });
+}
+
+interface TaskAdapterDeps extends AskOfTaskDeps {
+  readonly tasks: Pick<Tasks, 'begin' | 'saw'>;
+  /** The signed receipt of a settled call; null for a call that was not charged. */
+  readonly receiptOf: (callId: string) => Promise<string | null>;
+}
+
+/** A client's request about a task, with the task's id at its server. */
+interface RequestToTask {
+  readonly message: RequestMessage;
+  readonly wantsReceipt: boolean;
+}
+
+/**
+ * Passes a client's request about its own task to the task's server. If the task has ended, it is settled before the
+ * client gets the answer. The end of the attempt has a McpTail.
+ */
+function taskAttempt(deps: TaskAdapterDeps, asked: RequestToTask, task: Task): ProviderAdapter['startAttempt'] {
+  return (offer, send) =>
+    endOnly(async () => {
+      const tail =
+        asked.message.method === 'tasks/get'
+          ? await shown(deps, asked, task, offer, send)
+          : await told(deps, asked.message, task, offer, send);
+      return freeEnd(tail);
+    });
+}
+
+async function shown(
+  deps: TaskAdapterDeps,
+  { message, wantsReceipt }: RequestToTask,
+  task: Task,
+  offer: Offer,
+  send: Send,
+): Promise<McpTail> {
+  const { idText } = message;
+  const seen = await askOfTask(deps, task, offer, send, message);
+  const noted = seen.observation === null ? null : await deps.tasks.saw(task, seen.observation);
+  if (seen.kind === 'error') return refusal(idText, seen);
+  if (noted === null) return notFound(idText);
+  const { live, state } = noted.task;
+  // The task ended with another state here, so what the server shows now was not paid.
+  if (!live && state !== seen.observation.state)
+    return notFound(idText, `The task has ended as ${state}. Later messages of its server are not forwarded`);
+  const [settled] = noted.settled;
+  const receipt =
+    settled && wantsReceipt && settled.settlement.charged > 0n ? await deps.receiptOf(settled.callId) : null;
+  const cost: TaskCost | null = settled ? { ...settled, receipt } : null;
+  if (seen.kind === 'large')
+    return { text: showTask(tooLargeAnswer(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
+  const ttlMs = live ? shownTtlMs(seen.shown.ttlMs, deps.ttlMs) : null;
+  return { text: showTask(seen.response.text, task.taskId, ttlMs, cost), status: 200 };
+}
+
+/**
+ * Passes on a request other than `tasks/get`. After a cancellation, the gateway looks at the task once. If the task has
+ * ended, its lock is settled at once. The client does not see this look.
+ */
+async function told(
+  deps: TaskAdapterDeps,
+  message: RequestMessage,
+  task: Task,
+  offer: Offer,
+  send: Send,
+): Promise<McpTail> {
+  const { id, idText, method, text } = message;
+  const { response, status } = await askServer(
+    send,
+    { method, id, idText, taskId: atServer(task), text },
+    deps.replyBytesMax,
+  );
+  if (response.error !== undefined) return refusal(idText, { response, status });
+  if (method === 'tasks/cancel' && task.live) {
+    const seen = await askOfTask(deps, task, offer, send, undefined, POLL_MS).catch(() => null);
+    if (seen?.observation) await deps.tasks.saw(task, seen.observation);
+  }
+  return { text: response.text, status: 200 };
+}
+
+/** Short, because the answer to a cancellation waits for this look. */
+const POLL_MS = 2_000;
+
+function refusal(
+  idText: string,
+  { response: { error }, status }: Pick<ShownTask & { readonly kind: 'error' }, 'response' | 'status'>,
+): McpTail {
+  return { text: errorText(idText, error!), status: status === 200 ? modernStatusOf(error!.code) : status };
+}
+
+/** The answer if this caller has no such task. */
+function notFound(idText: string, why = 'Task not found'): McpTail {
+  return {
+    text: errorText(idText, { code: ERROR.invalidParams, message: why }),
+    status: modernStatusOf(ERROR.invalidParams),
+  };
+}
+
+/** The answer for a task whose result is larger than the gateway accepts. The tool has done its work. */
+function tooLargeAnswer(idText: string, { taskId, createdAt, updatedAt }: Task, failure: UpstreamFailure): string {
+  const task = {
+    resultType: 'complete',
+    taskId,
+    status: 'completed',
+    createdAt: new Date(createdAt).toISOString(),
+    lastUpdatedAt: new Date(updatedAt).toISOString(),
+    ttlMs: null,
+    result: { isError: true, content: [{ type: 'text', text: tooLargeText(failure) }] },
+  };
+  return resultText(idText, JSON.stringify(task));
 }

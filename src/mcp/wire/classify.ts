@@ -8,12 +8,12 @@ import {
   readClientMessage,
   type RequestMessage,
   type Span,
+  isObject,
 } from '#wire';
 import { messageFault, nearestHint } from '#gateway';
-import { claimsEnvelope, envelopeIssue, isModernClaim, metaOf, missingEnvelope } from './envelope.ts';
-import { trimHeader } from './header-value.ts';
+import { trimHeader, decodeHeaderValue, nameOf } from './param-headers.ts';
 import { ambiguityOf } from './interpreted-fields.ts';
-import { quote } from './quote.ts';
+import { quote } from './errors.ts';
 import {
   ERROR,
   isLegacyRevision,
@@ -23,10 +23,8 @@ import {
   META,
   MODERN,
   MODERN_METHODS,
+  levelFault,
 } from './revisions.ts';
-import { methodFault, missingHeaderFault, versionFault, type InboundHeaders } from './inbound-headers.ts';
-
-export type { InboundHeaders };
 
 /** The kinds of a POST. `acceptsEvents`: the client accepts an event stream as the response. */
 export type Inbound =
@@ -66,7 +64,7 @@ export type Inbound =
   /** Answered with this error and HTTP status. */
   | Refused;
 
-export interface Refused {
+interface Refused {
   readonly kind: 'refused';
   readonly status: number;
   /** The id of the request as the client wrote it; `null` if it has no id. */
@@ -275,4 +273,104 @@ function refuse(
 ): Refused {
   const error = { code, message: text, ...(data === undefined ? {} : { data }) };
   return { kind: 'refused', status, idText: message?.idText ?? 'null', error };
+}
+
+/** Headers of a POST, unchanged. A missing header is null. */
+export interface InboundHeaders {
+  /** MCP-Protocol-Version */
+  readonly version: string | null;
+  /** Mcp-Method */
+  readonly method: string | null;
+  /** Mcp-Name */
+  readonly name: string | null;
+  /** Mcp-Session-Id */
+  readonly session: string | null;
+  readonly accept: string | null;
+}
+
+/** Says how the MCP-Protocol-Version header disagrees with the body; null if they agree or the header is absent. */
+function versionFault(version: string, headers: InboundHeaders): string | null {
+  if (headers.version === null || headers.version === version) return null;
+  return `the MCP-Protocol-Version header names ${quote(headers.version)}, the body ${quote(version)}`;
+}
+
+/** Says how the Mcp-Method header disagrees with the body; null if they agree or the header is absent. */
+function methodFault(method: string, headers: InboundHeaders): string | null {
+  if (headers.method === null || headers.method === method) return null;
+  return `the Mcp-Method header names ${quote(headers.method)}, the body ${quote(method)}`;
+}
+
+/** Says which header of a modern request is missing, or how Mcp-Name is wrong; null if all headers are right. */
+function missingHeaderFault({ method, params }: RequestMessage, headers: InboundHeaders): string | null {
+  if (headers.version === null) return 'the MCP-Protocol-Version header is missing';
+  if (headers.method === null) return 'the Mcp-Method header is missing';
+  const name = nameOf(method, params);
+  const said =
+    headers.name === null || MODERN_METHODS[method]?.nameParam === undefined
+      ? undefined
+      : decodeHeaderValue(headers.name);
+  if (said === null) return 'the Mcp-Name header is not valid Base64 of UTF-8';
+  if (name === null) return null;
+  if (said === undefined) return `the Mcp-Name header is missing, and the body names ${quote(name)}`;
+  return said === name ? null : `the Mcp-Name header names ${quote(said)}, the body ${quote(name)}`;
+}
+
+/** The `_meta` object of a request's params; null without one. */
+function metaOf(params: JsonObject | undefined): JsonObject | null {
+  const meta = params?.['_meta'];
+  return isObject(meta) ? meta : null;
+}
+
+/** Whether `_meta` names a protocol version. A request whose `_meta` does is modern, or invalid. */
+const claimsEnvelope = (meta: JsonObject | null): meta is JsonObject =>
+  meta !== null && Object.hasOwn(meta, META.version);
+
+/** Whether `_meta` is a complete and valid envelope of the modern era. */
+function isModernClaim(meta: JsonObject | null): boolean {
+  if (!claimsEnvelope(meta)) return false;
+  const version = meta[META.version];
+  return typeof version === 'string' && isModernEra(version) && envelopeIssue(meta) === null;
+}
+
+interface EnvelopeIssue {
+  readonly key: string;
+  /** Words that follow the name, such as "must be a string". */
+  readonly problem: string;
+}
+
+/** The fault of `_meta` as the envelope of a modern request; null if it is valid. */
+function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
+  for (const key of [META.version, META.capabilities])
+    if (!Object.hasOwn(meta, key)) return { key, problem: `is missing, but requests of ${MODERN} must have it` };
+  const {
+    [META.version]: version,
+    [META.capabilities]: capabilities,
+    [META.clientInfo]: client,
+    [META.logLevel]: level,
+  } = meta;
+  if (typeof version !== 'string') return { key: META.version, problem: 'must be a string' };
+  if (!isObject(capabilities)) return { key: META.capabilities, problem: 'must be an object' };
+  if (
+    client !== undefined &&
+    !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string')
+  )
+    return { key: META.clientInfo, problem: 'must be an object with a name and a version' };
+  const fault = level === undefined ? null : levelFault(level);
+  if (fault !== null) return { key: META.logLevel, problem: fault };
+  const token = meta['progressToken'];
+  if (token !== undefined && typeof token !== 'string' && !Number.isInteger(token))
+    return { key: 'progressToken', problem: 'must be a string or an integer' };
+  return null;
+}
+
+/**
+ * The message and data of the error for a request whose header names a modern revision and whose body has no envelope.
+ */
+function missingEnvelope(meta: JsonObject | null, version: string): [string, JsonObject] {
+  const missing =
+    meta === null ? ['_meta'] : [META.version, META.capabilities].filter((key) => !Object.hasOwn(meta, key));
+  return [
+    `The MCP-Protocol-Version header names ${quote(version)}, and params lack ${missing.join(', ')}`,
+    { envelope: { missing } },
+  ];
 }

@@ -1,4 +1,5 @@
-import { parseMessage, type RequestId, type RequestMessage } from '#wire';
+import { parseMessage, type RequestId, type RequestMessage, isObject, type JsonObject, resultText } from '#wire';
+import { META } from './revisions.ts';
 
 /** A request that the gateway itself writes, as JSON text. */
 export const requestText = (id: RequestId, method: string, params: unknown): string =>
@@ -16,3 +17,47 @@ export function readOwnRequest(text: string): RequestMessage {
   if (message?.kind !== 'request') throw new Error('the gateway wrote a request that cannot be read');
   return message;
 }
+
+/** The kinds of lists that can change, by their names in notifications. */
+export const KINDS = ['tools', 'resources', 'prompts'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** The notification of a changed list. */
+export const listChanged = (kind: Kind): string => `notifications/${kind}/list_changed`;
+
+/** The changes that a stream of `subscriptions/listen` reports. */
+interface Subscribed {
+  readonly kinds: readonly Kind[];
+  /** URIs of resources. */
+  readonly uris: readonly string[];
+}
+
+/** Most resources of one request. A longer list is cut, and the acknowledgement shows the list that is left. */
+const RESOURCES_MAX = 1_000;
+
+/** Reads the `notifications` in the parameters of a request to listen, or of its acknowledgement. */
+export function readSubscribed(params: JsonObject | undefined): Subscribed {
+  const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
+  const { resourceSubscriptions } = wanted;
+  const uris: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
+  return {
+    kinds: KINDS.filter((kind) => wanted[`${kind}ListChanged`] === true),
+    uris: [...new Set(uris.filter((uri) => typeof uri === 'string'))].slice(0, RESOURCES_MAX),
+  };
+}
+
+/** The `notifications` of a request to listen, or of its acknowledgement. */
+export const toNotifications = ({ kinds, uris }: Subscribed): JsonObject => ({
+  ...Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true])),
+  ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
+});
+
+export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** The first notification of a stream, as JSON text. */
+export const acknowledgement = (agreed: Subscribed): string =>
+  notificationText(ACKNOWLEDGED, { notifications: toNotifications(agreed) });
+
+/** The response that ends a stream, as JSON text. */
+export const listenEnd = (idText: string): string =>
+  resultText(idText, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${idText}}}`);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepListening } from '../../../src/mcp/own/aggregate/keep-listening.ts';
+import { keepListening } from '../../../src/mcp/own/aggregate/listen.ts';
 
 /** Listens to a server whose streams end as `streams` say: true after it has sent something. Returns the pauses. */
 async function listenTo(streams: (attempt: number) => boolean, attempts: number): Promise<readonly number[]> {

@@ -1,12 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
-import { exposedName, exposedNames, prefixOf, splitName } from '../../../src/mcp/own/aggregate/names.ts';
-import { distinct, slugOf } from '../../../src/mcp/own/aggregate/slugs.ts';
+import {
+  exposedName,
+  exposedNames,
+  prefixOf,
+  splitName,
+  distinct,
+  slugOf,
+  exposeUri,
+  splitUri,
+} from '../../../src/mcp/own/aggregate/names.ts';
 import { createTables } from '../../../src/mcp/own/aggregate/tables.ts';
-import { mergeListings } from '../../../src/mcp/catalogue/merge-listings.ts';
+import { mergeListings } from '../../../src/mcp/catalogue/tool-catalogue.ts';
 import { toolOffer } from '../catalogue/catalogue-world.ts';
-import { exposeUri, splitUri } from '../../../src/mcp/own/aggregate/uris.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { anyWebUrl } from '../../support/any-web-url.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toClientText } from '../../../src/mcp/own/aggregate/to-client.ts';
+import { toClientText } from '../../../src/mcp/own/aggregate/uri-edits.ts';
 import { anyWebUrl } from '../../support/any-web-url.ts';
 
 const sees = (text: string) => toClientText(text, 'acme--fs');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createStreamQuota } from '#gateway';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
-import { boundedListens } from '../../../src/mcp/call/bounded-listens.ts';
+import { boundedListens } from '../../../src/mcp/call/stateless.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 const LISTEN = { notifications: { toolsListChanged: true } };

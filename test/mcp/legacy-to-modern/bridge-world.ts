@@ -30,12 +30,11 @@ import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
 import { refuseLock } from '../../../src/gateway/pipeline.ts';
 import { createClientRequests, type ClientRequests } from '../../../src/mcp/request/client-requests.ts';
-import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/servers/translators/legacy-to-modern.ts';
-import { initializeResult } from '../../../src/mcp/servers/translators/legacy-to-modern/initialize-result.ts';
+import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/translators/legacy-to-modern.ts';
+import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';
 import { parseMessage, type RequestMessage } from '../../../src/wire/json/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { LegacySession } from '../../../src/mcp/request/session.ts';
-import type { McpTail, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
+import type { LegacySession, McpTail, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';
 
 /** The bridge in front of one modern server, with real billing, real execution and real sockets behind it. */

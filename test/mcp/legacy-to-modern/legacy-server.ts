@@ -5,7 +5,7 @@ import { localhostHostValidation, localhostOriginValidation } from '@modelcontex
 import { onTestFinished } from 'vitest';
 import { eventText } from '../../../src/wire/reply/event-reader.ts';
 import { parseMessage, resultText, type RequestMessage } from '../../../src/wire/json/message.ts';
-import type { LegacySession } from '../../../src/mcp/request/session.ts';
+import type { LegacySession } from '../../../src/mcp/request/mcp-request.ts';
 import type { BridgeWorld, InitializeParams } from './bridge-world.ts';
 
 /** The Streamable HTTP of a legacy server on a real socket, as little of it as clients need, over the bridge. */

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createHeldCalls } from '../../../src/mcp/servers/held-calls.ts';
-import { createQuestions } from '../../../src/mcp/servers/translators/modern-to-legacy/questions.ts';
-import type { SessionCall } from '../../../src/mcp/servers/translators/modern-to-legacy/session-call.ts';
+import { createHeldCalls, createQuestions } from '../../../src/mcp/servers/held-calls.ts';
+import type { SessionCall } from '../../../src/mcp/servers/session-call.ts';
 import { OTHER_ACCOUNT, startBridge, type Bridge } from './bridge.ts';
 import { startLegacyServer, textOf, type LegacyServer } from './legacy-server.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createUnansweredCalls } from '../../../src/mcp/servers/translators/unanswered-calls.ts';
-import type { LegacySession } from '../../../src/mcp/request/session.ts';
+import { createUnansweredCalls } from '../../../src/mcp/translators/legacy-to-legacy.ts';
+import type { LegacySession } from '../../../src/mcp/request/mcp-request.ts';
 
 /** More than a session keeps one by one. */
 const CLOSED = 3_000;

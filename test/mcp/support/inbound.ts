@@ -1,4 +1,4 @@
-import type { InboundHeaders } from '../../../src/mcp/wire/inbound-headers.ts';
+import type { InboundHeaders } from '../../../src/mcp/wire/classify.ts';
 
 export const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { fromJsonSchema, type McpServer } from '@modelcontextprotocol/server';
-import { decodeHeaderValue } from '../../../src/mcp/wire/header-value.ts';
+import { decodeHeaderValue } from '../../../src/mcp/wire/param-headers.ts';
 import { says } from './content.ts';
 import { askFor } from './questions.ts';
 

@@ -1,22 +1,18 @@
 import type { RequestMessage } from '#wire';
 import type { Caller } from '#gateway';
-import { LISTS, type ListMethod } from '../../catalogue/read-page.ts';
+import { LISTS, type ListMethod } from '../../catalogue/fetch-lists.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import { ERROR } from '../../wire/revisions.ts';
-import { discoverResult, initializeResult } from './about.ts';
-import { fromCursor } from './cursor.ts';
+import { ERROR, MODERN } from '../../wire/revisions.ts';
+import { fromCursor, mergedPage } from './merged-list.ts';
 import { findTools } from './find-tools.ts';
-import { mergedPage } from './merged-list.ts';
-import { type BridgedSearch, admitsIn } from '../builtin/bridged-search.ts';
-import { askToolTexts, OWN_TOOLS } from './own-tools.ts';
+import { type BridgedSearch, admitsIn } from '../builtin/bridged-services.ts';
+import { askToolTexts, OWN_TOOLS, OWN } from './own-tools.ts';
 import { resolveRequest, type Resolution } from './resolve.ts';
-import { ownResult, type ServerInfo } from '../result-text.ts';
-import { scopeOf, type Scope } from './scope.ts';
-import type { OnShared } from './slugs.ts';
-import { createTables } from './tables.ts';
-import { toClientText } from './to-client.ts';
-import { exposeUri, splitUri } from './uris.ts';
-import type { OwnAnswer } from '../end-own.ts';
+import { ownResult, type ServerInfo, type OwnAnswer } from '../own-answer.ts';
+import { scopeOf, type Scope, createTables } from './tables.ts';
+import { type OnShared, exposeUri, splitUri } from './names.ts';
+import { toClientText } from './uri-edits.ts';
+import { TASKS } from '../../tasks/extension.ts';
 
 /**
  * All tool services as one MCP server, with tools that ask agents and models. It lists what the catalogue knows, and
@@ -113,4 +109,42 @@ export function createAggregate({
     discoverResult: () => discoverResult(info),
     initializeResult: (revision) => initializeResult(info, revision),
   };
+}
+
+const CAPABILITIES = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  completions: {},
+} as const;
+
+const INSTRUCTIONS = `This is a gateway to many MCP servers ("services").
+Names: a tool or prompt is <service>__<name>, a resource is <service>+<uri> or ui://<service>/…
+Prices: every tool says what it costs in _meta["tollgate/price"] (USD per call; "0" is free). Calls are charged to your account when they succeed.
+Definitions are their provider's words; _meta["tollgate/definition"] says by version and changed_at when they have changed.
+Where there are too many tools to list, ${OWN.find} and ${OWN.call} are listed instead: find what you need by words, then call it. ${OWN.find} is always there, and free.
+Agents and language models can be asked as well, by ${OWN.askAgent} and ${OWN.askModel}, where these are listed; ${OWN.find} finds them.`;
+
+/** The result of `server/discover`, as JSON text. */
+function discoverResult(info: ServerInfo): string {
+  return ownResult(
+    {
+      supportedVersions: JSON.stringify([MODERN]),
+      capabilities: JSON.stringify({ ...CAPABILITIES, extensions: { [TASKS]: {} } }),
+      instructions: JSON.stringify(INSTRUCTIONS),
+    },
+    info,
+    true,
+    true,
+  );
+}
+
+/** The result of `initialize` in a legacy revision, as JSON text. */
+function initializeResult(info: ServerInfo, revision: string): string {
+  return JSON.stringify({
+    protocolVersion: revision,
+    capabilities: { ...CAPABILITIES, logging: {} },
+    serverInfo: info,
+    instructions: INSTRUCTIONS,
+  });
 }

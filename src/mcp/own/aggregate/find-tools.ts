@@ -1,11 +1,16 @@
 import { isObject, membersOf } from '#wire';
 import { viewDefinition, viewToolCallPrice } from '#gateway';
 import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import { fullName, NAMED_BY, WORD } from '../builtin/bridged-kinds.ts';
-import { admitsIn, type BridgedEntry, type BridgedSearch } from '../builtin/bridged-search.ts';
+import {
+  fullName,
+  NAMED_BY,
+  WORD,
+  admitsIn,
+  type BridgedEntry,
+  type BridgedSearch,
+} from '../builtin/bridged-services.ts';
 import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
-import type { Scope } from './scope.ts';
-import type { Tables } from './tables.ts';
+import type { Scope, Tables } from './tables.ts';
 
 /** Most characters of all tools in an answer, because a model has to read them. The first tool may be longer. */
 const ANSWER_MAX = 128 * 1024;

@@ -1,18 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, createEventReader, errorText, parseMessage, type RequestMessage } from '#wire';
 import { signalOf } from '#billing/amounts';
 import type { StreamQuota } from '#gateway';
-import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import type { ToolCatalogue, Change } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
-import { eventBytes } from '../../request/events.ts';
+import { eventBytes } from '../../request/mcp-request.ts';
 import { aborted, allWithin } from '../../request/waiting.ts';
-import { notificationText, readOwnRequest, requestText } from '../../wire/own-messages.ts';
+import {
+  notificationText,
+  readOwnRequest,
+  requestText,
+  ACKNOWLEDGED,
+  acknowledgement,
+  listChanged,
+  listenEnd,
+  readSubscribed,
+  type Kind,
+} from '../../wire/own-messages.ts';
 import { ERROR, META } from '../../wire/revisions.ts';
-import { ACKNOWLEDGED, acknowledgement, listChanged, listenEnd, readSubscribed } from '../../wire/subscriptions.ts';
 import type { RequestContext, RunStateless } from '../../call/stateless.ts';
 import type { Aggregate } from './aggregate.ts';
-import { createChangeNews } from './change-news.ts';
-import { keepListening } from './keep-listening.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from './tables.ts';
 
 /** Answers `subscriptions/listen` at the aggregate. Resolves when the client has left or the stream's time is over. */
 export type AggregateListen = (
@@ -153,4 +161,71 @@ async function listenAt(
   };
   const stateless = { client: 'modern', message: request, capabilities: {}, events: true } as const;
   await toService(service, stateless, { ...context, gone: stop }, within, (text) => aggregate.toClient(text, service));
+}
+
+/** The pause before a stream that its server ended is opened again. It doubles with each failure. */
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 120_000;
+
+/** Resolves after `ms` milliseconds, or earlier if `signal` aborts. */
+type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+
+const untilAborted: Pause = (ms, signal) => sleep(ms, undefined, { signal }).catch(() => {});
+
+/**
+ * Listens to a server until `signal` aborts, and again if the server ends its stream. It does not give up, because a
+ * server that was away asks its questions to clients on this stream. `listen` calls `heard` once the server has sent
+ * something, and resolves to whether to listen again.
+ */
+export async function keepListening(
+  signal: AbortSignal,
+  listen: (heard: () => void) => Promise<boolean>,
+  pause: Pause = untilAborted,
+): Promise<void> {
+  for (let failures = 0; !signal.aborted; failures++) {
+    const heard = () => {
+      failures = 0;
+    };
+    if (!(await listen(heard))) return;
+    await pause(Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX), signal);
+  }
+}
+
+/** Notifications of changed lists for one client. Each names only the kind of list. */
+interface ChangeNews {
+  /** Takes a change of the catalogue. */
+  changed(change: Change): void;
+  /** Begins to notify the client, first of the changes until now. */
+  begin(): void;
+}
+
+/** Changes of a kind that come while the client reads are merged into one notification. `tell` must not reject. */
+export function createChangeNews(
+  includes: (service: string) => boolean,
+  tell: (kind: Kind) => Promise<void>,
+): ChangeNews {
+  const due = new Set<Kind>();
+  let waits = true;
+
+  async function tellDue(): Promise<void> {
+    if (waits) return;
+    waits = true;
+    for (const kind of due) {
+      due.delete(kind);
+      await tell(kind);
+    }
+    waits = false;
+  }
+
+  return {
+    changed({ service, kinds }) {
+      if (!includes(service)) return;
+      for (const kind of kinds) due.add(kind);
+      void tellDue();
+    },
+    begin() {
+      waits = false;
+      void tellDue();
+    },
+  };
 }

@@ -1,7 +1,11 @@
-import { type ListMethod, LISTS } from '../../catalogue/read-page.ts';
-import { toCursor, type Position } from './cursor.ts';
-import { renderItem, renderTool } from './render.ts';
+import { membersOf, splice, withMembers } from '#wire';
+import { viewToolCallPrice } from '#gateway';
+import { type ListMethod, LISTS } from '../../catalogue/fetch-lists.ts';
 import type { ServiceTable } from './tables.ts';
+import { writeMeta } from '../../catalogue/decorate.ts';
+import type { ListedItem } from '../../catalogue/listing.ts';
+import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
+import { createUriEdits } from './uri-edits.ts';
 
 interface MergedPage {
   /** Each item as JSON text. */
@@ -41,5 +45,51 @@ function* entriesOf(table: ServiceTable, method: ListMethod): Generator<readonly
   else {
     const { member, key } = LISTS[method];
     for (const [name, item] of table[member]) yield [name, () => renderItem(name, item, key)];
+  }
+}
+
+/**
+ * A tool in the list of the aggregate, as JSON text. It is the server's text with the name here, the price, and the
+ * digest of the definition.
+ */
+function renderTool({ slug, listing }: ServiceTable, exposed: string, { tool, offer }: ServiceTool): string {
+  const edits = createUriEdits(tool.text, slug);
+  edits.ui(membersOf(tool.text));
+  const text = splice(tool.text, edits.edits);
+  return writeMeta(text, JSON.stringify(viewToolCallPrice(offer, tool.name, listing.offers)), tool.definition, {
+    name: JSON.stringify(exposed),
+  });
+}
+
+/** A prompt, resource or template in the list of the aggregate. `key`: the member with its name or URI. */
+function renderItem(exposed: string, { text }: ListedItem, key: 'name' | 'uri' | 'uriTemplate'): string {
+  return withMembers(text, { start: 0, end: text.length }, { [key]: JSON.stringify(exposed) }).text;
+}
+
+/** The end of a page of the aggregate. The next page begins after it, even if the lists have changed. */
+interface Position {
+  readonly slug: string;
+  /** Exposed name or URI of the last element. */
+  readonly key: string;
+}
+
+/** The gateway never issues longer cursors. */
+const TEXT_MAX = 16_384;
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+function toCursor({ slug, key }: Position): string {
+  return Buffer.from(JSON.stringify([slug, key])).toString('base64url');
+}
+
+/** null if the text is not a cursor of the aggregate. */
+export function fromCursor(text: string): Position | null {
+  if (text.length > TEXT_MAX || !BASE64URL.test(text)) return null;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    if (!Array.isArray(value) || value.length !== 2) return null;
+    const [slug, key] = value as readonly unknown[];
+    return typeof slug === 'string' && typeof key === 'string' ? { slug, key } : null;
+  } catch {
+    return null;
   }
 }

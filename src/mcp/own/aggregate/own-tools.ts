@@ -1,6 +1,6 @@
 import { TOOL_META } from '../../catalogue/decorate.ts';
 import { AGENT_OUTPUT, askSchema } from '../builtin/ask-tools.ts';
-import { BRIDGED_KINDS, type BridgedKind } from '../builtin/bridged-kinds.ts';
+import { BRIDGED_KINDS, type BridgedKind } from '../builtin/bridged-services.ts';
 
 /** The gateway's own tools. No tool of a service has such a name, because those begin with a prefix. */
 export const OWN = {

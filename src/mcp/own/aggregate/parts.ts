@@ -1,15 +1,13 @@
 import { GatewayError } from '#wire';
 import type { ClientRequests } from '../../request/client-requests.ts';
 import type { Recording } from '../../call/replays.ts';
-import { NO_SESSION } from '../../request/session.ts';
+import { NO_SESSION, type McpTail } from '../../request/mcp-request.ts';
 import type { SessionMessages } from '../../http/session-messages.ts';
 import type { Sessions, SessionUse } from '../../sessions/sessions.ts';
 import type { RequestContext } from '../../call/stateless.ts';
-import type { McpTail } from '../../request/mcp-request.ts';
 import { allWithin } from '../../request/waiting.ts';
 import { readOwnRequest, requestText } from '../../wire/own-messages.ts';
-import type { AggregateSession } from './session.ts';
-import type { AggregateSessions } from './sessions.ts';
+import type { AggregateSession, AggregateSessions } from './sessions.ts';
 
 /** The parts of aggregate sessions. A part is a session with one service. */
 export interface Parts {

@@ -11,12 +11,10 @@ import {
 } from '#wire';
 import { nearestNames } from '#gateway';
 import { ERROR } from '../../wire/revisions.ts';
-import { nameOfEarlier, splitName } from './names.ts';
-import type { BridgedKind } from '../builtin/bridged-kinds.ts';
+import { nameOfEarlier, splitName, splitUri } from './names.ts';
+import type { BridgedKind } from '../builtin/bridged-services.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
-import type { Scope } from './scope.ts';
-import type { ServiceTable, Tables } from './tables.ts';
-import { splitUri } from './uris.ts';
+import type { Scope, ServiceTable, Tables } from './tables.ts';
 
 /** The destination of a request at the aggregate. */
 export type Resolution =

@@ -2,23 +2,18 @@ import { type Answer, createEventReader, errorText, GatewayError, parseMessage }
 import { signalOf } from '#billing/amounts';
 import type { StreamQuota } from '#gateway';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import { resumableId } from '../../servers/stream-position.ts';
-import { eventBytes, LISTENING } from '../../request/events.ts';
+import { resumableId } from '../../servers/resumable-stream.ts';
+import { eventBytes, LISTENING, NO_SESSION } from '../../request/mcp-request.ts';
 import { aborted } from '../../request/waiting.ts';
 import { ERROR } from '../../wire/revisions.ts';
-import { NO_SESSION } from '../../request/session.ts';
-import { STREAM_OPEN_MS } from '../../http/opening-streams.ts';
-import type { SessionMessages } from '../../http/session-messages.ts';
+import { STREAM_OPEN_MS, type SessionMessages } from '../../http/session-messages.ts';
 import type { RequestContext } from '../../call/stateless.ts';
 import type { Aggregate } from './aggregate.ts';
-import { notificationText } from '../../wire/own-messages.ts';
-import { KINDS, listChanged } from '../../wire/subscriptions.ts';
-import { createChangeNews } from './change-news.ts';
-import { keepListening } from './keep-listening.ts';
+import { notificationText, KINDS, listChanged } from '../../wire/own-messages.ts';
+import { createChangeNews, keepListening } from './listen.ts';
 import { toPartClient } from './part-messages.ts';
 import type { Parts } from './parts.ts';
-import type { AggregateSession } from './session.ts';
-import type { AggregateSessions, AggregateUse } from './sessions.ts';
+import type { AggregateSession, AggregateSessions, AggregateUse } from './sessions.ts';
 
 /** The streams on which clients of the aggregate listen. Each session has one. */
 export interface SessionStreams {

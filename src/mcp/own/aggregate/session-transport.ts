@@ -1,35 +1,82 @@
 import { randomBytes } from 'node:crypto';
+import type { StreamQuota } from '#gateway';
 import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
-import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import type { CancelNotes } from '../../sessions/cancel-notes.ts';
-import { refuseTooLong, refuseTooMany, openedWith } from '../../sessions/opened-session.ts';
-import { createRunningRequests, runCancellable } from '../../request/running-requests.ts';
+import { createSessionMessages, type SessionMessagesDeps, type SessionMessages } from '../../http/session-messages.ts';
 import {
-  createSessionTransport,
   type SessionTransport,
   type SessionTransportDeps,
+  createSessionTransport,
 } from '../../http/session-transport.ts';
+import type { ClientRequests } from '../../request/client-requests.ts';
+import { type Sessions, refuseTooLong, refuseTooMany, openedWith } from '../../sessions/sessions.ts';
+import { createParts, type Parts } from './parts.ts';
+import { createSessionStreams, type SessionStreamsDeps, type SessionStreams } from './session-streams.ts';
+import {
+  createAggregateSessions,
+  type AggregateSessions,
+  type AggregateSessionsDeps,
+  type AggregateSession,
+  type AggregateUse,
+} from './sessions.ts';
+import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import { type CancelNotes, createRunningRequests, runCancellable } from '../../request/cancellation.ts';
 import type { Recording } from '../../call/replays.ts';
 import { agreedRevision, ERROR, levelFault } from '../../wire/revisions.ts';
-import { NO_SESSION } from '../../request/session.ts';
-import type { SessionMessages } from '../../http/session-messages.ts';
+import { NO_SESSION, type McpTail } from '../../request/mcp-request.ts';
 import type { RequestContext } from '../../call/stateless.ts';
-import type { McpTail } from '../../request/mcp-request.ts';
-import { endOwn } from '../end-own.ts';
+import { endOwn } from '../own-answer.ts';
 import type { AnswerAsk } from '../builtin/answer-ask.ts';
 import type { Aggregate } from './aggregate.ts';
-import { withEventIds } from './event-ids.ts';
-import { toPartClient } from './part-messages.ts';
-import type { Parts } from './parts.ts';
+import { toPartClient, createTellParts, openParts } from './part-messages.ts';
 import { routeRequest } from './route-request.ts';
-import type { AggregateSession } from './session.ts';
-import type { SessionStreams } from './session-streams.ts';
-import type { AggregateSessions, AggregateUse } from './sessions.ts';
-import { createTellParts, openParts } from './tell-parts.ts';
 
-export interface AggregateTransportDeps extends SessionTransportDeps {
+interface LegacyAggregateDeps
+  extends
+    Omit<SessionMessagesDeps, 'sessions' | 'clientRequests'>,
+    SessionTransportDeps,
+    Pick<AggregateTransportDeps, 'aggregate' | 'replays' | 'answerAsk'>,
+    Pick<SessionStreamsDeps, 'catalogue' | 'bytesMax'>,
+    Pick<AggregateSessionsDeps, 'store' | 'now'> {
+  /** The sessions with single services. */
+  readonly sessions: Sessions;
+  readonly clientRequests: ClientRequests;
+  readonly config: AggregateSessionsDeps['config'];
+  readonly places: StreamQuota;
+}
+
+/** The aggregate for clients with sessions. */
+interface LegacyAggregate {
+  readonly transport: SessionTransport;
+  readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;
+}
+
+export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregate {
+  const { config, onError } = deps;
+  const messages = createSessionMessages(deps);
+  const change: AggregateSessions['change'] = (session, apply) => sessions.change(session, apply);
+  const parts: Parts = createParts({
+    ...deps,
+    messages,
+    change,
+    max: config.sessionsMax,
+    onOpened: (all, service) => streams.opened(all, service),
+  });
+  const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
+  const streams = createSessionStreams({ ...deps, messages, parts, change, onError });
+  const transport = createAggregateTransport({
+    ...deps,
+    sessions,
+    parts,
+    streams,
+    messages,
+    sessionsMax: config.sessionsMax,
+  });
+  return { transport, sessions };
+}
+
+interface AggregateTransportDeps extends SessionTransportDeps {
   readonly aggregate: Aggregate;
   readonly catalogue: Pick<ToolCatalogue, 'stale'>;
   readonly sessions: AggregateSessions;
@@ -46,7 +93,7 @@ export interface AggregateTransportDeps extends SessionTransportDeps {
  * Answers clients that have a session with all services. Lists come from the catalogue. Other requests go to the part
  * for the service that they name.
  */
-export function createAggregateTransport(deps: AggregateTransportDeps): SessionTransport {
+function createAggregateTransport(deps: AggregateTransportDeps): SessionTransport {
   const { aggregate, sessions, parts, messages, replays } = deps;
   /** Each running request with its service; null for one that asks an agent or a model. */
   const running = createRunningRequests<string | null>(deps.cancels);
@@ -162,6 +209,29 @@ function ownErrors(answer: Recording, service: string, { idText }: RequestMessag
       if (status === NO_SESSION.status) answer.end(errorText(idText, error), 200);
       else answer.end(text, status, headers, eventId);
     },
+    body: (asEvent) => answer.body(asEvent),
+    close: () => answer.close(),
+  };
+}
+
+/**
+ * An id at the beginning of a line. Lines end only at CR and LF, because other line separators may be part of the data.
+ */
+const ID = /(^|[\r\n])id:( ?)/g;
+
+/**
+ * An answer in which the ids of events begin with `tag`. Several servers may use the same ids, but a client resumes a
+ * stream with its last id alone.
+ */
+function withEventIds(answer: Recording, tag: string): Recording {
+  return {
+    isResumable: () => answer.isResumable(),
+    events(bytes) {
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+      const tagged = text.includes('id:') ? text.replace(ID, `$1id:$2${tag}.`) : text;
+      return answer.events(tagged === text ? bytes : Buffer.from(tagged));
+    },
+    end: (text, status, headers, eventId) => answer.end(text, status, headers, eventId ? `${tag}.${eventId}` : null),
     body: (asEvent) => answer.body(asEvent),
     close: () => answer.close(),
   };

@@ -1,6 +1,6 @@
 import { type JsonObject, isObject } from '#wire';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
-import { NAMED_BY, type BridgedKind, WORD } from './bridged-kinds.ts';
+import { NAMED_BY, type BridgedKind, WORD } from './bridged-services.ts';
 
 /** The tool that asks an agent or a model at its own address, for each kind. */
 export const BRIDGED_TOOL = {

@@ -1,0 +1,130 @@
+import {
+  createEventReader,
+  type ErrorCode,
+  type JsonObject,
+  parseExact,
+  parseMessage,
+  type SseEvent,
+  UpstreamFailure,
+} from '#wire';
+import {
+  type ProviderAdapter,
+  encodePartsEvent,
+  type PartsEnd,
+  type PartsEvent,
+  type ReplyEnd,
+  type ProviderStream,
+} from '#gateway';
+import { ERROR } from '../wire/revisions.ts';
+import type { McpTail } from '../request/mcp-request.ts';
+import { failureText, resultParts } from './content-parts.ts';
+
+interface PartsAdapterOptions {
+  /** The token that the server's progress notifications must have. */
+  readonly progressToken: string;
+  /** Most bytes of one event of a server. */
+  readonly bytesMax: number;
+  /** The message of the error if the tool asks for more input. */
+  readonly askedForInput: string;
+}
+
+/**
+ * The provider adapter of a `tools/call`, in parts. Its data frames hold PartsEvents, and the tail of its end is a
+ * PartsEnd.
+ */
+export function partsAdapter(messages: ProviderAdapter<ProviderStream>, options: PartsAdapterOptions): ProviderAdapter {
+  return {
+    begin: (call) => messages.begin?.(call),
+    startAttempt: (offer, send, signal, detached) =>
+      inParts(() => messages.startAttempt(offer, send, signal, detached), options),
+  };
+}
+
+async function* inParts(
+  begin: () => ProviderStream,
+  options: PartsAdapterOptions,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  const said = begin();
+  const reader = createEventReader({ bytesMax: options.bytesMax });
+  let over = false;
+  try {
+    for (;;) {
+      const { done, value } = await said.next();
+      if (done) {
+        over = true;
+        const { events, end } = ending(value, options);
+        for (const event of events) yield encodePartsEvent(event);
+        return end;
+      }
+      const heard = reader.push(value).flatMap((event) => progress(event, options.progressToken));
+      if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
+    }
+  } finally {
+    if (!over) await said.return?.(NO_END);
+  }
+}
+
+/** A value that nobody reads, because the attempt was aborted. */
+const NO_END: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+
+const PROGRESS_CHARS_MAX = 1_000;
+
+function progress({ data }: SseEvent, token: string): readonly PartsEvent[] {
+  const message = data === '' ? null : parseMessage(data);
+  if (
+    message?.kind !== 'notification' ||
+    message.method !== 'notifications/progress' ||
+    message.params?.['progressToken'] !== token
+  )
+    return [];
+  const { message: said, progress: at, total } = message.params;
+  if (typeof said === 'string' && said !== '') return [{ type: 'progress', text: said.slice(0, PROGRESS_CHARS_MAX) }];
+  return [{ type: 'progress', text: typeof at === 'number' && typeof total === 'number' ? `${at}/${total}` : null }];
+}
+
+interface Ending {
+  readonly events: readonly PartsEvent[];
+  readonly end: ReplyEnd;
+}
+
+function ending(end: ReplyEnd, { askedForInput }: PartsAdapterOptions): Ending {
+  const tail = end.tail as McpTail | null;
+  const response = tail === null ? null : parseMessage(tail.text);
+  if (response?.kind !== 'response')
+    throw new UpstreamFailure('the provider ended its answer without a response', {
+      retryable: false,
+      attributedTo: 'provider',
+    });
+  const { result, error } = response;
+  if (error !== undefined)
+    return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
+  const said = result as JsonObject;
+  // Nobody will answer the tool's question, so the lock is released at once.
+  if (end.outcome === 'pending') return failed(end, askedForInput);
+  if (end.outcome === 'free') return failed(end, failureText(said));
+  if (end.outcome === 'cut') return { events: [], end: { ...end, tail: toEnd(end, 'cut', failureText(said)) } };
+  const rounded = resultParts(said);
+  // Data is written again, so it needs the numbers that a double cannot hold.
+  const parts = rounded.some(({ kind }) => kind === 'data')
+    ? resultParts((parseExact(response.text) as { readonly result: JsonObject }).result)
+    : rounded;
+  const events = parts.map((part): PartsEvent => ({ type: 'part', part }));
+  return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };
+}
+
+/** By default an error that the caller can correct or must accept, because the tool itself says why it failed. */
+function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
+  return { events: [], end: { ...end, outcome: 'free', tail: { ...toEnd(end, 'failed', error), errorCode } } };
+}
+
+function toEnd({ usage }: ReplyEnd, finish: PartsEnd['finish'], error: string | null): PartsEnd {
+  const promptTokens = Number(usage?.prompt ?? 0n);
+  return {
+    finish,
+    error,
+    taskId: null,
+    contextId: null,
+    promptTokens,
+    completionTokens: Number(usage?.completion ?? 0n),
+  };
+}

@@ -1,0 +1,316 @@
+import {
+  GatewayError,
+  type JsonLimits,
+  type JsonObject,
+  parseMessage,
+  printable,
+  type RequestMessage,
+  guardStructure,
+  isObject,
+} from '#wire';
+import { type Catalog, newCallId, nearestHint, type TargetAdapter, type Part, type TargetRequest } from '#gateway';
+import type { ToolCatalogue, ServiceListing } from '../catalogue/tool-catalogue.ts';
+import { LEGACY_METHODS } from '../wire/revisions.ts';
+import { priceOfTool } from '../request/ending.ts';
+import { partsAdapter } from './parts-adapter.ts';
+import { requestCall, type RequestCallDeps, TOOL_NAME_MAX } from './request-call.ts';
+import type { McpRequest } from '../request/mcp-request.ts';
+
+interface ToolTargetDeps extends RequestCallDeps {
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
+  readonly limits: JsonLimits;
+  /** Most bytes of one event of a server. */
+  readonly bytesMax: number;
+}
+
+/** The facts about a tool that a prompt needs. All its texts come from the server. */
+interface DescribedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+}
+
+export interface ToolTarget {
+  /** The tools of all services, each named `<service>/<tool>`. */
+  readonly target: TargetAdapter;
+  /**
+   * The tools of a service, as its servers list them. If the service was never reached, waits some seconds for its
+   * lists. Rejects with GatewayError `not_found`.
+   */
+  toolsOf(service: string): Promise<readonly DescribedTool[]>;
+}
+
+/** Most names that a wrong name is compared with. */
+const NEAR_MAX = 1_000;
+const SENTENCE_MAX = 200;
+
+/** Tools that other routes speak to in parts. Each ask is one `tools/call`, at the same price as for an MCP client. */
+export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
+  const { catalog, catalogue, limits, bytesMax } = deps;
+  const { locate, listed, names } = createToolLookup(deps);
+
+  function unknown(name: string): GatewayError {
+    const hint = nearestHint(name, take(names(), NEAR_MAX)) || 'Names are <service>/<tool>';
+    return new GatewayError('invalid_model', `Tool not found: ${printable(name)}. ${hint}`, { param: 'model' });
+  }
+
+  return {
+    target: {
+      primitive: 'tool',
+      has: (name) => locate(name) !== null,
+      list(limit) {
+        const found: { readonly name: string; readonly displayName: string; readonly description: string }[] = [];
+        for (const service of catalogue.services()) {
+          if (found.length >= limit) break;
+          const tools = [...(catalogue.service(service)?.tools.values() ?? [])].slice(0, limit - found.length);
+          for (const { tool } of tools)
+            found.push({
+              name: `${service}/${tool.name}`,
+              displayName: tool.title ?? tool.name,
+              description: sentence(tool.description),
+            });
+        }
+        return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+      },
+      async about(name) {
+        const place = locate(name);
+        if (place === null) return null;
+        const listing = (await listed(place.listing.service)) ?? place.listing;
+        const tool = listing.tools.get(place.tool)?.tool;
+        // Resolves the name as the caller wrote it, because a pinned service has the offers of one provider only.
+        const { offers } = catalog.resolve(place.target, 'tool');
+        return {
+          displayName: tool?.title ?? place.tool,
+          description: tool?.description ?? '',
+          offers: offers.map((offer) => ({ ...offer, price: priceOfTool(offer, place.tool) })),
+          inputModes: ['application/json', 'text/plain'],
+          outputModes: ['text/plain', 'application/json'],
+        };
+      },
+      async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
+        const place = locate(name);
+        if (place === null) throw unknown(name);
+        const { target, tool, listing } = place;
+        const schema = async () => (await listed(listing.service))?.tools.get(tool)?.tool.inputSchema ?? null;
+        const given = await callArguments(name, ask, { limits, schema });
+        const callId = newCallId();
+        const mcpRequest: McpRequest = {
+          message: toolsCall(callId, tool, given, ask.stream),
+          client: 'bare',
+          caller,
+          callId,
+          service: listing.service,
+          events: ask.stream,
+          capabilities: {},
+          paramHeaders: null,
+          session: null,
+          continued: null,
+          toClient: (text) => text,
+        };
+        const call = requestCall(
+          deps,
+          { rule: LEGACY_METHODS['tools/call']!, requestId, traceparent, wantsReceipt, target },
+          mcpRequest,
+        );
+        const askedForInput = `The tool ${printable(tool)} asks for input, but this API cannot send input to a tool. Call the tool over MCP, at /mcp/${listing.service}`;
+        return {
+          ...call,
+          exchange: partsAdapter(call.exchange, { progressToken: callId, bytesMax, askedForInput }),
+        };
+      },
+    },
+    async toolsOf(service) {
+      const listing = await listed(service);
+      if (listing === null) throw new GatewayError('not_found', `Service not found: ${printable(service)}`);
+      return [...listing.tools.values()].map(({ tool }) => ({
+        name: tool.name,
+        description: tool.description,
+        inputSchema: tool.inputSchema ?? { type: 'object' },
+      }));
+    },
+  };
+}
+
+function toolsCall(id: string, tool: string, given: string, progress: boolean): RequestMessage {
+  const meta = progress ? `,"_meta":{"progressToken":${JSON.stringify(id)}}` : '';
+  const params = `{"name":${JSON.stringify(tool)},"arguments":${given}${meta}}`;
+  const message = parseMessage(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`);
+  if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
+  return message;
+}
+
+/** The first sentence of a description. */
+function sentence(text: string): string {
+  const first = /^[^]*?[.!?](?=\s|$)/.exec(text.slice(0, SENTENCE_MAX))?.[0] ?? text.slice(0, SENTENCE_MAX);
+  return printable(first.replace(/\s+/g, ' ').trim(), SENTENCE_MAX);
+}
+
+function* take<T>(all: Iterable<T>, most: number): Generator<T> {
+  let taken = 0;
+  for (const one of all) {
+    if (taken++ >= most) return;
+    yield one;
+  }
+}
+
+/** Most characters of a name: a pinned service with its tool. */
+const NAME_MAX = 512;
+const LISTED_WITHIN_MS = 5_000;
+
+/** The tool that a name refers to. */
+interface Place {
+  /** The service as the caller wrote it. */
+  readonly target: string;
+  readonly tool: string;
+  readonly listing: ServiceListing;
+}
+
+/** Finds tools by their names, `<service>/<tool>`. */
+interface ToolLookup {
+  /** Null for a name that is not that of a tool. */
+  locate(name: string): Place | null;
+  /** Waits for the lists of a service that was never reached. Resolves to null for an unknown service. */
+  listed(service: string): Promise<ServiceListing | null>;
+  /** The names of all tools, each with its service. */
+  names(): Generator<string>;
+}
+
+function createToolLookup({
+  catalog,
+  catalogue,
+}: {
+  readonly catalog: Pick<Catalog, 'resolve'>;
+  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
+}): ToolLookup {
+  function serviceOf(target: string): ServiceListing | null {
+    const exact = catalogue.service(target);
+    // The name may be pinned to a provider, or may end with a preference for choosing the provider.
+    if (exact || !target.includes(':')) return exact;
+    try {
+      return catalogue.service(catalog.resolve(target, 'tool').service);
+    } catch (error) {
+      if (error instanceof GatewayError) return null;
+      throw error;
+    }
+  }
+
+  /** The longest known service name at the beginning of the name counts. The rest is the name of its tool. */
+  function locate(name: string): Place | null {
+    if (name.length > NAME_MAX) return null;
+    for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
+      const target = name.slice(0, slash);
+      const listing = serviceOf(target);
+      if (listing === null) continue;
+      const tool = name.slice(slash + 1);
+      if (tool === '' || tool.length > TOOL_NAME_MAX) return null;
+      const complete = listing.listings.every((one) => one !== null && !one.truncated);
+      return listing.tools.has(tool) || !complete ? { target, tool, listing } : null;
+    }
+    return null;
+  }
+
+  function* names(): Generator<string> {
+    for (const service of catalogue.services())
+      for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
+  }
+
+  async function listed(service: string): Promise<ServiceListing | null> {
+    const listing = catalogue.service(service);
+    if (listing === null || listing.listings.some((one) => one !== null)) return listing;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, LISTED_WITHIN_MS);
+    await Promise.race([catalogue.tried(service), late.promise]);
+    clearTimeout(timer);
+    return catalogue.service(service);
+  }
+
+  return { locate, listed, names };
+}
+
+interface CallArgumentsOptions {
+  readonly limits: JsonLimits;
+  /** The input schema of the tool; null if it is unknown. A function, because it is not always needed. */
+  readonly schema: () => Promise<JsonObject | null>;
+}
+
+/**
+ * The arguments for a tool (JSON text), from what a route says to it: its object of arguments, or else the user's last
+ * message. That message is one data part, a JSON object, or the text for a tool with a single text argument. `name` is
+ * the tool's name, for errors. Rejects with GatewayError `unprocessable` for any other message, and with
+ * `invalid_request` if the JSON has more structure than allowed.
+ */
+async function callArguments(
+  name: string,
+  { arguments: given, turns }: TargetRequest,
+  { limits, schema }: CallArgumentsOptions,
+): Promise<string> {
+  if (given !== null) return JSON.stringify(given);
+  const parts = turns.at(-1)?.parts ?? [];
+  if (parts.some(({ kind }) => kind === 'file'))
+    throw unprocessable(`${printable(name)} is a tool and does not accept files: ${AS_JSON}`);
+  const data = parts.filter((part) => part.kind === 'data');
+  if (data.length === 1 && isObject(data[0]!.data)) return JSON.stringify(data[0]!.data);
+  const text = textOf(parts);
+  if (isJsonObject(text, limits)) return text;
+  const known = await schema();
+  if (known === null) throw unprocessable(`The arguments of ${printable(name)} are not known yet: ${AS_JSON}`);
+  const filled = text.trim() === '' ? null : onlyText(known);
+  if (filled === null) throw unprocessable(`${printable(name)} ${shown(known)}`);
+  return JSON.stringify({ [filled]: text });
+}
+
+const AS_JSON = 'send its arguments as a JSON object';
+
+const unprocessable = (message: string) => new GatewayError('unprocessable', message, { param: 'arguments' });
+
+const textOf = (parts: readonly Part[]): string =>
+  parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+
+function isJsonObject(text: string, limits: JsonLimits): boolean {
+  if (!/^\s*\{/.test(text)) return false;
+  guardStructure(Buffer.from(text), limits);
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // Not JSON after all: an ordinary text may begin with a brace.
+    return false;
+  }
+}
+
+/**
+ * The property that a text is for: the only required property, or else the only property. Null if there is no such
+ * property, or it does not accept a text.
+ */
+function onlyText(schema: JsonObject): string | null {
+  const properties = propertiesOf(schema);
+  const names = Object.keys(properties);
+  const required = requiredOf(schema).filter((name) => Object.hasOwn(properties, name));
+  const only = required.length === 1 ? required[0]! : names.length === 1 ? names[0]! : null;
+  if (only === null || required.length > 1) return null;
+  const property = properties[only];
+  return isObject(property) && property['type'] === 'string' ? only : null;
+}
+
+const propertiesOf = ({ properties }: JsonObject): JsonObject => (isObject(properties) ? properties : {});
+
+const requiredOf = ({ required }: JsonObject): readonly string[] =>
+  Array.isArray(required) ? [...new Set(required.filter((name): name is string => typeof name === 'string'))] : [];
+
+/** Most properties that an error shows. */
+const SHOWN_MAX = 20;
+const SHOWN_CHARS = 64;
+
+/** The arguments that a tool takes, as words for an error. All names and types come from the server. */
+function shown(schema: JsonObject): string {
+  const properties = Object.entries(propertiesOf(schema));
+  if (properties.length === 0) return 'takes no arguments: send {}';
+  const required = new Set(requiredOf(schema));
+  const list = properties.slice(0, SHOWN_MAX).map(([name, property]) => {
+    const type = isObject(property) && typeof property['type'] === 'string' ? property['type'] : 'any';
+    return `${printable(JSON.stringify(name), SHOWN_CHARS)}: ${printable(type, SHOWN_CHARS)}${required.has(name) ? ' (required)' : ''}`;
+  });
+  const more = properties.length > SHOWN_MAX ? `, and ${properties.length - SHOWN_MAX} more` : '';
+  return `takes its arguments as a JSON object: {${list.join(', ')}${more}}`;
+}

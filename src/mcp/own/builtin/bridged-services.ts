@@ -1,0 +1,165 @@
+import type { Primitive } from '#config';
+import { type Catalog, type Offer, type TargetAdapter, type TargetAdapters, viewToolCallPrice } from '#gateway';
+import { GatewayError } from '#wire';
+import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
+
+/** Primitives that a tool call can ask: agents, and models of all kinds. Each is the prefix of its full names. */
+export const BRIDGED_KINDS = ['a2a', 'model', 'image', 'video'] as const;
+export type BridgedKind = (typeof BRIDGED_KINDS)[number];
+
+/** The word for a kind in texts for people. */
+export const WORD = {
+  a2a: 'agent',
+  model: 'model',
+  image: 'image model',
+  video: 'video model',
+} as const satisfies Record<BridgedKind, string>;
+
+/** The argument that names the service, if a tool serves all services of the kind. */
+export const NAMED_BY = {
+  a2a: 'agent',
+  model: 'model',
+  image: 'model',
+  video: 'model',
+} as const satisfies Record<BridgedKind, string>;
+
+const PRIMITIVE = {
+  a2a: 'agent',
+  model: 'model',
+  image: 'image',
+  video: 'video',
+} as const satisfies Record<BridgedKind, Primitive>;
+
+/** An agent or a model of any kind that the gateway offers as an MCP server. */
+export interface BridgedService {
+  readonly kind: BridgedKind;
+  readonly name: string;
+  readonly target: TargetAdapter;
+}
+
+/** The agent or model of an address, such as `a2a/weather`; null for an unknown name. */
+export function bridgedService(targets: Partial<TargetAdapters>, service: string): BridgedService | null {
+  for (const kind of BRIDGED_KINDS) {
+    const target = service.startsWith(`${kind}/`) ? targets[kind] : undefined;
+    const name = service.slice(kind.length + 1);
+    if (target?.has(name)) return { kind, name, target };
+  }
+  return null;
+}
+
+/** The name of an agent or a model that distinguishes it from tool services. */
+export const fullName = (kind: BridgedKind, name: string): string => `${kind}/${name}`;
+
+/** The offers of an agent or a model, cheapest first. Throws GatewayError for an unknown name. */
+export function offersOf(
+  catalog: Pick<Catalog, 'resolve'>,
+  kind: BridgedKind,
+  name: string,
+): { readonly service: string; readonly offers: readonly Offer[] } {
+  const { service, offers } = catalog.resolve(name, PRIMITIVE[kind]);
+  return { service, offers: offers.toSorted((a, b) => compare(rateOf(a), rateOf(b)) || (a.id < b.id ? -1 : 1)) };
+}
+
+/** The price of an agent or a model, in the form of a tool's price. */
+export const priceOf = (offers: readonly Offer[]) => viewToolCallPrice(offers[0]!, '', offers);
+
+const rateOf = ({ price: { rates } }: Offer): bigint =>
+  (rates.call ?? 0n) + (rates.prompt ?? 0n) + (rates.completion ?? 0n) + (rates.image ?? 0n) + (rates.second ?? 0n);
+
+const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** An agent or a model in search results. */
+export interface BridgedEntry {
+  readonly kind: BridgedKind;
+  readonly name: string;
+  readonly displayName: string;
+  readonly description: string;
+}
+
+/** Finds agents and models that can be asked. */
+export interface BridgedSearch {
+  /**
+   * At most `limit` entries of a kind that `admits` accepts. They are sorted by how well they match the words of the
+   * query; for an empty query by name.
+   */
+  find(
+    kind: BridgedKind,
+    query: string,
+    limit: number,
+    admits: (entry: BridgedEntry) => boolean,
+  ): readonly BridgedEntry[];
+  /** The kinds with at least one entry that `admits` accepts. */
+  kinds(admits: (entry: BridgedEntry) => boolean): readonly BridgedKind[];
+  /** The price of an entry, in the form of a tool's price; null if its service no longer exists. */
+  price(entry: BridgedEntry): object | null;
+}
+
+interface BridgedSearchDeps {
+  readonly targets: () => Partial<TargetAdapters>;
+  readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
+}
+
+/** Most entries of one kind. */
+const ENTRIES_MAX = 2_000;
+
+interface Known {
+  readonly target: TargetAdapter | undefined;
+  readonly entries: ReadonlyMap<string, BridgedEntry>;
+  readonly index: SearchIndex;
+}
+
+/** Reads the names again when the catalogue of offers has changed. */
+export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): BridgedSearch {
+  const known = new Map<BridgedKind, Known>();
+  let version = -1;
+
+  function of(kind: BridgedKind): Known {
+    if (version !== catalog.version()) known.clear();
+    version = catalog.version();
+    const target = targets()[kind];
+    let found = known.get(kind);
+    if (found?.target !== target || !found) {
+      const entries = (target?.list(ENTRIES_MAX) ?? []).map((one): BridgedEntry => ({ kind, ...one }));
+      const index = indexTools(
+        entries.map(({ name, displayName, description }) => ({ name, title: displayName, description })),
+        WORD[kind],
+      );
+      known.set(kind, (found = { target, entries: new Map(entries.map((entry) => [entry.name, entry])), index }));
+    }
+    return found;
+  }
+
+  const offers = ({ kind, name }: BridgedEntry) => {
+    try {
+      return offersOf(catalog, kind, name);
+    } catch (error) {
+      if (error instanceof GatewayError) return null;
+      throw error;
+    }
+  };
+
+  return {
+    find(kind, query, limit, admits) {
+      const { entries, index } = of(kind);
+      if (query.trim() === '') return [...entries.values()].filter(admits).slice(0, limit);
+      return searchTools(query, [[kind, index]], entries.size)
+        .toSorted((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
+        .flatMap(({ name }) => entries.get(name) ?? [])
+        .filter(admits)
+        .slice(0, limit);
+    },
+    kinds: (admits) => BRIDGED_KINDS.filter((kind) => of(kind).entries.values().some(admits)),
+    price(entry) {
+      const found = offers(entry);
+      return found && priceOf(found.offers);
+    },
+  };
+}
+
+/**
+ * Whether the address selects an entry (by its full name) and the caller's key allows it (by the name of its service).
+ */
+export const admitsIn =
+  ({ selects, allows }: { selects(name: string): boolean; allows(service: string): boolean }) =>
+  ({ kind, name }: BridgedEntry): boolean =>
+    selects(fullName(kind, name)) && allows(name);

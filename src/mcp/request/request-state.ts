@@ -1,0 +1,31 @@
+import type { Seals } from '#wire';
+import { ownPartOf, type Caller } from '#gateway';
+import { priceOfTool } from './ending.ts';
+import type { Continued, Place, McpRequest } from './mcp-request.ts';
+
+/**
+ * The `requestState` for the client, as JSON text. It leads the next round to the same offer and to this call's lock.
+ */
+export function sealState(
+  seals: Seals,
+  { caller, callId, message }: McpRequest,
+  { offer, askedAt }: Place,
+  kept: Pick<Continued, 'state' | 'held'>,
+): string {
+  const continued: Continued = {
+    callId,
+    offerId: offer.id,
+    price: priceOfTool(offer, message.params?.['name']).id,
+    ...kept,
+    ...(askedAt === undefined ? {} : { askedAt }),
+  };
+  return JSON.stringify(seals.seal(stateOwner(caller), continued));
+}
+
+/**
+ * The name that a caller's `requestState` is sealed for. Only the part of the account that began a call continues it.
+ */
+export function stateOwner(caller: Caller): string {
+  const part = ownPartOf(caller);
+  return part === null ? caller.account : JSON.stringify([caller.account, part]);
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto';
+import { isObject, type JsonObject, setMember, splice } from '#wire';
+import type { Offer } from '#gateway';
+import type { StoredSession, SessionStore } from '#tasks';
+import { type LegacySession, type Era, NO_SESSION, type McpTail, type Place } from '../request/mcp-request.ts';
+import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
+
+/** The kind of these sessions in the store. */
+export const SESSION_KIND = 'mcp';
+
+interface State extends Pick<
+  LegacySession,
+  'within' | 'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
+> {
+  /** Id of the offer. */
+  readonly offer: string;
+  /** Absent in states that older gateways stored. */
+  readonly era?: Era;
+}
+
+/** The stored state of a session, as text. */
+export function toState({ id: _id, account: _account, clientCapabilities: _declared, ...kept }: LegacySession): string {
+  return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies State);
+}
+
+/** A session from its stored state; null if its offer no longer exists. */
+export function fromState(
+  { id, account, state }: StoredSession,
+  offerOf: (offerId: string) => Offer | null,
+): LegacySession | null {
+  const { offer: offerId, era, ...kept } = JSON.parse(state) as State;
+  const offer = offerOf(offerId);
+  if (offer === null) return null;
+  const known = era ?? (kept.upstreamId === null ? 'modern' : 'legacy');
+  return { ...kept, id, account, offer, era: known, clientCapabilities: capabilitiesOf(kept.initialize) };
+}
+
+/** The facts about a session's end, from its stored state. */
+export function endOf({ state }: Pick<StoredSession, 'state'>, at: number, error: string | null): SessionEnd {
+  const { revision, openedAt } = JSON.parse(state) as State;
+  return { durationMs: at - openedAt, revision, error };
+}
+
+/** `error`: why the session ended abnormally; null if it ended normally. */
+export interface SessionEnd {
+  readonly durationMs: number;
+  readonly revision: string;
+  readonly error: string | null;
+}
+
+/** The capabilities in a client's `initialize` message. */
+export function capabilitiesOf(initialize: string): JsonObject {
+  const { params } = JSON.parse(initialize) as { readonly params?: { readonly capabilities?: unknown } };
+  const capabilities = params?.capabilities;
+  return isObject(capabilities) ? capabilities : {};
+}
+
+/**
+ * Opens another session at a server that has lost the session with the id `lost`. It sends the client's own
+ * `initialize`. All requests that find the loss share one renewal. `gone`: the session has ended, or its server cannot
+ * continue it. Throws UpstreamFailure.
+ */
+export type RenewSession = (
+  session: LegacySession,
+  lost: string,
+  place: Pick<Place, 'send'>,
+) => Promise<'renewed' | 'gone'>;
+
+interface SessionRenewalOptions {
+  readonly store: Pick<SessionStore, 'get' | 'change' | 'delete'>;
+  readonly offerOf: (offerId: string) => Offer | null;
+  /** Called with a session that cannot continue, to forget it. */
+  readonly onGone: (session: LegacySession) => void;
+  /** Called with changes that could not be stored. */
+  readonly onError: (error: unknown) => void;
+}
+
+export function createSessionRenewal({ store, offerOf, onGone, onError }: SessionRenewalOptions): RenewSession {
+  const running = new Map<string, Promise<'renewed' | 'gone'>>();
+
+  async function renew(
+    session: LegacySession,
+    lost: string,
+    { send }: Pick<Place, 'send'>,
+  ): Promise<'renewed' | 'gone'> {
+    const row = await store.get(session.id);
+    const kept = row && fromState(row, offerOf);
+    if (kept && kept.upstreamId !== lost) {
+      // Another gateway has already renewed it.
+      session.upstreamId = kept.upstreamId;
+      return 'renewed';
+    }
+    const opened = kept && (await initializeAt(send, withOwnId(session.initialize))).accepted;
+    if (!opened || opened.revision !== session.revision) {
+      if (opened) await leaveServer(send, opened);
+      if (kept) await store.delete(session.id);
+      onGone(session);
+      return 'gone';
+    }
+    await notifyInitialized(send, opened);
+    session.upstreamId = opened.upstreamId;
+    await store.change(session.id, toState(session)).catch(onError);
+    return 'renewed';
+  }
+
+  return async (session, lost, place) => {
+    for (;;) {
+      if (session.upstreamId !== lost) return 'renewed';
+      const other = running.get(session.id);
+      if (!other) {
+        const own = renew(session, lost, place).finally(() => running.delete(session.id));
+        running.set(session.id, own);
+        return await own;
+      }
+      // The call that began the renewal may have ended before the renewal did. Then this call renews.
+      const ended = await other.catch(() => null);
+      if (ended !== null) return ended;
+    }
+  };
+}
+
+/** Result of an attempt whose session is lost at its server. */
+export const LOST = Symbol('lost');
+
+/**
+ * Runs `attempt` in a session. If it returns LOST, renews the session and runs `attempt` once more. It may return LOST
+ * only if `mayBeLost` is true. Returns NO_SESSION if the session cannot continue.
+ */
+export async function renewOnce<T>(
+  session: LegacySession,
+  place: Pick<Place, 'send'>,
+  renew: RenewSession,
+  attempt: (mayBeLost: boolean) => Promise<T | typeof LOST>,
+): Promise<T | McpTail> {
+  const { upstreamId } = session;
+  const first = await attempt(upstreamId !== null);
+  if (first !== LOST) return first;
+  if ((await renew(session, upstreamId!, place)) === 'gone') return NO_SESSION;
+  return (await attempt(false)) as T;
+}
+
+/** The client's `initialize` with a random id, which the client has not used. */
+function withOwnId(initialize: string): string {
+  return splice(initialize, [setMember(initialize, 0, 'id', `"tollgate:${randomBytes(9).toString('base64url')}"`)]);
+}
