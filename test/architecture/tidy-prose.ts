@@ -26,7 +26,6 @@ export const MADE_ONCE: readonly string[] = [
   'src/mcp/servers/held-calls.ts',
   'src/mcp/translators/legacy-to-modern.ts',
   'src/mcp/servers/upstream-sessions.ts',
-  'src/mcp/sessions/kept-sessions.ts',
   'src/mcp/request/cancellation.ts',
   'src/network/peer-listener.ts',
   'src/store/backup/archive.ts',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { indexLines, parseToml, readBlocks } from '#config';
-import { MCP_ERRORS } from '../../src/mcp/wire/errors.ts';
+import { MCP_ERRORS } from '../../src/mcp/wire/errors-mcp.ts';
 import { ERROR } from '../../src/mcp/wire/revisions.ts';
 import { OWN } from '../../src/mcp/own/aggregate/own-tools.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES, GatewayError, HTTP_ERRORS, toHttpError } from '#wire';
 import { fromHttpError, RPC_ERRORS, toRpcFault } from '../../src/rpc/errors-rpc.ts';
-import { MCP_ERRORS } from '../../src/mcp/wire/errors.ts';
+import { MCP_ERRORS } from '../../src/mcp/wire/errors-mcp.ts';
 import { openSocket } from '../support/raw-http.ts';
 import { ask } from '../support/spine.ts';
 import { AGENT, message, request, TOOLS, useRpcWorld } from './rpc-world.ts';

@@ -32,7 +32,7 @@ import {
   type StoredReply,
 } from '#gateway';
 import type { KeptReplies, Around } from '#tasks';
-import { statusInSession, toMcpError, worthTelling } from '../wire/errors.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { type PaidRequest, X402, paymentRequired, requestDigest } from './paid-request.ts';
 import type { McpTail, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';

@@ -1,6 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CancelSignal } from '#billing/amounts';
-import { endOnly, pinned, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import {
+  type Caller,
+  endOnly,
+  OWN_ACCOUNT,
+  pinned,
+  runFree,
+  type FreeCall,
+  type Pipeline,
+  type ReplyEnd,
+  type Send,
+} from '#gateway';
 import type { FreeRequest } from '../sessions/sessions.ts';
 import type { McpTail } from '../request/mcp-request.ts';
 
@@ -19,6 +29,9 @@ export async function runFreeCall(
 ): Promise<McpTail | null> {
   return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpTail | null;
 }
+
+/** The caller of the gateway's own requests. They are charged to no customer. */
+export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
 const FREE_REQUEST_MS = 5_000;
 

@@ -29,8 +29,7 @@ import { withoutTaskParam } from '../tasks/extension.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from '../wire/revisions.ts';
 import { type ReadPaid, X402 } from './paid-request.ts';
 import type { RunRequest, RequestToRun } from './request-call.ts';
-import type { Continued } from '../request/mcp-request.ts';
-import { stateOwner } from '../request/request-state.ts';
+import { openState } from '../request/request-state.ts';
 import { listenEnd } from '../wire/own-messages.ts';
 
 /** The HTTP side of a request. */
@@ -172,14 +171,6 @@ function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers
     [MAX_COST_META, meta?.[MAX_COST_META]],
     [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
   ]);
-}
-
-/** The state that a request continues with; null for a first request. */
-function openState(seals: Seals, caller: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
-  const state = params?.['requestState'];
-  if (state === undefined) return null;
-  const opened = typeof state === 'string' ? seals.open(stateOwner(caller), state) : null;
-  return opened === null ? 'unknown' : (opened as Continued);
 }
 
 const PARAM = 'mcp-param-';

@@ -1,21 +1,12 @@
 import { type Seals, parseMessage, UpstreamFailure } from '#wire';
-import {
-  endOnly,
-  pinned,
-  type Caller,
-  type ProviderAdapter,
-  type Offer,
-  OWN_ACCOUNT,
-  type Pipeline,
-  type ReplyEnd,
-} from '#gateway';
+import { endOnly, pinned, type ProviderAdapter, type Offer, type Pipeline, type ReplyEnd } from '#gateway';
 import type { HeldCalls } from '../servers/held-calls.ts';
 import { createModernToLegacy } from '../translators/modern-to-legacy.ts';
 import { createModernToModern } from '../translators/modern-to-modern.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
 import type { ListMethod, FetchDeps } from './fetch-lists.ts';
-import { runFreeCall } from '../call/free-call.ts';
+import { OURSELVES, runFreeCall } from '../call/free-call.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../tasks/extension.ts';
@@ -86,9 +77,6 @@ interface OwnListsOptions {
  * not answer.
  */
 const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
-
-/** The caller for the gateway's own requests. They are charged to no customer. */
-export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
 /** Asks the servers behind the offers for their facts and lists. The gateway does so as a modern client. */
 function createOwnLists({ pipeline, servers, translators, version }: OwnListsOptions): FetchDeps {

@@ -26,7 +26,7 @@ import { requireAdmission } from '#auth';
 import { classify } from '../wire/classify.ts';
 import type { SessionTransport } from './session-transport.ts';
 import { describeRoutes } from './described-routes.ts';
-import { toMcpError, worthTelling, type McpErrorReply, statusInSession } from '../wire/errors.ts';
+import { toMcpError, worthTelling, type McpErrorReply, statusInSession } from '../wire/errors-mcp.ts';
 import { ERROR, isLegacyRevision } from '../wire/revisions.ts';
 import type { RequestContext, StatelessRequest } from '../call/stateless.ts';
 

@@ -15,7 +15,7 @@ import {
 } from '#wire';
 import { ownerOf, type TaskOwner } from '#tasks';
 import type { Inbound } from '../wire/classify.ts';
-import { statusInSession, toMcpError, worthTelling } from '../wire/errors.ts';
+import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RequestContext } from '../call/stateless.ts';
 import type { Replays } from '../call/replays.ts';

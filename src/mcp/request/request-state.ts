@@ -1,4 +1,4 @@
-import type { Seals } from '#wire';
+import type { RequestMessage, Seals } from '#wire';
 import { ownPartOf, type Caller } from '#gateway';
 import { priceOfTool } from './ending.ts';
 import type { Continued, Place, McpRequest } from './mcp-request.ts';
@@ -23,9 +23,20 @@ export function sealState(
 }
 
 /**
+ * The state with which a request continues an earlier one; null for a first request. `unknown`: the state has expired,
+ * or this gateway did not give it to this caller.
+ */
+export function openState(seals: Seals, caller: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
+  const state = params?.['requestState'];
+  if (state === undefined) return null;
+  const opened = typeof state === 'string' ? seals.open(stateOwner(caller), state) : null;
+  return opened === null ? 'unknown' : (opened as Continued);
+}
+
+/**
  * The name that a caller's `requestState` is sealed for. Only the part of the account that began a call continues it.
  */
-export function stateOwner(caller: Caller): string {
+function stateOwner(caller: Caller): string {
   const part = ownPartOf(caller);
   return part === null ? caller.account : JSON.stringify([caller.account, part]);
 }

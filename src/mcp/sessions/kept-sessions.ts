@@ -92,126 +92,19 @@ const TOUCH_MS = 60_000;
 const SWEPT_MAX = 1_000;
 
 export function createKeptSessions<S extends KeptSession>(options: KeptSessionsOptions<S>): KeptSessions<S> {
-  const { kind, store, toState, changeable = () => '', onEvicted, onSwept, now } = options;
-  const { sessionsMax, sessionsInMemoryMax: max, sessionIdleMs } = options.config;
+  const { kind, store, toState, fromState, changeable = () => '', onEvicted, onSwept, now, onError } = options;
+  const { sessionsMax, sessionsInMemoryMax, sessionIdleMs } = options.config;
+  /** The least time between two updates of a session's expiry in the store. */
   const touchMs = Math.min(TOUCH_MS, sessionIdleMs / 4);
   // The store learns of a use up to `touchMs` late. It learns of a long use only at the next sweep.
   const expiryOf = (usedAt: number) => Math.ceil(usedAt + sessionIdleMs + 2 * touchMs);
-  const live = createLiveSessions<S>({ ...options, max, changeable, expiryOf, touchMs });
+  const cache = new SessionCache<S>(sessionsInMemoryMax);
+  /** Sessions that are being read from the store. Requests that come at the same time share one read. */
+  const arriving = new Map<string, Promise<LiveSession<S> | null>>();
   /** The number of sessions that are being opened, by account. */
   const opening = createCounter();
 
-  /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
-  async function hasRoom(account: string): Promise<boolean> {
-    if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
-    const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
-    if (oldest === null) return false;
-    void live.drop(oldest.id);
-    onEvicted?.(oldest);
-    return true;
-  }
-
-  const open: KeptSessions<S>['open'] = async (account, make) => {
-    opening.add(account, 1);
-    try {
-      if (!(await hasRoom(account))) return null;
-      return await make(async (session) => {
-        await store.put({ id: session.id, account, kind, state: toState(session), expiresAt: expiryOf(now()) });
-        live.add(session, now());
-      });
-    } finally {
-      opening.add(account, -1);
-    }
-  };
-
-  const enter: KeptSessions<S>['enter'] = async (id, owner, fits = () => true) => {
-    const found = ID.test(id) ? await live.find(id, owner.account) : null;
-    const used =
-      found &&
-      (await live.enter(
-        found,
-        (session) => sees({ account: session.account, within: session.within ?? null }, owner) && fits(session),
-      ));
-    if (!used) return null;
-    return { session: used.session, ended: used.ended.signal, leave: () => live.leave(used) };
-  };
-
-  return {
-    open,
-    add: (given) =>
-      open(given.account, async (keep) => {
-        const session = { id: newSessionId(), ...given } as unknown as S;
-        await keep(session);
-        return session;
-      }),
-    enter,
-    async end(id, owner, fits) {
-      const use = await enter(id, owner, fits);
-      if (use === null) return null;
-      use.leave();
-      const ended = await store.delete(id);
-      const unused = live.drop(id);
-      return ended ? { session: use.session, unused } : null;
-    },
-    drop: (id) => void live.drop(id),
-    async sweep(limit = SWEPT_MAX) {
-      await live.sweep(now() - sessionIdleMs);
-      const rows = await store.sweep(kind, limit);
-      for (const { id } of rows) void live.drop(id);
-      await onSwept?.(rows);
-      return rows.length;
-    },
-    count: () => live.size,
-    close: live.clear,
-  };
-}
-
-interface LiveSessionsOptions<S extends KeptSession> extends Pick<
-  KeptSessionsOptions<S>,
-  'kind' | 'store' | 'toState' | 'fromState' | 'now' | 'onError'
-> {
-  readonly max: number;
-  readonly changeable: (session: S) => string;
-  /** The expiry of a session that was last used at a time; both in epoch milliseconds. */
-  readonly expiryOf: (usedAt: number) => number;
-  /** The least time between two updates of the expiry in the store. */
-  readonly touchMs: number;
-}
-
-/** The sessions in the memory of this gateway. Extends their expiry in the store while they are used. */
-interface LiveSessions<S extends KeptSession> {
-  readonly size: number;
-  add(session: S, touchedAt: number): LiveSession<S>;
-  /** Finds a session of an account, here or in the store. Null if neither has it. */
-  find(id: string, account: string): Promise<LiveSession<S> | null>;
-  /** Begins a use of a session that was found. Null if it has ended, or does not satisfy `fits`. */
-  enter(found: LiveSession<S>, fits: (session: S) => boolean): Promise<LiveSession<S> | null>;
-  /** Ends a use, and stores its changes. */
-  leave(live: LiveSession<S>): void;
-  /** Ends the session here. Resolves when nobody uses it any more; null if nobody does now. */
-  drop(id: string): Promise<void> | null;
-  /** Extends the sessions that are in use, and forgets those that nobody has used since `time`. */
-  sweep(time: number): Promise<void>;
-  clear(): void;
-}
-
-function createLiveSessions<S extends KeptSession>({
-  kind,
-  store,
-  max,
-  toState,
-  fromState,
-  changeable,
-  expiryOf,
-  touchMs,
-  now,
-  onError,
-}: LiveSessionsOptions<S>): LiveSessions<S> {
-  const cache = createSessionCache<S>(max);
-  /** Sessions that are being read from the store. Requests that come at the same time share one read. */
-  const arriving = new Map<string, Promise<LiveSession<S> | null>>();
-
-  function add(session: S, touchedAt: number): LiveSession<S> {
+  function remember(session: S, touchedAt: number): LiveSession<S> {
     const ended = new AbortController();
     const live = { session, ended, uses: 0, onUnused: null, lastUsedAt: now(), touchedAt, kept: changeable(session) };
     cache.add(live);
@@ -222,23 +115,23 @@ function createLiveSessions<S extends KeptSession>({
     const row = await store.get(id);
     if (row === null || row.kind !== kind || row.account !== account) return null;
     const session = fromState(row);
-    // 0, because it is not known when it was last used elsewhere.
-    return session && (cache.get(id) ?? add(session, 0));
+    // 0, because it is not known when the session was last used at another gateway.
+    return session && (cache.get(id) ?? remember(session, 0));
   }
 
-  function drop(id: string): Promise<void> | null {
+  /** Finds a session of an account, in memory or in the store. Null if neither has it. */
+  async function find(id: string, account: string): Promise<LiveSession<S> | null> {
     const live = cache.get(id);
-    if (!live) return null;
-    cache.delete(live);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    live.onUnused = resolve;
-    live.ended.abort();
-    return live.uses === 0 ? null : promise;
+    if (live) return live.session.account === account ? live : null;
+    const key = `${id} ${account}`;
+    let arrival = arriving.get(key);
+    if (!arrival) arriving.set(key, (arrival = read(id, account).finally(() => arriving.delete(key))));
+    return arrival;
   }
 
   /**
-   * The live state of a session that was found a moment ago. Meanwhile the session may have been forgotten, or read
-   * again. Null if it has ended here.
+   * The state in memory of a session that was found a moment ago. Meanwhile the session may have been forgotten, or
+   * read again. Null if it has ended at this gateway.
    */
   function present(found: LiveSession<S>): LiveSession<S> | null {
     const there = cache.get(found.session.id);
@@ -257,7 +150,7 @@ function createLiveSessions<S extends KeptSession>({
     if (live.uses === 0) live.onUnused?.();
   }
 
-  /** False if the session has ended elsewhere. An error of the store ends no session. */
+  /** Extends a session in the store. False if it has ended at another gateway. A failing store ends no session. */
   async function touch(live: LiveSession<S>): Promise<boolean> {
     const at = now();
     if (live.touchedAt + touchMs > at) return true;
@@ -270,45 +163,95 @@ function createLiveSessions<S extends KeptSession>({
     }
   }
 
+  /** Ends a use of a session, and stores the changes that the use made. */
+  function leave(live: LiveSession<S>): void {
+    use(live, -1);
+    const { session } = live;
+    const changed = changeable(session);
+    if (changed === live.kept) return;
+    live.kept = changed;
+    store.change(session.id, toState(session)).catch(onError);
+  }
+
+  /** Ends a session in memory. Resolves when nobody uses it any more; null if nobody does now. */
+  function drop(id: string): Promise<void> | null {
+    const live = cache.get(id);
+    if (!live) return null;
+    cache.delete(live);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    live.onUnused = resolve;
+    live.ended.abort();
+    return live.uses === 0 ? null : promise;
+  }
+
+  /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
+  async function hasRoom(account: string): Promise<boolean> {
+    if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
+    const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
+    if (oldest === null) return false;
+    void drop(oldest.id);
+    onEvicted?.(oldest);
+    return true;
+  }
+
+  const open: KeptSessions<S>['open'] = async (account, make) => {
+    opening.add(account, 1);
+    try {
+      if (!(await hasRoom(account))) return null;
+      return await make(async (session) => {
+        await store.put({ id: session.id, account, kind, state: toState(session), expiresAt: expiryOf(now()) });
+        remember(session, now());
+      });
+    } finally {
+      opening.add(account, -1);
+    }
+  };
+
+  const enter: KeptSessions<S>['enter'] = async (id, owner, fits = () => true) => {
+    const found = ID.test(id) ? await find(id, owner.account) : null;
+    const live = found && present(found);
+    if (live === null) return null;
+    const { session } = live;
+    if (!sees({ account: session.account, within: session.within ?? null }, owner) || !fits(session)) return null;
+    use(live, 1);
+    if (await touch(live)) return { session, ended: live.ended.signal, leave: () => leave(live) };
+    use(live, -1);
+    void drop(session.id);
+    return null;
+  };
+
   return {
-    get size() {
-      return cache.size;
+    open,
+    add: (given) =>
+      open(given.account, async (keep) => {
+        const session = { id: newSessionId(), ...given } as unknown as S;
+        await keep(session);
+        return session;
+      }),
+    enter,
+    async end(id, owner, fits) {
+      const used = await enter(id, owner, fits);
+      if (used === null) return null;
+      used.leave();
+      const ended = await store.delete(id);
+      const unused = drop(id);
+      return ended ? { session: used.session, unused } : null;
     },
-    add,
-    async find(id, account) {
-      const live = cache.get(id);
-      if (live) return live.session.account === account ? live : null;
-      const key = `${id} ${account}`;
-      let arrival = arriving.get(key);
-      if (!arrival) arriving.set(key, (arrival = read(id, account).finally(() => arriving.delete(key))));
-      return arrival;
-    },
-    async enter(found, fits) {
-      const live = present(found);
-      if (live === null || !fits(live.session)) return null;
-      use(live, 1);
-      if (await touch(live)) return live;
-      use(live, -1);
-      void drop(live.session.id);
-      return null;
-    },
-    leave(live) {
-      use(live, -1);
-      const { session } = live;
-      const changed = changeable(session);
-      if (changed === live.kept) return;
-      live.kept = changed;
-      store.change(session.id, toState(session)).catch(onError);
-    },
-    drop,
-    async sweep(time) {
+    drop: (id) => void drop(id),
+    async sweep(limit = SWEPT_MAX) {
+      const idleSince = now() - sessionIdleMs;
       for (const live of cache.busy()) {
         use(live, 0);
         if (!(await touch(live))) void drop(live.session.id);
       }
-      cache.forgetUnused(time);
+      cache.forgetUnused(idleSince);
+      const rows = await store.sweep(kind, limit);
+      for (const { id } of rows) void drop(id);
+      await onSwept?.(rows);
+      return rows.length;
     },
-    clear: () => cache.clear(),
+    count: () => cache.size,
+    close: () => cache.clear(),
   };
 }
 
@@ -328,67 +271,66 @@ interface LiveSession<S extends KeptSession> {
   kept: string;
 }
 
-interface SessionCache<S extends KeptSession> {
-  readonly size: number;
-  get(id: string): LiveSession<S> | undefined;
-  add(live: LiveSession<S>): void;
-  /** Marks the session as the most recently used one. */
-  used(live: LiveSession<S>): void;
-  delete(live: LiveSession<S>): void;
-  /** Sessions that are in use now. */
-  busy(): Iterable<LiveSession<S>>;
-  /** Forgets sessions that were last used before `time`. The store still has them. */
-  forgetUnused(time: number): void;
-  clear(): void;
-}
-
 /**
  * A cache of sessions by id, with at most `max` entries. A full cache forgets the least recently used session, but
  * never one that is in use.
  */
-function createSessionCache<S extends KeptSession>(max: number): SessionCache<S> {
+class SessionCache<S extends KeptSession> {
   /** In the order of their last use. */
-  const byId = new Map<string, LiveSession<S>>();
-  const busy = new Set<LiveSession<S>>();
+  readonly #byId = new Map<string, LiveSession<S>>();
+  readonly #busy = new Set<LiveSession<S>>();
+  readonly #max: number;
 
-  const remove = (live: LiveSession<S>) => {
-    if (byId.get(live.session.id) === live) byId.delete(live.session.id);
-    busy.delete(live);
-  };
+  constructor(max: number) {
+    this.#max = max;
+  }
 
-  return {
-    get size() {
-      return byId.size;
-    },
-    get: (id) => byId.get(id),
-    add(live) {
-      if (byId.size >= max)
-        for (const oldest of byId.values())
-          if (oldest.uses === 0) {
-            remove(oldest);
-            break;
-          }
-      byId.set(live.session.id, live);
-    },
-    used(live) {
-      const { id } = live.session;
-      if (byId.get(id) !== live) return;
-      byId.delete(id);
-      byId.set(id, live);
-      if (live.uses > 0) busy.add(live);
-      else busy.delete(live);
-    },
-    delete: remove,
-    busy: () => busy,
-    forgetUnused(time) {
-      for (const live of byId.values()) {
-        if (live.lastUsedAt > time) return;
-        if (live.uses === 0) remove(live);
-      }
-    },
-    clear() {
-      byId.clear();
-      busy.clear();
-    },
-  };
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get(id: string): LiveSession<S> | undefined {
+    return this.#byId.get(id);
+  }
+
+  add(live: LiveSession<S>): void {
+    if (this.#byId.size >= this.#max) {
+      const oldest = this.#byId.values().find(({ uses }) => uses === 0);
+      if (oldest) this.delete(oldest);
+    }
+    this.#byId.set(live.session.id, live);
+  }
+
+  /** Marks the session as the most recently used one. */
+  used(live: LiveSession<S>): void {
+    const { id } = live.session;
+    if (this.#byId.get(id) !== live) return;
+    this.#byId.delete(id);
+    this.#byId.set(id, live);
+    if (live.uses > 0) this.#busy.add(live);
+    else this.#busy.delete(live);
+  }
+
+  delete(live: LiveSession<S>): void {
+    if (this.#byId.get(live.session.id) === live) this.#byId.delete(live.session.id);
+    this.#busy.delete(live);
+  }
+
+  /** Sessions that are in use now. */
+  busy(): Iterable<LiveSession<S>> {
+    return this.#busy;
+  }
+
+  /** Forgets sessions that were last used before `time`. The store still has them. */
+  forgetUnused(time: number): void {
+    for (const live of this.#byId.values()) {
+      if (live.lastUsedAt > time) return;
+      if (live.uses === 0) this.delete(live);
+    }
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#busy.clear();
+  }
 }

@@ -5,10 +5,11 @@ import type { StoredSession, SessionStore } from '#tasks';
 import { type LegacySession, type Era, NO_SESSION, type McpTail, type Place } from '../request/mcp-request.ts';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 
-/** The kind of these sessions in the store. */
+/** The kind of the sessions of legacy clients with one service, in the store. */
 export const SESSION_KIND = 'mcp';
 
-interface State extends Pick<
+/** A session in its stored form. */
+export interface SessionState extends Pick<
   LegacySession,
   'within' | 'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
 > {
@@ -20,7 +21,7 @@ interface State extends Pick<
 
 /** The stored state of a session, as text. */
 export function toState({ id: _id, account: _account, clientCapabilities: _declared, ...kept }: LegacySession): string {
-  return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies State);
+  return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies SessionState);
 }
 
 /** A session from its stored state; null if its offer no longer exists. */
@@ -28,24 +29,11 @@ export function fromState(
   { id, account, state }: StoredSession,
   offerOf: (offerId: string) => Offer | null,
 ): LegacySession | null {
-  const { offer: offerId, era, ...kept } = JSON.parse(state) as State;
+  const { offer: offerId, era, ...kept } = JSON.parse(state) as SessionState;
   const offer = offerOf(offerId);
   if (offer === null) return null;
   const known = era ?? (kept.upstreamId === null ? 'modern' : 'legacy');
   return { ...kept, id, account, offer, era: known, clientCapabilities: capabilitiesOf(kept.initialize) };
-}
-
-/** The facts about a session's end, from its stored state. */
-export function endOf({ state }: Pick<StoredSession, 'state'>, at: number, error: string | null): SessionEnd {
-  const { revision, openedAt } = JSON.parse(state) as State;
-  return { durationMs: at - openedAt, revision, error };
-}
-
-/** `error`: why the session ended abnormally; null if it ended normally. */
-export interface SessionEnd {
-  readonly durationMs: number;
-  readonly revision: string;
-  readonly error: string | null;
 }
 
 /** The capabilities in a client's `initialize` message. */

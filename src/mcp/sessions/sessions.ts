@@ -16,8 +16,7 @@ import {
   fromState,
   SESSION_KIND,
   toState,
-  endOf,
-  type SessionEnd,
+  type SessionState,
 } from './legacy-session.ts';
 import type { LegacySession, Place, McpTail } from '../request/mcp-request.ts';
 import { allWithin } from '../request/waiting.ts';
@@ -42,6 +41,13 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
   end(id: string, owner: TaskOwner, service: string): Promise<boolean>;
 }
 
+/** `error`: why the session ended abnormally; null if it ended normally. */
+export interface SessionEnd {
+  readonly durationMs: number;
+  readonly revision: string;
+  readonly error: string | null;
+}
+
 interface Opening {
   readonly message: RequestMessage;
   readonly owner: TaskOwner;
@@ -58,23 +64,64 @@ interface SessionsDeps extends KeptSessionsDeps {
   readonly onEnded?: (end: SessionEnd) => void;
 }
 
+/**
+ * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
+ * provider cannot be reached.
+ */
+export type FreeRequest = (
+  at: { readonly account: string; readonly offer: Offer },
+  method: string,
+  messages: (send: Send) => Promise<void>,
+) => Promise<void>;
+
 /** How long the end of a session waits for its streams to end. Calls may run longer; they end without it. */
 const RUNNING_MS = 2_000;
 /** The most time for telling servers about sessions that ended together. */
 const LEAVING_MS = 30_000;
+/** Servers that are told at the same time. */
+const AT_ONCE = 16;
 
 export function createSessions(deps: SessionsDeps): Sessions {
   const { store, offerOf, freeRequest, now, onEnded, onError } = deps;
+
+  const reportEnd = ({ revision, openedAt }: Pick<LegacySession, 'revision' | 'openedAt'>, error: string | null) =>
+    onEnded?.({ durationMs: now() - openedAt, revision, error });
+
+  /**
+   * Tells servers that sessions have ended. Never rejects. Tells no further servers after LEAVING_MS, because sessions
+   * expire at their servers too.
+   */
+  async function leaveServers(sessions: readonly (() => LegacySession | null)[]): Promise<void> {
+    const until = performance.now() + LEAVING_MS;
+    const waiting = sessions[Symbol.iterator]();
+    const leaveNext = async () => {
+      for (const read of waiting) {
+        if (performance.now() > until) return;
+        const session = read();
+        if (session === null || session.upstreamId === null) continue;
+        try {
+          await freeRequest(session, 'session/end', (send) => leaveServer(send, session));
+        } catch {
+          // The provider is unreachable or broken.
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, sessions.length) }, leaveNext));
+  }
+  /** Tells the servers of stored sessions. Each is read only when it is its turn, because there may be many. */
+  const leaveServersOf = (rows: readonly StoredSession[]) =>
+    leaveServers(rows.map((row) => () => fromState(row, offerOf)));
+
   const kept = createKeptSessions<LegacySession>({
     ...deps,
     kind: SESSION_KIND,
     toState,
     fromState: (row) => fromState(row, offerOf),
     changeable: ({ upstreamId, logLevel }) => JSON.stringify([upstreamId, logLevel]),
-    onEvicted: (row) => void tellServers([row], freeRequest, offerOf, LEAVING_MS),
+    onEvicted: (row) => void leaveServersOf([row]),
     async onSwept(rows) {
-      for (const row of rows) onEnded?.(endOf(row, now(), 'expired'));
-      await tellServers(rows, freeRequest, offerOf, LEAVING_MS);
+      for (const { state } of rows) reportEnd(JSON.parse(state) as SessionState, 'expired');
+      await leaveServersOf(rows);
     },
   });
   const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => kept.drop(id), onError });
@@ -126,9 +173,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const ended = await kept.end(id, owner, fits(service));
       if (ended === null) return false;
       const { session, unused } = ended;
-      const row = { id, account: owner.account, kind: SESSION_KIND, state: toState(session), expiresAt: 0 };
-      onEnded?.(endOf(row, now(), null));
-      const told = () => tellServers([row], freeRequest, offerOf, LEAVING_MS);
+      reportEnd(session, null);
+      const told = () => leaveServers([() => session]);
       // The server would break off the calls that still run, as if it had failed.
       await (unused === null ? told() : allWithin(RUNNING_MS, [unused.then(told)]));
       return true;
@@ -172,43 +218,3 @@ const refused = (idText: string, status: number, code: number, message: string):
   session: null,
   tail: { status, text: errorText(idText, { code, message }) },
 });
-
-/**
- * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
- * provider cannot be reached.
- */
-export type FreeRequest = (
-  at: { readonly account: string; readonly offer: Offer },
-  method: string,
-  messages: (send: Send) => Promise<void>,
-) => Promise<void>;
-
-/** Servers that are notified at the same time. */
-const AT_ONCE = 16;
-
-/**
- * Tells servers that sessions have ended. Never rejects. Notifies no further servers after `lastsMs`, because sessions
- * expire at their servers too.
- */
-async function tellServers(
-  rows: readonly StoredSession[],
-  freeRequest: FreeRequest,
-  offerOf: (offerId: string) => Offer | null,
-  lastsMs: number,
-): Promise<void> {
-  const until = performance.now() + lastsMs;
-  const waiting = rows[Symbol.iterator]();
-  const tell = async () => {
-    for (const row of waiting) {
-      if (performance.now() > until) return;
-      const session = fromState(row, offerOf);
-      if (session === null || session.upstreamId === null) continue;
-      try {
-        await freeRequest(session, 'session/end', (send) => leaveServer(send, session));
-      } catch {
-        // The provider is unreachable or broken.
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, rows.length) }, tell));
-}

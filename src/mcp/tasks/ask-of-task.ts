@@ -18,8 +18,7 @@ import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf, readTask, observationOf, type ServerTask, serverTaskId } from './server-task.ts';
 import { firstResponse, MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
-import { runFreeCall } from '../call/free-call.ts';
-import { OURSELVES } from '../catalogue/own-catalogue.ts';
+import { OURSELVES, runFreeCall } from '../call/free-call.ts';
 
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;

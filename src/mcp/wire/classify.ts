@@ -13,7 +13,7 @@ import {
 import { messageFault, nearestHint } from '#gateway';
 import { trimHeader, decodeHeaderValue, nameOf } from './param-headers.ts';
 import { ambiguityOf } from './interpreted-fields.ts';
-import { quote } from './errors.ts';
+import { quote } from './errors-mcp.ts';
 import {
   ERROR,
   isLegacyRevision,

@@ -31,7 +31,7 @@ import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
 import { refuseLock } from '../../../src/gateway/pipeline.ts';
 import { classify, type Inbound } from '../../../src/mcp/wire/classify.ts';
-import { toMcpError } from '../../../src/mcp/wire/errors.ts';
+import { toMcpError } from '../../../src/mcp/wire/errors-mcp.ts';
 import { eventText } from '../../../src/wire/reply/event-reader.ts';
 import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../../src/mcp/servers/held-calls.ts';
 import { createModernToLegacy } from '../../../src/mcp/translators/modern-to-legacy.ts';

@@ -18,7 +18,7 @@ import {
 import type { RunStateless } from '../../call/stateless.ts';
 import type { AnswerAsk } from './answer-ask.ts';
 import { bridgedService, fullName, offersOf, priceOf, type BridgedService, WORD } from './bridged-services.ts';
-import { quote } from '../../wire/errors.ts';
+import { quote } from '../../wire/errors-mcp.ts';
 import { endOwn, ownResult, type ServerInfo } from '../own-answer.ts';
 import { openedWith, refuseTooMany } from '../../sessions/sessions.ts';
 import { NO_SESSION } from '../../request/mcp-request.ts';
