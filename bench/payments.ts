@@ -1,6 +1,6 @@
 import { verify, createPublicKey } from 'node:crypto';
 import nacl from 'tweetnacl';
-import { loadRecovery, personalDigest, viemRecovery } from '../src/auth/siwx/evm-signature.ts';
+import { loadRecovery, personalDigest, viemRecovery } from '../src/auth/siwx/wallet-signature.ts';
 import { createEvmChain } from '../src/chains/evm/evm-chain.ts';
 import { createSolanaChain } from '../src/chains/solana/solana-chain.ts';
 import { evmMoney, solanaMoney } from '../test/support/chain/money-chain.ts';

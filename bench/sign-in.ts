@@ -1,6 +1,6 @@
 import { createAttempts } from '../src/auth/attempts.ts';
 import { keccak } from '../src/wire/evm-address.ts';
-import { personalDigest, viemRecovery } from '../src/auth/siwx/evm-signature.ts';
+import { personalDigest, viemRecovery } from '../src/auth/siwx/wallet-signature.ts';
 import { createNonces } from '../src/auth/siwx/nonces.ts';
 import { createSignIn } from '../src/auth/siwx/sign-in.ts';
 import {

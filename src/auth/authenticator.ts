@@ -1,22 +1,31 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, dropOldest } from '#wire';
-import { type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
-import { kindOf } from './accounts/api-key.ts';
-import { stoppedAccount, type AccountState, type AccountStates } from './account-states.ts';
-import { bearerOf, readCredential } from './credential.ts';
-import { createLimitedAccounts } from './limits/limited-accounts.ts';
-import type { LimitsStore } from './limits/limits-store.ts';
+import {
+  type Caller,
+  anonymousAt,
+  hasCredentials,
+  webRequestOf,
+  ACCOUNT_HEADER,
+  isDevelopment,
+  nobodyActs,
+  roleToAct,
+} from '#gateway';
+import { kindOf } from './api-key.ts';
+import { stoppedAccount, type AccountState, type AccountStates } from './accounts/consumer-store.ts';
+import { bearerOf, readCredential, RUN_TOKEN_PREFIX, type RunTokens } from './credential.ts';
+import { createLimitedAccounts } from './accounts/caller-limits.ts';
+import type { LimitsStore } from './accounts/limits-store.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
-import { actFor } from './members/act-for.ts';
-import type { MemberStore } from './members/member-store.ts';
+import { type MemberStore, reaches } from './accounts/member-store.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { askedPathOf } from './oauth/resources.ts';
-import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
-import { createSessionCallers, type SessionCallers } from './sessions/session-callers.ts';
+import { createSessionCallers, type SessionCallers, type WebSessions } from './sessions/web-sessions.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';
-import type { WebSessions } from './sessions/web-sessions.ts';
 import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
+import { parseAccountId } from './accounts/account-id.ts';
+import { refuseRestricted } from './full-rights.ts';
+import type { KeyStore } from './key-store.ts';
 
 const ENDED_RUNS_MAX = 20_000;
 
@@ -116,7 +125,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       return budgets === undefined ? paying : { ...paying, budgets };
     },
     async act(headers, own) {
-      const acting = await actFor(headers, own, { keys: options.keys, members });
+      const acting = await actFor(headers, own, options.keys, members);
       return unlessClosed(acting, (await options.states?.of(acting.account)) ?? 'open');
     },
     bySession,
@@ -195,4 +204,45 @@ function orPay(error: unknown): never {
     headers,
     cause: error,
   });
+}
+
+/**
+ * The caller as a member that acts for the account in its header. The membership is looked up for each request, so that
+ * a removed member loses access at once. Rejects with GatewayError `not_found` if the caller is not a member of the
+ * account. Rejects with `permission_denied` if the role is too low, if the credential may not act for others, or if the
+ * route does not allow it.
+ */
+async function actFor(
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  keys: Pick<KeyStore, 'findWithLimits'>,
+  members: Pick<MemberStore, 'find'>,
+): Promise<Caller> {
+  const needed = roleToAct(headers);
+  if (needed === undefined) throw nobodyActs();
+  if (caller.run || caller.anonymous || caller.paying)
+    throw new GatewayError('permission_denied', 'Only a wallet, a session or an API key acts for another account');
+  await refuseRestricted({ find: keys.findWithLimits }, caller.key, 'act for another account');
+  const asked = String(headers[ACCOUNT_HEADER]);
+  const member = await members.find(accountOf(asked), caller.account);
+  if (member === null) throw new GatewayError('not_found', 'Account not found', { param: ACCOUNT_HEADER });
+  const { account, role } = member;
+  if (!reaches(role, needed))
+    throw new GatewayError('permission_denied', `This needs the role ${needed} of the account: yours is ${role}`);
+  const { wallet, session } = caller;
+  const acting = {
+    account: caller.account,
+    role,
+    byKey: caller.key !== null && session === undefined,
+    development: isDevelopment(caller),
+  };
+  return { account, key: null, wallet, ...(session ? { session } : {}), member: acting };
+}
+
+function accountOf(text: string): string {
+  try {
+    return parseAccountId(text) ?? text;
+  } catch {
+    return text;
+  }
 }

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, SIGN_IN_HEADERS } from '#wire';
-import { kindOf } from './accounts/api-key.ts';
-import { RUN_TOKEN_PREFIX } from './run-tokens.ts';
+import { GatewayError, SIGN_IN_HEADERS, createSealedTexts } from '#wire';
+import { kindOf } from './api-key.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
@@ -60,6 +59,47 @@ for (const [index, name] of ['Authorization', 'x-api-key', ...SIGN_IN_HEADERS].e
   CREDENTIALS_BY_LENGTH[name.length] = { name, lower: name.toLowerCase(), bit: 1 << index };
 }
 
-function unauthorized(message: string, schemes = 'Bearer'): GatewayError {
+/** The error for a missing or wrong credential. `schemes` are those of `WWW-Authenticate` that would be right. */
+export function unauthorized(message: string, schemes = 'Bearer'): GatewayError {
   return new GatewayError('unauthorized', message, { headers: { 'www-authenticate': schemes } });
+}
+
+/** The call that a run token is for. */
+interface RunGrant {
+  /** Id of the running call. */
+  readonly parent: string;
+  readonly account: string;
+  /** Hash of the API key that the call was made with; null for a wallet or an access token. */
+  readonly key: string | null;
+}
+
+/**
+ * Credentials that the gateway gives to an agent with a call. With one, the agent makes calls in the consumer's name.
+ * These calls are paid only from the lock of the agent's call, while the lock is held. Nothing is stored. The token is
+ * encrypted, so that the agent does not learn the consumer's account from it.
+ */
+export interface RunTokens {
+  issue(grant: RunGrant, expiresAt: number): string;
+  /** null for a text that is not a token of this installation, was changed, or has expired. */
+  open(text: string): RunGrant | null;
+}
+
+export const RUN_TOKEN_PREFIX = 'svc-run-v1-';
+const TEXT_MAX = 1_024;
+const PURPOSE = 'run token';
+
+/** `secret`: 32 bytes that all gateways of one installation share. */
+export function createRunTokens({ secret, now }: { readonly secret: Buffer; readonly now: () => number }): RunTokens {
+  const texts = createSealedTexts(secret);
+  return {
+    issue: ({ parent, account, key }, expiresAt) =>
+      RUN_TOKEN_PREFIX + texts.seal(PURPOSE, JSON.stringify([expiresAt, parent, account, key])),
+    open(text) {
+      if (!text.startsWith(RUN_TOKEN_PREFIX) || text.length > TEXT_MAX) return null;
+      const opened = texts.open(PURPOSE, text.slice(RUN_TOKEN_PREFIX.length));
+      if (opened === null) return null;
+      const [expiresAt, parent, account, key] = JSON.parse(opened) as [number, string, string, string | null];
+      return expiresAt > now() ? { parent, account, key } : null;
+    },
+  };
 }

@@ -2,6 +2,13 @@ import { GatewayError } from '#wire';
 import type { Caller } from '#gateway';
 import { invalidKey } from './key-callers.ts';
 import { hasRestriction, type KeyStore } from './key-store.ts';
+import type { Nonces } from './siwx/nonces.ts';
+import { signInError } from './siwx/message.ts';
+
+/*
+ * Guards of what a caller does besides calls: a key with limits may not, an access token may not, and for the most
+ * sensitive requests the wallet or the key itself must be there.
+ */
 
 /**
  * Guards actions beyond a single call, such as creating keys and moving money. A wallet or a key without limits may do
@@ -46,4 +53,22 @@ export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['ke
   if (key === null) return false;
   const record = await keys.find(key.hash);
   return record === null || hasRestriction(record);
+}
+
+const HOW_TO_SIGN = 'get one from GET /api/v1/auth/nonce, sign a message with it, and send that once';
+
+/**
+ * Guards sensitive requests. A wallet must have signed in for this request, with an unused nonce of this gateway. The
+ * nonce is used up. Callers with an API key pass. The session cookie of a wallet or key does not pass, because a thief
+ * of the cookie has neither the wallet nor the key. Rejects with GatewayError `unauthorized`.
+ */
+export async function requireFreshSignature({ wallet, session }: Caller, nonces: Pick<Nonces, 'use'>): Promise<void> {
+  if (session?.by === 'api_key')
+    throw signInError('A session is not enough for this: send the API key itself, as "Authorization: Bearer svc-sk-…"');
+  if (wallet === null) return;
+  if (wallet.nonce === null) throw signInError(`This needs a sign-in with a nonce of this gateway: ${HOW_TO_SIGN}`);
+  if (!(await nonces.use(wallet.nonce)))
+    throw signInError(
+      `The nonce of this sign-in was used before, is older than 10 minutes or is not of this gateway: ${HOW_TO_SIGN}`,
+    );
 }

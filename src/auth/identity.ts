@@ -1,10 +1,27 @@
-import { createHash, createPrivateKey, createPublicKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  hkdfSync,
+  randomBytes,
+  type KeyObject,
+  createECDH,
+  sign,
+} from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  fsyncSync,
+  linkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, dirname } from 'node:path';
 import bs58 from 'bs58';
-import { storeSecret } from './secret-file.ts';
-
-export { storeSecret };
+import { giveToOwner, makeFolder } from '#store/owner';
 
 /**
  * The gateway's identity. All its keys are derived from one seed of 32 bytes, so gateways with the same seed have the
@@ -147,4 +164,100 @@ function makeSeed(path: string): Buffer {
   const seed = readSeed(path);
   if (!seed) throw new IdentityError(`${path} vanished while it was made; start the gateway again`);
   return seed;
+}
+
+/**
+ * Stores a secret in a new file that only its owner can read, and makes its directory. After a crash or on a full disk
+ * the file is complete or absent. Returns false if the file exists already: of processes that start at the same time,
+ * one is faster. Throws the errors of the file system.
+ */
+export function storeSecret(path: string, text: string): boolean {
+  const directory = dirname(path);
+  makeFolder(directory);
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  let stored = true;
+  try {
+    const descriptor = openSync(draft, 'wx', 0o600);
+    try {
+      giveToOwner(descriptor, directory);
+      writeFileSync(descriptor, text, { flush: true });
+    } finally {
+      closeSync(descriptor);
+    }
+    linkSync(draft, path);
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST' || syscall !== 'link') throw error;
+    stored = false;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  syncDirectory(directory);
+  return stored;
+}
+
+/** Makes a new link durable by syncing its directory. Windows has no call for this. */
+function syncDirectory(path: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(path, constants.O_RDONLY);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The P-256 key that agent cards are signed with (JWS ES256). */
+export interface CardKey {
+  /** RFC 7638 thumbprint of the public key. */
+  readonly kid: string;
+  readonly alg: 'ES256';
+  /** The public key as published in `/.well-known/jwks.json`. */
+  readonly jwk: {
+    readonly kty: 'EC';
+    readonly crv: 'P-256';
+    readonly x: string;
+    readonly y: string;
+    readonly kid: string;
+    readonly use: 'sig';
+    readonly alg: 'ES256';
+  };
+  /** R and S, 32 bytes each (RFC 7518 section 3.4). */
+  sign(input: Uint8Array): Uint8Array;
+}
+
+/**
+ * The card key of an identity. The same seed always gives the same key. The algorithm is ES256 because verifiers in all
+ * languages support it. It is a separate key because no key has two uses.
+ */
+export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
+  const { privateKey, x, y } = deriveCardKey(identity.secret('agent cards'));
+  const kid = createHash('sha256').update(`{"crv":"P-256","kty":"EC","x":"${x}","y":"${y}"}`).digest('base64url');
+  return {
+    kid,
+    alg: 'ES256',
+    jwk: { kty: 'EC', crv: 'P-256', x, y, kid, use: 'sig', alg: 'ES256' },
+    sign: (input) => sign('sha256', input, { key: privateKey, dsaEncoding: 'ieee-p1363' }),
+  };
+}
+
+/** One in 2^32 secrets is not a valid scalar of the curve. Its hash is tried instead. */
+function deriveCardKey(secret: Buffer): { readonly privateKey: KeyObject; readonly x: string; readonly y: string } {
+  const curve = createECDH('prime256v1');
+  for (;;) {
+    try {
+      curve.setPrivateKey(secret);
+      break;
+    } catch {
+      secret = createHash('sha256').update(secret).digest();
+    }
+  }
+  const point = curve.getPublicKey();
+  const x = point.subarray(1, 33).toString('base64url');
+  const y = point.subarray(33).toString('base64url');
+  const privateKey = createPrivateKey({
+    format: 'jwk',
+    key: { kty: 'EC', crv: 'P-256', x, y, d: secret.toString('base64url') },
+  });
+  return { privateKey, x, y };
 }

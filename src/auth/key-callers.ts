@@ -1,10 +1,11 @@
-import { dropOldest, GatewayError } from '#wire';
+import { dropOldest, type GatewayError } from '#wire';
 import type { Caller } from '#gateway';
-import { hashKey, parseKey } from './accounts/api-key.ts';
+import { hashKey, parseKey } from './api-key.ts';
 import type { Attempts } from './attempts.ts';
+import { unauthorized } from './credential.ts';
 import { hasRestriction, type KeyStore, type KeyWithLimits } from './key-store.ts';
-import { callerLimits } from './limits/caller-limits.ts';
-import type { LimitsStore } from './limits/limits-store.ts';
+import { callerLimits } from './accounts/caller-limits.ts';
+import type { LimitsStore } from './accounts/limits-store.ts';
 
 /** The longest time that this gateway may still accept a key which another gateway revoked. */
 const CACHE_TTL_MS = 1_000;
@@ -176,6 +177,4 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
   return { caller, from: at, until };
 }
 
-export function invalidKey(): GatewayError {
-  return new GatewayError('unauthorized', 'Invalid API key', { headers: { 'www-authenticate': 'Bearer' } });
-}
+export const invalidKey = (): GatewayError => unauthorized('Invalid API key');

@@ -1,12 +1,10 @@
 import { loadStatement, type Database, type Row, type Value } from '#store';
-import { createKey, type KeyKind } from './accounts/api-key.ts';
-import { inTurn } from './consumer-store.ts';
+import { createKey, type KeyKind } from './api-key.ts';
+import { inTurn } from './accounts/consumer-store.ts';
 import type { Rates } from '#gateway';
-import { LIMIT_RESETS, type SpendLimit } from './accounts/spend-period.ts';
-import { USUAL_PERCENTAGES, type LimitsOf } from './limits/account-limits.ts';
-import { createCarriedSums } from './limits/carried-sums.ts';
-import { carryingKey } from './limits/carrying-limits.ts';
-import { carryingLimitsOf } from './limits/limits-store.ts';
+import { LIMIT_RESETS, type SpendLimit, USUAL_PERCENTAGES, type LimitsOf } from './accounts/budgets.ts';
+import { createCarriedSums, carryingKey } from './accounts/carried-sums.ts';
+import { carryingLimitsOf } from './accounts/limits-store.ts';
 
 /** The one who set the spending limit of a key: the operator, or the owner of the key's account. */
 export type LimitSetter = 'operator' | 'account';

@@ -1,11 +1,16 @@
 /* The stores of accounts and keys, without the authentication of requests. */
-export { ACCOUNT_STATES, type AccountState } from './account-states.ts';
-export { type AdminKeyRecord, type AdminKeys, createAdminKeys } from './administrators/admin-keys.ts';
-export { type AdminAct, type AdminLog, createAdminLog } from './administrators/admin-log.ts';
-export { ADMIN_ROLES, type AdminRole, COMMAND, noteAdministrator } from './administrators/admin-roles.ts';
-export { logActs } from './administrators/log-acts.ts';
-export { createConsumerStore } from './consumer-store.ts';
-export { isRestricted, requireFullRights } from './full-rights.ts';
+export { ACCOUNT_STATES, type AccountState, createConsumerStore } from './accounts/consumer-store.ts';
+export {
+  type AdminKeyRecord,
+  type AdminKeys,
+  createAdminKeys,
+  ADMIN_ROLES,
+  type AdminRole,
+  COMMAND,
+  noteAdministrator,
+} from './administrators/admin-keys.ts';
+export { type AdminAct, type AdminLog, createAdminLog, logActs } from './administrators/admin-log.ts';
+export { isRestricted, requireFullRights, requireFreshSignature } from './full-rights.ts';
 export {
   createKeyStore,
   type KeyChanges,
@@ -21,9 +26,14 @@ export {
   type LimitsSubject,
   NO_LIMITS,
   USUAL_PERCENTAGES,
-} from './limits/account-limits.ts';
-export { createLimitsStore, type LimitsStore } from './limits/limits-store.ts';
-export { MEMBER_ROLES, reaches } from './members/member-roles.ts';
-export { createMemberStore, type Member, MEMBERS_MAX, type MemberStore } from './members/member-store.ts';
-export { requireFreshSignature } from './siwx/fresh-signature.ts';
+} from './accounts/budgets.ts';
+export { createLimitsStore, type LimitsStore } from './accounts/limits-store.ts';
+export {
+  MEMBER_ROLES,
+  reaches,
+  createMemberStore,
+  type Member,
+  MEMBERS_MAX,
+  type MemberStore,
+} from './accounts/member-store.ts';
 export type { Nonces } from './siwx/nonces.ts';

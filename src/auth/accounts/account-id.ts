@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import bs58 from 'bs58';
 import { parseEvmAddress } from '#wire/evm-address';
 import { GatewayError } from '#wire/errors';
 import type { Caller } from '#gateway';
-import { isSubjectAccount } from '../oauth/subject-account.ts';
+import type { Identity } from '../identity.ts';
 
 /*
  * An account has two names: the ledger's name and a CAIP-10 id. The ledger's name of an ordinary wallet is
@@ -108,4 +109,84 @@ export function callerCaip10(
   networks: readonly string[],
 ): string {
   return (member === undefined ? wallet?.caip10 : undefined) ?? toCaip10(account, networks);
+}
+
+/*
+ * The account of a subject of an OAuth issuer: `oauth:<issuer>:<subject>`, which is a valid CAIP-10 id. `<issuer>` is
+ * the issuer's host with `_` instead of dots. If the issuer's URL has more than a host, such as a path or a port, or if
+ * the host is long, `<issuer>` ends in a digest of the whole URL. So two realms of one host are two issuers.
+ * `<subject>` is the subject, with percent-encoding for characters that CAIP-10 does not allow. A long subject is
+ * replaced by its SHA-256, which is longer than any subject that is written out.
+ */
+
+const WRITTEN_LENGTH_MAX = 63;
+const REFERENCE_LENGTH_MAX = 32;
+const DIGEST_DIGITS = 12;
+
+const FORM = /^oauth:[-_a-z0-9]{1,32}:([-.%a-zA-Z0-9]{1,64})$/;
+const DIGEST = /^[0-9a-f]{64}$/;
+const HOST = /^[-a-z0-9]+(?:\.[-a-z0-9]+)*$/;
+
+/**
+ * The ledger name of a subject's account. `issuer` is the issuer's whole URL, exactly as the issuer writes it.
+ * `subject` is a well-formed text and not empty.
+ */
+export function subjectAccount(issuer: string, subject: string): string {
+  const written = encode(subject);
+  return `oauth:${referenceOf(issuer)}:${written.length <= WRITTEN_LENGTH_MAX ? written : hash('sha256', subject)}`;
+}
+
+/**
+ * Whether a text is the name of such an account. Each account has exactly one name, so a text with a needless
+ * percent-encoding is not accepted.
+ */
+export function isSubjectAccount(text: string): boolean {
+  const written = FORM.exec(text)?.[1];
+  if (written === undefined) return false;
+  if (written.length > WRITTEN_LENGTH_MAX) return DIGEST.test(written);
+  try {
+    return encode(decodeURIComponent(written)) === written;
+  } catch {
+    return false;
+  }
+}
+
+function encode(subject: string): string {
+  return encodeURIComponent(subject).replace(
+    /[!'()*_~]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function referenceOf(issuer: string): string {
+  const { host, hostname } = new URL(issuer);
+  const name = hostname.replaceAll('.', '_');
+  const isBare = issuer.replace(/\/$/, '') === `https://${host}` && HOST.test(host);
+  if (isBare && name.length <= REFERENCE_LENGTH_MAX) return name;
+  const head = name.replace(/[^-_a-z0-9]/g, '').slice(0, REFERENCE_LENGTH_MAX - 1 - DIGEST_DIGITS);
+  return `${head}_${hash('sha256', issuer).slice(0, DIGEST_DIGITS)}`;
+}
+
+const ORDINARY_WALLET = /^(?:solana:([1-9A-HJ-NP-Za-km-z]{32,44})|eip155:(0x[0-9a-f]{40}))$/;
+
+/**
+ * The public key that identifies the owner of `account` (a ledger account) as a provider. An ordinary wallet has its
+ * own address. For another account the key is derived from the gateway's identity and never changes.
+ */
+export function providerIdOf(account: string, identity: Pick<Identity, 'providerId'>): string {
+  const wallet = ORDINARY_WALLET.exec(account);
+  // Derived ids never clash with those of configured providers, because a provider's name cannot contain a colon.
+  return wallet?.[1] ?? wallet?.[2] ?? identity.providerId(`account:${account}`);
+}
+
+/**
+ * The public key of the provider that an operator names by this key, by its wallet or by its account (in any form that
+ * parseAccountId reads). null for any other text.
+ */
+export function parseProviderId(text: string, identity: Pick<Identity, 'providerId'>): string | null {
+  const address = parseEvmAddress(text);
+  if (address !== null) return address;
+  if (bs58.decodeUnsafe(text)?.length === 32) return text;
+  const account = parseAccountId(text);
+  return account === null ? null : providerIdOf(account, identity);
 }

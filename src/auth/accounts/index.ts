@@ -9,9 +9,9 @@ export {
   parseAccountId,
   PROVIDER_ID_PATTERN,
   toCaip10,
+  parseProviderId,
 } from './account-id.ts';
-export { parseProviderId } from '../provider-id.ts';
-export { createKey, hashKey, parseKey } from './api-key.ts';
+export { createKey, hashKey, parseKey } from '../api-key.ts';
 export {
   budgetAt,
   budgetPeriod,
@@ -20,4 +20,4 @@ export {
   periodAt,
   periodName,
   type SpendLimit,
-} from './spend-period.ts';
+} from './budgets.ts';

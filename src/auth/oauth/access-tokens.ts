@@ -3,11 +3,10 @@ import { GatewayError } from '#wire';
 import type { OAuthConfig } from '#config';
 import type { Caller } from '#gateway';
 import type { Attempts } from '../attempts.ts';
-import { createVerified } from '../siwx/verified.ts';
+import { createVerified } from '../verified.ts';
 import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
 import type { Resources } from './resources.ts';
-import { subjectAccount } from './subject-account.ts';
-import { scopeError, tokenError } from './token-error.ts';
+import { subjectAccount } from '../accounts/account-id.ts';
 
 /** Access tokens (RFC 9068) of the one configured issuer. */
 export interface AccessTokens {
@@ -156,4 +155,22 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
 /** RFC 9068 has `scope`. Some issuers send a list, `scp`, instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly unknown[] {
   return [scope ?? scp ?? []].flat().flatMap((text: unknown) => (typeof text === 'string' ? text.split(' ') : []));
+}
+
+/** The error for an invalid access token. `why` completes the sentence "it …". */
+function tokenError(why: string): GatewayError {
+  return new GatewayError('unauthorized', `Invalid access token: it ${why}`, {
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  });
+}
+
+/** The error for a valid access token without the required scope. */
+function scopeError(scope: string): GatewayError {
+  return new GatewayError(
+    'permission_denied',
+    `The access token does not have the scope ${scope}: ask for one that has it`,
+    {
+      headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    },
+  );
 }

@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
-import { anonymousAt, type Caller, type Pipeline } from '#gateway';
+import { GatewayError, isLoopback, parseHost } from '#wire';
+import { anonymousAt, type Caller, type Pipeline, type WebRequest } from '#gateway';
 import { callerCaip10, DEVELOPMENT_ACCOUNT } from '../accounts/account-id.ts';
-import { kindOf } from '../accounts/api-key.ts';
+import { kindOf } from '../api-key.ts';
 import { requireAdmission } from '../admission.ts';
 import type { Authenticator } from '../authenticator.ts';
-import { isRestricted } from '../full-rights.ts';
+import { unauthorized } from '../credential.ts';
+import { isRestricted, requireFreshSignature } from '../full-rights.ts';
 import type { KeyStore } from '../key-store.ts';
-import { requireFreshSignature } from '../siwx/fresh-signature.ts';
 import type { Nonces } from '../siwx/nonces.ts';
 import type { SignIn } from '../siwx/sign-in.ts';
-import { isLocalBrowser } from './local-browser.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { endedSchema, sessionListSchema, sessionSchema, signInSchema } from './session-schemas.ts';
 import type { NewSession, SessionScope, WebSession, WebSessions } from './web-sessions.ts';
@@ -107,10 +106,7 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
     await requireFreshSignature(signer, deps.nonces);
     caller = { ...signer, session: { id: '', by: 'wallet' } };
   } else if (key !== undefined) {
-    if (kindOf(key) === 'admin')
-      throw new GatewayError('unauthorized', 'This is the admin key: an operator signs in at /admin/v1/session', {
-        headers: { 'www-authenticate': 'Bearer' },
-      });
+    if (kindOf(key) === 'admin') throw unauthorized('This is the admin key: an operator signs in at /admin/v1/session');
     caller = await deps.authenticator.authenticate({ authorization: `Bearer ${key}` }, request.ip);
     if (caller.key === null)
       throw new GatewayError('permission_denied', 'Only an API key can begin a session, no other token', {
@@ -295,3 +291,18 @@ function endOne(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerO
     return { ended: 1 };
   });
 }
+
+/**
+ * Whether a request comes from a browser on this machine. The peer's address and the Host must be loopback, and no
+ * proxy may have forwarded the request. The check of Host stops DNS rebinding, where a foreign page's domain resolves
+ * to this machine and is sent as Host. A proxy may rewrite Host without adding a header, but Origin still has the
+ * domain that the visitor's browser used.
+ */
+function isLocalBrowser({ headers, host }: WebRequest, peer: string | undefined): boolean {
+  const address = peer?.replace(/^::ffff:/, '') ?? '';
+  const passedOn = Object.keys(headers).some((name) => name.startsWith('x-forwarded-') || PASSED_ON.has(name));
+  const isOwnPage = headers.origin === undefined || isLoopback(URL.parse(headers.origin)?.hostname ?? '');
+  return isLoopback(address) && !passedOn && isOwnPage && isLoopback(parseHost(host)?.name ?? '');
+}
+
+const PASSED_ON: ReadonlySet<string> = new Set(['forwarded', 'via', 'x-real-ip']);

@@ -1,6 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
 import { loadStatement, type Database, type Row, type Value } from '#store';
-import { dropOldest } from '#wire';
+import { dropOldest, GatewayError } from '#wire';
+import type { Caller, WebRequest } from '#gateway';
+import type { Attempts } from '../attempts.ts';
+import { unauthorized } from '../credential.ts';
+import type { KeyCallers } from '../key-callers.ts';
+import type { SessionCookies } from './session-cookie.ts';
 
 /** The credential that a session began with. */
 type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key';
@@ -192,3 +197,77 @@ const sessionOf = (row: Row): WebSession => ({
   seenAt: Number(row['seen_at']),
   expiresAt: Number(row['expires_at']),
 });
+
+export interface LookupDeps {
+  readonly sessions: Pick<WebSessions, 'known' | 'wasGood' | 'find'>;
+  readonly attempts: Attempts;
+}
+
+/**
+ * Looks up the session of a cookie. A cookie without a recent valid session may be a guess, so `attempts` counts it. A
+ * cookie that was valid does not wait because of other clients that fail from the same address. `accept` throws
+ * GatewayError `unauthorized` for a session that is not valid. It must do nothing else, because it runs inside
+ * `attempts.check`, which limits concurrency.
+ */
+export function findGuarded(
+  { sessions, attempts }: LookupDeps,
+  secret: string,
+  address: string,
+  accept: (session: WebSession | null) => WebSession,
+): WebSession | Promise<WebSession> {
+  const known = sessions.known(secret);
+  if (known !== undefined) return accept(known);
+  const look = async () => accept(await sessions.find(secret));
+  return sessions.wasGood(secret) ? look() : attempts.check(address, look);
+}
+
+interface SessionCallersOptions extends LookupDeps {
+  readonly cookies: SessionCookies;
+  readonly keys: Pick<KeyCallers, 'callerOfHash'>;
+  readonly acceptDevelopment: boolean;
+}
+
+/**
+ * The caller of a request by its session cookie. null without a cookie. A session that an API key began has the rights
+ * of the key, as long as the key is valid. Throws or rejects with GatewayError `unauthorized` if the session is over,
+ * `permission_denied` for a request from another site, `rate_limit_exceeded` after too many failures from the address.
+ */
+export type SessionCallers = (request: WebRequest, address: string) => Caller | Promise<Caller> | null;
+
+export function createSessionCallers(options: SessionCallersOptions): SessionCallers {
+  const { cookies, keys, acceptDevelopment } = options;
+
+  const callerOf = (session: WebSession): Caller | Promise<Caller> => {
+    const { id, account, signedInBy: by, keyHash, wallet } = session;
+    if (by === 'wallet' && wallet !== null)
+      return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, by } };
+    if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
+    if (by !== 'api_key' || keyHash === null) throw sessionOver();
+    const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
+    try {
+      const caller = keys.callerOfHash(keyHash);
+      return caller instanceof Promise ? caller.then(withSession, endedWithKey) : withSession(caller);
+    } catch (error) {
+      return endedWithKey(error);
+    }
+  };
+
+  return (request, address) => {
+    const secret = cookies.read(request, 'account');
+    if (secret === null) return null;
+    cookies.refuseCrossSite(request);
+    const session = findGuarded(options, secret, address, notOver);
+    return session instanceof Promise ? session.then(callerOf) : callerOf(session);
+  };
+}
+
+function notOver(session: WebSession | null): WebSession {
+  if (session === null) throw sessionOver();
+  return session;
+}
+
+const sessionOver = () => unauthorized('This session is over: sign in again', 'Bearer, SIWx');
+
+function endedWithKey(error: unknown): never {
+  throw error instanceof GatewayError && error.code === 'unauthorized' ? sessionOver() : error;
+}

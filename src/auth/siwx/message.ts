@@ -1,7 +1,5 @@
-import { parseEvmAddress } from '#wire';
-import { quoted, signInError } from './sign-in-error.ts';
-import { solanaKey } from './solana-signature.ts';
-import { parseTime } from './time.ts';
+import { parseEvmAddress, GatewayError } from '#wire';
+import { solanaKey } from './wallet-signature.ts';
 
 /** A message that a wallet signed. Times are epoch milliseconds. null: the message does not have the field. */
 export interface SignInMessage {
@@ -154,4 +152,104 @@ function timeOf(name: string, text: string | null): number | null {
       `${name} of the sign-in message is not an RFC 3339 time such as 2026-01-31T12:00:00Z: ${quoted(text)}`,
     );
   return time;
+}
+
+/** The rules of a gateway for sign-in messages. */
+export interface SignInRules {
+  /** Hosts in lower case, with a port unless it is the scheme's default. */
+  readonly domains: ReadonlySet<string>;
+  readonly lifetimeMsMax: number;
+  readonly skewMs: number;
+}
+
+/** The time in which a message is valid, in epoch milliseconds. Both ends are inclusive. */
+export interface Validity {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Accepts http and https, because the operator configures only host names. */
+const AUTHORITY = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/;
+
+/**
+ * Checks that a message is for this gateway and valid at `at`, and returns its validity. Throws GatewayError
+ * `unauthorized` with the reason. Domains are compared byte by byte, as signed, without normalisation.
+ */
+export function checkValidity(message: SignInMessage, rules: SignInRules, at: number): Validity {
+  checkPlace(message, rules.domains);
+  const validity = validityOf(message, rules);
+  if (at > validity.until)
+    throw signInError(`The sign-in message has expired: the time here is ${isoTime(at)}. Sign a new one`);
+  if (at < validity.from)
+    throw signInError(`The sign-in message is from the future, or valid for too long: the time here is ${isoTime(at)}`);
+  return validity;
+}
+
+function checkPlace({ domain, uri }: SignInMessage, domains: ReadonlySet<string>): void {
+  const here = () => [...domains].slice(0, 5).join(', ');
+  if (!domains.has(domain))
+    throw signInError(`The sign-in message is for the domain ${quoted(domain)}; this gateway accepts ${here()}`);
+  const [, host = ''] = AUTHORITY.exec(uri) ?? [];
+  if (!domains.has(host))
+    throw signInError(
+      `The URI of the sign-in message, ${quoted(uri)}, does not lead here; this gateway accepts ${here()}`,
+    );
+}
+
+function validityOf(
+  { issuedAt, expirationTime, notBefore }: SignInMessage,
+  { lifetimeMsMax, skewMs }: SignInRules,
+): Validity {
+  if (issuedAt === null && expirationTime === null) {
+    throw signInError('The sign-in message has neither Issued At nor Expiration Time: it would be valid for ever');
+  }
+  const end = expirationTime ?? issuedAt! + lifetimeMsMax;
+  // Without Issued At, the message counts as issued at the earliest time that the longest lifetime allows.
+  const start = issuedAt ?? end - lifetimeMsMax;
+  if (end <= start) throw signInError('Expiration Time of the sign-in message is not after Issued At');
+  if (end - start > lifetimeMsMax) {
+    throw signInError(
+      `The sign-in message is valid for more than ${lifetimeMsMax / 1_000} s, which is the limit of this gateway`,
+    );
+  }
+  if (notBefore !== null && notBefore >= end)
+    throw signInError('Not Before of the sign-in message is not before its end');
+  return { from: Math.max(start, notBefore ?? start) - skewMs, until: end + skewMs };
+}
+
+const isoTime = (at: number): string => new Date(at).toISOString();
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/;
+const MINUTE_MS = 60_000;
+
+/**
+ * Epoch milliseconds of an RFC 3339 time such as `2026-03-04T05:06:07.089Z`. null for any other form, and for a date or
+ * time that does not exist. `Date.parse` accepts many other forms, and reads some of them as local time.
+ */
+export function parseTime(text: string): number | null {
+  const found = RFC_3339.exec(text);
+  if (!found) return null;
+  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = found;
+  const fields = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const;
+  const date = new Date(0);
+  date.setUTCFullYear(fields[0], fields[1], fields[2]);
+  date.setUTCHours(fields[3], fields[4], fields[5], Number(fraction.slice(0, 3).padEnd(3, '0')));
+  // A field that is out of range has changed the other fields.
+  if (date.getUTCMonth() !== fields[1] || date.getUTCDate() !== fields[2] || date.getUTCHours() !== fields[3])
+    return null;
+  if (date.getUTCMinutes() !== fields[4] || date.getUTCSeconds() !== fields[5]) return null;
+  if (sign === undefined) return date.getTime();
+  const offset = Number(offsetHours) * 60 + Number(offsetMinutes);
+  if (Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return null;
+  return date.getTime() - (sign === '-' ? -offset : offset) * MINUTE_MS;
+}
+
+/** The error of a refused sign-in (401). `message` tells the developer what is wrong. */
+export function signInError(message: string): GatewayError {
+  return new GatewayError('unauthorized', message, { headers: { 'www-authenticate': 'SIWx, Bearer' } });
+}
+
+/** Untrusted text for an error message: quoted, escaped and shortened. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text).replace(/[^ -~…]/g, '?');
 }

@@ -2,13 +2,10 @@ import type { ChainConfig, SignInConfig } from '#config';
 import type { Caller } from '#gateway';
 import type { Attempts } from '../attempts.ts';
 import { createContractWallets, type ContractWallets } from './contract-wallets.ts';
-import { loadRecovery, recoverSigner } from './evm-signature.ts';
+import { loadRecovery, recoverSigner, verifySolanaSignature } from './wallet-signature.ts';
 import { decodeSignIn, type SignedMessage } from './header.ts';
-import { parseMessage, type SignInMessage } from './message.ts';
-import { quoted, signInError } from './sign-in-error.ts';
-import { verifySolanaSignature } from './solana-signature.ts';
-import { checkValidity, type SignInRules } from './validity.ts';
-import { createVerified } from './verified.ts';
+import { parseMessage, type SignInMessage, quoted, signInError, checkValidity, type SignInRules } from './message.ts';
+import { createVerified } from '../verified.ts';
 
 /** Sign-in with a wallet, by the value of a sign-in header. */
 export interface SignIn {

@@ -16,7 +16,7 @@ import { createRateLimiter, createRatePolicies, createServer } from '#gateway';
 import { createConsumerStore, createKeyStore, createLimitsStore, createMemberStore, type KeyStore } from '#auth';
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes, auditRoutes, auditFunds, createKeyUsage } from '#pages';
-import { createAdminGuard } from '../../../src/auth/admin-key.ts';
+import { createAdminGuard } from '../../../src/auth/administrators/admin-gate.ts';
 import { rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
 import { createKeyAuthenticator } from '../auth/key-authenticator.ts';
 import { openTestDatabase } from '../test-database.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createAdminGuard } from '../../../src/auth/admin-key.ts';
-import { createKey } from '../../../src/auth/accounts/api-key.ts';
+import { createAdminGuard } from '../../../src/auth/administrators/admin-gate.ts';
+import { createKey } from '../../../src/auth/api-key.ts';
 
 const adminKey = createKey('admin').text;
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKey } from '../../../src/auth/accounts/api-key.ts';
+import { createKey } from '../../../src/auth/api-key.ts';
 import { createKeyStore, type KeyStore, type NewKeyFields } from '../../../src/auth/key-store.ts';
 import { DatabaseError } from '../../../src/store/database.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';

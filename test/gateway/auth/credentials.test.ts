@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createKey } from '../../../src/auth/accounts/api-key.ts';
+import { createKey } from '../../../src/auth/api-key.ts';
 import { readCredential, refuseRepeatedCredentials } from '../../../src/auth/credential.ts';
 
 const one = createKey('live').text;

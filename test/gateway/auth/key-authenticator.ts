@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller } from '../../../src/gateway/call.ts';
 import { createAttempts } from '../../../src/auth/attempts.ts';
 import { createAuthenticator, type AuthenticatorOptions } from '../../../src/auth/authenticator.ts';
-import { signInError } from '../../../src/auth/siwx/sign-in-error.ts';
+import { signInError } from '../../../src/auth/siwx/message.ts';
 
 /** An authenticator of a gateway at which no wallet can sign in, and any number of keys may fail. */
 export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'signIn' | 'attempts' | 'limits'>) {

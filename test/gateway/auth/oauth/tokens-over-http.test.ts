@@ -18,7 +18,7 @@ import {
 } from '#auth';
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes } from '#pages';
-import { createAdminGuard } from '../../../../src/auth/admin-key.ts';
+import { createAdminGuard } from '../../../../src/auth/administrators/admin-gate.ts';
 import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admission.ts';
 import { TUNNEL_PROTOCOL } from '../../../../src/network/tunnel/wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import bs58 from 'bs58';
 import { describe, expect, it } from 'vitest';
 import { createNonces } from '../../../../src/auth/siwx/nonces.ts';
-import { requireFreshSignature } from '../../../../src/auth/siwx/fresh-signature.ts';
+import { requireFreshSignature } from '../../../../src/auth/full-rights.ts';
 import type { Caller } from '../../../../src/gateway/call.ts';
 import { adHoc } from '../../../support/ad-hoc.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../../test-database.ts';

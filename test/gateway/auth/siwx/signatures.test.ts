@@ -9,10 +9,11 @@ import {
   recoverSigner,
   viemRecovery,
   type Recover,
-} from '../../../../src/auth/siwx/evm-signature.ts';
+  solanaKey,
+  verifySolanaSignature,
+  verifyWalletSignature,
+} from '../../../../src/auth/siwx/wallet-signature.ts';
 import { parseEvmAddress } from '../../../../src/wire/evm-address.ts';
-import { solanaKey, verifySolanaSignature } from '../../../../src/auth/siwx/solana-signature.ts';
-import { verifyWalletSignature } from '../../../../src/auth/siwx/wallet-signature.ts';
 import { evmWallet, solanaKeypair, solanaWallet } from './wallets.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
 

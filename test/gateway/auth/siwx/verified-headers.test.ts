@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createVerified } from '../../../../src/auth/siwx/verified.ts';
+import { createVerified } from '../../../../src/auth/verified.ts';
 import type { Caller } from '../../../../src/gateway/call.ts';
 import { openSignIn } from './sign-in-world.ts';
 import { evmWallet, headerFor, iso, solanaWallet, START } from './wallets.ts';

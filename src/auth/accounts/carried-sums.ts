@@ -1,7 +1,15 @@
 import { dropOldest } from '#wire';
 import { readCarriedSum, type CarriedSum, type CarryingBudget } from '#billing';
-import { loadStatement, type Database } from '#store';
-import { budgetPeriod, type CarriedUse, type LimitReset } from '../accounts/spend-period.ts';
+import { loadStatement, type Database, type Row } from '#store';
+import {
+  budgetPeriod,
+  type CarriedUse,
+  type LimitReset,
+  LIMIT_RESETS,
+  budgetName,
+  ownerOfLimits,
+  type LimitsSubject,
+} from './budgets.ts';
 
 /** A limit that may have got its period after spending in that period had begun. */
 export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'of' | 'name' | 'member'> {
@@ -58,7 +66,7 @@ interface Known {
   running: { readonly since: number; readonly result: Promise<Poll> } | null;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const load = (name: string) => loadStatement(import.meta.url, `../limits/sql/${name}.sql`);
 const FIND = load('find-carried-sum');
 const KEEP = load('keep-carried-sum');
 const FORGET = load('forget-carried-sums');
@@ -135,3 +143,45 @@ const isFinal = ({ sum, asOf }: Poll, since: number): boolean =>
 
 const useOf = (budget: string, { sum: { spent, locked } }: Poll): CarriedUse | null =>
   spent === 0n && locked === 0n ? null : { budget, spent, locked };
+
+const TIMES: Readonly<Record<LimitReset | 'ever', string>> = {
+  daily: 'daily_since',
+  weekly: 'weekly_since',
+  monthly: 'monthly_since',
+  ever: 'ever_since',
+};
+
+/** One budget of an account or member. `row` has the time columns of `account_limits`. */
+export function carryingBudget(
+  account: string,
+  subject: LimitsSubject,
+  limitReset: LimitReset | null,
+  row: Row,
+): CarryingLimit {
+  const isMember = ownerOfLimits(subject) === 'member';
+  return {
+    account,
+    of: isMember ? 'member' : 'account',
+    name: budgetName(account, subject),
+    member: isMember ? subject : null,
+    limitReset,
+    countedSince: timeOf(row, TIMES[limitReset ?? 'ever']),
+  };
+}
+
+/** The limit of a key. `row` has the columns of `api_keys`. */
+export function carryingKey(row: Row): CarryingLimit {
+  return {
+    account: row['account'] as string,
+    of: 'key',
+    name: row['hash'] as string,
+    member: null,
+    limitReset: LIMIT_RESETS.find((reset) => reset === row['limit_reset']) ?? null,
+    countedSince: timeOf(row, 'counted_since'),
+  };
+}
+
+const timeOf = (row: Row, column: string): number | null => {
+  const time = row[column] ?? null;
+  return time === null ? null : Number(time);
+};

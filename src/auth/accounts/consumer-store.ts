@@ -1,6 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
-import type { AccountState, AccountStates } from './account-states.ts';
-import { localAccount } from './accounts/account-id.ts';
+import { GatewayError } from '#wire';
+import { localAccount } from './account-id.ts';
 
 /** An account that the operator created or named, or that a wallet began with its first key or deposit. */
 export interface Consumer {
@@ -54,18 +54,18 @@ export interface ConsumerStore {
   ): Promise<Consumer | null>;
 }
 
-const INSERT = loadStatement(import.meta.url, './sql/insert-consumer.sql');
-const INSERT_NAMED = loadStatement(import.meta.url, './sql/insert-named-consumer.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
-const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
-const RENAME = loadStatement(import.meta.url, './sql/rename-consumer.sql');
-const CHANGE_STATE = loadStatement(import.meta.url, './sql/change-state.sql');
-const DELETE_KEYS = loadStatement(import.meta.url, './sql/delete-keys-of-closed.sql');
-const END_SESSIONS = loadStatement(import.meta.url, './sql/end-sessions-of-closed.sql');
-const LABELS = loadStatement(import.meta.url, './sql/list-labels-like.sql');
-const WAIT_FOR_TURN = loadStatement(import.meta.url, './sql/wait-for-turn.sql');
-const END_TURN = loadStatement(import.meta.url, './sql/end-turn.sql');
+const INSERT = loadStatement(import.meta.url, '../sql/insert-consumer.sql');
+const INSERT_NAMED = loadStatement(import.meta.url, '../sql/insert-named-consumer.sql');
+const FIND = loadStatement(import.meta.url, '../sql/find-consumer.sql');
+const LIST = loadStatement(import.meta.url, '../sql/list-consumers.sql');
+const KNOWN = loadStatement(import.meta.url, '../sql/is-known-consumer.sql');
+const RENAME = loadStatement(import.meta.url, '../sql/rename-consumer.sql');
+const CHANGE_STATE = loadStatement(import.meta.url, '../sql/change-state.sql');
+const DELETE_KEYS = loadStatement(import.meta.url, '../sql/delete-keys-of-closed.sql');
+const END_SESSIONS = loadStatement(import.meta.url, '../sql/end-sessions-of-closed.sql');
+const LABELS = loadStatement(import.meta.url, '../sql/list-labels-like.sql');
+const WAIT_FOR_TURN = loadStatement(import.meta.url, '../sql/wait-for-turn.sql');
+const END_TURN = loadStatement(import.meta.url, '../sql/end-turn.sql');
 
 /** The registry of accounts. Accounts are never deleted. All methods reject with the database's error. */
 export function createConsumerStore(
@@ -176,4 +176,82 @@ export function nameOf(label: string): string {
   } catch {
     return '';
   }
+}
+
+/**
+ * The states that the operator gives an account. `frozen`: no new calls and no withdrawals, but its owner may look, and
+ * deposits arrive. `closed`: no request at all.
+ */
+export const ACCOUNT_STATES = ['open', 'frozen', 'closed'] as const;
+export type AccountState = (typeof ACCOUNT_STATES)[number];
+
+const STOPPED = loadStatement(import.meta.url, '../sql/list-stopped-accounts.sql');
+/** The longest time that this gateway may still serve an account which another gateway has stopped. */
+const TTL_MS = 1_000;
+
+/** The states of accounts as this gateway knows them. They are at most a second old. */
+export interface AccountStates {
+  /** A promise if they must be read again, which happens at most once a second. Rejects with the database's error. */
+  of(account: string): AccountState | Promise<AccountState>;
+  /** Reads them again for the next request: a state was changed here. */
+  changed(): void;
+}
+
+/** Only frozen and closed accounts are read and kept in memory, and these are few. */
+export function createAccountStates(database: Pick<Database, 'query'>, now: () => number): AccountStates {
+  let stopped: ReadonlyMap<string, AccountState> = new Map();
+  let from = -Infinity;
+  let reading: { readonly startedAt: number; readonly done: Promise<void> } | null = null;
+
+  const isFresh = (since: number, at: number) => at >= since && at < since + TTL_MS;
+  const read = (startedAt: number): Promise<void> => {
+    const rows = database.query(STOPPED);
+    const load = async (): Promise<void> => {
+      try {
+        const found = await rows;
+        // An answer from before a change does not count.
+        if (reading !== look) return;
+        stopped = new Map(found.map((row) => [row['account'] as string, row['state'] as AccountState]));
+        from = startedAt;
+      } finally {
+        if (reading === look) reading = null;
+      }
+    };
+    const look = { startedAt, done: load() };
+    reading = look;
+    return look.done;
+  };
+  const known = (account: string): AccountState => stopped.get(account) ?? 'open';
+  const lookUp = async (account: string, at: number): Promise<AccountState> => {
+    await (reading !== null && isFresh(reading.startedAt, at) ? reading.done : read(at));
+    // A change during the reading discards it.
+    return from > at - TTL_MS ? known(account) : lookUp(account, at);
+  };
+  return {
+    of(account) {
+      const at = now();
+      return isFresh(from, at) ? known(account) : lookUp(account, at);
+    },
+    changed() {
+      from = -Infinity;
+      reading = null;
+    },
+  };
+}
+
+/** The error of a new call by `account`; null if it may make calls. */
+export function refuseStopped(states: Pick<AccountStates, 'of'>, account: string) {
+  const errorOf = (state: AccountState) => (state === 'open' ? null : stoppedAccount(state));
+  const state = states.of(account);
+  return state instanceof Promise ? state.then(errorOf) : errorOf(state);
+}
+
+/** The error of a request that the state of its account does not allow. */
+export function stoppedAccount(state: Exclude<AccountState, 'open'>): GatewayError {
+  return new GatewayError(
+    'permission_denied',
+    state === 'frozen'
+      ? 'This account is frozen by the operator of this gateway: it cannot make calls or withdraw. Ask the operator'
+      : 'This account is closed. Ask the operator of this gateway',
+  );
 }

@@ -1,15 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createTrust, GatewayError } from '#wire';
-import { createAdminGuard } from './admin-key.ts';
-import { parseKey } from './accounts/api-key.ts';
-import type { AdminKeys } from './administrators/admin-keys.ts';
-import type { AdminLog } from './administrators/admin-log.ts';
-import { type Administrator, mayAct, noteAdministrator, roleFor, ROOT } from './administrators/admin-roles.ts';
-import { factsOf } from './administrators/log-acts.ts';
-import type { Attempts } from './attempts.ts';
-import { bearerOf, refuseRepeatedCredentials } from './credential.ts';
-import type { AdminSessions } from './sessions/admin-sessions.ts';
+import { parseKey } from '../api-key.ts';
+import { type AdminKeys, type Administrator, mayAct, noteAdministrator, roleFor, ROOT } from './admin-keys.ts';
+import { type AdminLog, factsOf } from './admin-log.ts';
+import type { Attempts } from '../attempts.ts';
+import { bearerOf, refuseRepeatedCredentials, unauthorized } from '../credential.ts';
+import type { AdminSessions } from '../sessions/admin-sessions.ts';
 
 /**
  * Lets an operator's request pass if it has an admin key or the cookie of a session. It is the `onRequest` hook of
@@ -127,3 +125,20 @@ export function createNetworkGate(networks: readonly string[]): (address: string
       );
   };
 }
+
+/**
+ * A check that accepts requests with `Authorization: Bearer <adminKey>` and throws GatewayError `unauthorized` for all
+ * others. Digests are compared in constant time, so that timing reveals neither the key nor its length. null: no
+ * request passes.
+ */
+export function createAdminGuard(adminKey: string | null): (headers: IncomingHttpHeaders) => void {
+  const expected = adminKey === null ? null : digest(adminKey);
+  return ({ authorization }) => {
+    if (authorization === undefined) throw unauthorized('No admin key: send "Authorization: Bearer svc-admin-…"');
+    const token = bearerOf(authorization);
+    if (token === undefined || expected === null || !timingSafeEqual(digest(token), expected))
+      throw unauthorized('Invalid admin key');
+  };
+}
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer');

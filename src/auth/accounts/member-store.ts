@@ -1,9 +1,16 @@
-import { loadStatement, type Database, type Row, type Value } from '#store';
 import type { MemberRole } from '#gateway';
-import { inTurn, isLabelTaken, LABELS_TURN, nameOf } from '../consumer-store.ts';
+import { loadStatement, type Database, type Row, type Value } from '#store';
+import { inTurn, isLabelTaken, LABELS_TURN, nameOf } from './consumer-store.ts';
 import type { KeyStore } from '../key-store.ts';
-import type { BudgetRule } from '../limits/account-limits.ts';
-import { limitsSteps, type LimitsStore } from '../limits/limits-store.ts';
+import type { BudgetRule } from './budgets.ts';
+import { limitsSteps, type LimitsStore } from './limits-store.ts';
+
+/** The roles of members, from the fewest rights to the most. */
+export const MEMBER_ROLES = ['viewer', 'member', 'admin', 'owner'] as const satisfies readonly MemberRole[];
+
+/** Whether a role has all rights of another. */
+export const reaches = (role: MemberRole, needed: MemberRole): boolean =>
+  MEMBER_ROLES.indexOf(role) >= MEMBER_ROLES.indexOf(needed);
 
 /** An account that may act for another account. Times are epoch milliseconds. */
 export interface Member {
@@ -69,11 +76,11 @@ export const ORGANISATIONS_MAX = 20;
 /** Members that an account may have. */
 export const MEMBERS_MAX = 1_000;
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const load = (name: string) => loadStatement(import.meta.url, `../members/sql/${name}.sql`);
 const FIND = load('find-member');
 const LIST = load('list-members');
 const ORGANISATIONS = load('list-organisations');
-const COUNT_MADE = loadStatement(import.meta.url, './sql/count-made-organisations.sql');
+const COUNT_MADE = loadStatement(import.meta.url, '../members/sql/count-made-organisations.sql');
 const INSERT_ORGANISATION = load('insert-organisation');
 const INSERT_OWNER = load('insert-first-owner');
 const KEYS = load('list-keys-of-member');

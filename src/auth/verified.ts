@@ -1,5 +1,5 @@
 import type { Caller } from '#gateway';
-import type { Validity } from './validity.ts';
+import type { Validity } from './siwx/message.ts';
 
 /**
  * A cache of verified credentials, such as sign-in headers. Each stays until its validity ends, so that a repeated one

@@ -9,9 +9,8 @@ import {
   type BudgetRule,
   type LimitsOf,
   type LimitsSubject,
-} from './account-limits.ts';
-import { createCarriedSums, type CarriedSums } from './carried-sums.ts';
-import { carryingBudget } from './carrying-limits.ts';
+} from './budgets.ts';
+import { createCarriedSums, type CarriedSums, carryingBudget } from './carried-sums.ts';
 
 /** Limits of accounts in the database. All methods reject with the database's error. */
 export interface LimitsStore {
@@ -34,9 +33,9 @@ export interface LimitsStore {
   onChange(listener: (account: string) => void): () => void;
 }
 
-const LIST = loadStatement(import.meta.url, './sql/list-limits.sql');
-const CHANGE = loadStatement(import.meta.url, './sql/change-limits.sql');
-const DELETE_NONE = loadStatement(import.meta.url, './sql/delete-no-limits.sql');
+const LIST = loadStatement(import.meta.url, '../limits/sql/list-limits.sql');
+const CHANGE = loadStatement(import.meta.url, '../limits/sql/change-limits.sql');
+const DELETE_NONE = loadStatement(import.meta.url, '../limits/sql/delete-no-limits.sql');
 
 /**
  * Steps that replace the given limits. The first step returns the new limits, or no row if the member does not exist or
