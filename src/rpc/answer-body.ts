@@ -1,24 +1,21 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError, type JsonLimits } from '#wire';
 import type { Pipeline, ReplyHold } from '#gateway';
-import type { Context } from './dispatch.ts';
-import type { Entry } from './entry.ts';
+import type { Context, Offered } from './dispatch.ts';
+import { type Entry, type Body, readBody } from './read-body.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
-import { carriedOf, hasCredential } from './headers.ts';
-import { createHeldReplies } from './held-replies.ts';
-import type { Offered } from './offer-methods.ts';
-import { errorOf, namelessError, replyText } from './outcome.ts';
-import { type Body, readBody } from './read-body.ts';
-import { refused, runBatch } from './run-batch.ts';
+import { carriedOf, hasCredential } from './inner-request.ts';
+import { errorOf, namelessError, replyText, type Outcome } from './outcome.ts';
 
 /** An HTTP reply whose body is written in pieces. A reply without pieces is HTTP 204. */
-export interface Reply {
+interface Reply {
   readonly pieces: readonly Buffer[];
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
   /** Begins to count the memory for the replies of one request. */
   readonly hold: (account: string) => ReplyHold;
@@ -126,3 +123,120 @@ function idOf(requestId: string, place: number): string {
   const suffix = `-${place}`;
   return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;
 }
+
+/** Maximum number of entries of one batch that run at the same time. */
+const CONCURRENCY = 8;
+
+type Message = Extract<Entry, { kind: 'call' }>['message'];
+
+interface BatchOptions {
+  readonly kept: HeldReplies;
+  readonly gone: AbortSignal;
+  isBilled(method: string): boolean;
+  run(message: Message, place: number): Promise<Outcome>;
+}
+
+/**
+ * The replies to a batch, in the order of its entries. Notifications have no reply. When the client has left, no
+ * further entry begins. Only one entry begins in each turn of the event loop, because answering one takes milliseconds
+ * if there are many services.
+ */
+export async function runBatch(
+  entries: readonly Entry[],
+  { kept, gone, isBilled, run }: BatchOptions,
+): Promise<Buffer[]> {
+  const replies: (Buffer | null)[] = entries.map(() => null);
+  let place = 0;
+  let turn: Promise<unknown> = Promise.resolve();
+  const work = async () => {
+    while (place < entries.length) {
+      const at = place++;
+      const entry = entries[at]!;
+      if (entry.kind === 'silent') continue;
+      turn = turn.then(() => nextTurn());
+      await turn;
+      if (gone.aborted) return;
+      const asked =
+        entry.kind === 'refused'
+          ? { idText: entry.idText, billed: false, run: async () => refused(entry) }
+          : { idText: entry.message.idText, billed: isBilled(entry.message.method), run: () => run(entry.message, at) };
+      replies[at] = (await kept.replyTo(asked)).bytes;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, entries.length) }, work));
+  return replies.filter((reply) => reply !== null);
+}
+
+/** The outcome of an entry that is not a valid request. */
+const refused = ({ error }: Extract<Entry, { kind: 'refused' }>): Outcome =>
+  errorOf({ error, status: 200, headers: {} });
+
+/** One entry to answer. */
+interface Asked {
+  readonly idText: string;
+  /** Its answer may have been paid for, so it is always sent. */
+  readonly billed: boolean;
+  run(): Promise<Outcome>;
+}
+
+/** The replies of one HTTP request, which stay in memory until the client has read them. */
+interface HeldReplies {
+  /** The reply to one entry: its outcome, or an error if it was not run or if its reply is too large to send. */
+  replyTo(asked: Asked): Promise<Outcome & { readonly bytes: Buffer }>;
+}
+
+/**
+ * Limits the memory for the replies of one HTTP request to `bytesMax` together and to the room of `hold`. The answer to
+ * a billed entry is always sent, so without room such an entry must not begin.
+ */
+export function createHeldReplies(hold: ReplyHold, bytesMax: number): HeldReplies {
+  let kept = 0;
+  let full = false;
+
+  const told = (idText: string, outcome: Outcome) => ({ ...outcome, bytes: Buffer.from(replyText(idText, outcome)) });
+  const keep = <R extends { readonly bytes: Buffer }>(reply: R): R => {
+    kept += reply.bytes.byteLength;
+    hold.mustKeep(kept);
+    return reply;
+  };
+  return {
+    async replyTo({ idText, billed, run }) {
+      const refuse = (error: GatewayError) => keep(told(idText, errorOf(toRpcFault(error))));
+      if (full || kept >= bytesMax) return refuse(notRun());
+      if (billed && hold.shareIsFull()) return refuse(noRoom());
+      const reply = told(idText, await run());
+      if (!billed && reply.bytes.byteLength > ALWAYS_TOLD_BYTES) {
+        if (kept + reply.bytes.byteLength > bytesMax) {
+          full = true;
+          return refuse(tooLarge());
+        }
+        if (!hold.fits(kept + reply.bytes.byteLength)) return refuse(noRoom());
+      }
+      return keep(reply);
+    },
+  };
+}
+
+/** Answers up to this size are always sent, because asking again would cost more. 50 of them are 200 KiB. */
+const ALWAYS_TOLD_BYTES = 4 * 1024;
+
+const notRun = () =>
+  new GatewayError(
+    'payload_too_large',
+    'This entry was not run: the replies to the entries before it are already very large. Send it in another batch',
+  );
+
+const tooLarge = () =>
+  new GatewayError(
+    'payload_too_large',
+    'The reply to this entry is too large for a batch: send the entry alone, as one request without an array',
+  );
+
+const noRoom = () =>
+  new GatewayError(
+    'service_unavailable',
+    'Large replies that were not read yet use all memory for large replies. Read your replies, and retry in a moment',
+    {
+      retryAfterS: 2,
+    },
+  );

@@ -1,11 +1,61 @@
 import { createJSONRPCSuccessResponse, JSONRPCServer } from 'json-rpc-2.0';
-import type { RequestMessage } from '#wire';
+import { type RequestMessage, isObject, NEVER_ABORTED } from '#wire';
 import { MAX_COST_HEADER, nearestHint } from '#gateway';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import type { Ask, Behalf } from './inner-request.ts';
-import { type Method, ownHeaders } from './method.ts';
+import { DISCOVER, type Method, ownHeaders } from './method.ts';
 import { streamedAt } from './method-table.ts';
-import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire } from './outcome.ts';
+import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire, resultOf } from './outcome.ts';
+import { openRpc } from './open-rpc.ts';
+
+/** The methods that this gateway offers. */
+export interface Offered {
+  readonly dispatch: Dispatch;
+  /** Whether a method is offered and needs a credential. */
+  isClosed(method: string): boolean;
+  /** Whether the answer of a method may have been paid for. */
+  isBilled(method: string): boolean;
+}
+
+interface OfferOptions {
+  readonly methods: readonly Method[];
+  readonly ask: Ask;
+  readonly version: string;
+  /** URL of the endpoint. */
+  readonly url: string;
+}
+
+/**
+ * Offers these methods and `rpc.discover`. The document of `rpc.discover` is made at the first request and then kept,
+ * because routes do not change while a server runs.
+ */
+export function offerMethods({ methods, ask, version, url }: OfferOptions): Offered {
+  let document: Promise<Outcome> | null = null;
+
+  async function makeDocument(behalf: Behalf): Promise<Outcome> {
+    // Several clients may wait for the document, so it is made even if the first client leaves.
+    const page = outcomeOfHttp(await ask({ verb: 'GET', path: '/openapi.json' }, { ...behalf, gone: NEVER_ABORTED }));
+    const openApi: unknown = page.kind === 'result' ? JSON.parse(page.text) : null;
+    return resultOf(openRpc({ methods, openApi: isObject(openApi) ? openApi : {}, version, url }));
+  }
+
+  async function discover(behalf: Behalf): Promise<Outcome> {
+    try {
+      return await (document ??= makeDocument(behalf));
+    } catch (error) {
+      document = null;
+      throw error;
+    }
+  }
+
+  const closed = new Set(methods.filter(({ open }) => !open).map(({ name }) => name));
+  const billed = new Set(methods.filter((method) => method.billed).map(({ name }) => name));
+  return {
+    dispatch: createDispatch({ methods, ask, discover }),
+    isClosed: (method) => closed.has(method),
+    isBilled: (method) => billed.has(method),
+  };
+}
 
 /** Facts about the HTTP request of a method call. */
 export interface Context extends Behalf {
@@ -20,7 +70,7 @@ export interface Context extends Behalf {
   readonly report: (error: unknown) => void;
 }
 
-export interface DispatchOptions {
+interface DispatchOptions {
   readonly methods: readonly Method[];
   readonly ask: Ask;
   /** Answers `rpc.discover`, the only method that is answered here. */
@@ -28,9 +78,7 @@ export interface DispatchOptions {
 }
 
 /** Runs one request. Never rejects: an error is an outcome. */
-export type Dispatch = (message: RequestMessage, context: Context) => Promise<Outcome>;
-
-export const DISCOVER = 'rpc.discover';
+type Dispatch = (message: RequestMessage, context: Context) => Promise<Outcome>;
 
 interface Given {
   readonly message: RequestMessage;

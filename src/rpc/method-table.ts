@@ -1,8 +1,179 @@
-import { page, pageOf, post, withoutFiles } from './http-methods.ts';
-import type { HasRoute, Method } from './method.ts';
-import { a2a, ARGUMENTS, CONFIGURATION, mcp, MESSAGE, NAME, TASK_ID } from './wire-methods.ts';
+import {
+  type JsonObject,
+  interpretedFields,
+  type InterpretedFieldsAt,
+  isObject,
+  ambiguousKeyAt,
+  type RequestMessage,
+} from '#wire';
+import { badParams } from './errors-rpc.ts';
+import { type Method, type Param, paramsOf, paramsWithout, pathOf, type HasRoute } from './method.ts';
 
-const TEXT = { type: 'string' };
+const API = '/api/v1';
+
+type Words = Pick<Method, 'name' | 'summary' | 'open' | 'billed'>;
+
+/** A method for a GET endpoint. Its parameters become the query. */
+function page(words: Words, url: string): Method {
+  return {
+    ...words,
+    route: { verb: 'GET', url: API + url },
+    described: 'query',
+    answers: 'http',
+    toInner: (asked) => ({ verb: 'GET', path: API + url + queryOf(paramsOf(asked)) }),
+  };
+}
+
+/**
+ * For an endpoint that can also send an unlimited file: refuses the file format, because a JSON-RPC reply is one
+ * message.
+ */
+const withoutFiles = (method: Method): Method => ({
+  ...method,
+  toInner(asked) {
+    if (paramsOf(asked)['format'] === 'csv')
+      throw badParams(`${method.name} gives no files over JSON-RPC: GET ${method.route.url}?format=csv`, 'format');
+    return method.toInner(asked);
+  },
+});
+
+/** The address of an item. */
+interface Address {
+  /** The path before the name. It ends with a slash. */
+  readonly before: string;
+  /** The path after the name. Default: none. */
+  readonly after?: string;
+  /** The path in the reference, if it is another than that of the route. */
+  readonly described?: string;
+}
+
+/** A method for a GET endpoint with the name of one item in its path. */
+function pageOf(words: Words, { before, after = '', described }: Address, param: Param): Method {
+  return {
+    ...words,
+    route: { verb: 'GET', url: `${API}${before}*` },
+    ...(described === undefined ? {} : { describedAt: API + described }),
+    params: [param],
+    answers: 'http',
+    toInner: (asked) => ({ verb: 'GET', path: API + before + pathOf(paramsOf(asked)[param.name], param.name) + after }),
+  };
+}
+
+/**
+ * A method for a billed POST endpoint. Its parameters become the body, unchanged. Streams are refused, because a
+ * JSON-RPC reply is one message.
+ */
+function post(words: Words, url: string): Method {
+  const path = API + url;
+  return {
+    ...words,
+    billed: true,
+    route: { verb: 'POST', url: path },
+    described: 'body',
+    answers: 'http',
+    toInner(asked) {
+      if (paramsOf(asked)['stream'] === true)
+        throw badParams(`${words.name} does not stream over JSON-RPC: leave stream out, or POST ${path}`, 'stream');
+      return { verb: 'POST', path, body: paramsWithout(asked, ['_meta']) };
+    },
+  };
+}
+
+function queryOf(params: JsonObject): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (name === '_meta') continue;
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
+      throw badParams(`${name} must be a string, a number or a boolean`, name);
+    query.append(name, String(value));
+  }
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+const OBJECT: JsonObject = { type: 'object' };
+const TEXT: JsonObject = { type: 'string' };
+
+const NAMING: Readonly<Record<'service' | 'agent', InterpretedFieldsAt>> = {
+  service: [[[], interpretedFields(['service'])]],
+  agent: [[[], interpretedFields(['agent'])]],
+};
+
+/** The message to a JSON-RPC route at `path`, or at the name from `param` below it. */
+function toEndpoint(
+  asked: RequestMessage,
+  method: string,
+  path: string,
+  param: 'service' | 'agent',
+  without: readonly string[],
+) {
+  const params = paramsOf(asked);
+  const fault = ambiguousKeyAt(params, NAMING[param], 'params.');
+  if (fault !== null) throw badParams(fault.message, fault.param);
+  const { [param]: name } = params;
+  return {
+    verb: 'POST' as const,
+    path: name === undefined ? path : `${path}/${pathOf(name, param)}`,
+    body: `{"jsonrpc":"2.0","id":${asked.idText},"method":${JSON.stringify(method)},"params":${paramsWithout(asked, [param, ...without])}}`,
+  };
+}
+
+const SERVICE: Param = {
+  name: 'service',
+  description: 'The tool service. Without it, the tools of all services are meant, as `<service>__<tool>`.',
+  schema: TEXT,
+};
+
+const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
+
+/** An MCP request without a session. Its whole `_meta` is passed on, including the members for the gateway. */
+function mcp(words: Words, params: readonly Param[] = []): Method {
+  return {
+    ...words,
+    route: { verb: 'POST', url: '/mcp' },
+    params: [SERVICE, ...params],
+    answers: 'wire',
+    toInner(asked) {
+      const meta = paramsOf(asked)['_meta'];
+      if (isObject(meta) && Object.hasOwn(meta, ENVELOPE))
+        throw badParams(
+          `The envelope of an MCP revision is for POST /mcp: leave ${ENVELOPE} out of _meta here`,
+          `_meta["${ENVELOPE}"]`,
+        );
+      return toEndpoint(asked, words.name, '/mcp', 'service', []);
+    },
+  };
+}
+
+const AGENT: Param = {
+  name: 'agent',
+  description: 'The agent. It may be left out if a task names it, or if there is only one agent.',
+  schema: TEXT,
+};
+
+const NAME: Param = { name: 'name', description: 'The tool.', required: true, schema: TEXT };
+const ARGUMENTS: Param = { name: 'arguments', description: "By the tool's input schema.", schema: OBJECT };
+const MESSAGE: Param = {
+  name: 'message',
+  description: 'A2A: `messageId`, `role` and `parts`.',
+  required: true,
+  schema: OBJECT,
+};
+const CONFIGURATION: Param = { name: 'configuration', description: 'A2A.', schema: OBJECT };
+const TASK_ID: Param = { name: 'id', description: 'The task.', required: true, schema: TEXT };
+
+/** An A2A request of this version. `method`: its name in that version, if it differs. */
+function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = [], method = words.name): Method {
+  return {
+    ...words,
+    route: { verb: 'POST', url: '/a2a' },
+    params: [AGENT, ...params],
+    answers: 'wire',
+    toInner: (asked) => ({
+      ...toEndpoint(asked, method, '/a2a', 'agent', ['_meta']),
+      headers: { 'a2a-version': version },
+    }),
+  };
+}
 
 /** All methods that routes of this gateway can answer. A method is offered only if the server has its route. */
 const METHODS: readonly Method[] = [

@@ -34,6 +34,9 @@ export interface Method {
   toInner(asked: RequestMessage): InnerRequest;
 }
 
+/** The only method that no route answers. */
+export const DISCOVER = 'rpc.discover';
+
 export type HasRoute = FastifyInstance['hasRoute'];
 
 export const EMPTY: JsonObject = {};

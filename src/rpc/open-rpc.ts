@@ -1,7 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { CODE, RPC_ERRORS } from './errors-rpc.ts';
-import { META_PARAM, type Method, type Param } from './method.ts';
-import { DISCOVER } from './dispatch.ts';
+import { DISCOVER, META_PARAM, type Method, type Param } from './method.ts';
 
 interface OpenRpcOptions {
   readonly methods: readonly Method[];

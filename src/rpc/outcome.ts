@@ -10,8 +10,7 @@ import {
   withMembers,
 } from '#wire';
 import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.ts';
-import { toldOf } from './headers.ts';
-import type { InnerReply } from './inner-request.ts';
+import { toldOf, type InnerReply } from './inner-request.ts';
 
 /**
  * The outcome of one entry: its result or its error, as JSON text. Status and headers are for an HTTP reply with this

@@ -4,9 +4,8 @@ import { createReplyMemory } from '#gateway';
 import { createDispatch, type Context } from '../../src/rpc/dispatch.ts';
 import type { Ask } from '../../src/rpc/inner-request.ts';
 import { methodsOf } from '../../src/rpc/method-table.ts';
-import { readEntry } from '../../src/rpc/entry.ts';
-import { createHeldReplies } from '../../src/rpc/held-replies.ts';
-import { runBatch } from '../../src/rpc/run-batch.ts';
+import { readEntry } from '../../src/rpc/read-body.ts';
+import { createHeldReplies, runBatch } from '../../src/rpc/answer-body.ts';
 import { resultOf } from '../../src/rpc/outcome.ts';
 import { request, useRpcWorld } from './rpc-world.ts';
 

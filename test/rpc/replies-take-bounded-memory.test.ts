@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { createReplyMemory } from '#gateway';
-import { readEntry } from '../../src/rpc/entry.ts';
-import { createHeldReplies } from '../../src/rpc/held-replies.ts';
+import { readEntry } from '../../src/rpc/read-body.ts';
+import { createHeldReplies, runBatch } from '../../src/rpc/answer-body.ts';
 import { resultOf } from '../../src/rpc/outcome.ts';
-import { runBatch } from '../../src/rpc/run-batch.ts';
 import { request } from './rpc-world.ts';
 
 const KIB = 1024;
