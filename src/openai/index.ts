@@ -1,5 +1,5 @@
 export { chatRoutes } from './chat-routes.ts';
-export { completionsRoutes } from './completions/completions-routes.ts';
+export { completionsRoutes } from './completions/completions.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { anthropicForm } from './messages/anthropic-error.ts';
 export { messagesRoutes } from './messages/messages-routes.ts';

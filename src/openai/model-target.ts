@@ -3,7 +3,7 @@ import { type Catalog, descriptionOf, listedServices, singleRequest, type Target
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
-import { chats } from './embeddings/is-embedder.ts';
+import { chats } from './embeddings/embeddings-schema.ts';
 
 interface ModelTargetOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;

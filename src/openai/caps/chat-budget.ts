@@ -4,7 +4,7 @@ import type { Offer } from '#gateway';
 import type { ChatBody } from '../request/chat-schema.ts';
 import type { UnseenTokens } from '../reply/chat-usage.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest } from '../request/prompt-size.ts';
-import { chats } from '../embeddings/is-embedder.ts';
+import { chats } from '../embeddings/embeddings-schema.ts';
 import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 

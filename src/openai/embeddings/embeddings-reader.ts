@@ -1,7 +1,7 @@
 import { failedByItsOwnWords, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
 import { tokensOf } from '../caps/tokens-of.ts';
-import type { InputSize } from './input-size.ts';
+import type { InputSize } from './embeddings-to-call.ts';
 
 /** The parts from which a reply is written after its settlement. */
 export interface EmbeddingsTail {

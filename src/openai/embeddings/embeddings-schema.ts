@@ -1,5 +1,6 @@
 import { GatewayError } from '#wire';
 import { DOCUMENTED, MUST_BE, nameSchema, objectField, type ProviderPreferences, routingFields } from '#gateway';
+import type { ModelFacts } from '#config';
 
 const INPUTS_MAX = 2_048;
 /** The right form of `input`. */
@@ -139,3 +140,11 @@ export const embeddingsAnswerSchema = {
     },
   },
 } as const;
+
+/** Whether a model makes embeddings. */
+export const isEmbedder = ({ outputModalities }: Pick<ModelFacts, 'outputModalities'>): boolean =>
+  outputModalities.includes('embeddings') || outputModalities.includes('embedding');
+
+/** Whether a model can be called for chat. A model that makes embeddings can be, if it names text first. */
+export const chats = (model: Pick<ModelFacts, 'outputModalities'>): boolean =>
+  model.outputModalities[0] === 'text' || !isEmbedder(model);

@@ -1,8 +1,26 @@
-import type { Primitive } from '#config';
-import { byService, type Catalog, type Offer } from '#gateway';
-import { chats } from '../embeddings/is-embedder.ts';
-import { viewMediaEntry } from './media-models.ts';
-import { viewImageModel, viewModel, viewService, viewVideoModel } from './models-view.ts';
+import { type Primitive, contextDeclared } from '#config';
+import {
+  byService,
+  type Catalog,
+  type Offer,
+  viewPrice,
+  viewHealth,
+  type OfferStatus,
+  type HealthSources,
+} from '#gateway';
+import { slugOf } from '#pages';
+import { GatewayError } from '#wire';
+import { chats } from '../embeddings/embeddings-schema.ts';
+import { viewMediaEntry, FREE_TOKENS } from './media-models.ts';
+import {
+  viewImageModel,
+  viewModel,
+  viewService,
+  viewVideoModel,
+  parametersOf,
+  viewUnitPricing,
+} from './models-view.ts';
+import { aliasOf } from '../translated/model-alias.ts';
 
 export const TYPES = ['chat', 'image', 'video', 'all'] as const;
 export const FILTERS = ['models', 'agents'] as const;
@@ -66,8 +84,7 @@ function listedOf(
 }
 
 /** Whether one of the offers of a model can be called for chat. */
-export const canChat = (offers: readonly Offer[]): boolean =>
-  offers.some(({ model }) => model !== null && chats(model));
+const canChat = (offers: readonly Offer[]): boolean => offers.some(({ model }) => model !== null && chats(model));
 
 /** Whether one of these offers makes one of these kinds of output. */
 function makes(offers: readonly Offer[], modalities: readonly string[] | 'all'): boolean {
@@ -82,7 +99,7 @@ export const viewEntry = (offers: readonly Offer[]): object =>
   offers[0]!.primitive === 'model' ? viewModel(offers) : viewMediaEntry(offers);
 
 /** The offers of a primitive, grouped by service. If `services` is not null, only of these services. */
-export function servicesOf(
+function servicesOf(
   catalog: Pick<Catalog, 'offers'>,
   primitive: Primitive,
   services: readonly string[] | null,
@@ -103,4 +120,144 @@ function nextPage(
     limit: `${limit}`,
   });
   return `${path}?${query.toString()}`;
+}
+
+/**
+ * `GET /models/{name}/endpoints`: the providers of a model of any kind, their prices, and how well they have served it
+ * lately. `offers` is not empty.
+ */
+export function viewEndpoints(offers: readonly Offer[], healthSources: HealthSources): Record<string, unknown> {
+  const { id, display_name, created, description, architecture } =
+    offers[0]!.primitive === 'model' ? viewModel(offers) : viewMediaEntry(offers);
+  return {
+    data: {
+      id,
+      name: display_name,
+      created,
+      description,
+      // Tokenizers and prompt formats are not known here.
+      architecture: { ...architecture, tokenizer: null, instruct_type: null },
+      endpoints: offers.map((offer) => viewEndpoint(offer, healthSources)),
+    },
+  };
+}
+
+/**
+ * One offer of a model. `status` is a number, as other clients expect; `health` says the same as a word. Figures
+ * that are not measured are null.
+ */
+function viewEndpoint(offer: Offer, healthSources: HealthSources): Record<string, unknown> {
+  const { status: health, ...standing } = viewHealth(offer, healthSources);
+  const isModel = offer.primitive === 'model';
+  const chooses = isModel && chats(offer.model!);
+  return {
+    tag: slugOf(offer.provider.name),
+    model_id: offer.service,
+    model_name: offer.displayName,
+    name: `${offer.provider.name} | ${offer.service}`,
+    provider_name: offer.provider.name,
+    provider_id: offer.provider.id,
+    // Other clients refuse a null here, so it is the context that locks are computed from.
+    context_length: offer.model?.contextLength ?? 0,
+    max_completion_tokens: offer.model?.maxOutputTokens ?? null,
+    max_prompt_tokens: null,
+    quantization: null,
+    pricing: isModel ? viewUnitPricing(offer.price.rates) : { ...FREE_TOKENS, ...viewPrice(offer) },
+    status: STATUS_NUMBERS[health],
+    health,
+    ...standing,
+    latency_last_30m: null,
+    throughput_last_30m: null,
+    uptime_last_5m: null,
+    uptime_last_30m: null,
+    uptime_last_1d: null,
+    supports_implicit_caching: false,
+    supports_tool_choice: { auto: chooses, none: chooses, required: chooses, function: chooses },
+    supported_parameters: isModel ? parametersOf(offer) : (offer.media?.supportedParams ?? []),
+    ...(offer.model?.imageTokensMax ? { image_tokens_max: offer.model.imageTokensMax } : {}),
+    ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
+  };
+}
+
+/** 0: the offer can be called. Below 0: it cannot be called at the moment. */
+const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
+
+/** A chat model as clients of Anthropic's API list it. */
+interface AnthropicModel {
+  readonly type: 'model';
+  readonly id: string;
+  readonly display_name: string;
+  /** RFC 3339. */
+  readonly created_at: string;
+  readonly lifecycle: 'active';
+  /** The largest context that a provider declares; null if none does. */
+  readonly max_input_tokens: number | null;
+  /** The most tokens of an answer that a provider declares; null if none does. */
+  readonly max_tokens: number | null;
+  /** Strict clients require these members. Nothing is known of them here. */
+  readonly capabilities: null;
+  readonly deprecated_at: null;
+  readonly line: null;
+  readonly retires_at: null;
+}
+
+export interface AnthropicPage {
+  /** Id after which the page begins. */
+  readonly after_id?: string;
+  /** Id before which it ends. */
+  readonly before_id?: string;
+  /** Most models of the page. Default: all. */
+  readonly limit?: number;
+}
+
+/** One model in the shape of Anthropic's API. `offers` is not empty. `isModel`: whether a model of a name exists. */
+export function viewAnthropicModel(offers: readonly Offer[], isModel: (name: string) => boolean): AnthropicModel {
+  const { service, displayName } = offers[0]!;
+  return {
+    type: 'model',
+    // Claude Code ignores models with other names.
+    id: aliasOf(service, isModel),
+    display_name: displayName,
+    created_at: new Date(Math.min(...offers.map((offer) => offer.createdAt))).toISOString(),
+    lifecycle: 'active',
+    max_input_tokens: largest(offers.map(({ model }) => (model ? contextDeclared(model) : null))),
+    max_tokens: largest(offers.map(({ model }) => model?.maxOutputTokens ?? null)),
+    capabilities: null,
+    deprecated_at: null,
+    line: null,
+    retires_at: null,
+  };
+}
+
+function largest(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((number) => number !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+/**
+ * The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is not in the
+ * list.
+ */
+export function viewAnthropicModels(
+  catalog: Pick<Catalog, 'offers' | 'knows'>,
+  { after_id: after, before_id: before, limit }: AnthropicPage,
+) {
+  const isModel = (name: string) => catalog.knows(name, 'model');
+  const models = servicesOf(catalog, 'model', null)
+    .filter(canChat)
+    .map((offers) => viewAnthropicModel(offers, isModel));
+  const place = (id: string, param: string) => {
+    const at = models.findIndex((model) => model.id === id || model.id === aliasOf(id, isModel));
+    if (at === -1)
+      throw new GatewayError('invalid_request', `${param} must be the id of a model in this list`, { param });
+    return at;
+  };
+  const first = after === undefined ? 0 : place(after, 'after_id') + 1;
+  const end = before === undefined ? models.length : place(before, 'before_id');
+  const room = limit ?? models.length;
+  // With `before_id`, the page ends before that model.
+  const from = before === undefined ? first : Math.max(first, end - room);
+  const data = models.slice(from, Math.min(end, from + room));
+  const hasMore = before === undefined ? from + data.length < end : from > first;
+  return { data, has_more: hasMore, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }

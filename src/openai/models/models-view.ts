@@ -11,8 +11,7 @@ import {
   type Offer,
   type VideoPrice,
 } from '#gateway';
-import { EMBEDDINGS_PARAMETERS } from '../embeddings/embeddings-schema.ts';
-import { chats, isEmbedder } from '../embeddings/is-embedder.ts';
+import { EMBEDDINGS_PARAMETERS, chats, isEmbedder } from '../embeddings/embeddings-schema.ts';
 import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */

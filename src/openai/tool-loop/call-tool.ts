@@ -11,7 +11,7 @@ import {
 } from '#gateway';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
-import type { RunCounter } from './run-counter.ts';
+import type { RunCounter } from './run-reply.ts';
 import type { ServerTool } from './server-tools.ts';
 
 export interface CallToolOptions {

@@ -18,11 +18,16 @@ import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../request/chat-schema.ts';
 import { maxCostOf } from '../request/max-cost.ts';
 import { toCall, type ChatContext } from '../chat-to-call.ts';
-import { allAtMost } from './all-at-most.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
 import { ADDED_MAX, askedOf, modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
-import { activityFrame, runSettled, type RunEnd, type ToolActivity } from './run-reply.ts';
-import { createRunCounter, type RunCounter } from './run-counter.ts';
+import {
+  activityFrame,
+  runSettled,
+  type RunEnd,
+  type ToolActivity,
+  createRunCounter,
+  type RunCounter,
+} from './run-reply.ts';
 import type { ServerTool, ServerTools } from './server-tools.ts';
 
 interface RunFramesOptions {
@@ -292,4 +297,25 @@ function brokenOff(state: State, error: unknown): RunEnd {
   const note = hasLeft ? leftByClient() : toGatewayError(error);
   const ranOut = hasLeft || note.code === 'insufficient_balance' || remainingMs(state) <= 0;
   return { finishReason: ranOut ? 'length' : 'error', calls: [], note, message: {} };
+}
+
+/**
+ * Runs `work` for all items, at most `most` of them at a time. The results have the order of the items. `work` must
+ * not reject.
+ */
+async function allAtMost<T, R>(
+  most: number,
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+): Promise<readonly R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await work(items[index]!);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker));
+  return results;
 }
