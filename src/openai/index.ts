@@ -1,10 +1,9 @@
-export { chatRoutes } from './chat-routes.ts';
+export { chatRoutes } from './chat/chat-routes.ts';
 export { completionsRoutes } from './completions/completions.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { anthropicForm } from './messages/anthropic-error.ts';
 export { messagesRoutes } from './messages/messages-routes.ts';
-export { createSealedCalls } from './translated/sealed-calls.ts';
-export { createSealedThinking } from './translated/sealed-thinking.ts';
+export { createSealedCalls, createSealedThinking } from './chat/echo-fields.ts';
 export { createBackground } from './responses/background/background.ts';
 export { responsesRoutes } from './responses/responses-routes.ts';
 export { createModelTarget } from './model-target.ts';

@@ -2,7 +2,7 @@ import type { Config } from '#config';
 import { type Catalog, descriptionOf, listedServices, singleRequest, type TargetAdapter } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
-import { toCall } from './chat-to-call.ts';
+import { toCall } from './chat/chat-to-call.ts';
 import { chats } from './embeddings/embeddings-schema.ts';
 
 interface ModelTargetOptions {

@@ -1,9 +1,9 @@
 import type { Config } from '#config';
 import { createCheck, type Quotable, withModel } from '#gateway';
-import { toCall } from './chat-to-call.ts';
+import { toCall } from './chat/chat-to-call.ts';
 import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
-import { type ChatBody, chatSchema } from './request/chat-schema.ts';
+import { type ChatBody, chatSchema } from './chat/chat-schema.ts';
 
 interface QuotableDeps {
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;

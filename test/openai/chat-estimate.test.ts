@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '#wire';
-import { chatBudget, checkFits, toUsage } from '../../src/openai/caps/chat-budget.ts';
-import type { ChatBody } from '../../src/openai/request/chat-schema.ts';
-import { measurePrompt } from '../../src/openai/request/prompt-size.ts';
+import { chatBudget, checkFits, toUsage } from '../../src/openai/chat/chat-budget.ts';
+import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
+import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';
 import { makeOffer } from './support/offers.ts';
 
 const body = (rest: Partial<ChatBody> = {}): ChatBody => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#wire';
 import { createCheck } from '#gateway';
-import { chatSchema, type ChatBody } from '../../src/openai/request/chat-schema.ts';
+import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));
 const user = { role: 'user', content: 'hi' };

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { parseJson } from '#wire';
 import { createCheck } from '#gateway';
-import { toCall } from '../../src/openai/chat-to-call.ts';
-import { chatSchema, type ChatBody } from '../../src/openai/request/chat-schema.ts';
+import { toCall } from '../../src/openai/chat/chat-to-call.ts';
+import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { makeOffer } from './support/offers.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

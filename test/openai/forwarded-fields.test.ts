@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '#wire';
 import { createCheck, type Offer } from '#gateway';
-import { toCall } from '../../src/openai/chat-to-call.ts';
-import { chatSchema, type ChatBody } from '../../src/openai/request/chat-schema.ts';
-import { PUBLISHED } from '../../src/openai/request/field-names.ts';
+import { toCall } from '../../src/openai/chat/chat-to-call.ts';
+import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
+import { PUBLISHED } from '../../src/openai/chat/forwarded-body.ts';
 import { makeOffer } from './support/offers.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { measurePrompt } from '../../src/openai/request/prompt-size.ts';
-import type { ContentPart } from '../../src/openai/request/chat-schema.ts';
+import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';
+import type { ContentPart } from '../../src/openai/chat/chat-schema.ts';
 
 const URL = 'data:image/png;base64,AAAA';
 const image = { type: 'image_url', image_url: { url: URL } };

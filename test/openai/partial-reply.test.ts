@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { outputBytesMax } from '../../src/openai/caps/output-bound.ts';
-import { partialReply } from '../../src/openai/reply/partial-reply.ts';
+import { outputBytesMax } from '../../src/openai/chat/output-bound.ts';
+import { partialReply } from '../../src/openai/chat/whole-reply.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const read = (text: string | Buffer) => partialReply(CONTEXT, Buffer.from(text as string));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatBody } from '../../src/openai/request/chat-schema.ts';
-import { refusePlugins } from '../../src/openai/request/refuse-plugins.ts';
+import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
+import { refusePlugins } from '../../src/openai/chat/refusals.ts';
 
 const body = (plugins: unknown): ChatBody => ({ model: 'm', messages: [], plugins });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
-import type { ChatTail } from '../../src/openai/reply/chat-end.ts';
+import type { ChatTail } from '../../src/openai/chat/chat-end.ts';
 import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE } from './support/replies.ts';
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);

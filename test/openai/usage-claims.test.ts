@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { promptTokens } from '#billing';
-import { measureUsage, readUsage, type UnseenTokens } from '../../src/openai/reply/chat-usage.ts';
-import { NO_DETAILS } from '../../src/openai/reply/token-details.ts';
+import { measureUsage, readUsage, type UnseenTokens, NO_DETAILS } from '../../src/openai/chat/chat-usage.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });

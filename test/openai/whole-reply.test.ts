@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { ChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
 import { CONTEXT, feed, USAGE } from './support/replies.ts';
 
 const completion = (rest: Record<string, unknown> = {}) => ({

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
-import type { ChatBody, ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 
 const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
 const IMAGE_ENDING = /\.(?:png|jpe?g|gif|webp|avif|bmp|tiff?|heic)$/i;

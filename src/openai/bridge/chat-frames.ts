@@ -1,8 +1,8 @@
 import { GatewayError, LargeStrings, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import { type Call, decodePartsEvents, largePart, type Part, type PartsEnd, partsEndOf, type Provider } from '#gateway';
-import type { ChatTail } from '../reply/chat-end.ts';
-import type { ReplyAbout } from '../chat-reply.ts';
+import type { ChatTail } from '../chat/chat-end.ts';
+import type { ReplyAbout } from '../chat/chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
 
 interface ChatFramesOptions {

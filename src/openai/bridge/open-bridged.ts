@@ -17,10 +17,9 @@ import {
   toPreferences,
   wantsReceipt,
 } from '#gateway';
-import { maxCostOf } from '../request/max-cost.ts';
-import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
-import type { ChatBody } from '../request/chat-schema.ts';
-import type { ChatContext } from '../chat-to-call.ts';
+import { maxCostOf, type ChatContext } from '../chat/chat-to-call.ts';
+import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
+import type { ChatBody } from '../chat/chat-schema.ts';
 import { chatFrames } from './chat-frames.ts';
 import { refuseUnsupported } from './refuse-unsupported.ts';
 import { toAsk } from './to-ask.ts';

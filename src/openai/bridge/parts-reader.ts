@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from '#wire';
 import { type Cut, encodePartsEvent, type Part, type PartsEnd, type ReplyEnd, type ReplyReader } from '#gateway';
-import type { ChatTail } from '../reply/chat-end.ts';
-import { chunksOf } from '../reply/chunks-of.ts';
+import type { ChatTail } from '../chat/chat-end.ts';
+import { chunksOf } from '../chat/chat-decoder.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ChatBody } from '../request/chat-schema.ts';
+import type { ChatBody } from '../chat/chat-schema.ts';
 
 /**
  * Fields that only a chat model can obey, each with a test for the values that ask for nothing special. Fields that

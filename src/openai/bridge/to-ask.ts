@@ -1,8 +1,8 @@
 import { GatewayError, isObject, type JsonLimits, parseJson } from '#wire';
 import type { Primitive } from '#config';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
-import { requestedCap } from '../caps/chat-budget.ts';
-import type { ChatBody, ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import { requestedCap } from '../chat/chat-budget.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 
 const ROLES: Readonly<Record<string, ContentTurn['role']>> = {
   system: 'system',

@@ -3,11 +3,9 @@ import { MUST_BE, nameSchema, objectField, type ProviderPreferences, PARSED_JSON
 import { EXAMPLE_MODEL } from '#pages';
 import { type Dialect, inDialect, dialectOf, toHttpError } from '#wire';
 import { requireAdmission } from '#auth';
-import { gatewayFields } from '../request/gateway-fields.ts';
-import { generationFields } from '../request/generation-fields.ts';
-import { type ChatBody, asksUsage } from '../request/chat-schema.ts';
+import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
-import type { ChatDeps } from '../chat-routes.ts';
+import type { ChatDeps } from '../chat/chat-routes.ts';
 import { withoutAlias } from '../translated/model-alias.ts';
 import { addTranslatedRoute, type ChatWire } from '../translated/translated-route.ts';
 

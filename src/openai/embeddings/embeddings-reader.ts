@@ -1,6 +1,6 @@
 import { failedByItsOwnWords, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
-import { tokensOf } from '../caps/tokens-of.ts';
+import { tokensOf } from '../chat/output-bound.ts';
 import type { InputSize } from './embeddings-to-call.ts';
 
 /** The parts from which a reply is written after its settlement. */

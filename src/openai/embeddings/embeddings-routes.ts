@@ -23,11 +23,11 @@ import {
   wasCharged,
 } from '#gateway';
 import { requireAdmission } from '#auth';
-import type { ChatDeps } from '../chat-routes.ts';
+import type { ChatDeps } from '../chat/chat-routes.ts';
 import { createReadBody } from '../translated/translated-route.ts';
 import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
-import { addAlteredHeaders } from '../reply/altered-headers.ts';
+import { addAlteredHeaders } from '../chat/altered-headers.ts';
 import type { EmbeddingsTail } from './embeddings-reader.ts';
 
 const PATH = '/embeddings';

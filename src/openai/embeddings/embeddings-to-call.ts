@@ -15,9 +15,8 @@ import {
   toPreferences,
   wantsReceipt,
 } from '#gateway';
-import type { ChatBody } from '../request/chat-schema.ts';
-import { PUBLISHED as OF_CHAT } from '../request/field-names.ts';
-import { forwardedBody } from '../request/forwarded-body.ts';
+import type { ChatBody } from '../chat/chat-schema.ts';
+import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
 import { isEmbedder, type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
 import { createEmbeddingsReader } from './embeddings-reader.ts';
 

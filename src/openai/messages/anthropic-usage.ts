@@ -1,4 +1,4 @@
-import { tokenDetails } from '../reply/token-details.ts';
+import { tokenDetails } from '../chat/chat-usage.ts';
 import { type ChatEnd, isCharged } from '../translated/wire-encoder.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ChatTool } from '../request/chat-schema.ts';
+import type { ChatTool } from '../chat/chat-schema.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
 import { invalid } from './text-of-block.ts';
 

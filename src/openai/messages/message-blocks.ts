@@ -1,5 +1,5 @@
 import { createJsonProgress, type JsonProgress } from '../translated/json-progress.ts';
-import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
 
 /** The model calls a tool itself, and no program of its provider does. */
 export const CALLER = { type: 'direct' };

@@ -1,6 +1,6 @@
 import { objectIn } from '../bridge/to-ask.ts';
-import { ELSEWHERE } from '../reply/whole-reply.ts';
-import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
+import { ELSEWHERE } from '../chat/whole-reply.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './anthropic-error.ts';

@@ -14,7 +14,7 @@ import {
   stringsOf,
   withMembersOf,
 } from '../native/native-speech.ts';
-import { isCount, unfallen } from '../reply/chat-usage.ts';
+import { isCount, unfallen } from '../chat/chat-usage.ts';
 import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ContentPart } from '../request/chat-schema.ts';
+import type { ContentPart } from '../chat/chat-schema.ts';
 import type { Block, Json } from './messages-schema.ts';
 
 export const invalid = (param: string, right: string): GatewayError =>

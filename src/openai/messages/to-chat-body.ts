@@ -1,4 +1,4 @@
-import { type ChatBody, REASONING_IF_LISTED } from '../request/chat-schema.ts';
+import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
 import { inOneText } from '../translated/chat-turns.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
 import { invalid, wordsOfBlock } from './text-of-block.ts';

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ChatTool } from '../request/chat-schema.ts';
+import type { ChatTool } from '../chat/chat-schema.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
 import { ofToolset, ownService, type ServiceAt, withoutToolset } from './mcp-tools.ts';

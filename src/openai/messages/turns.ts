@@ -1,6 +1,6 @@
-import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
-import type { StartedProviderCall } from '../translated/sealed-calls.ts';
+import type { StartedProviderCall } from '../chat/echo-fields.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import type { Block, Json, MessagesBody } from './messages-schema.ts';
 import { invalid, partOfSource, wordsOfBlock } from './text-of-block.ts';

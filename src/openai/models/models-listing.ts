@@ -21,14 +21,12 @@ import {
   viewUnitPricing,
 } from './models-view.ts';
 import { aliasOf } from '../translated/model-alias.ts';
-
-export const TYPES = ['chat', 'image', 'video', 'all'] as const;
-export const FILTERS = ['models', 'agents'] as const;
+import type { ListingFilter, ListingType } from './models-schema.ts';
 
 /** The selection of a listing. `type` null: chat models, agents and tools. */
 export interface ListingOf {
-  readonly type: (typeof TYPES)[number] | null;
-  readonly filter: (typeof FILTERS)[number] | null;
+  readonly type: ListingType | null;
+  readonly filter: ListingFilter | null;
   /** Entries of `data` to skip. */
   readonly offset: number;
   /** Most entries of `data`; null for all. */

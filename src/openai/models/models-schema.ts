@@ -1,8 +1,12 @@
 import { DOCUMENTED, MUST_BE, healthProperties } from '#gateway';
 import { pricingSchema } from '#pages';
-import { FILTERS, TYPES } from './models-listing.ts';
 
 /* Requests for pages of models as the reference describes them. */
+
+const TYPES = ['chat', 'image', 'video', 'all'] as const;
+const FILTERS = ['models', 'agents'] as const;
+export type ListingType = (typeof TYPES)[number];
+export type ListingFilter = (typeof FILTERS)[number];
 
 /** The kinds of output that a model can have here, and the ones that clients of OpenRouter's API ask for. */
 const KINDS = [

@@ -12,7 +12,7 @@ import {
   type VideoPrice,
 } from '#gateway';
 import { EMBEDDINGS_PARAMETERS, chats, isEmbedder } from '../embeddings/embeddings-schema.ts';
-import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
+import { SUPPORTED_PARAMETERS } from '../chat/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
 interface ModelItem {

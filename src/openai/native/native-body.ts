@@ -1,14 +1,15 @@
 import { foldName, GatewayError, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
 import type { Offer } from '#gateway';
-import { boundedField, boundedReasoning } from '../request/forwarded-body.ts';
 import {
+  boundedField,
+  boundedReasoning,
   CAPS,
   COSTLY,
   FOR_ANOTHER_ROUTER,
   FOR_THE_GATEWAY,
   MORE_COMPLETIONS,
   REDIRECTING,
-} from '../request/field-names.ts';
+} from '../chat/forwarded-body.ts';
 import type { Lists, NativeRequestFacts, NativeWire } from './native-wire.ts';
 
 interface NativeBody {

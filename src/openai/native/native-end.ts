@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import type { Cut, ReplyEnd } from '#gateway';
-import { type ChatTail, costOfParts, type ReplyContext } from '../reply/chat-end.ts';
-import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../reply/chat-usage.ts';
+import { type ChatTail, costOfParts, type ReplyContext } from '../chat/chat-end.ts';
+import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../chat/chat-usage.ts';
 import type { NativeEnd, NativeSpeech } from './native-speech.ts';
 
 /** A native reply as far as it was read. */

@@ -2,7 +2,7 @@ import type { ByteOutput } from '../stream/byte-output.ts';
 import { endOfString } from '../stream/chunk-template.ts';
 import { EventForms } from '../stream/event-forms.ts';
 import { type EventForm, eventForm, type FoundRun } from '../stream/event-runs.ts';
-import type { OutputCounter } from '../stream/output-counter.ts';
+import type { OutputCounter } from '../chat/output-bound.ts';
 
 /** Members whose values differ from event to event. Those in NO_OUTPUT are not output. */
 const SLOT = /"(sequence_number)":(?=\d)|"(delta|text|thinking|partial_json|obfuscation)":"/g;

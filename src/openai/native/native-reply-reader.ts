@@ -1,11 +1,9 @@
 import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { outputBytesMax, runDiscountOf } from '../caps/output-bound.ts';
-import type { ReplyContext } from '../reply/chat-end.ts';
-import { Collector } from '../reply/chat-reply-collector.ts';
-import { firstBytes } from '../reply/message-text.ts';
-import { partialTexts } from '../reply/partial-reply.ts';
-import { parseReply } from '../reply/whole-reply.ts';
+import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
+import type { ReplyContext } from '../chat/chat-end.ts';
+import { Collector } from '../chat/chat-reply-reader.ts';
+import { partialTexts, parseReply } from '../chat/whole-reply.ts';
 import { nativeCut, nativeEnd, nativeOverCap } from './native-end.ts';
 import { bytesOfTexts, type NativeSpeech } from './native-speech.ts';
 

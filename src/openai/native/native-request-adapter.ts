@@ -1,12 +1,19 @@
 import { readCapRefusal } from '#wire';
 import { pricesCache } from '#billing/amounts';
 import type { RequestAdapter, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { chatBudget, fitsContext, unseenTokens, type ChatBudget } from '../caps/chat-budget.ts';
-import { learnCap, speaksOfCap, takenCap } from '../caps/taken-cap.ts';
-import type { ChatRequestAdapter } from '../chat-request-adapter.ts';
-import type { SentRequest } from '../reply/altered-headers.ts';
-import type { ReplyContext } from '../reply/chat-end.ts';
-import type { PromptSize } from '../request/prompt-size.ts';
+import {
+  chatBudget,
+  fitsContext,
+  unseenTokens,
+  type ChatBudget,
+  learnCap,
+  speaksOfCap,
+  takenCap,
+} from '../chat/chat-budget.ts';
+import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
+import type { SentRequest } from '../chat/altered-headers.ts';
+import type { ReplyContext } from '../chat/chat-end.ts';
+import type { PromptSize } from '../chat/prompt-size.ts';
 import { listsOf, nativeBody } from './native-body.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
 import { measureNative } from './native-size.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import type { PromptSize } from '../request/prompt-size.ts';
+import type { PromptSize } from '../chat/prompt-size.ts';
 import type { NativeRequestFacts } from './native-wire.ts';
 
 /** The number of images in a conversation, and the bytes of their base64. */

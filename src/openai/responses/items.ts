@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
-import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 import { addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
-import type { StartedProviderCall } from '../translated/sealed-calls.ts';
+import type { StartedProviderCall } from '../chat/echo-fields.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { withoutContainers } from './container-runs.ts';
 import { keepsNone } from './kept/errors.ts';

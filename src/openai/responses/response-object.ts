@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/wire-encoder.ts';
 import { contextExceeded } from '#wire/replies';
-import { tokenDetails } from '../reply/token-details.ts';
+import { tokenDetails } from '../chat/chat-usage.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 
 export interface ResponseFacts {

@@ -9,7 +9,7 @@ import {
   type ProviderPreferences,
 } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
-import { gatewayFields } from '../request/gateway-fields.ts';
+import { gatewayFields } from '../chat/chat-schema.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 

@@ -3,9 +3,8 @@ import { RESPONSES_PATH } from '#config';
 import type { Offer } from '#gateway';
 import type { NativeWire } from '../native/native-wire.ts';
 import { holds } from '../native/native-size.ts';
-import { plainId } from '../translated/sealed-calls.ts';
-import { isPlainFile } from '../request/plain-file.ts';
-import { isSealedHere } from '../translated/sealed-thinking.ts';
+import { plainId, isSealedHere } from '../chat/echo-fields.ts';
+import { isPlainFile } from '../chat/prompt-size.ts';
 import { isContainerRun, withoutContainers } from './container-runs.ts';
 import { createResponsesSpeech } from './native-responses.ts';
 

@@ -1,4 +1,4 @@
-import { type ChatBody, REASONING_IF_LISTED } from '../request/chat-schema.ts';
+import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
 import { GAP, inOneText } from '../translated/chat-turns.ts';
 import { type ItemOptions, readItems } from './items.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';

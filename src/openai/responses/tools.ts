@@ -1,5 +1,5 @@
 import { GatewayError, isObject } from '#wire';
-import type { ChatTool } from '../request/chat-schema.ts';
+import type { ChatTool } from '../chat/chat-schema.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 

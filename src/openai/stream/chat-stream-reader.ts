@@ -2,16 +2,14 @@ import { UpstreamFailure } from '#wire';
 import { contentTypeOf, HeadReader, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
-import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
-import { Collector } from '../reply/chat-reply-collector.ts';
+import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../chat/chat-end.ts';
+import { Collector, endInWorker } from '../chat/chat-reply-reader.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
-import { createOutputCounter, type OutputCounter } from './output-counter.ts';
-import { partialReply } from '../reply/partial-reply.ts';
+import { createOutputCounter, type OutputCounter } from '../chat/output-bound.ts';
+import { partialReply, asChunk, endHere } from '../chat/whole-reply.ts';
 import { joined } from './joined.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
 import { checkWireBytes, lineTooLong } from './stream-too-large.ts';
-import { asChunk, endHere } from '../reply/whole-reply.ts';
-import { endInWorker } from '../reply/whole-reply-elsewhere.ts';
 
 export interface StreamReaderOptions {
   /** Parse every chunk, as a reference for the fast path. */

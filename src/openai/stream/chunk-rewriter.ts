@@ -1,10 +1,9 @@
 import { failedByItsOwnWords } from '#wire/replies';
 import type { ByteOutput } from './byte-output.ts';
-import type { Produced, ReplyContext } from '../reply/chat-end.ts';
-import { largerClaim } from '../reply/chat-usage.ts';
-import { cutDeltas } from '../caps/output-bound.ts';
+import type { Produced, ReplyContext } from '../chat/chat-end.ts';
+import { largerClaim } from '../chat/chat-usage.ts';
+import { cutDeltas, roomOf, type OutputCounter } from '../chat/output-bound.ts';
 import { KnownForms } from './known-forms.ts';
-import { roomOf, type OutputCounter } from './output-counter.ts';
 import { choicesOf, failByName, parseChunk } from './parse-chunk.ts';
 import { StreamedChoices } from './streamed-choices.ts';
 

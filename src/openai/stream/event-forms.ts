@@ -1,5 +1,5 @@
 import { type EventForm, findRun, type FoundRun } from './event-runs.ts';
-import { roomOf, type OutputCounter } from './output-counter.ts';
+import { roomOf, type OutputCounter } from '../chat/output-bound.ts';
 
 const FORMS_MAX = 4;
 /**

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { mayBeRun, NO_RUN_BYTES, runDiscount } from '../caps/output-bound.ts';
+import { mayBeRun, NO_RUN_BYTES, runDiscount } from '../chat/output-bound.ts';
 
 /** A value that differs from event to event: the inside of a string, or a whole number. */
 interface Slot {

@@ -1,8 +1,7 @@
-import { textBytes } from '../reply/message-text.ts';
+import { textBytes, type OutputCounter } from '../chat/output-bound.ts';
 import type { ByteOutput } from './byte-output.ts';
 import { learnTemplate, writeTexts, type ChunkTemplate } from './chunk-template.ts';
 import { EventForms } from './event-forms.ts';
-import type { OutputCounter } from './output-counter.ts';
 
 type Json = Record<string, unknown>;
 

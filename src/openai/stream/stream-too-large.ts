@@ -1,6 +1,6 @@
 import { tooLarge, type UpstreamFailure } from '#wire';
 import { malformed } from '#wire/replies';
-import type { OutputCounter } from './output-counter.ts';
+import type { OutputCounter } from '../chat/output-bound.ts';
 import type { SseError } from './sse.ts';
 
 /**

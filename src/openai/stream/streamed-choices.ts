@@ -1,6 +1,4 @@
-import { otherBytes, textBytes, textsOf } from '../reply/message-text.ts';
-import { runDiscountOf } from '../caps/output-bound.ts';
-import type { OutputCounter } from './output-counter.ts';
+import { otherBytes, textBytes, textsOf, runDiscountOf, type OutputCounter } from '../chat/output-bound.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;

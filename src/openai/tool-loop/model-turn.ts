@@ -1,10 +1,9 @@
 import type { GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../reply/chat-end.ts';
-import { CALLS_MAX } from '../reply/calls-max.ts';
-import { chunksOf } from '../reply/chunks-of.ts';
-import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../reply/echo-fields.ts';
+import type { ChatTail } from '../chat/chat-end.ts';
+import { CALLS_MAX, chunksOf } from '../chat/chat-decoder.ts';
+import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/echo-fields.ts';
 
 type Json = Record<string, unknown>;
 

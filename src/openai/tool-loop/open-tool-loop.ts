@@ -10,16 +10,14 @@ import {
   type TargetAdapter,
   type Offer,
 } from '#gateway';
-import type { SentRequest } from '../reply/altered-headers.ts';
-import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
-import type { ChatBody, ChatTool } from '../request/chat-schema.ts';
-import { TOOL_ROUNDS_DEFAULT } from '../request/gateway-fields.ts';
-import { toCall, type ChatContext } from '../chat-to-call.ts';
+import type { SentRequest } from '../chat/altered-headers.ts';
+import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
+import { type ChatBody, type ChatTool, TOOL_ROUNDS_DEFAULT } from '../chat/chat-schema.ts';
+import { toCall, type ChatContext, maxCostOf } from '../chat/chat-to-call.ts';
 import { resolveServerTools, type ToolFacts, type ServerTool } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
-import { chatBudget, checkFits, toUsage } from '../caps/chat-budget.ts';
-import { maxCostOf } from '../request/max-cost.ts';
-import { measurePrompt } from '../request/prompt-size.ts';
+import { chatBudget, checkFits, toUsage } from '../chat/chat-budget.ts';
+import { measurePrompt } from '../chat/prompt-size.ts';
 
 export interface ToolLoopDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;

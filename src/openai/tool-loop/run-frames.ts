@@ -12,12 +12,11 @@ import {
   toGatewayError,
   wantsReceipt,
 } from '#gateway';
-import type { ChatTail } from '../reply/chat-end.ts';
-import type { SentRequest } from '../reply/altered-headers.ts';
-import type { ReplyAbout } from '../chat-reply.ts';
-import type { ChatBody, ChatMessage } from '../request/chat-schema.ts';
-import { maxCostOf } from '../request/max-cost.ts';
-import { toCall, type ChatContext } from '../chat-to-call.ts';
+import type { ChatTail } from '../chat/chat-end.ts';
+import type { SentRequest } from '../chat/altered-headers.ts';
+import type { ReplyAbout } from '../chat/chat-reply.ts';
+import type { ChatBody, ChatMessage } from '../chat/chat-schema.ts';
+import { maxCostOf, toCall, type ChatContext } from '../chat/chat-to-call.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
 import { ADDED_MAX, askedOf, modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
 import {

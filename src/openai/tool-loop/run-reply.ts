@@ -8,9 +8,9 @@ import {
   type Settlement,
 } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../reply/chat-end.ts';
-import type { ReplyAbout } from '../chat-reply.ts';
-import type { ChatMessage } from '../request/chat-schema.ts';
+import type { ChatTail } from '../chat/chat-end.ts';
+import type { ReplyAbout } from '../chat/chat-reply.ts';
+import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
 import type { ServerTool } from './server-tools.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError, printable } from '#wire';
 import { unknownMember } from '#gateway';
-import type { ChatTool } from '../request/chat-schema.ts';
+import type { ChatTool } from '../chat/chat-schema.ts';
 
 /** A tool as the model sees it. All of it comes from the tool's server. */
 export interface ToolFacts {

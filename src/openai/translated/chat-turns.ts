@@ -1,4 +1,4 @@
-import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 
 /** Separates two texts that are joined. */
 export const GAP = '\n\n';

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { dialectOf } from '#wire';
 import { requireAdmission } from '#auth';
-import { tokensOf } from '../caps/tokens-of.ts';
-import { measurePrompt } from '../request/prompt-size.ts';
-import type { ChatDeps } from '../chat-routes.ts';
+import { tokensOf } from '../chat/output-bound.ts';
+import { measurePrompt } from '../chat/prompt-size.ts';
+import type { ChatDeps } from '../chat/chat-routes.ts';
 import { offersOf, type RoutedBody, translateAsFar } from '../native/ask-native.ts';
 import {
   answerError,

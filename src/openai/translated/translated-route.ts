@@ -37,19 +37,16 @@ import {
   servedRequest,
   bodyFrom,
 } from '#gateway';
-import { createChatAnswers } from '../chat-answers.ts';
-import type { ChatDeps } from '../chat-routes.ts';
-import { type StartedChat, writeChatReply } from '../chat-reply.ts';
-import { createOpenChat } from '../open-chat.ts';
-import type { ChatBody } from '../request/chat-schema.ts';
-import { refuseKeptAtProvider } from '../request/kept-at-provider.ts';
-import { withMaxCost } from '../request/max-cost.ts';
-import { refusePrivateMedia, refusePrivateUrls } from '../request/media-hosts.ts';
+import { createChatAnswers, type StartedChat, writeChatReply } from '../chat/chat-reply.ts';
+import { type ChatDeps, createOpenChat } from '../chat/chat-routes.ts';
+import type { ChatBody } from '../chat/chat-schema.ts';
+import { refuseKeptAtProvider, refusePrivateMedia, refusePrivateUrls } from '../chat/refusals.ts';
+import { withMaxCost } from '../chat/chat-to-call.ts';
 import { asNative, createSpeaks, type RoutedBody } from '../native/ask-native.ts';
 import type { NativeRequestFacts, NativeWire } from '../native/native-wire.ts';
 import { withoutAlias } from './model-alias.ts';
-import type { ClientId } from './sealed-calls.ts';
-import { createTranslatedHeaders } from './translated-headers.ts';
+import type { ClientId } from '../chat/echo-fields.ts';
+import { createTranslatedHeaders } from '../chat/altered-headers.ts';
 import { translatingSink } from './translating-sink.ts';
 import type { WireEncoder } from './wire-encoder.ts';
 

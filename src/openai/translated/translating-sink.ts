@@ -1,7 +1,7 @@
 import type { ReplySink } from '#wire';
-import type { SentRequest } from '../reply/altered-headers.ts';
-import { type ChatPieces, createChatPieces, readCompletion } from './chat-pieces.ts';
-import type { ClientId } from './sealed-calls.ts';
+import type { SentRequest } from '../chat/altered-headers.ts';
+import { type ChatPieces, createChatPieces, readCompletion } from '../chat/chat-decoder.ts';
+import type { ClientId } from '../chat/echo-fields.ts';
 import { faultOf, type WireEncoder } from './wire-encoder.ts';
 
 interface TranslationOptions {

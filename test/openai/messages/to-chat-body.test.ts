@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { createCheck } from '#gateway';
 import fc from 'fast-check';
-import { chatSchema, type ChatBody } from '../../../src/openai/request/chat-schema.ts';
+import { chatSchema, type ChatBody } from '../../../src/openai/chat/chat-schema.ts';
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
-import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
+import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
 import { GatewayError } from '#wire';
 

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
-import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
+import { createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
 import { jsonInside } from '../../../src/openai/translated/wire-encoder.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
 import {

@@ -10,12 +10,12 @@ import { NativeReplyReader } from '../../../src/openai/native/native-reply-reade
 import { measureNative } from '../../../src/openai/native/native-size.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
-import type { ChatTail } from '../../../src/openai/reply/chat-end.ts';
+import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
 import { RESPONSES_WIRE } from '../../../src/openai/responses/responses-wire.ts';
 import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
-import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
+import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
 import { makeOffer } from '../support/offers.ts';
 import { CONTEXT } from '../support/replies.ts';

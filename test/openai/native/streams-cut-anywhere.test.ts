@@ -5,7 +5,7 @@ import type { ReplyReader } from '#gateway';
 import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeSpeech } from '../../../src/openai/native/native-speech.ts';
-import type { ChatTail } from '../../../src/openai/reply/chat-end.ts';
+import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { cutAt, lengths } from '../translated/support/transcripts.ts';

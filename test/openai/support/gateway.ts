@@ -14,7 +14,7 @@ import {
   type UpstreamRequest,
 } from '#gateway';
 import type { RateDecision } from '../../../src/gateway/limits/limiter.ts';
-import { chatRoutes } from '../../../src/openai/chat-routes.ts';
+import { chatRoutes } from '../../../src/openai/chat/chat-routes.ts';
 import { makeOffer } from './offers.ts';
 
 /** What the provider answers. `chunks` may wait and throw. */

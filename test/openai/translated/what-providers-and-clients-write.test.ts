@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
-import { asChunk } from '../../../src/openai/reply/whole-reply.ts';
+import { asChunk } from '../../../src/openai/chat/whole-reply.ts';
 import { readItems } from '../../../src/openai/responses/items.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
-import { createChatPieces, readCompletion } from '../../../src/openai/translated/chat-pieces.ts';
+import { createChatPieces, readCompletion } from '../../../src/openai/chat/chat-decoder.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/mcp-address.ts';
-import { createSealedCalls } from '../../../src/openai/translated/sealed-calls.ts';
-import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
+import { createSealedCalls, createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
 import type { WireEncoder } from '../../../src/openai/translated/wire-encoder.ts';
 
 const sealed = createSealedCalls(randomBytes(32));

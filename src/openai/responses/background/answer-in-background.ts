@@ -4,7 +4,7 @@ import { CuttableCancelSource } from '#billing/amounts';
 import { type Caller, needsCredential } from '#gateway';
 import { type KeptEvents, type KeptResponses, ownerOf, type RunningEnd } from '#tasks';
 import { eventText } from '../../native/native-speech.ts';
-import type { StartedChat } from '../../chat-reply.ts';
+import type { StartedChat } from '../../chat/chat-reply.ts';
 import type { InBackground } from '../../translated/translated-route.ts';
 import { itemsOf } from '../kept/conversations.ts';
 import { callIdOf, responseIdOf, withIds } from '../kept/kept-ids.ts';

@@ -1,7 +1,7 @@
 import type { ReplySink } from '#wire';
 import type { Caller } from '#gateway';
 import { isStorable, type KeptResponses, ownerOf } from '#tasks';
-import type { StartedChat } from '../../chat-reply.ts';
+import type { StartedChat } from '../../chat/chat-reply.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';

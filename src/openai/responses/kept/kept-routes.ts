@@ -4,7 +4,7 @@ import { authorise, type Caller, needsCredential, type MoreMemory, type Pipeline
 import { requireAdmission } from '#auth';
 import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
 import { answerError, EVENT_SCHEMA, refusesAs } from '../../translated/translated-route.ts';
-import type { ChatDeps } from '../../chat-routes.ts';
+import type { ChatDeps } from '../../chat/chat-routes.ts';
 import { toResponseError } from '../response-error.ts';
 import { responseAnswerSchema, type Json } from '../responses-schema.ts';
 import type { Background } from '../background/background.ts';

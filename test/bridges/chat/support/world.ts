@@ -60,7 +60,7 @@ import type { Balance } from '../../../../src/billing/ledger.ts';
 import { createLocalLimiter } from '../../../../src/gateway/limits/local-limiter.ts';
 import { refuseLock } from '../../../../src/gateway/pipeline.ts';
 import { createMcp } from '../../../../src/mcp/create-mcp.ts';
-import { chatRoutes } from '../../../../src/openai/chat-routes.ts';
+import { chatRoutes } from '../../../../src/openai/chat/chat-routes.ts';
 import { createModelTarget } from '../../../../src/openai/model-target.ts';
 import { NO_TASKS } from '../../../support/no-tasks.ts';
 

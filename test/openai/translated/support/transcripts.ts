@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { ChatTail } from '../../../../src/openai/reply/chat-end.ts';
+import type { ChatTail } from '../../../../src/openai/chat/chat-end.ts';
 import { createChatStreamReader } from '../../../../src/openai/stream/chat-stream-reader.ts';
-import { createChatPieces } from '../../../../src/openai/translated/chat-pieces.ts';
+import { createChatPieces } from '../../../../src/openai/chat/chat-decoder.ts';
 import type { WireEncoder } from '../../../../src/openai/translated/wire-encoder.ts';
 import { CONTEXT } from '../../support/replies.ts';
 import { call, chunk, eventsOf, usage } from './transcript-upstream.ts';

@@ -1,20 +1,6 @@
 import { type CapField, foldName } from '#wire';
 import type { Offer } from '#gateway';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
-import { reasoningEffort, refusesReasoning } from './reasoning-effort.ts';
-import {
-  BY_A_RULE,
-  CAPS,
-  COSTLY,
-  FOR_ANOTHER_ROUTER,
-  FOR_THE_GATEWAY,
-  MINIMA,
-  MORE_COMPLETIONS,
-  OF_A_REQUEST,
-  PUBLISHED,
-  REASONING_BOUNDS,
-  REDIRECTING,
-} from './field-names.ts';
 
 interface ForwardedBody {
   readonly body: Record<string, unknown>;
@@ -204,3 +190,136 @@ function atMost(value: unknown, cap: number): unknown {
   if (value === null || value === undefined) return value;
   return typeof value === 'number' ? Math.min(value, cap) : cap;
 }
+
+/** `reasoning`, translated for a provider that does not list this field. */
+interface ReasoningEffort {
+  readonly fields: { readonly reasoning_effort?: unknown };
+  /** Names of the members that such a provider does not get. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * Translates another router's `reasoning: {effort}` to `reasoning_effort` of the published chat API. That API has no
+ * fields for the other members of `reasoning`.
+ */
+function reasoningEffort({ reasoning, reasoning_effort: own }: ChatBody): ReasoningEffort {
+  if (reasoning === undefined || reasoning === null) return { fields: {}, dropped: [] };
+  if (typeof reasoning !== 'object' || Array.isArray(reasoning)) return { fields: {}, dropped: ['reasoning'] };
+  const { effort, ...rest } = reasoning as Readonly<Record<string, unknown>>;
+  const taken = typeof effort === 'string' && (own === undefined || own === null || own === effort);
+  const others = effort === undefined || taken ? Object.keys(rest) : ['effort', ...Object.keys(rest)];
+  return { fields: taken ? { reasoning_effort: effort } : {}, dropped: others.map((name) => `reasoning.${name}`) };
+}
+
+/** Offers that refused `reasoning`. A new registration makes a new Offer object, so the gateway learns again. */
+const refusers = new WeakSet<Offer>();
+
+const refusesReasoning = (offer: Offer): boolean => refusers.has(offer);
+
+/**
+ * Whether an answer refuses the field `reasoning`, as services do that take only the published fields. If the answer
+ * names it as the wrong parameter, later calls send no `reasoning` to the offer. A mere text counts for one call,
+ * because it may repeat words of the consumer.
+ */
+export function readReasoningRefusal(offer: Offer, status: number, answer: Uint8Array): boolean {
+  if (status !== 400 && status !== 422) return false;
+  const text = Buffer.from(answer.subarray(0, ANSWER_BYTES_MAX)).toString('utf8');
+  if (/"param"\s*:\s*"reasoning"/.test(text)) refusers.add(offer);
+  else if (!/["'`]reasoning["'`]/.test(text.replaceAll('\\"', '"')) || !UNKNOWN.test(text)) return false;
+  return true;
+}
+
+const ANSWER_BYTES_MAX = 4_096;
+const UNKNOWN = /unknown|unrecogni[sz]ed|unsupported|unexpected|forbidden|not (?:permitted|supported|allowed)/i;
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).filter((word) => word !== ''));
+
+/**
+ * Fields for the gateway, which are not forwarded. `usage` asks for the usage, which every reply has anyway.
+ * `__proto__` is listed because copying it would set a prototype.
+ */
+export const FOR_THE_GATEWAY = words(
+  `provider models session_id metadata tollgate max_cost max_tool_rounds usage __proto__`,
+);
+
+/** Fields for another router. A provider would misread them, or they would cost it money. */
+export const FOR_ANOTHER_ROUTER = words(`plugins transforms route trace preset include_reasoning`);
+
+/** Fields that `forwardedBody` has a rule for. */
+const BY_A_RULE = words(
+  `max_tokens max_completion_tokens stream_options reasoning reasoning_effort thinking thinking_budget`,
+);
+
+/**
+ * Fields that every model gets unchanged: those of the published chat API, and the sampling extensions that common
+ * servers of this API share.
+ */
+export const PUBLISHED = words(`
+  model messages stream n
+  audio frequency_penalty function_call functions logit_bias logprobs modalities parallel_tool_calls presence_penalty
+  prompt_cache_key prompt_cache_retention response_format safety_identifier seed stop store temperature
+  tool_choice tools top_logprobs top_p user verbosity
+  reasoning_format enable_thinking separate_reasoning
+  top_k top_a min_p typical_p tfs_z repetition_penalty repeat_penalty repeat_last_n no_repeat_ngram_size
+  mirostat mirostat_tau mirostat_eta dynatemp_range dynatemp_exponent xtc_probability xtc_threshold
+  dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers
+  bad_words stop_token_ids include_stop_str_in_output skip_special_tokens spaces_between_special_tokens
+  random_seed safe_prompt
+  guided_json guided_regex guided_choice guided_grammar structured_outputs grammar json_schema regex ebnf structural_tag
+`);
+
+/**
+ * Folded names (`foldName`) that servers use for the cap of a completion. On some servers `max_length` also counts
+ * the prompt.
+ */
+export const CAPS = words(`
+  maxtokens maxcompletiontokens maxoutputtokens maxnewtokens maxnewtoken npredict numpredict maxlength maxlen
+  maxgenlen maxgenlength maxgenerationlength maxgentokens maxgeneratedtokens maxgenerationtokens
+  maxtokenstosample maxtokenstogenerate tokenstogenerate maxresponsetokens maxresponselength maxanswertokens
+  maxdecodetokens maxdecodingtokens maxpredict maxpredictedtokens maxtotaltokens maxoutputlength maxoutputlen
+  maxtoken maxtargetlength maxtargettokens maxtokenspercompletion maxtokensperrequest
+  outputlength outputlen outputtokens requestoutputlen numtokens ntokens genamt maxcompletionlength maxcompletion
+`);
+
+/** Folded names of fields that make a server produce more completions than `n` says. Only `n` is priced. */
+export const MORE_COMPLETIONS = words(`
+  bestof usebeamsearch numbeams beamwidth beamsize numreturnsequences numcompletions ncompletions ncmpl nchoices
+  candidatecount numcandidates numgenerations numsamples samplecount
+`);
+
+/**
+ * Folded names of request fields. Some servers take an object inside a field for a separate request. There these
+ * names could change what was priced.
+ */
+const OF_A_REQUEST = words(`n model models messages prompt input stream streamoptions tools functions`);
+
+/** Folded names of the minimum output. On some servers the minimum overrides the cap. */
+const MINIMA = words(`mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`);
+
+/** Folded names of the bound on reasoning. Some servers count reasoning in addition to the cap. */
+const REASONING_BOUNDS = words(`
+  budgettokens thinkingbudget thinkingbudgettokens thinkingtokens maxthinkingtokens reasoningbudget reasoningtokens
+  maxreasoningtokens reasoningmaxtokens
+`);
+
+/**
+ * Folded names of fields that cost money in addition to tokens, or that give a call a priority. `forward = "all"`
+ * does not send them to models of a provider that dials in. A native request sends them only to a model that lists
+ * them.
+ */
+export const COSTLY = words(`
+  servicetier priority speed inferencegeo prediction background deferred betas anthropicbeta
+  websearchoptions websearch searchparameters searchoptions enablesearch forcedsearch searchcontextsize
+  lora loras lorarequest loraadapter loraname loraid adapterid adaptersource promptlogprobs echo
+`);
+
+/**
+ * Folded names of fields that send a call elsewhere, use other keys, or run code that the consumer wrote. `forward =
+ * "all"` sends them to no model.
+ */
+export const REDIRECTING = words(`
+  apibase baseurl apikey apiversion apitype organization deploymentid customllmprovider modellist userconfig fallbacks
+  contextwindowfallbacks mockresponse mocktoolcalls mocktimeout mockdelay extraheaders headers extraquery
+  extrabody logitsprocessors customlogitprocessor kvtransferparams chattemplate litellmparams litellmmetadata proxyserverrequest
+  awsaccesskeyid awssecretaccesskey awssessiontoken awsregionname vertexcredentials vertexproject
+`);

@@ -9,12 +9,23 @@ import {
   type KeepAlive,
   type ReplySink,
   writeSlices,
+  type ClientSink,
 } from '#wire';
 import { formatUsd, toUsdNumber, type Frame, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import { type StartedCall, toGatewayError, wasCharged } from '#gateway';
-import type { ChatTail } from './reply/chat-end.ts';
-import { addAlteredHeaders, type SentRequest } from './reply/altered-headers.ts';
-import { completeStrictly } from './reply/strict-completion.ts';
+import {
+  type StartedCall,
+  toGatewayError,
+  wasCharged,
+  answersOn,
+  type PendingRequest,
+  type Payer,
+  targetOf,
+} from '#gateway';
+import { createKeptReplies } from '#tasks';
+import type { ChatTail } from './chat-end.ts';
+import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
+import { completeStrictly } from './whole-reply.ts';
+import type { ChatDeps } from './chat-routes.ts';
 
 /** Facts about a call that its reply states. */
 export interface ReplyAbout {
@@ -295,4 +306,40 @@ function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer
     choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
   };
   return Buffer.from(eventOf(errorFirst(toHttpError(toGatewayError(error), dialect).body.error, event)));
+}
+
+/** The answer to one request, and its repeats. */
+type ChatAnswers = Pick<PendingRequest<StartedChat>, 'repeats' | 'write' | 'replay'>;
+
+interface PendingChat extends Pick<Payer, 'caller' | 'repeats'> {
+  readonly model: string;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Writes the answers of a chat route, and repeats them when a request repeats its idempotency key. Answers of image
+ * models may be too large for the database, so they are stored as files.
+ */
+export function createChatAnswers({
+  blobs,
+  config,
+  targets,
+}: Pick<ChatDeps, 'blobs' | 'config' | 'targets'>): (
+  client: ClientSink,
+  asked: PendingChat,
+  write: (opened: StartedChat, sink: ReplySink) => Promise<boolean>,
+) => ChatAnswers {
+  const files = blobs ? createKeptReplies(blobs, config.upstream.imagesReplyBytesMax) : null;
+  const isPainted = (model: string) => targetOf(targets?.() ?? {}, model)?.target.primitive === 'image';
+
+  return (client, { caller: { account }, repeats, model, onError }, write) => {
+    if (repeats === null || files === null || !isPainted(model)) return { repeats, ...answersOn(client, write) };
+    return {
+      repeats: { ...repeats, taken: (by) => files.repeat(account, by, client) },
+      ...answersOn<StartedChat>(client, write, {
+        bytesMax: files.bytesMax,
+        keep: ({ id }, head, chunks) => files.keep(account, id, head, chunks).catch(onError),
+      }),
+    };
+  };
 }

@@ -1,10 +1,9 @@
 import { isObject } from '#wire';
 import { promptTokens, type Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
-import type { ChatBudget } from '../caps/chat-budget.ts';
-import type { PromptSize } from '../request/prompt-size.ts';
-import { tokensOf } from '../caps/tokens-of.ts';
-import { COMPLETION_MEMBERS, NO_DETAILS, PROMPT_MEMBERS, type TokenDetails, tokenDetails } from './token-details.ts';
+import type { ChatBudget } from './chat-budget.ts';
+import type { PromptSize } from './prompt-size.ts';
+import { tokensOf } from './output-bound.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -251,4 +250,64 @@ function toUsage(
         }
       : { prompt: BigInt(prompt), completion: BigInt(completion) };
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
+}
+
+/** Parts of the tokens that a provider claims. */
+interface TokenDetails {
+  /** Prompt tokens that were read from a cache. */
+  readonly cached: number;
+  /** Prompt tokens that were written to a cache. */
+  readonly cacheWritten: number;
+  /** Completion tokens that are reasoning. */
+  readonly reasoning: number;
+}
+
+export const NO_DETAILS: TokenDetails = { cached: 0, cacheWritten: 0, reasoning: 0 };
+
+/** The members of a claim that state its prompt tokens and their parts. */
+const PROMPT_MEMBERS = [
+  'prompt_tokens',
+  'prompt_tokens_details',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'prompt_cache_hit_tokens',
+  'prompt_cache_miss_tokens',
+] as const;
+/** The members of a claim that state its completion tokens and their parts. */
+const COMPLETION_MEMBERS = ['completion_tokens', 'completion_tokens_details'] as const;
+
+/**
+ * The parts that a claim names, as in OpenAI's API or under the names that other servers use. The parts of the
+ * prompt are together at most `prompt`, and the reasoning is at most `completion`.
+ */
+export function tokenDetails(claim: Json, prompt: number, completion: number): TokenDetails {
+  const ofPrompt = claim['prompt_tokens_details'];
+  const ofCompletion = claim['completion_tokens_details'];
+  const read = first(
+    member(ofPrompt, 'cached_tokens'),
+    claim['cache_read_input_tokens'],
+    claim['prompt_cache_hit_tokens'],
+  );
+  const written = first(
+    member(ofPrompt, 'cache_write_tokens'),
+    member(ofPrompt, 'cache_creation_tokens'),
+    claim['cache_creation_input_tokens'],
+  );
+  const reasoning = first(member(ofCompletion, 'reasoning_tokens'));
+  if (read === 0 && written === 0 && reasoning === 0) return NO_DETAILS;
+  const cached = Math.min(read, prompt);
+  return {
+    cached,
+    cacheWritten: Math.min(written, prompt - cached),
+    reasoning: Math.min(reasoning, completion),
+  };
+}
+
+const member = (of: unknown, name: string): unknown =>
+  typeof of === 'object' && of !== null ? (of as Json)[name] : undefined;
+
+/** The first valid count; 0 without one. */
+function first(...counts: readonly unknown[]): number {
+  for (const count of counts) if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) return count;
+  return 0;
 }

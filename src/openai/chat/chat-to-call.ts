@@ -11,14 +11,17 @@ import {
   requestedSession,
   toPreferences,
   wantsReceipt,
+  lowestCap,
+  MAX_COST_HEADER,
+  type CostCap,
 } from '#gateway';
-import { checkFits, toUsage } from './caps/chat-budget.ts';
+import { formatUsd } from '#billing/amounts';
+import { checkFits, toUsage } from './chat-budget.ts';
 import { ChatRequestAdapter } from './chat-request-adapter.ts';
-import { NativeRequestAdapter } from './native/native-request-adapter.ts';
-import type { NativeRequestFacts } from './native/native-wire.ts';
-import type { ChatBody } from './request/chat-schema.ts';
-import { maxCostOf } from './request/max-cost.ts';
-import { measurePrompt } from './request/prompt-size.ts';
+import { NativeRequestAdapter } from '../native/native-request-adapter.ts';
+import type { NativeRequestFacts } from '../native/native-wire.ts';
+import type { ChatBody } from './chat-schema.ts';
+import { measurePrompt } from './prompt-size.ts';
 
 export interface ChatContext {
   readonly caller: Caller;
@@ -103,3 +106,23 @@ const nativeRequestAdapter = (
   { requestId, now, replyBytesMax }: ChatContext,
 ): NativeRequestAdapter =>
   new NativeRequestAdapter({ native, chat, stream, requestId, created: Math.floor(now / 1000), replyBytesMax });
+
+const MAX_COST = 'max_cost';
+
+/** The body's `max_cost`; null without one. Throws GatewayError `invalid_request`. */
+export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): CostCap | null =>
+  lowestCap([[MAX_COST, asked]]);
+
+/**
+ * Sets `max_cost` from the `x-max-cost` header, if the header is lower or the body has no `max_cost`. The header
+ * serves clients that cannot change the body, and proxies in front of the gateway. Throws GatewayError
+ * `invalid_request`.
+ */
+export function withMaxCost(body: ChatBody, header: string | string[] | undefined): ChatBody {
+  if (header === undefined) return body;
+  const cap = lowestCap([
+    [MAX_COST, body.max_cost],
+    [MAX_COST_HEADER, header],
+  ]);
+  return cap?.name === MAX_COST_HEADER ? { ...body, max_cost: formatUsd(cap.amount) } : body;
+}

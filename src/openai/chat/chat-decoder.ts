@@ -1,11 +1,15 @@
 import { isObject } from '#wire';
-import { CALLS_MAX } from '../reply/calls-max.ts';
 import { createByteOutput } from '../stream/byte-output.ts';
 import { textForm, writeTexts } from '../stream/chunk-template.ts';
 import { type EventForm, findRun } from '../stream/event-runs.ts';
-import { createEchoFields, furtherMembers, NOTHING } from '../reply/echo-fields.ts';
-import { type ClientId, ID_MAX } from './sealed-calls.ts';
-import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type WireEncoder } from './wire-encoder.ts';
+import { createEchoFields, furtherMembers, NOTHING, type ClientId, ID_MAX } from './echo-fields.ts';
+import {
+  type ChatEnd,
+  type ChatFault,
+  type ChatSaid,
+  jsonInside,
+  type WireEncoder,
+} from '../translated/wire-encoder.ts';
 
 type Json = Record<string, unknown>;
 
@@ -194,3 +198,15 @@ export function readCompletion(
     end: endOf(completion),
   };
 }
+
+/** Parses the chunks in the output of a stream reader, which has whole events of one line each. */
+export function chunksOf(bytes: Uint8Array): Record<string, unknown>[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  return text
+    .split('\n\n')
+    .filter((event) => event !== '')
+    .map((event) => JSON.parse(event.slice('data: '.length)) as Record<string, unknown>);
+}
+
+/** The most tool calls of one reply. Further calls are ignored, because a stream has room for millions. */
+export const CALLS_MAX = 1_024;

@@ -1,8 +1,7 @@
 import { foldName, isObject } from '#wire';
 import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
-import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
-import { isPlainFile } from './plain-file.ts';
+import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
 
 /** The size of a call's prompt, measured once. */
 export interface PromptSize {
@@ -165,3 +164,12 @@ function valueBytes(value: unknown): number {
 function jsonBytes(value: unknown): number {
   return value === undefined || value === null ? 0 : Buffer.byteLength(JSON.stringify(value));
 }
+
+/**
+ * Whether a file is plain text in the request. The text or pages of another file may have more tokens than the
+ * request has bytes.
+ */
+export const isPlainFile = (file: Readonly<Record<string, unknown>>): boolean => {
+  const { file_data: data, file_url: url, file_id: id } = file;
+  return typeof data === 'string' && /^data:text\//i.test(data) && !url && !id;
+};

@@ -1,8 +1,7 @@
 import { UpstreamFailure } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import type { ChatTail, ReplyContext } from './chat-end.ts';
-import { completeStrictly } from './strict-completion.ts';
-import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
+import { completeStrictly, ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
  * The result of the thread: an end whose tail has `written` instead of `body`, or the parts of an UpstreamFailure.

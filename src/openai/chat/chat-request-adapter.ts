@@ -1,16 +1,23 @@
 import { pricesCache } from '#billing/amounts';
 import { type Dialect, type CapField, type CapName, readCapRefusal } from '#wire';
 import type { RequestAdapter, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { requestedCap, chatBudget, unseenTokens, withPrompt, type ChatBudget } from './caps/chat-budget.ts';
-import type { ReplyContext } from './reply/chat-end.ts';
-import { ChatReplyReader } from './reply/chat-reply-reader.ts';
-import type { ChatBody } from './request/chat-schema.ts';
-import { createChatStreamReader } from './stream/chat-stream-reader.ts';
-import type { SentRequest } from './reply/altered-headers.ts';
-import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
-import { readReasoningRefusal } from './request/reasoning-effort.ts';
-import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
-import { learnCap, speaksOfCap, takenCap } from './caps/taken-cap.ts';
+import {
+  requestedCap,
+  chatBudget,
+  unseenTokens,
+  withPrompt,
+  type ChatBudget,
+  learnCap,
+  speaksOfCap,
+  takenCap,
+} from './chat-budget.ts';
+import type { ReplyContext } from './chat-end.ts';
+import { ChatReplyReader } from './chat-reply-reader.ts';
+import type { ChatBody } from './chat-schema.ts';
+import { createChatStreamReader } from '../stream/chat-stream-reader.ts';
+import type { SentRequest } from './altered-headers.ts';
+import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
+import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
   readonly body: ChatBody;

@@ -29,19 +29,19 @@ import {
   takeBytes,
   servedRequest,
   bodyFrom,
+  openCall,
+  type StartedProviderCall,
+  targetOf,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#tasks';
-import { refuseAmbiguousKeys } from './request/interpreted-fields.ts';
-import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
-import { type StartedChat, writeChatReply } from './chat-reply.ts';
-import { asksUsage, chatSchema, type ChatBody } from './request/chat-schema.ts';
-import { withMaxCost } from './request/max-cost.ts';
-import { refusePlugins } from './request/refuse-plugins.ts';
-import { refusePrivateMedia } from './request/media-hosts.ts';
-import { createChatAnswers } from './chat-answers.ts';
-import { createOpenChat } from './open-chat.ts';
-import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
+import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from './refusals.ts';
+import { chatAnswerSchema } from './chat-answer-schema.ts';
+import { type StartedChat, writeChatReply, createChatAnswers, type OpenChat } from './chat-reply.ts';
+import { asksUsage, chatSchema, type ChatBody } from './chat-schema.ts';
+import { withMaxCost, toCall, type ChatContext } from './chat-to-call.ts';
+import { type ToolLoopDeps, openToolLoop } from '../tool-loop/open-tool-loop.ts';
+import { openBridged } from '../bridge/open-bridged.ts';
 
 export interface ChatDeps {
   readonly pipeline: Pipeline;
@@ -224,3 +224,49 @@ const DESCRIBED = {
   consumes: ['application/json'],
 };
 const NO_TARGETS: Partial<TargetAdapters> = {};
+
+interface OpenChatDeps {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly config: Pick<Config, 'limits' | 'upstream'>;
+  /** Agents and tools, by the prefix of their names. */
+  readonly targets: () => Partial<TargetAdapters>;
+  /** Needed for tools that the gateway calls for a model; null if it calls none. */
+  readonly toolLoop: ToolLoopDeps | null;
+}
+
+/** Opens the answer to a checked request. `onError` gets unexpected errors that happen while it is answered. */
+type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
+
+/**
+ * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is
+ * asked as if it were a model. Throws GatewayError for errors that show without a look-up.
+ */
+export function createOpenChat({ pipeline, config, targets, toolLoop }: OpenChatDeps): ChooseChat {
+  return (body, context, onError) => {
+    const known = targets();
+    const spoken = targetOf(known, body.model);
+    // A model with exactly this name has priority, so that its existing callers still reach it.
+    if (spoken !== null && spoken.target.primitive !== 'model' && !known.model?.has(body.model))
+      return openBridged({ pipeline, limits: config.limits }, spoken, body, context);
+    if (body.tools?.some(({ type }) => type === 'mcp')) {
+      // Each turn is a separate chat request. The client's native body is not sent on, because it contains the
+      // credentials of its tools.
+      const asChat = { ...context, native: null };
+      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, onError }, body, asChat);
+    }
+    return openModel(pipeline, body, context);
+  };
+}
+
+function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
+  const { request, exchange } = toCall(body, context);
+  const toChat = ({ id, call, frames }: StartedProviderCall): StartedChat => {
+    exchange.callId = id;
+    const { service: model, stream, startedAt } = call;
+    return { id, call, frames, about: { id, model, stream, startedAt, sent: exchange } };
+  };
+  return (callId, gone) => {
+    const opened = openCall(pipeline, request, callId, gone);
+    return opened instanceof Promise ? opened.then(toChat) : toChat(opened);
+  };
+}

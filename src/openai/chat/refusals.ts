@@ -1,0 +1,202 @@
+import {
+  interpretedFields,
+  type InterpretedFieldsAt,
+  GatewayError,
+  ambiguousKeyAt,
+  isObject,
+  namesPrivateHost,
+} from '#wire';
+import { chatSchema, PART_TYPES, type ChatBody, type ContentPart } from './chat-schema.ts';
+import type { NativeWire } from '../native/native-wire.ts';
+
+const PRICES = interpretedFields(['prompt', 'completion', 'image']);
+
+/**
+ * The members that decide the meaning, the cost and the provider of a request. Each entry has the path of an object
+ * and the names of its members.
+ */
+const INTERPRETED_FIELDS: InterpretedFieldsAt = [
+  [
+    [],
+    interpretedFields(
+      [
+        ...Object.keys(chatSchema(1).properties),
+        ...'functions function_call response_format modalities audio logprobs top_logprobs logit_bias'.split(' '),
+        ...'parallel_tool_calls prediction reasoning reasoning_effort service_tier store verbosity'.split(' '),
+        ...'safety_identifier prompt_cache_key images image_url image_data'.split(' '),
+      ],
+      // These are other names of the cap. They do not count as look-alikes.
+      ['maxTokens', 'maxCompletionTokens'],
+    ),
+  ],
+  [
+    ['messages', '*'],
+    interpretedFields([
+      'role',
+      'content',
+      'name',
+      'tool_calls',
+      'tool_call_id',
+      'function_call',
+      'refusal',
+      'audio',
+      'images',
+    ]),
+  ],
+  [['messages', '*', 'content', '*'], interpretedFields(['type', ...PART_TYPES])],
+  [['messages', '*', 'content', '*', 'image_url'], interpretedFields(['url', 'detail'])],
+  [['messages', '*', 'content', '*', 'video_url'], interpretedFields(['url'])],
+  [['messages', '*', 'content', '*', 'audio_url'], interpretedFields(['url'])],
+  [['messages', '*', 'content', '*', 'input_audio'], interpretedFields(['data', 'format'])],
+  [['messages', '*', 'content', '*', 'file'], interpretedFields(['filename', 'file_data', 'file_id', 'file_url'])],
+  [['tools', '*'], interpretedFields(['type', 'function', 'service', 'allowed_tools', 'disallowed_tools'])],
+  [['tools', '*', 'function'], interpretedFields(['name', 'description', 'parameters', 'strict'])],
+  [['stream_options'], interpretedFields(['include_usage'])],
+  [['reasoning'], interpretedFields(['effort', 'max_tokens'])],
+  [['provider'], interpretedFields(['order', 'only', 'ignore', 'allow_fallbacks', 'sort', 'max_price'])],
+  [['provider', 'max_price'], PRICES],
+  [['tollgate'], interpretedFields(['task_id', 'context_id'])],
+];
+
+/**
+ * Throws GatewayError `invalid_request` for a body with an ambiguous key: a member that a provider could take for
+ * one of the members above.
+ */
+export function refuseAmbiguousKeys(body: unknown): void {
+  const fault = typeof body === 'object' && body !== null ? ambiguousKeyAt(body, INTERPRETED_FIELDS) : null;
+  if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
+}
+
+/**
+ * Throws GatewayError `unprocessable` for `plugins` of another router, because an answer without the requested
+ * plugin, such as a web search, is not what the client asked for. Plugins that are switched off are allowed.
+ */
+export function refusePlugins({ plugins }: ChatBody): void {
+  if (!Array.isArray(plugins)) return;
+  for (const [index, plugin] of plugins.entries()) {
+    const { id, enabled } = (typeof plugin === 'object' && plugin !== null ? plugin : {}) as {
+      readonly id?: unknown;
+      readonly enabled?: unknown;
+    };
+    if (enabled === false) continue;
+    const name = typeof id === 'string' ? ` ${JSON.stringify(id.slice(0, 64).toWellFormed())}` : '';
+    throw new GatewayError(
+      'unprocessable',
+      `This gateway has no plugin${name}. Remove plugins. Name the tools of a service in tools: {"type": "mcp", "service": "…"}`,
+      { param: `plugins[${index}]` },
+    );
+  }
+}
+
+/** The members that may hold an address, by the type of the part. */
+const PLACES: Readonly<Record<string, readonly string[]>> = {
+  image_url: ['url'],
+  video_url: ['url'],
+  audio_url: ['url'],
+  file: ['file_data', 'file_url'],
+};
+
+/**
+ * Throws GatewayError `invalid_request` for a part whose address names a host of a private network, because the
+ * provider would fetch it from inside its own network. The provider itself has to check the IP addresses that public
+ * names resolve to.
+ */
+export function refusePrivateMedia({ messages }: ChatBody): void {
+  for (const [i, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [j, part] of content.entries()) {
+      const found = privatePlace(part);
+      if (found === null) continue;
+      const param = `messages[${i}].content[${j}].${found}`;
+      throw new GatewayError('invalid_request', `${param} must name a host of the public internet, or be a data URL`, {
+        param,
+      });
+    }
+  }
+}
+
+function privatePlace(part: ContentPart): string | null {
+  for (const holder in PLACES) {
+    const value = part[holder];
+    if (typeof value === 'string' && namesPrivateHost(value)) return holder;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const name of PLACES[holder]!) {
+      const address = (value as Readonly<Record<string, unknown>>)[name];
+      if (typeof address === 'string' && namesPrivateHost(address)) return `${holder}.${name}`;
+    }
+  }
+  return null;
+}
+
+/** Members that may hold an address, on wires whose requests are forwarded unchanged. */
+const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'server_url']);
+
+/** The same check for a request that is forwarded unchanged. It searches all levels of the request. */
+export function refusePrivateUrls(value: unknown, path = ''): void {
+  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => refusePrivateUrls(element, `${path}[${i}]`));
+  else if (isObject(value))
+    for (const [name, member] of Object.entries(value)) {
+      const param = path === '' ? name : `${path}.${name}`;
+      if (typeof member !== 'string') refusePrivateUrls(member, param);
+      else if (ADDRESSES.has(name) && namesPrivateHost(member))
+        throw new GatewayError('invalid_request', `${param} must name a host of the public internet`, { param });
+    }
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Members that refer to something that a provider stores for its account. */
+const NAMES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id']);
+
+/** Members that are data of a model or a client, or that only cite the source of a text. They are not searched. */
+const DATA: ReadonlySet<string> = new Set([
+  'arguments',
+  'annotations',
+  'citations',
+  'input_schema',
+  'parameters',
+  'schema',
+]);
+/** Calls of tools whose `input` is data. */
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
+/** Results that name files which a tool made. The model sees only the names. */
+const MADE = /code_execution_output$/;
+
+/**
+ * Throws GatewayError `invalid_request` for a request that refers to a file, a store, a container or a skill in the
+ * provider's account, because all consumers share that account. A part that the provider gets as plain text
+ * (`isRetold`) may name one.
+ */
+export function refuseKeptAtProvider(asked: Json, { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>): void {
+  for (const [name, member] of Object.entries(asked)) {
+    if (name === 'metadata') continue;
+    if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
+    else
+      (member as unknown[]).forEach((element, i) => {
+        if (!isRetold(element)) look({}, '', element, `${name}[${i}]`);
+      });
+  }
+}
+
+function look(holder: Json, name: string, value: unknown, at: string): void {
+  if (DATA.has(name) || (name === 'input' && CALLS.has(holder['type']))) return;
+  if (isNamed(holder, name, value))
+    throw new GatewayError(
+      'invalid_request',
+      `${at} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
+      { param: at },
+    );
+  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => look({}, '', element, `${at}[${i}]`));
+  else if (isObject(value)) for (const [key, member] of Object.entries(value)) look(value, key, member, `${at}.${key}`);
+}
+
+function isNamed(holder: Json, name: string, value: unknown): boolean {
+  const isName = typeof value === 'string' || (Array.isArray(value) && value.length > 0);
+  if (NAMES.has(name)) return (isName && !MADE.test(String(holder['type']))) || hasId(name, value);
+  // Everybody may use the skills that the provider itself publishes.
+  return name === 'skill_id' && isName && holder['type'] !== 'anthropic';
+}
+
+/** A container is named by its id, or by an object with it. */
+const hasId = (name: string, value: unknown): boolean =>
+  name === 'container' && isObject(value) && typeof value['id'] === 'string';
