@@ -1,12 +1,12 @@
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { EndFrame } from '#billing';
 import type { Primitive } from '#config';
-import type { Call, Candidate, Cut, Offer, ReplyEnd, ProviderStream } from './call.ts';
-import { errorOfAttempt } from './failed-attempt.ts';
-import type { CallObserver } from './observer.ts';
-import { createFailureAttribution, type FailureAttribution } from './routing/failure-attribution.ts';
-import type { RetryBudget } from './routing/retry-budget.ts';
-import type { Health, Router } from './routing/router.ts';
+import type { Call, Candidate, CallObserver } from './call.ts';
+import type { Cut, ReplyEnd, ProviderStream } from './provider-adapter.ts';
+import type { Offer } from './catalog/offers.ts';
+import type { Health } from './catalog/health/health.ts';
+import type { Router } from './routing/router.ts';
+import { createSlidingCount } from './catalog/health/rolling-stats.ts';
 
 export interface AttemptsOptions {
   readonly health: Health;
@@ -215,4 +215,144 @@ function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null
   if (left) return { reason: 'cancelled', message: 'its client left' };
   if (stopped !== null) return { reason: 'timeout', message: stopped.message };
   return error instanceof UpstreamFailure && error.tooLarge ? { reason: 'too_large', message: error.message } : null;
+}
+
+const BUSY = {
+  rate: ['rate_limit_exceeded', 'limits the rate of its requests'],
+  load: ['overloaded', 'is overloaded'],
+} as const;
+
+/**
+ * The error that the consumer gets for the failure of the last attempt. A refused request keeps its meaning. A provider
+ * that is away may return, and one with too many requests will have fewer, so the error says when to retry. Everything
+ * else is the provider's failure.
+ */
+function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
+  const detail = failure.detail ? `: ${failure.detail}` : '';
+  const providerCode = failure.code ?? undefined;
+  if (failure.policy)
+    return new GatewayError('content_policy', `Provider ${name} refused the content of the request${detail}`, {
+      cause: failure,
+      providerCode,
+    });
+  if (failure.attributedTo === 'request') {
+    const code =
+      failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
+    return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
+  }
+  if (failure.tooLarge)
+    return new GatewayError(
+      'unprocessable',
+      `The reply of provider ${name} cannot be used: ${failure.message}. Ask for less in one request`,
+      { cause: failure },
+    );
+  if (failure.attributedTo === 'account')
+    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
+  if (failure.absent)
+    return new GatewayError('no_provider_healthy', `Provider ${name} is not connected at the moment`, {
+      cause: failure,
+      retryAfterS: 1,
+    });
+  if (failure.busy) {
+    const [code, words] = BUSY[failure.busy];
+    return new GatewayError(code, `Provider ${name} ${words}${detail}`, {
+      cause: failure,
+      retryAfterS: failure.retryAfterS,
+    });
+  }
+  return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
+    cause: failure,
+    retryAfterS: failure.retryAfterS,
+  });
+}
+
+/** Decides which offers the failures of one call count against. */
+interface FailureAttribution {
+  /** An attempt failed through its provider's fault. `failure`: null if the call timed out. */
+  failed(candidate: Candidate, startedAt: number, failure: Pick<UpstreamFailure, 'unreachable'> | null): void;
+  /**
+   * A provider refused the request. This is its failure only if another provider of the same service serves the
+   * request.
+   */
+  refused(candidate: Candidate, startedAt: number): void;
+  /** The call is over. `server`: the candidate that served it; null if it failed and no further candidate is tried. */
+  over(server: Candidate | null): void;
+}
+
+interface Suspect {
+  readonly candidate: Candidate;
+  readonly startedAt: number;
+  readonly refused: boolean;
+}
+
+/**
+ * After every failure the offer rests for the caller's account. The failure counts against the offer only if the call
+ * failed at no other offer: a request that fails at two offers is more likely wrong itself. It is evidence for other
+ * accounts only if the call had money locked. Otherwise anybody could create accounts without cost to produce evidence.
+ *
+ * A refusal is evidence only if the operator's own provider served the request. Otherwise somebody whose provider
+ * accepts everything could send invalid requests and so close the offers of other providers.
+ */
+export function createFailureAttribution(health: Health, call: Call): FailureAttribution {
+  const { account } = call.caller;
+  const suspects: Suspect[] = [];
+  return {
+    failed(candidate, startedAt, failure) {
+      if (failure?.unreachable) return health.unreachable(candidate.offer, call.free === null);
+      health.failed(candidate.offer, account, startedAt);
+      suspects.push({ candidate, startedAt, refused: false });
+    },
+    refused(candidate, startedAt) {
+      suspects.push({ candidate, startedAt, refused: true });
+    },
+    over(server) {
+      const isWrong = ({ candidate: { offer }, refused }: Suspect): boolean =>
+        refused && server?.offer.service === offer.service;
+      for (const suspect of suspects)
+        if (isWrong(suspect)) health.failed(suspect.candidate.offer, account, suspect.startedAt);
+      const [suspect] = suspects;
+      if (suspects.length !== 1 || suspect === undefined || call.free !== null) return;
+      const { candidate, startedAt, refused } = suspect;
+      if (refused && !isWrong(suspect)) return;
+      const isTold = !refused || server?.offer.endpoint.kind === 'direct';
+      health.blamed(candidate.offer, account, startedAt, isTold && candidate.estimate > 0n);
+    },
+  };
+}
+
+/** Limits the retries of the whole process, so that failover cannot multiply the load during an outage. */
+interface RetryBudget {
+  /** Counts a call that begins its first attempt. `at`: on the clock of the budget. */
+  called(at: number): void;
+  /** Takes one retry. Returns false if the budget is used up; the call then fails without a retry. */
+  take(): boolean;
+}
+
+interface RetryBudgetOptions {
+  readonly now: () => number;
+  /** Retries per call. */
+  readonly ratio?: number;
+  /** Retries that are always allowed in a window, so that a gateway with few calls can fail over at all. */
+  readonly reserve?: number;
+}
+
+const SLOTS = 10;
+const SLOT_MS = 1_000;
+const CALL = 0;
+const RETRY = 1;
+
+/** Within any ten seconds, retries stay at or below `ratio` of the calls plus `reserve`. */
+export function createRetryBudget({ now, ratio = 0.2, reserve = 10 }: RetryBudgetOptions): RetryBudget {
+  const recent = createSlidingCount({ slots: SLOTS, slotMs: SLOT_MS, kinds: 2 });
+  return {
+    called(at) {
+      recent.add(CALL, at);
+    },
+    take() {
+      const at = now();
+      if (recent.total(RETRY, at) + 1 > ratio * recent.total(CALL, at) + reserve) return false;
+      recent.add(RETRY, at);
+      return true;
+    },
+  };
 }

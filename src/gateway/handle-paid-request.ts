@@ -1,7 +1,7 @@
 import { type Dialect, type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
 import type { Frame, CancelSignal, MicroUsd } from '#billing';
-import type { Call, Caller } from './call.ts';
-import type { CallRequest, HeldByCall } from './call-request.ts';
+import { type Call, type CallRequest, type HeldByCall, newCallId } from './call.ts';
+import type { Caller } from './caller.ts';
 import {
   type Beginning,
   type GivenReply,
@@ -9,16 +9,20 @@ import {
   idempotencyError,
   type StoredReply,
   storedNames,
-} from './idempotency/idempotency.ts';
+} from './idempotency.ts';
 import { leastOf } from './payments/lock-payments.ts';
-import { asksForMoney, PaymentNeeded } from './payments/payment-needed.ts';
-import { NO_PAYMENTS, type PaidResource, type PaymentRequired, type Payments } from './payments/payments.ts';
-import { newCallId } from './new-call-id.ts';
+import {
+  asksForMoney,
+  PaymentNeeded,
+  NO_PAYMENTS,
+  type PaidResource,
+  type PaymentRequired,
+  type Payments,
+} from './payments/payments.ts';
 import type { Pipeline } from './pipeline.ts';
-import { isQuoted } from './quotes/quote-call.ts';
-import type { Quotes } from './quotes/quotes.ts';
+import { isQuoted } from './quote-call.ts';
+import type { Quotes } from './quotes.ts';
 import type { HeldBody } from './server/body-memory.ts';
-import { HeldFrames } from './held-frames.ts';
 import { toGatewayError } from './server/errors.ts';
 
 /** The call or the run that answers a request. */
@@ -280,5 +284,54 @@ async function openHolding(
   } catch (error) {
     memory.release();
     throw error;
+  }
+}
+
+/**
+ * The frames of a call that holds the body of its request. The body is given back when the frames have ended, which may
+ * be long after the answer: if the client leaves, the call still goes on.
+ */
+class HeldFrames implements AsyncIterator<Frame> {
+  readonly #giveBack: () => void;
+  #frames: AsyncIterator<Frame> | null = null;
+  #begun = false;
+
+  constructor(giveBack: () => void) {
+    this.#giveBack = giveBack;
+  }
+
+  of(frames: AsyncIterable<Frame>): AsyncIterable<Frame> {
+    return {
+      [Symbol.asyncIterator]: () => {
+        this.#begun = true;
+        this.#frames = frames[Symbol.asyncIterator]();
+        return this;
+      },
+    };
+  }
+
+  /** To be called when the answer is written, or will not be. Frames that nobody has begun to read never end. */
+  written(): void {
+    if (!this.#begun) this.#giveBack();
+  }
+
+  async next(): Promise<IteratorResult<Frame>> {
+    try {
+      const step = await this.#frames!.next();
+      if (step.done) this.#giveBack();
+      return step;
+    } catch (error) {
+      this.#giveBack();
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<Frame>> {
+    try {
+      await this.#frames!.return?.();
+      return { done: true, value: undefined };
+    } finally {
+      this.#giveBack();
+    }
   }
 }

@@ -1,33 +1,67 @@
-export { ACCOUNT_HEADER, letAct, type MemberRole, nobodyActs, ownPartOf, roleToAct } from './acting.ts';
-export { anonymousAt, hasCredentials, needsCredential } from './anonymous.ts';
-export { callGraceMs } from './call-grace.ts';
-export type { CallRequest } from './call-request.ts';
 export {
+  ACCOUNT_HEADER,
+  letAct,
+  type MemberRole,
+  nobodyActs,
+  ownPartOf,
+  roleToAct,
+  anonymousAt,
+  hasCredentials,
+  needsCredential,
   ANONYMOUS_ACCOUNT,
-  type Call,
   type Caller,
-  type Candidate,
+  isDevelopment,
+  OWN_ACCOUNT,
+  type AccountRates,
+  type CallerBudget,
+  type Rates,
+} from './caller.ts';
+export { callGraceMs, type CallRequest, type Call, type Candidate, type CallObserver, newCallId } from './call.ts';
+export {
   type ProviderAdapter,
   type Cut,
-  type DirectEndpoint,
   type RequestAdapter,
-  isDevelopment,
   measuredUse,
-  type Offer,
-  OWN_ACCOUNT,
-  type Provider,
   PROVIDER_FLAGS,
   type ProviderFlag,
   type ReplyEnd,
   type ReplyReader,
-  type Send,
   type ProviderStream,
-  type TunnelEndpoint,
+  endOnly,
+  singleRequest,
+} from './provider-adapter.ts';
+export {
+  type Send,
   type UpstreamRequest,
-} from './call.ts';
-export { capCost, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside } from './cap-cost.ts';
-export { type Catalog, createCatalog, type Resolved } from './catalog/catalog.ts';
-export { withFirstSeen } from './catalog/first-seen.ts';
+  bodyBytes,
+  PiecedBody,
+  type PieceSource,
+  CALL_OVER,
+  type Upstream,
+  type UpstreamExchange,
+  type UpstreamOf,
+  type UpstreamReply,
+} from './upstream.ts';
+export {
+  type DirectEndpoint,
+  type Offer,
+  type Provider,
+  type TunnelEndpoint,
+  withFirstSeen,
+  offersFromConfig,
+  pinned,
+  toOffer,
+} from './catalog/offers.ts';
+export { capCost, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside } from './cost-cap.ts';
+export {
+  type Catalog,
+  createCatalog,
+  type Resolved,
+  nearestHint,
+  nearestNames,
+  createOffersById,
+  resolveAny,
+} from './catalog/catalog.ts';
 export { LATELY_MS } from './catalog/lately-served.ts';
 export {
   byService,
@@ -38,9 +72,6 @@ export {
   listingsOf,
   primitivesOf,
 } from './catalog/listings.ts';
-export { nearestHint, nearestNames } from './catalog/nearest-names.ts';
-export { offersFromConfig, pinned, toOffer } from './catalog/offers.ts';
-export { createOffersById } from './catalog/offers-by-id.ts';
 export {
   type ImagePrice,
   type ModelPrice,
@@ -52,8 +83,10 @@ export {
   viewPrice,
   viewRaise,
   viewVideoPrice,
+  byPrice,
+  type ToolCallPrice,
+  viewToolCallPrice,
 } from './catalog/price-view.ts';
-export { resolveAny } from './catalog/resolve-any.ts';
 export {
   flagsSchema,
   offerStatus,
@@ -72,12 +105,12 @@ export {
   type ToolDefinition,
   type ToolListings,
   viewDefinition,
-} from './catalog/tool-listings.ts';
-export { createToolPins, type ToolPin, type ToolPins } from './catalog/tool-pins.ts';
-export { byPrice, type ToolCallPrice, viewToolCallPrice } from './catalog/tool-price.ts';
+  createToolPins,
+  type ToolPin,
+  type ToolPins,
+} from './catalog/tool-definitions.ts';
 export { createExecute, type StopCall } from './execute.ts';
-export { createFree } from './free.ts';
-export { endOnly } from './end-only.ts';
+export { createFree, type FreeCall, runFree } from './free-calls.ts';
 export {
   createIdempotency,
   type GivenReply,
@@ -86,13 +119,12 @@ export {
   KEPT_BYTES_MAX,
   parseIdempotencyKey,
   type StoredReply,
-} from './idempotency/idempotency.ts';
-export { createKeptBytes } from './idempotency/kept-bytes.ts';
-export { singleRequest } from './single-request.ts';
+  createKeptBytes,
+} from './idempotency.ts';
 export { messageFault } from './json-rpc/message-fault.ts';
-export { onceOnly } from './json-rpc/once-only.ts';
-export type { LargeReply } from './json-rpc/read-bytes.ts';
 export {
+  onceOnly,
+  type LargeReply,
   ANSWER_LIMITS,
   answerTo,
   hasEvents,
@@ -107,15 +139,25 @@ export {
   type Received,
   refuseOtherAnswer,
 } from './json-rpc/upstream-messages.ts';
-export { UNLIMITED } from './limits/bucket.ts';
-export type { RateLimiter, RatePolicy } from './limits/limiter.ts';
-export { createStreamQuota, LISTEN_MS, type StreamSlot, type StreamQuota, OVER } from './limits/stream-quota.ts';
-export { createRatePolicies, rateHeaders, rateLimitError } from './limits/rate-headers.ts';
+export { UNLIMITED, type RateLimiter, type RatePolicy, spendTokens } from './limits/rate-limiter.ts';
+export {
+  createStreamQuota,
+  LISTEN_MS,
+  type StreamSlot,
+  type StreamQuota,
+  OVER,
+  createCounter,
+  type Counter,
+} from './limits/stream-quota.ts';
+export {
+  createRatePolicies,
+  rateHeaders,
+  rateLimitError,
+  type Admission,
+  limitedAs,
+  sharedAs,
+} from './limits/caller-rates.ts';
 export { createRateLimiter } from './limits/redis-limiter.ts';
-export type { AccountRates, CallerBudget, Rates } from './limits/caller-limits.ts';
-export { spendTokens } from './limits/spend-tokens.ts';
-export { createCounter, type Counter } from './limits/counter.ts';
-export type { CallObserver } from './observer.ts';
 export {
   decodePartsEvents,
   encodePartsEvent,
@@ -129,27 +171,39 @@ export {
   largePart,
   type LargeFile,
   type ContentTurn,
-} from './parts/part.ts';
-export {
   type TargetContext,
   type TargetRequest,
   type TargetAdapter,
   targetOf,
   type TargetAdapters,
   type ServiceDescription,
-} from './parts/target-adapter.ts';
+} from './target-adapter.ts';
 export { createLockPayments, type LockPayments } from './payments/lock-payments.ts';
-export { paidCaller } from './payments/paid-caller.ts';
-export { receiptSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
-export { PAYMENT_HEADERS, paymentHeader, paymentOf, readPayment } from './payments/payment-header.ts';
-export { canonical, keyedRequest, paymentKey, requestKey } from './payments/payment-key.ts';
-export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
-export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentAttempt } from './payments/payments.ts';
-export { errorWithTerms, withTerms } from './payments/with-terms.ts';
-export { type Admission, limitedAs, sharedAs } from './limits/caller-rates.ts';
+export {
+  paidCaller,
+  PaymentNeeded,
+  refusesPayment,
+  NO_PAYMENTS,
+  type PaymentReceipt,
+  type Payments,
+  type PaymentAttempt,
+  errorWithTerms,
+  withTerms,
+} from './payments/payments.ts';
+export {
+  receiptSink,
+  receiptHeaders,
+  tellPayment,
+  PAYMENT_HEADERS,
+  paymentHeader,
+  paymentOf,
+  readPayment,
+  canonical,
+  keyedRequest,
+  paymentKey,
+  requestKey,
+} from './payments/payment-header.ts';
 export { createPipeline, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
-export { newCallId } from './new-call-id.ts';
-export { bodyBytes, PiecedBody, type PieceSource } from './pieced-body.ts';
 export {
   answersOn,
   bodyFrom,
@@ -161,11 +215,14 @@ export {
   refusedWithTerms,
   refuseEncoding,
   takeBytes,
+  costOf,
+  type CostOf,
+  wasCharged,
+  recordReply,
+  wantsReceipt,
 } from './paid-route.ts';
 export { authorise } from './prepare.ts';
-export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
-export { recordReply } from './reply/recorded-reply.ts';
-export { createReplyMemory, type ReplyHold } from './reply/reply-memory.ts';
+export { createReplyMemory, type ReplyHold } from './reply-memory.ts';
 export {
   clampReportedUsage,
   type MeasuredWork,
@@ -173,23 +230,23 @@ export {
   readReportedUsage,
   type ReportedUsage,
 } from './reported-usage.ts';
-export type { Quotable } from './quotes/quotable.ts';
-export { QUOTE_HEADER, type RequestedQuote, requestedQuote } from './quotes/requested-quote.ts';
-export { quoteCall, type QuoteView } from './quotes/quote-call.ts';
-export { quoteSchema } from './quotes/quote-schema.ts';
-export { createQuotes, type Quotes } from './quotes/quotes.ts';
+export { type Quotable, quoteCall, type QuoteView, quoteSchema } from './quote-call.ts';
+export { QUOTE_HEADER, type RequestedQuote, requestedQuote, createQuotes, type Quotes } from './quotes.ts';
 export { createArrivals } from './routing/arrivals.ts';
-export { createHealth } from './routing/health.ts';
-export { openKeptFigures } from './routing/kept-figures.ts';
-export { releaseProbes } from './routing/release-probes.ts';
-export { requestedModels, withModel } from './routing/requested-models.ts';
-export { NO_PREFERENCES, type RoutePreferences } from './routing/preferences.ts';
-export { createRetryBudget } from './routing/retry-budget.ts';
-export type { Health } from './routing/router.ts';
-export { type ProviderPreferences, routingFields, toPreferences } from './routing/routing-fields.ts';
-export { requestedSession } from './routing/requested-session.ts';
-export { createRouter } from './routing/weighted-router.ts';
-export { type FreeCall, runFree } from './run-free.ts';
+export { createHealth, type Health } from './catalog/health/health.ts';
+export { openKeptFigures } from './catalog/health/kept-figures.ts';
+export { releaseProbes, createRouter } from './routing/router.ts';
+export {
+  requestedModels,
+  withModel,
+  NO_PREFERENCES,
+  type RoutePreferences,
+  type ProviderPreferences,
+  routingFields,
+  toPreferences,
+  requestedSession,
+} from './routing/preferences.ts';
+export { createRetryBudget } from './attempts.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
 export { closeGracefully, createConnectionRelease, createDrain } from './server/shutdown.ts';
 export {
@@ -237,5 +294,3 @@ export { UNCOUNTED_BYTES, type MoreMemory, readBytes, type RequestBodies } from 
 export { MUST_BE, toGatewayError, unknownMember } from './server/errors.ts';
 export { createServer, type ServerOptions } from './server/server.ts';
 export { answerMissingPages } from './server/unknown-routes.ts';
-export { wantsReceipt } from './wants-receipt.ts';
-export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';

@@ -2,14 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { dialectOf, GatewayError, printable, type ReplySink } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing';
-import type { Caller } from './call.ts';
-import { type GivenReply, parseIdempotencyKey } from './idempotency/idempotency.ts';
-import { paidCaller } from './payments/paid-caller.ts';
-import { readPayment } from './payments/payment-header.ts';
-import { keyedRequest, requestKey } from './payments/payment-key.ts';
-import type { Payments, PaymentAttempt } from './payments/payments.ts';
-import { errorWithTerms } from './payments/with-terms.ts';
-import { recordReply } from './reply/recorded-reply.ts';
+import type { Caller } from './caller.ts';
+import { type GivenReply, parseIdempotencyKey, KEPT_BYTES_MAX } from './idempotency.ts';
+import { paidCaller, type Payments, type PaymentAttempt, errorWithTerms } from './payments/payments.ts';
+import { readPayment, keyedRequest, requestKey } from './payments/payment-header.ts';
 import type { PendingRequest, StartedCall, Refusal, RepeatKey } from './handle-paid-request.ts';
 import { heldBodyOf } from './server/body-memory.ts';
 import { readBytes } from './server/request-bodies.ts';
@@ -179,4 +175,110 @@ export async function onceSettled(
     // After the end this has no effect. If the client has left, the call still goes on and is settled.
     iterator.return?.().catch(onError);
   }
+}
+
+/** A reply that is recorded while it is written to the client. */
+interface RecordedReply {
+  /** Records everything that is written, and never reports that the client has left. */
+  readonly sink: ReplySink;
+  /** The whole reply; null before its end, and null if it failed. */
+  reply(): GivenReply | null;
+  /** The chunks of a reply that is too large for `reply` to have a body; null for any other reply. */
+  large(): readonly Uint8Array[] | null;
+  /** Writes the last bytes, which the sink holds back, to the client. */
+  end(): void;
+}
+
+/** `fileBytesMax`: the largest reply that is stored as a file, in bytes; default none is. */
+export function recordReply(client: ReplySink, fileBytesMax = 0): RecordedReply {
+  // The largest reply whose chunks are held in memory. Replies for the database are held even if files must be smaller.
+  const bytesMax = Math.max(fileBytesMax, KEPT_BYTES_MAX.charged);
+  let head: { status: number; headers: Record<string, string> } | null = null;
+  let chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let last: Uint8Array | null = null;
+  let failed = false;
+  const keep = (chunk: Uint8Array) => {
+    bytes += chunk.byteLength;
+    if (bytes <= bytesMax) chunks.push(chunk);
+    else chunks = [];
+  };
+  return {
+    sink: {
+      closed: false,
+      head(status, headers) {
+        head = {
+          status,
+          headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+        };
+        if (!client.closed) client.head(status, headers);
+      },
+      flush() {
+        if (!client.closed) client.flush();
+      },
+      write(chunk) {
+        keep(chunk);
+        return client.closed || client.write(chunk);
+      },
+      drained: () => client.drained(),
+      end(rest) {
+        last = typeof rest === 'string' ? Buffer.from(rest) : rest;
+        keep(last);
+      },
+      fail(chunk) {
+        failed = true;
+        last = chunk;
+      },
+    },
+    reply() {
+      if (head === null || last === null || failed) return null;
+      return { ...head, body: bytes <= KEPT_BYTES_MAX.charged ? Buffer.concat(chunks) : null };
+    },
+    large: () =>
+      head === null || last === null || failed || bytes <= KEPT_BYTES_MAX.charged || bytes > bytesMax ? null : chunks,
+    end() {
+      if (last !== null && !client.closed) client.end(last);
+    },
+  };
+}
+
+/**
+ * The cost of a settled call for the metadata of its reply (`tollgate/generation`), on every wire that has metadata.
+ * Amounts are USDC as decimal strings.
+ */
+export interface CostOf {
+  /** The cost of the call alone. */
+  readonly cost: string;
+  /** The cost including all calls that were made under it; absent if there can be no such calls. */
+  readonly run_cost?: string;
+  readonly currency: 'USDC';
+}
+
+export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): CostOf {
+  return {
+    cost: formatUsd(settlement.charged),
+    ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }),
+    currency: 'USDC',
+  };
+}
+
+/** Whether a call, or a call under it, was charged. It must then not be made again. */
+export const wasCharged = ({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): boolean =>
+  settlement.charged > 0n || (runCost ?? 0n) > 0n;
+
+interface ReceiptRequest {
+  readonly receipts: 'always' | 'on-request';
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** Whether the reply includes a signed receipt. */
+export function wantsReceipt(stream: boolean, { receipts, headers }: ReceiptRequest): boolean {
+  return (receipts === 'always' && !stream) || asksForReceipt(headers);
+}
+
+/** The request header `x-receipt: 1` asks for a signed receipt. Streams need it even if `receipts` is `always`. */
+function asksForReceipt(headers: ReceiptRequest['headers']): boolean {
+  const asked = headers['x-receipt'];
+  return asked === '1' || asked === 'true';
 }

@@ -1,15 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, NEVER_ABORTED } from '#wire';
-import { formatUsd, type Billable, type Frame, type CancelSignal, type LockResult } from '#billing';
+import { type GatewayError, NEVER_ABORTED } from '#wire';
+import type { Billable, Frame, CancelSignal } from '#billing';
 import type { Primitive } from '#config';
-import { ACCOUNT_HEADER, nobodyActs } from './acting.ts';
-import { visitorOf } from './anonymous.ts';
-import type { Call, Caller, Handler } from './call.ts';
-import type { CallRequest } from './call-request.ts';
-import { budgetError } from './limits/budget-error.ts';
+import { ACCOUNT_HEADER, nobodyActs, visitorOf, type Caller } from './caller.ts';
+import type { Call, Handler, CallRequest, CallObserver } from './call.ts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from './limits/caller-rates.ts';
-import type { CallObserver } from './observer.ts';
-import { neverFunded } from './payments/payment-needed.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
@@ -222,52 +217,3 @@ const NO_BUDGETS: Billable['budgets'] = [];
  * become durable, even across a restart of the database.
  */
 const LOCK_MARGIN_MS = 60_000;
-
-/**
- * Decides what follows from a refused lock. Returns the call without the candidates that the balance or the limit
- * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
- * returns the error for the consumer.
- */
-export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
-  const estimated = formatUsd(
-    call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + call.lendable,
-  );
-  switch (refusal.reason) {
-    case 'no_account': {
-      const free = call.candidates.filter(({ estimate }) => estimate + call.lendable === 0n);
-      if (free.length > 0) return { ...call, candidates: free };
-      return neverFunded();
-    }
-    case 'insufficient': {
-      const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
-      if (affordable.length > 0 && affordable.length < call.candidates.length)
-        return { ...call, candidates: affordable };
-      return new GatewayError('insufficient_balance', `Insufficient balance for estimated cost: ${estimated} USDC`);
-    }
-    case 'budget_exceeded': {
-      const { limit, spent, locked } = refusal.budget;
-      const room = limit - spent - locked;
-      const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= room);
-      if (affordable.length > 0) return { ...call, candidates: affordable };
-      return budgetError(call.caller, refusal.budget, `estimated cost: ${estimated} USDC`);
-    }
-    case 'parent_over':
-      return new GatewayError(
-        'permission_denied',
-        'The parent call has ended, so nothing more can be paid from its budget',
-      );
-    case 'parent_exhausted': {
-      const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
-      if (affordable.length > 0 && affordable.length < call.candidates.length)
-        return { ...call, candidates: affordable };
-      return new GatewayError(
-        'insufficient_balance',
-        `The budget of the run is too low for estimated cost: ${estimated} USDC; ${formatUsd(refusal.available)} USDC are left of it`,
-      );
-    }
-    case 'too_deep':
-      return new GatewayError('permission_denied', 'Calls can be nested at most 8 deep');
-    case 'duplicate':
-      return new GatewayError('internal', `Call id ${call.id} was used before`);
-  }
-}

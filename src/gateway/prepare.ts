@@ -1,19 +1,14 @@
 import { GatewayError } from '#wire';
 import { costAtMost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
-import type { Call, Caller, Candidate, Offer } from './call.ts';
-import type { CallRequest, ChargeCap } from './call-request.ts';
-import type { Catalog, Resolved } from './catalog/catalog.ts';
-import { nearestHint } from './catalog/nearest-names.ts';
-import { otherEndpoint } from './catalog/other-endpoint.ts';
-import { resolveAny } from './catalog/resolve-any.ts';
-import { newCallId } from './new-call-id.ts';
-import { atQuote, refuseDearer } from './quotes/quoted-request.ts';
-import type { RequestedQuote } from './quotes/requested-quote.ts';
-import type { Quotes } from './quotes/quotes.ts';
+import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId } from './call.ts';
+import type { Offer } from './catalog/offers.ts';
+import type { Caller } from './caller.ts';
+import { type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny } from './catalog/catalog.ts';
+import { atQuote, refuseDearer, type RequestedQuote, type Quotes } from './quotes.ts';
 import type { Arrivals } from './routing/arrivals.ts';
-import { rejectPriceIncrease } from './routing/reject-price-increase.ts';
-import { releaseProbes } from './routing/release-probes.ts';
-import type { Health, Router } from './routing/router.ts';
+import { rejectPriceIncrease } from './cost-cap.ts';
+import { releaseProbes, type Router } from './routing/router.ts';
+import type { Health } from './catalog/health/health.ts';
 
 export interface PrepareOptions {
   readonly catalog: Catalog;

@@ -1,5 +1,6 @@
 import type { Usage } from '#billing';
-import type { Offer, ProviderFlag } from './call.ts';
+import type { Offer } from './catalog/offers.ts';
+import type { ProviderFlag } from './provider-adapter.ts';
 
 const METERS = [
   ['prompt', 'prompt_tokens'],

@@ -1,12 +1,9 @@
-import { GatewayError } from '#wire';
-import { formatUsd, type Ledger, type MicroUsd } from '#billing';
+import type { Ledger, MicroUsd } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller } from './call.ts';
-import { budgetError } from './limits/budget-error.ts';
-import type { LockPayments } from './payments/lock-payments.ts';
-import { neverFunded } from './payments/payment-needed.ts';
+import type { Caller } from './caller.ts';
+import { type LockPayments, runRefusal } from './payments/lock-payments.ts';
 import type { PaymentAttempt } from './payments/payments.ts';
-import { newCallId } from './new-call-id.ts';
+import { newCallId } from './call.ts';
 
 interface RunRequest {
   /** A newCallId(), if the id had to be known beforehand. */
@@ -82,10 +79,7 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
         });
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {
-        const error =
-          result.reason === 'budget_exceeded'
-            ? budgetError(caller, result.budget, `the budget of this run: ${formatUsd(budget)} USDC`)
-            : refused(result.reason, budget);
+        const error = runRefusal(caller, result, budget);
         if (!payments) throw error;
         await payments.repay(locking, result, budget, error);
       }
@@ -98,30 +92,4 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
       };
     },
   };
-}
-
-function refused(
-  reason: 'no_account' | 'insufficient' | 'duplicate' | 'parent_over' | 'parent_exhausted' | 'too_deep',
-  budget: MicroUsd,
-): GatewayError {
-  switch (reason) {
-    case 'no_account':
-      return neverFunded();
-    case 'insufficient':
-      return new GatewayError(
-        'insufficient_balance',
-        `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
-      );
-    case 'parent_over':
-      return new GatewayError('permission_denied', 'The parent call of this run has ended');
-    case 'parent_exhausted':
-      return new GatewayError(
-        'insufficient_balance',
-        `The budget of the run is too low for another of ${formatUsd(budget)} USDC`,
-      );
-    case 'too_deep':
-      return new GatewayError('permission_denied', 'Calls can be nested at most 8 deep');
-    case 'duplicate':
-      return new GatewayError('internal', 'Internal error');
-  }
 }

@@ -1,7 +1,60 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Scrub } from '#wire';
-import type { ReplyHold } from './reply/reply-memory.ts';
-import type { Endpoint, UpstreamRequest } from './call.ts';
+import { type Scrub, ownTurn } from '#wire';
+import type { ReplyHold } from './reply-memory.ts';
+import type { Endpoint } from './catalog/offers.ts';
+
+/** A request upstream, for one attempt. Header names are lower case. */
+export interface UpstreamRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  /** Path below the endpoint's base URL, with a leading slash. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string | PiecedBody | null;
+  /** The reply may begin late or pause for long: no timeout applies to its head or to its pauses. Default false. */
+  readonly patient?: boolean;
+  /**
+   * The request only listens for events, for as long as its client likes, and causes no work. It is patient, and does
+   * not use the connections that calls need. Default false.
+   */
+  readonly listens?: boolean;
+}
+
+/**
+ * Sends one request to the endpoint of an offer, either directly or through a provider's tunnel. The interface is the
+ * same for both.
+ */
+export interface Upstream {
+  /**
+   * `account`: the request uses one connection of this account's share. `last`: no other offer is left to try, so the
+   * request may wait for a provider that is away for a moment; default true.
+   */
+  send(endpoint: Endpoint, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
+  close(): Promise<void>;
+}
+
+/** An Upstream for endpoints of one kind. */
+export interface UpstreamOf<E extends Endpoint> {
+  send(endpoint: E, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
+  close(): Promise<void>;
+}
+
+/** One request in flight. */
+export interface UpstreamExchange {
+  /**
+   * Resolves with the response head. Rejects with UpstreamFailure if no head came, or with the reason of `abort`. It is
+   * fine if nothing awaits it.
+   */
+  readonly head: Promise<UpstreamReply>;
+  /** Counts the memory of its reply. */
+  memory?: ReplyHold;
+  /**
+   * Stops the exchange at any time: the head, and a pending or later read, fail with `reason`. Has no effect after its
+   * end.
+   */
+  abort(reason: Error): void;
+  /** The call is over. Stops the exchange if it has not ended, unless the rest of the reply was discarded. */
+  over(): void;
+}
 
 /** One upstream reply as it arrives. */
 export interface UpstreamReply {
@@ -25,41 +78,59 @@ export interface UpstreamReply {
   discard(): void;
 }
 
-/** One request in flight. */
-export interface UpstreamExchange {
-  /**
-   * Resolves with the response head. Rejects with UpstreamFailure if no head came, or with the reason of `abort`. It is
-   * fine if nothing awaits it.
-   */
-  readonly head: Promise<UpstreamReply>;
-  /** Counts the memory of its reply. */
-  memory?: ReplyHold;
-  /**
-   * Stops the exchange at any time: the head, and a pending or later read, fail with `reason`. Has no effect after its
-   * end.
-   */
-  abort(reason: Error): void;
-  /** The call is over. Stops the exchange if it has not ended, unless the rest of the reply was discarded. */
-  over(): void;
-}
-
-/**
- * Sends one request to the endpoint of an offer, either directly or through a provider's tunnel. The interface is the
- * same for both.
- */
-export interface Upstream {
-  /**
-   * `account`: the request uses one connection of this account's share. `last`: no other offer is left to try, so the
-   * request may wait for a provider that is away for a moment; default true.
-   */
-  send(endpoint: Endpoint, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
-  close(): Promise<void>;
-}
-
-/** An Upstream for endpoints of one kind. */
-export interface UpstreamOf<E extends Endpoint> {
-  send(endpoint: E, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
-  close(): Promise<void>;
-}
+/** Sends a request to the offer of the attempt. Every exchange ends with the attempt. */
+export type Send = (request: UpstreamRequest) => UpstreamExchange;
 
 export const CALL_OVER = new Error('the call is over');
+
+/**
+ * The body of a request upstream that is made while it is sent. It needs hardly any memory beside the parts that it is
+ * made of, however large it is. It can be sent several times, to one provider after another.
+ */
+export class PiecedBody implements AsyncIterable<Uint8Array> {
+  /** Size in bytes. */
+  byteLength = 0;
+  readonly #parts: (Uint8Array | PieceSource)[] = [];
+
+  add(part: Uint8Array | PieceSource): this {
+    this.#parts.push(part);
+    this.byteLength += part.byteLength;
+    return this;
+  }
+
+  /**
+   * Pieces of about 64 KiB. So a slow receiver makes no more than that wait in memory. A fast one gets some of them in
+   * each turn of the event loop, because a socket takes megabytes at once, and other calls would wait as long.
+   */
+  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array, void, undefined> {
+    let inTurn = 0;
+    for (const piece of this.#pieces()) {
+      yield piece;
+      inTurn += piece.byteLength;
+      if (inTurn < TURN_BYTES) continue;
+      inTurn = 0;
+      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+      await ownTurn();
+    }
+  }
+
+  *#pieces(): Generator<Uint8Array, void, undefined> {
+    for (const part of this.#parts) {
+      if (!(part instanceof Uint8Array)) yield* part;
+      else for (let at = 0; at < part.byteLength; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);
+    }
+  }
+}
+
+/** A part that is made while it is sent. It gives pieces with `byteLength` bytes together, each time anew. */
+export interface PieceSource extends Iterable<Uint8Array> {
+  readonly byteLength: number;
+}
+
+const PIECE_BYTES = 64 * 1024;
+/** Bytes in one turn of the event loop. To make and write as many takes about half a millisecond. */
+const TURN_BYTES = 256 * 1024;
+
+/** Size in bytes of the body of a request upstream. */
+export const bodyBytes = (body: Uint8Array | string | PiecedBody): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createCatalog, createServer, type Offer } from '#gateway';
-import type { OfferStats } from '../../src/gateway/routing/router.ts';
+import type { OfferStats } from '../../src/gateway/catalog/health/health.ts';
 import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { loadConfig } from '#config';
 import { createServer } from '#gateway';
 import { referenceRoutes } from '#pages';
-import { anonymousAt } from '../../src/gateway/anonymous.ts';
+import { anonymousAt } from '../../src/gateway/caller.ts';
 import { rpcRoutes } from '../../src/rpc/rpc-routes.ts';
 import { request, type RpcReply } from './rpc-world.ts';
 

@@ -1,8 +1,7 @@
 import { type ErrorCode, GatewayError, printable } from '#wire';
 import { type Primitive, SORT_SUFFIXES } from '#config';
-import type { Offer } from '../call.ts';
+import { type Offer, directForm } from './offers.ts';
 import { createLatelyServed } from './lately-served.ts';
-import { directForm } from './offers.ts';
 
 /** A name from a consumer, resolved to offers. */
 export interface Resolved {
@@ -210,3 +209,94 @@ function createHoldings(): { replace(before: readonly Offer[], after: readonly O
 
 /** The name that resolves to `found` without a suffix. */
 const nameOf = (found: Resolved): string => (found.pinned ? directForm(found.offers[0]!) : found.service);
+
+/** The names that resolve to offers, in their order. If no name does, throws the GatewayError of the first. */
+export function resolveAny(
+  catalog: Pick<Catalog, 'resolve'>,
+  names: readonly string[],
+  primitive: Primitive,
+): readonly Resolved[] {
+  if (names.length === 1) return [catalog.resolve(names[0]!, primitive)];
+  const found: Resolved[] = [];
+  let missing: GatewayError | null = null;
+  for (const name of names) {
+    try {
+      found.push(catalog.resolve(name, primitive));
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      missing ??= error;
+    }
+  }
+  if (found.length === 0 && missing !== null) throw missing;
+  return found;
+}
+
+/** Finds listed offers by id; undefined for an offer that is not listed. Indexes the catalog once for each version. */
+export function createOffersById(catalog: Pick<Catalog, 'offers' | 'version'>): (id: string) => Offer | undefined {
+  let index = { version: -1, byId: new Map<string, Offer>() };
+  return (id) => {
+    const version = catalog.version();
+    if (index.version !== version)
+      index = { version, byId: new Map(catalog.offers().map((offer) => [offer.id, offer])) };
+    return index.byId.get(id);
+  };
+}
+
+/** The routes of each kind of model, in words. */
+const ENDPOINTS: readonly (readonly [Primitive, string, (name: string) => string])[] = [
+  ['model', 'a chat model', () => 'ask it at /chat/completions'],
+  ['image', 'an image model', (name) => `ask it at /images/generations, or as image/${name} in a chat`],
+  ['video', 'a video model', (name) => `ask it at /videos, or as video/${name} in a chat`],
+];
+
+/**
+ * Text for an error: the route for a name that belongs to another kind of model than `asked`; empty if no model has the
+ * name.
+ */
+export function otherEndpoint(name: string, asked: Primitive, catalog: Pick<Catalog, 'knows'>): string {
+  const found = ENDPOINTS.find(([primitive]) => primitive !== asked && catalog.knows(name, primitive));
+  return found === undefined ? '' : `It is ${found[1]}: ${found[2](name)}`;
+}
+
+/** The maximum number of names to compare. It bounds the cost of a client that sends many misspelt names. */
+const COMPARED_MAX = 1_000;
+const SHOWN = 3;
+const LEAST = 0.3;
+/** The lowest share of the best score. */
+const LEAST_SHARE = 0.8;
+
+/**
+ * The names that are most similar to an unknown name, best first. Similarity is the share of common character pairs
+ * (Dice coefficient).
+ */
+export function nearestNames(wanted: string, names: Iterable<string>): readonly string[] {
+  const pairs = pairsOf(wanted.slice(0, 128));
+  const scored: { readonly name: string; readonly score: number }[] = [];
+  let compared = 0;
+  for (const name of names) {
+    if (++compared > COMPARED_MAX) break;
+    const others = pairsOf(name);
+    let shared = 0;
+    for (const pair of others) if (pairs.has(pair)) shared++;
+    const score = (2 * shared) / Math.max(1, pairs.size + others.size);
+    if (score >= LEAST) scored.push({ name, score });
+  }
+  scored.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1));
+  return scored
+    .slice(0, SHOWN)
+    .filter(({ score }) => score >= scored[0]!.score * LEAST_SHARE)
+    .map(({ name }) => name);
+}
+
+/** The nearest names as a sentence for an error; empty if no name is near. */
+export function nearestHint(wanted: string, names: Iterable<string>): string {
+  const nearest = nearestNames(wanted, names);
+  return nearest.length === 0 ? '' : `The nearest: ${nearest.join(', ')}`;
+}
+
+function pairsOf(text: string): ReadonlySet<string> {
+  const lower = text.toLowerCase();
+  const pairs = new Set<string>();
+  for (let i = 1; i < lower.length; i++) pairs.add(lower.slice(i - 1, i + 1));
+  return pairs;
+}

@@ -1,5 +1,5 @@
-import type { Offer } from '../call.ts';
-import type { Health, OfferStats } from '../routing/router.ts';
+import type { Offer } from './offers.ts';
+import type { Health, OfferStats } from './health/health.ts';
 import { viewRaise, type RaiseView } from './price-view.ts';
 
 /**

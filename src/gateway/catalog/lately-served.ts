@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import type { Offer } from '../call.ts';
+import type { Offer } from './offers.ts';
 
 /**
  * Names that had a provider a moment ago and have none now. A caller of such a name is told to retry, not that the name

@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import type { Offer } from '../call.ts';
+import type { Offer } from './offers.ts';
 
 /** One service of one provider: one name, with one offer for each primitive by which it can be called. */
 export interface Listing {

@@ -1,6 +1,78 @@
-import { offerId, priceId, type Price, type Rates } from '#billing';
-import { keyHeaders, MESSAGES_PATH, type Service, type ServiceConfig } from '#config';
-import type { Endpoint, Offer, Provider } from '../call.ts';
+import { offerId, priceId, type Price, type Rates, type MicroUsd } from '#billing';
+import {
+  keyHeaders,
+  MESSAGES_PATH,
+  type Service,
+  type ServiceConfig,
+  type ModelFacts,
+  type Primitive,
+  type AgentFacts,
+  type MediaFacts,
+} from '#config';
+import { loadStatement, type Database } from '#store';
+
+/** One provider's offer of one service at one price: what routing chooses from. */
+export interface Offer {
+  /** Unique over all offers: `<primitive>/<provider id>:<service name>`. */
+  readonly id: string;
+  /** The name that consumers call it by. */
+  readonly service: string;
+  readonly primitive: Primitive;
+  readonly provider: Provider;
+  readonly price: Price;
+  /** Prices of parts of the service that have their own price: the name of a tool, tier or resolution to its price. */
+  readonly variants: Readonly<Record<string, Price>>;
+  /** The amount that is locked if the use of a call is not known beforehand (tokens or seconds). Otherwise null. */
+  readonly priceCap: MicroUsd | null;
+  readonly endpoint: Endpoint;
+  readonly displayName: string;
+  /** The provider's words; may be empty. */
+  readonly description: string;
+  readonly createdAt: number;
+  /** Facts of a model offer; null on other primitives. */
+  readonly model: ModelFacts | null;
+  /** Facts of an agent offer; null on other primitives. */
+  readonly agent: AgentFacts | null;
+  /** Facts of an image or video offer; null on other primitives. */
+  readonly media: MediaFacts | null;
+  /**
+   * Set after a large rise of its price: the price before, and until when (epoch milliseconds) calls have to accept the
+   * new one explicitly.
+   */
+  readonly raised?: { readonly until: number; readonly was: PricedOffer };
+}
+
+/** All of an offer that decides what a call costs. */
+export type PricedOffer = Pick<Offer, 'price' | 'variants' | 'priceCap' | 'agent'>;
+
+export interface Provider {
+  /** Public key: base58 Ed25519, or an EVM address in lower case. */
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The address of an offer: reached by the gateway itself, or through the tunnel that its provider dialled in with. */
+export type Endpoint = DirectEndpoint | TunnelEndpoint;
+
+/** Header values may be secrets: never logged, never sent to a consumer. */
+export interface DirectEndpoint {
+  readonly kind: 'direct';
+  /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
+  readonly baseUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** By path: the headers that replace `headers` for requests to that path. */
+  readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+export interface TunnelEndpoint {
+  readonly kind: 'tunnel';
+  /** Public key of the provider whose proxy serves it. The proxy may be connected to any gateway. */
+  readonly provider: string;
+  /** Path of the service inside the tunnel, see servicePath. The path of the request is appended to it. */
+  readonly basePath: string;
+}
+
+const PUT = loadStatement(import.meta.url, './sql/put-offer-seen.sql');
 
 interface OffersFromConfigOptions {
   /** The public key of a provider of the configuration file. */
@@ -62,4 +134,21 @@ export function toOffer(
     agent: service.primitive === 'agent' ? service.agent : null,
     media: service.primitive === 'image' || service.primitive === 'video' ? service.media : null,
   };
+}
+
+/**
+ * Returns the offers of the gateway's configuration file with `createdAt` set to the time when this database first saw
+ * them. Rejects with the database's error.
+ */
+export async function withFirstSeen(
+  database: Pick<Database, 'batch'>,
+  offers: readonly Offer[],
+): Promise<readonly Offer[]> {
+  if (offers.length === 0) return offers;
+  // All gateways write in the same order. Otherwise two gateways that start at once could deadlock on each other's
+  // rows.
+  const ordered = offers.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const rows = await database.batch(ordered.map(({ id, createdAt }) => ({ statement: PUT, params: [id, createdAt] })));
+  const seen = new Map(rows.flat().map((row) => [row['offer'] as string, Number(row['first_seen'])]));
+  return offers.map((offer) => ({ ...offer, createdAt: seen.get(offer.id)! }));
 }

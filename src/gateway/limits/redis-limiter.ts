@@ -2,9 +2,17 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { RedisClient } from '#store';
-import { bucketsOf, costMs, decide, type Buckets } from './bucket.ts';
-import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limiter.ts';
-import { createLocalLimiter } from './local-limiter.ts';
+import {
+  bucketsOf,
+  costMs,
+  decide,
+  type Buckets,
+  type RateAmount,
+  type RateDecision,
+  type RateLimiter,
+  type RatePolicy,
+  createLocalLimiter,
+} from './rate-limiter.ts';
 
 const SCRIPT = readFileSync(fileURLToPath(new URL('./take.lua', import.meta.url)), 'utf8');
 const SCRIPT_SHA = hash('sha1', SCRIPT);

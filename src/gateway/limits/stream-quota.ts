@@ -1,5 +1,3 @@
-import { createCounter, type Counter } from './counter.ts';
-
 /**
  * The longest time that a stream lasts, in milliseconds. Then it ends with its last event and its client reconnects.
  * The timeout of its call is longer.
@@ -90,3 +88,21 @@ export function createStreamQuota({
 
 /** The abort reason when a stream ends. */
 export const OVER = new Error('the stream is over');
+
+/** Counts by name. Names with the count zero are deleted. */
+export interface Counter {
+  of(key: string): number;
+  add(key: string, count: 1 | -1): void;
+}
+
+export function createCounter(): Counter {
+  const counts = new Map<string, number>();
+  return {
+    of: (key) => counts.get(key) ?? 0,
+    add(key, count) {
+      const now = (counts.get(key) ?? 0) + count;
+      if (now > 0) counts.set(key, now);
+      else counts.delete(key);
+    },
+  };
+}

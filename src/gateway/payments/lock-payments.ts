@@ -1,10 +1,8 @@
 import { formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
-import { needsCredential } from '../anonymous.ts';
-import type { Call, Caller } from '../call.ts';
-import { budgetError } from '../limits/budget-error.ts';
-import { refuseLock } from '../pipeline.ts';
-import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
-import type { Payments, PaymentAttempt } from './payments.ts';
+import { GatewayError } from '#wire';
+import { needsCredential, type Caller, type CallerBudget } from '../caller.ts';
+import type { Call } from '../call.ts';
+import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from './payments.ts';
 
 /** A call or a run that is to be locked. */
 interface Locking {
@@ -107,3 +105,130 @@ const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated
 /** The lock of the cheapest offer, micro-USD. */
 export const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
   candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate) + lendable;
+
+/**
+ * Decides what follows from a refused lock. Returns the call without the candidates that the balance or the limit
+ * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
+ * returns the error for the consumer.
+ */
+export function refuseLock(call: Call, refusal: Refusal): Call | Error {
+  const { candidates, lendable } = call;
+  const affordable = (most: MicroUsd) => candidates.filter(({ estimate }) => estimate + lendable <= most);
+  const dearest = candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + lendable;
+  const estimated = `estimated cost: ${formatUsd(dearest)} USDC`;
+  switch (refusal.reason) {
+    case 'no_account': {
+      const free = affordable(0n);
+      return free.length > 0 ? { ...call, candidates: free } : neverFunded();
+    }
+    case 'insufficient': {
+      const paid = affordable(refusal.available);
+      if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
+      return new GatewayError('insufficient_balance', `Insufficient balance for ${estimated}`);
+    }
+    case 'budget_exceeded': {
+      const { limit, spent, locked } = refusal.budget;
+      const within = affordable(limit - spent - locked);
+      return within.length > 0 ? { ...call, candidates: within } : budgetError(call.caller, refusal.budget, estimated);
+    }
+    case 'parent_over':
+      return new GatewayError(
+        'permission_denied',
+        'The parent call has ended, so nothing more can be paid from its budget',
+      );
+    case 'parent_exhausted': {
+      const paid = affordable(refusal.available);
+      if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
+      return new GatewayError(
+        'insufficient_balance',
+        `The budget of the run is too low for ${estimated}; ${formatUsd(refusal.available)} USDC are left of it`,
+      );
+    }
+    case 'too_deep':
+      return tooDeep();
+    case 'duplicate':
+      return new GatewayError('internal', `Call id ${call.id} was used before`);
+  }
+}
+
+/** The error for a run whose lock of `budget` was refused. */
+export function runRefusal(caller: Caller, refusal: Refusal, budget: MicroUsd): GatewayError {
+  switch (refusal.reason) {
+    case 'no_account':
+      return neverFunded();
+    case 'insufficient':
+      return new GatewayError(
+        'insufficient_balance',
+        `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
+      );
+    case 'budget_exceeded':
+      return budgetError(caller, refusal.budget, `the budget of this run: ${formatUsd(budget)} USDC`);
+    case 'parent_over':
+      return new GatewayError('permission_denied', 'The parent call of this run has ended');
+    case 'parent_exhausted':
+      return new GatewayError(
+        'insufficient_balance',
+        `The budget of the run is too low for another of ${formatUsd(budget)} USDC`,
+      );
+    case 'too_deep':
+      return tooDeep();
+    case 'duplicate':
+      return new GatewayError('internal', 'Internal error');
+  }
+}
+
+const tooDeep = () => new GatewayError('permission_denied', 'Calls can be nested at most 8 deep');
+
+/** The refusal of an account that was never funded. It says what to do, because a smaller call would not help. */
+const neverFunded = () =>
+  new GatewayError(
+    'escrow_not_setup',
+    'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
+  );
+
+type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
+
+const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
+  key: 'Spending limit of this API key',
+  member: 'Budget of this member',
+  account: 'Budget of the account',
+  operator: "The operator's budget for the account",
+};
+
+/** Says who can raise each budget. A payment does not help here. */
+const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
+  key: 'Whoever manages the keys of the account raises it',
+  member: 'An admin or owner of the organisation raises it',
+  account: 'An admin or owner of the account raises it',
+  operator: 'The operator alone raises it',
+};
+
+/**
+ * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `estimated cost: 0.01
+ * USDC`. On HTTP wires the body has `budget` with the same facts.
+ */
+function budgetError(
+  { budgets = [] }: Pick<Caller, 'budgets'>,
+  { id, limit, spent, locked }: FullBudget,
+  needed: string,
+): GatewayError {
+  const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
+  const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
+  const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
+  const anew = resets === null ? 'it is not reset by itself' : `it is reset at ${resets}`;
+  return new GatewayError(
+    'insufficient_balance',
+    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,
+    {
+      body: {
+        budget: {
+          of,
+          limit_usd: formatUsd(limit),
+          spent_usd: formatUsd(spent),
+          locked_usd: formatUsd(locked),
+          resets_at: resets,
+        },
+      },
+    },
+  );
+}

@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, parseJson, type JsonLimits, isObject } from '#wire';
+import { hash } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import { GatewayError, parseJson, type JsonLimits, isObject, type ReplySink } from '#wire';
 import type { PaymentReceipt, PaymentRequired, PaymentAttempt } from './payments.ts';
+import type { Caller } from '../caller.ts';
 
 /** The header of a payment, and its name in version 1 of x402. Lower case. */
 export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
@@ -64,3 +67,85 @@ export const paymentHeader = (value: PaymentRequired | PaymentReceipt): string =
 
 const invalid = (message: string, param: string, cause?: unknown) =>
   new GatewayError('invalid_request', message, { param, cause });
+
+/**
+ * The idempotency key of a request; null for none. If a request is paid by its own payment and has no
+ * key, the key follows from the payment. Callers without an account have no keys.
+ */
+export function requestKey(caller: Caller, payment: PaymentAttempt | null, own: string | null): string | null {
+  if (caller.anonymous) return null;
+  if (own !== null) return own;
+  return caller.paying && payment ? paymentKey(payment) : null;
+}
+
+/** The idempotency key that follows from a payment. The order of the payment's members does not matter. */
+export const paymentKey = ({ id, payload }: Pick<PaymentAttempt, 'id' | 'payload'>): string =>
+  `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
+
+/**
+ * The digest of a request with its idempotency key, for PaymentAttempt.request. It binds a payment without another
+ * credential to that key. Otherwise somebody who reads the payment on the chain could run the request again under
+ * another key.
+ */
+export const keyedRequest = (request: string, key: string | null): string =>
+  key === null ? request : hash('sha256', `${request} ${key}`);
+
+/** JSON with the members of each object sorted by name. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members = Object.keys(value).toSorted();
+  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`;
+}
+
+/** A sink that adds the receipt of the payment to the response headers, if the payment was taken by then. */
+export function receiptSink(sink: ReplySink, paymentAttempt: PaymentAttempt | null): ReplySink {
+  return paymentAttempt === null ? sink : new ReceiptSink(sink, paymentAttempt);
+}
+
+class ReceiptSink implements ReplySink {
+  readonly #sink: ReplySink;
+  readonly #paymentAttempt: PaymentAttempt;
+
+  constructor(sink: ReplySink, paymentAttempt: PaymentAttempt) {
+    this.#sink = sink;
+    this.#paymentAttempt = paymentAttempt;
+  }
+
+  get closed(): boolean {
+    return this.#sink.closed;
+  }
+
+  head(status: number, headers: Readonly<Record<string, string | number>>): void {
+    this.#sink.head(status, { ...headers, ...receiptHeaders(this.#paymentAttempt) });
+  }
+
+  flush(): void {
+    this.#sink.flush();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#sink.write(bytes);
+  }
+
+  drained(): Promise<void> {
+    return this.#sink.drained();
+  }
+
+  end(bytes: Uint8Array | string): void {
+    this.#sink.end(bytes);
+  }
+
+  fail(bytes: Uint8Array): void {
+    this.#sink.fail(bytes);
+  }
+}
+
+/** Adds the same headers to an error response. */
+export function tellPayment(reply: FastifyReply, paymentAttempt: PaymentAttempt | null): void {
+  reply.headers(receiptHeaders(paymentAttempt));
+}
+
+/** The header `PAYMENT-RESPONSE` for a payment that was taken; otherwise no header. */
+export const receiptHeaders = (paymentAttempt: PaymentAttempt | null): Readonly<Record<string, string>> =>
+  paymentAttempt?.receipt ? { 'payment-response': paymentHeader(paymentAttempt.receipt) } : {};

@@ -1,6 +1,7 @@
-import type { GatewayError } from '#wire';
+import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '#wire';
 import type { MicroUsd } from '#billing';
-import type { Caller } from '../call.ts';
+import type { Caller } from '../caller.ts';
+import { paymentHeader } from './payment-header.ts';
 
 /** PaymentRequired of x402 (version 2): why a call was refused, and how to pay for it with the request. */
 export interface PaymentRequired {
@@ -84,3 +85,84 @@ export const NO_PAYMENTS: Payments = {
   callerOf: async (caller) => caller,
   take: () => Promise.reject(new Error('no chain is set up for payments')),
 };
+
+/** The error of a call that was refused because money is missing, where a payment with the request would help. */
+export class PaymentNeeded extends GatewayError {
+  /** The least amount to pay, in micro-USD. */
+  readonly missing: MicroUsd;
+  constructor(code: ErrorCode, message: string, missing: MicroUsd, options: GatewayErrorOptions = {}) {
+    super(code, message, options);
+    this.missing = missing;
+  }
+}
+
+/** Error codes of a call that was refused because money is missing. */
+const UNPAID: ReadonlySet<ErrorCode> = new Set([
+  'insufficient_balance',
+  'escrow_not_setup',
+  'payment_verification_failed',
+  'payment_expired',
+  'insufficient_payment',
+]);
+
+/** Whether an error says that the caller has to pay before the call is made. */
+export const asksForMoney = (error: unknown): error is GatewayError =>
+  error instanceof GatewayError && UNPAID.has(error.code);
+
+/** Error codes of a refused payment. Another payment may be accepted. */
+const REFUSED: ReadonlySet<ErrorCode> = new Set([
+  'payment_verification_failed',
+  'payment_expired',
+  'insufficient_payment',
+]);
+
+/** Whether an error means that a payment is invalid. False if the payment could not be checked. */
+export const refusesPayment = (error: unknown): error is GatewayError =>
+  error instanceof GatewayError && REFUSED.has(error.code);
+
+/** Adds payment terms to an error of an HTTP request, in the header and in the body. */
+export function errorWithTerms(error: GatewayError, required: PaymentRequired): GatewayError {
+  const { x402Version, accepts, resource } = required;
+  return new GatewayError(error.code, required.error, {
+    param: error.param,
+    headers: { 'payment-required': paymentHeader(required) },
+    body: { x402Version, accepts, resource },
+    cause: error,
+  });
+}
+
+/**
+ * The error of a request that is not a call. A PaymentNeeded gets payment terms. Any other error is returned unchanged.
+ */
+export async function withTerms(
+  payments: Payments,
+  error: unknown,
+  { caller, resource }: { readonly caller: Caller; readonly resource: (missing: MicroUsd) => PaidResource },
+): Promise<unknown> {
+  if (!(error instanceof PaymentNeeded)) return error;
+  const { message, missing } = error;
+  return errorWithTerms(
+    error,
+    await payments.required({ error: message, resource: resource(missing), amount: missing, caller }),
+  );
+}
+
+/**
+ * The caller of a request with a payment, see Payments.callerOf. If the payment is refused, the caller stays unchanged,
+ * and the refusal is reported with the terms once the cost of the call is known. Throws GatewayError `invalid_request`,
+ * `service_unavailable`.
+ */
+export async function paidCaller(
+  payments: Payments,
+  caller: Caller,
+  paymentAttempt: PaymentAttempt | null,
+): Promise<Caller> {
+  if (paymentAttempt === null || !caller.anonymous) return caller;
+  try {
+    return await payments.callerOf(caller, paymentAttempt);
+  } catch (error) {
+    if (!refusesPayment(error)) throw error;
+    paymentAttempt.fault = error;
+    return caller;
+  }
+}

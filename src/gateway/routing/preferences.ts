@@ -1,4 +1,7 @@
-import type { MicroUsd } from '#billing';
+import { type MicroUsd, MoneyError, parseRates } from '#billing';
+import { GatewayError } from '#wire';
+import { nameSchema, objectField, DOCUMENTED, DOCUMENTED_USD } from '../server/schemas.ts';
+import { MUST_BE } from '../server/errors.ts';
 
 /** A consumer's preferences for the choice of a provider: the body's `provider` object and the name's suffix. */
 export interface RoutePreferences {
@@ -21,3 +24,181 @@ export const NO_PREFERENCES: RoutePreferences = {
   sort: null,
   maxPrice: null,
 };
+
+const SORTS = ['price', 'latency', 'throughput'];
+const FALLBACKS_MAX = 16;
+
+const names = (about: string) => ({
+  type: ['array', 'null'],
+  maxItems: 64,
+  items: { ...nameSchema, [MUST_BE]: 'the id or name of a provider' },
+  description: about,
+  [MUST_BE]: 'an array of at most 64 provider ids or names',
+});
+const price = {
+  type: ['number', 'string', 'null'],
+  [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"',
+  [DOCUMENTED]: DOCUMENTED_USD,
+};
+
+/**
+ * Members that OpenRouter's clients send. Values that ask for nothing, or for what always holds here, are accepted. A
+ * value that would be a promise about a provider is refused, because nobody here can keep it.
+ */
+const ofOpenRouter = {
+  require_parameters: {
+    type: ['boolean', 'null'],
+    description:
+      'Without effect: every provider gets the published fields. The header `x-tollgate-dropped` names other fields that a provider did not get.',
+    [MUST_BE]: 'true or false',
+  },
+  data_collection: {
+    enum: ['allow', null],
+    description: 'Only `allow`: the gateway does not know what providers keep.',
+    [MUST_BE]:
+      '"allow" or absent: the gateway does not know what providers keep. Name those that you trust in provider.only',
+  },
+  zdr: {
+    enum: [false, null],
+    description: 'Only `false`: the gateway does not know what providers keep.',
+    [MUST_BE]:
+      'false or absent: the gateway does not know what providers keep. Name those that you trust in provider.only',
+  },
+  quantizations: {
+    type: ['array', 'null'],
+    maxItems: 0,
+    description: 'Only an empty list: the gateway does not know the weights of a model.',
+    [MUST_BE]: 'empty or absent: the gateway does not know the weights of a model. Name providers in provider.only',
+  },
+  enforce_distillable_text: {
+    enum: [false, null],
+    description: 'Only `false`: the gateway does not know the terms of a model.',
+    [MUST_BE]: 'false or absent: the gateway does not know the terms of a model. Name providers in provider.only',
+  },
+} as const;
+
+/** Fields of a body that control where the call may go and what it may cost. They are not forwarded to providers. */
+export const routingFields = {
+  models: {
+    type: ['array', 'null'],
+    maxItems: FALLBACKS_MAX,
+    items: { ...nameSchema, [MUST_BE]: 'the name of a model' },
+    description:
+      'Models that are tried if `model` fails, in this order. Without `model`, the first of them is used as the model. Names that no provider offers are skipped. Not forwarded.',
+    [MUST_BE]: `an array of at most ${FALLBACKS_MAX} model names`,
+  },
+  provider: objectField('How the provider is chosen. Not forwarded. Unknown members are refused.', {
+    title: 'ProviderPreferences',
+    additionalProperties: false,
+    properties: {
+      order: names('Providers to try first, in this order.'),
+      only: names('Providers that may serve the call.'),
+      ignore: names('Providers that must not serve the call.'),
+      allow_fallbacks: {
+        type: ['boolean', 'null'],
+        description: 'Whether a provider outside of `order` may serve. Default true.',
+        [MUST_BE]: 'true or false',
+      },
+      sort: {
+        enum: [...SORTS, null],
+        description: 'Criterion by which providers are sorted.',
+        [MUST_BE]: `one of ${SORTS.join(', ')}`,
+      },
+      max_price: objectField('Highest acceptable prices: USD per 1M tokens, and per input image.', {
+        title: 'MaxPrice',
+        additionalProperties: false,
+        properties: { prompt: price, completion: price, image: price },
+      }),
+      ...ofOpenRouter,
+    },
+  }),
+  session_id: {
+    type: ['string', 'null'],
+    maxLength: 256,
+    description:
+      'Calls of one session prefer the provider that served the last one (header: x-session-id). For an agent it names the context. Not forwarded.',
+    [MUST_BE]: 'a string of at most 256 characters',
+  },
+  max_cost: {
+    type: ['number', 'string', 'null'],
+    description:
+      'Largest cost of the request in USD, including all calls that are made for it (header: x-max-cost). Not forwarded.',
+    [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
+    [DOCUMENTED]: DOCUMENTED_USD,
+  },
+} as const;
+
+/** The body's `provider` object, with the consumer's preferences for a provider. */
+export interface ProviderPreferences {
+  order?: string[] | null;
+  only?: string[] | null;
+  ignore?: string[] | null;
+  allow_fallbacks?: boolean | null;
+  sort?: 'price' | 'latency' | 'throughput' | null;
+  max_price?: {
+    prompt?: number | string | null;
+    completion?: number | string | null;
+    image?: number | string | null;
+  } | null;
+}
+
+export function toPreferences(provider: ProviderPreferences): RoutePreferences {
+  return {
+    order: provider.order ?? [],
+    only: provider.only ?? [],
+    ignore: provider.ignore ?? [],
+    allowFallbacks: provider.allow_fallbacks ?? true,
+    sort: provider.sort ?? null,
+    maxPrice: provider.max_price ? toMaxPrice(provider.max_price) : null,
+  };
+}
+
+function toMaxPrice(prices: NonNullable<ProviderPreferences['max_price']>): RoutePreferences['maxPrice'] {
+  try {
+    return parseRates(prices);
+  } catch (error) {
+    if (!(error instanceof MoneyError)) throw error;
+    const message = error.message.replaceAll('pricing.', 'provider.max_price.');
+    const param = /^provider\.max_price\.\w+/.exec(message)?.[0] ?? 'provider.max_price';
+    throw new GatewayError('invalid_request', message, { param, cause: error });
+  }
+}
+
+/** The models that a request names, without repeats, first choice first. */
+export function requestedModels({
+  model,
+  models,
+}: {
+  readonly model: string;
+  readonly models?: readonly string[] | null;
+}): readonly string[] {
+  return models?.length ? [...new Set([model, ...models])] : [model];
+}
+
+/**
+ * For a parsed body with `models` but without `model`: adds the first of them as `model`. Any other body is returned
+ * unchanged.
+ */
+export function withModel(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body;
+  const { model, models } = body as { readonly model?: unknown; readonly models?: unknown };
+  if ((model !== undefined && model !== null) || !Array.isArray(models) || typeof models[0] !== 'string') return body;
+  return { ...body, model: models[0] };
+}
+
+const SESSION_ID_MAX = 256;
+
+/** The session that the body or a header names; null for none. Throws GatewayError `invalid_request`. */
+export function requestedSession(
+  body: { readonly session_id?: string | null },
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): string | null {
+  if (body.session_id) return body.session_id;
+  const header = headers['x-session-id'];
+  if (typeof header !== 'string' || header === '') return null;
+  if (header.length > SESSION_ID_MAX)
+    throw new GatewayError('invalid_request', `The x-session-id header must be at most ${SESSION_ID_MAX} characters`, {
+      param: 'x-session-id',
+    });
+  return header;
+}

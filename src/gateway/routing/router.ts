@@ -1,78 +1,9 @@
-import type { MicroUsd } from '#billing';
-import type { Offer } from '../call.ts';
+import { type MicroUsd, maxPromptRate, type Meter, type Price, rateOf } from '#billing';
+import { dropOldest } from '#wire';
+import type { Offer } from '../catalog/offers.ts';
 import type { RoutePreferences } from './preferences.ts';
-
-/**
- * The state of an offer. `good`: no recent failure. `recent`: it failed within the last 30 s and has succeeded since.
- * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its
- * provider is away. `open`: like `resting`, but after so many failures in a row that it must not be tried.
- */
-export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
-
-/** The health of offers, from real calls. */
-export interface Health {
-  /**
-   * `counted`: false for a call that is free by its protocol's table. Such a call shows that the offer can be reached,
-   * but does not count in the figures.
-   */
-  succeeded(
-    offer: Offer,
-    sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
-    counted?: boolean,
-  ): void;
-  /** The call did not reach the offer. No account can cause that, so the offer rests for all. */
-  unreachable(offer: Offer, counted?: boolean): void;
-  /** A call of `account` failed, which began at the offer at `beganAt`. The offer rests for that account. */
-  failed(offer: Offer, account: string, beganAt: number): void;
-  /**
-   * The last failure of this account's calls was the offer's fault, because the call failed nowhere else. It counts in
-   * the figures. `evidence`: it also counts for all accounts. If several accounts have evidence, the offer rests for
-   * all.
-   */
-  blamed(offer: Offer, account: string, beganAt: number, evidence: boolean): void;
-  /**
-   * A provider has reconnected. Failures on its earlier connection need no more cool-down: one call may try it at once.
-   */
-  returned(provider: string): void;
-  flagged(offer: Offer, flag: string): void;
-  /** False while an offer cools down after a failure, for this account or for all. */
-  available(offer: Offer, account?: string): boolean;
-  /** The health state for `account`; without `account`, The health state for all accounts. */
-  healthState(offer: Offer, account?: string): HealthState;
-  /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
-  probing(offer: Offer, account?: string): void;
-  /**
-   * The call that was going to try this offer was refused before it was sent. Another call may try the offer at once.
-   */
-  notProbed(offer: Offer, account?: string): void;
-  /** Seconds until the first of these offers may be tried again, at least 1. */
-  retryAfterS(offers: readonly Offer[], account?: string): number;
-  /** 1 if all replies of the last hour followed the rules. The more replies were flagged, the closer to 0. */
-  compliance(offer: Offer): number;
-  /**
-   * Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first.
-   */
-  latencyMs(offer: Offer): number | null;
-  tokensPerSecond(offer: Offer): number | null;
-  stats(offer: Offer): OfferStats;
-}
-
-export interface OfferStats {
-  /** All calls ever, of all gateways of the database. `lastHour` also counts all gateways. */
-  readonly requests: number;
-  readonly failures: number;
-  readonly flags: Readonly<Record<string, number>>;
-  /** `flags`: how often replies were flagged. */
-  readonly lastHour: { readonly requests: number; readonly failures: number; readonly flags: number };
-  /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
-  readonly uptime: number | null;
-  /**
-   * Milliseconds to the first byte, and completion tokens per second, measured by this process; null before the first
-   * call.
-   */
-  readonly latencyMs: { readonly p50: number; readonly p95: number } | null;
-  readonly throughput: { readonly p50: number } | null;
-}
+import type { Health, HealthState } from '../catalog/health/health.ts';
+import type { Call } from '../call.ts';
 
 export interface Router {
   /**
@@ -92,4 +23,275 @@ export interface Router {
   ): readonly Offer[];
   /** Remembers which offer served a sticky key. */
   served(stickyKey: string, offer: Offer): void;
+}
+
+interface RouterOptions {
+  readonly health: Health;
+  /** A number from 0 to 1, excluding 1. */
+  readonly random: () => number;
+  readonly attemptsMax: number;
+  /**
+   * The maximum price of a call, as a multiple of the usual price, if its consumer names neither a provider nor a
+   * price. Default: no limit.
+   */
+  readonly priceSpreadMax?: number;
+  readonly now?: () => number;
+  /** How long a sticky key prefers its provider after the last call that it served. */
+  readonly stickyTtlMs?: number;
+  readonly stickyMax?: number;
+}
+
+/** Offers below this price in micro-USD per 1M, including free ones, have the same weight. So a weight stays finite. */
+const PRICE_FLOOR = 1_000;
+/** The number of tokens that a call with images is assumed to have. */
+const TOKENS_PER_CALL = 1_000;
+const COMPLIANCE_FLOOR = 0.05;
+/** Rates are per this many units. */
+const UNITS = 1_000_000;
+
+/** The weight of an offer: micro-USD for 1M of its unit of price. */
+type Weigh = (offer: Offer) => number;
+
+/** An offer that may be chosen. Entries are compared by `tier`, then `key`, then `draw`. The lowest is tried first. */
+interface Entry {
+  readonly offer: Offer;
+  readonly healthState: HealthState;
+  readonly tier: number;
+  readonly key: number;
+  readonly draw: number;
+}
+
+const ORDERED = -4;
+const STICKY = -1;
+/** Added to the tier of an offer that can do more of the request than others. */
+const PREFERRED = -2;
+const TIERS: Readonly<Record<HealthState, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
+
+/**
+ * Chooses at random among healthy offers, with the weight compliance² / price². Offers without a failure in the last 30
+ * s come before the others. The consumer's preferences come first: `order`, then the offer that served the sticky key,
+ * then `sort`. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that costs
+ * more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so much more
+ * than the first choice. Offers that rest after a failure are left out while there are others. If there are no others,
+ * they are tried, unless they are `open` after too many failures in a row.
+ */
+export function createRouter(options: RouterOptions): Router {
+  const {
+    health,
+    random,
+    attemptsMax,
+    priceSpreadMax = Infinity,
+    now = Date.now,
+    stickyTtlMs = 30 * 60_000,
+    stickyMax = 20_000,
+  } = options;
+  const sticky = new Map<string, { readonly offer: string; readonly until: number }>();
+
+  const stickyOffer = (key: string, service: string): string | null => {
+    const found = sticky.get(`${service}\n${key}`);
+    return found && found.until > now() ? found.offer : null;
+  };
+
+  const enter = (
+    offers: readonly Offer[],
+    preferences: RoutePreferences,
+    preferred: string | null,
+    weigh: Weigh,
+    account?: string,
+    prefers?: (offer: Offer) => boolean,
+  ): Entry[] => {
+    const entries: Entry[] = [];
+    for (const offer of offers) {
+      const healthState = health.healthState(offer, account);
+      if (healthState === 'open') continue;
+      const place = preferences.order.findIndex((wanted) => isProvider(offer, wanted));
+      const first = healthState !== 'resting';
+      const ordered = first && place !== -1;
+      entries.push({
+        offer,
+        healthState,
+        tier: ordered ? ORDERED : tierOf(healthState, offer.id === preferred, prefers?.(offer) ?? false),
+        key: ordered ? place : sortKey(offer, preferences.sort, health, weigh),
+        draw: drawOf(weigh(offer), random(), health.compliance(offer)),
+      });
+    }
+    return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
+  };
+
+  /** Leaves out offers that cost many times the operator's price, if the operator itself serves the model. */
+  const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, weigh: Weigh): readonly Offer[] => {
+    let dearest = -1;
+    for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
+    if (dearest < 0) return offers;
+    const most = priceSpreadMax * Math.max(PRICE_FLOOR, dearest);
+    return offers.every((offer) => weigh(offer) <= most)
+      ? offers
+      : offers.filter((offer) => isFair(offer, most, preferences, weigh));
+  };
+
+  return {
+    choose(offers, preferences, stickyKey, images = 0, costOf, account, prefers) {
+      const [only] = offers;
+      if (only && offers.length === 1) {
+        if (!accepts(preferences, only)) return [];
+        const healthState = health.healthState(only, account);
+        if (healthState === 'probe') health.probing(only, account);
+        return healthState === 'open' ? [] : offers;
+      }
+      const weigh: Weigh =
+        costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
+      const accepted = atUsualPrice(narrow(offers, preferences), preferences, weigh);
+      const [first] = accepted;
+      if (!first) return [];
+      const entries = enter(
+        accepted,
+        preferences,
+        stickyKey === null ? null : stickyOffer(stickyKey, first.service),
+        weigh,
+        account,
+        prefers,
+      );
+      const [best, ...others] = entries;
+      if (!best) return [];
+      if (best.healthState === 'probe') health.probing(best.offer, account);
+      if (!preferences.allowFallbacks) return [best.offer];
+      const chosen = [best.offer];
+      // Resting offers are not used as a fallback for a healthy one. An offer in `probe` is, but it comes after all
+      // healthy ones, whatever its price.
+      const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
+      const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
+      const usable =
+        best.healthState === 'resting' ? affordable : affordable.filter((entry) => entry.healthState !== 'resting');
+      for (const probe of [false, true])
+        for (const entry of usable) if ((entry.healthState === 'probe') === probe) chosen.push(entry.offer);
+      return chosen.slice(0, attemptsMax);
+    },
+    served(stickyKey, offer) {
+      const key = `${offer.service}\n${stickyKey}`;
+      sticky.delete(key);
+      dropOldest(sticky, stickyMax - 1);
+      sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
+    },
+  };
+}
+
+function tierOf(healthState: HealthState, isSticky: boolean, isPreferred: boolean): number {
+  const tier = isSticky && healthState !== 'resting' ? STICKY : TIERS[healthState];
+  return isPreferred && (tier === STICKY || healthState === 'good') ? PREFERRED + tier : tier;
+}
+
+/** The offers that the preferences accept, whatever their health. */
+function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
+  const { order, only, ignore, maxPrice, allowFallbacks } = preferences;
+  const accepted =
+    only.length === 0 && ignore.length === 0 && maxPrice === null
+      ? offers
+      : offers.filter((offer) => accepts(preferences, offer));
+  if (allowFallbacks || order.length === 0) return accepted;
+  // Without fallbacks only one provider may serve: the first in `order` that has an accepted offer.
+  const wanted = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
+  return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
+}
+
+function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePreferences, offer: Offer): boolean {
+  const isThis = (wanted: string) => isProvider(offer, wanted);
+  if (only.length > 0 && !only.some(isThis)) return false;
+  if (ignore.some(isThis)) return false;
+  if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
+  if (maxPrice === null) return true;
+  const within = (meter: Meter, limit: bigint | undefined) =>
+    limit === undefined || rateOf(offer.price.rates, meter) <= limit;
+  return (
+    within('prompt', maxPrice.prompt) &&
+    within('input_cache_read', maxPrice.prompt) &&
+    within('input_cache_write', maxPrice.prompt) &&
+    within('completion', maxPrice.completion) &&
+    // The price of a generated image depends on tier and quality. It is compared elsewhere, where these are known.
+    (offer.primitive === 'image' || within('image', maxPrice.image))
+  );
+}
+
+/**
+ * Whether the price of an offer is acceptable: it is the operator's own offer, its price is within the limit, or the
+ * consumer named its provider or a maximum price.
+ */
+function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, weigh: Weigh): boolean {
+  if (offer.endpoint.kind === 'direct' || weigh(offer) <= most || maxPrice !== null) return true;
+  return [...order, ...only].some((wanted) => isProvider(offer, wanted));
+}
+
+/**
+ * Ids are public keys. Base58 is compared exactly, hex without regard to case. Names are compared without regard to
+ * case.
+ */
+function isProvider({ provider: { id, name } }: Offer, wanted: string): boolean {
+  if (id === wanted || (name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())) return true;
+  return id.startsWith('0x') && id === wanted.toLowerCase();
+}
+
+function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, weigh: Weigh): number {
+  switch (sort) {
+    case null:
+      return 0;
+    case 'price':
+      return weigh(offer);
+    case 'latency':
+      return health.latencyMs(offer) ?? Number.MAX_VALUE;
+    case 'throughput':
+      return -(health.tokensPerSecond(offer) ?? 0);
+  }
+}
+
+/**
+ * A random number for an offer. The offer with the lowest number is chosen, so each is chosen with a probability in
+ * proportion to its weight: the number is an exponential variate divided by the weight.
+ */
+function drawOf(blended: number, random: number, compliance: number): number {
+  const price = Math.max(PRICE_FLOOR, blended);
+  const trust = Math.max(COMPLIANCE_FLOOR, compliance);
+  return (-Math.log(1 - random) * price * price) / (trust * trust);
+}
+
+/**
+ * The price of an offer for a call with this many images, because an offer with cheap tokens may have expensive images.
+ */
+function priceOf(offer: Offer, images: number): number {
+  const blended = blendedPrice(offer);
+  return images === 0 || offer.primitive !== 'model'
+    ? blended
+    : blended + (Number(offer.price.rates.image ?? 0n) * images) / TOKENS_PER_CALL;
+}
+
+const prices = new WeakMap<Offer, number>();
+
+/**
+ * Micro-USD per 1M, prompt and completion together. An offer without a price per token counts with the most expensive
+ * part of its price, because a client that opens a session or lists tools has not said yet what it will call.
+ */
+function blendedPrice(offer: Offer): number {
+  let price = prices.get(offer);
+  if (price === undefined) {
+    price =
+      offer.primitive === 'model'
+        ? tokenPrice(offer.price)
+        : Math.max(...[offer.price, ...Object.values(offer.variants)].map(ratesTogether));
+    if (offer.priceCap !== null) price = Math.max(price, Number(offer.priceCap) * UNITS);
+    // The amount that an agent may spend on its own calls counts in full.
+    price += Number(offer.agent?.nestedMax ?? 0n) * UNITS;
+    prices.set(offer, price);
+  }
+  return price;
+}
+
+const tokenPrice = ({ rates }: Price): number => Number(maxPromptRate(rates) + rateOf(rates, 'completion'));
+
+const ratesTogether = ({
+  rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n },
+}: Price): number => Number(prompt + completion + image + second + call);
+
+/**
+ * To be called for a prepared call that will not be sent. Other calls may then probe its offers that have cooled down.
+ */
+export function releaseProbes(health: Pick<Health, 'notProbed'>, { candidates, caller }: Call): void {
+  for (const { offer } of candidates) health.notProbed(offer, caller.account);
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest, FastifyInstance } from 'fastify';
 import { networkOf, createOwnOrigin, type OwnOrigin, parseHost } from '#wire';
-import type { Caller } from '../call.ts';
+import type { Caller } from '../caller.ts';
 import type { Admission } from '../limits/caller-rates.ts';
 
 /**

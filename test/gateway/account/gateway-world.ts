@@ -17,7 +17,7 @@ import { createConsumerStore, createKeyStore, createLimitsStore, createMemberSto
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes, auditRoutes, auditFunds, createKeyUsage } from '#pages';
 import { createAdminGuard } from '../../../src/auth/administrators/admin-gate.ts';
-import { rateLimitError } from '../../../src/gateway/limits/rate-headers.ts';
+import { rateLimitError } from '../../../src/gateway/limits/caller-rates.ts';
 import { createKeyAuthenticator } from '../auth/key-authenticator.ts';
 import { openTestDatabase } from '../test-database.ts';
 

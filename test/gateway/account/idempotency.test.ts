@@ -3,11 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
 import { createLedger } from '#billing';
 import { toHttpError } from '../../../src/wire/errors-http.ts';
-import {
-  createIdempotency,
-  idempotencyError,
-  parseIdempotencyKey,
-} from '../../../src/gateway/idempotency/idempotency.ts';
+import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createIdempotency } from '../../../src/gateway/idempotency/idempotency.ts';
+import { createIdempotency } from '../../../src/gateway/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 
 const KIB = 1024;

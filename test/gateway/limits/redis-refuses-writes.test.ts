@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { RatePolicy } from '../../../src/gateway/limits/limiter.ts';
+import type { RatePolicy } from '../../../src/gateway/limits/rate-limiter.ts';
 import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
 import { connectRedis } from '../../../src/store/redis.ts';
 import { startRedis } from '../../support/redis.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { spendTokens } from '#gateway';
-import type { RatePolicy } from '../../../src/gateway/limits/limiter.ts';
+import type { RatePolicy } from '../../../src/gateway/limits/rate-limiter.ts';
 import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
 import { connectRedis } from '../../../src/store/redis.ts';
 import { whenReady } from './redis-ready.ts';

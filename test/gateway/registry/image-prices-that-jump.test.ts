@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MicroUsd, Rates } from '#billing';
 import type { ImageService } from '../../../src/config/service.ts';
-import { rejectPriceIncrease } from '../../../src/gateway/routing/reject-price-increase.ts';
+import { rejectPriceIncrease } from '../../../src/gateway/cost-cap.ts';
 import { imageVariants } from '../../../src/config/blocks/image-block.ts';
 import { priceAsListed } from '../../../src/media/image-price.ts';
 import { nextPastPrices, withRaises } from '../../../src/network/registry/registered-services.ts';

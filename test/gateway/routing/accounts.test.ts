@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { OWN_ACCOUNT } from '../../../src/gateway/call.ts';
-import { createHealth } from '../../../src/gateway/routing/health.ts';
+import { OWN_ACCOUNT } from '../../../src/gateway/caller.ts';
+import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
 import { NO_PREFERENCES } from '../../../src/gateway/routing/preferences.ts';
-import { createRouter } from '../../../src/gateway/routing/weighted-router.ts';
+import { createRouter } from '../../../src/gateway/routing/router.ts';
 import { clock, names, offer, seeded } from './offers.ts';
 
 // Whom an offer rests for: the accounts whose calls failed, and all only when several say so.

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createHealth } from '../../../src/gateway/routing/health.ts';
-import { openKeptFigures, type KeptFiguresOptions } from '../../../src/gateway/routing/kept-figures.ts';
+import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
+import { openKeptFigures, type KeptFiguresOptions } from '../../../src/gateway/catalog/health/kept-figures.ts';
 import { DatabaseError, type Database } from '#store';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openEngine } from '../../support/engines.ts';

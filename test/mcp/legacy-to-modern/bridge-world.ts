@@ -28,7 +28,7 @@ import {
 } from '#gateway';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
-import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
 import { createClientRequests, type ClientRequests } from '../../../src/mcp/request/client-requests.ts';
 import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/translators/legacy-to-modern.ts';
 import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';

@@ -29,7 +29,7 @@ import {
 } from '#gateway';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
-import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
 import { classify, type Inbound } from '../../../src/mcp/wire/classify.ts';
 import { toMcpError } from '../../../src/mcp/wire/errors-mcp.ts';
 import { eventText } from '../../../src/wire/reply/event-reader.ts';

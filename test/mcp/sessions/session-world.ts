@@ -35,8 +35,8 @@ import {
 import { createHttpUpstream, createUpstream } from '#network';
 import { createSessionStore } from '#tasks';
 import { createCallObserver } from '#observe';
-import { createLocalLimiter } from '../../../src/gateway/limits/local-limiter.ts';
-import { refuseLock } from '../../../src/gateway/pipeline.ts';
+import { createLocalLimiter } from '../../../src/gateway/limits/rate-limiter.ts';
+import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
 import { createAnswerCall } from '../../../src/mcp/call/answer-call.ts';
 import { createClientRequests } from '../../../src/mcp/request/client-requests.ts';
 import { createFreeRequest } from '../../../src/mcp/call/free-call.ts';

@@ -13,7 +13,7 @@ import {
   type UpstreamExchange,
   type UpstreamRequest,
 } from '#gateway';
-import type { RateDecision } from '../../../src/gateway/limits/limiter.ts';
+import type { RateDecision } from '../../../src/gateway/limits/rate-limiter.ts';
 import { chatRoutes } from '../../../src/openai/chat/chat-routes.ts';
 import { makeOffer } from './offers.ts';
 

@@ -1,0 +1,196 @@
+import { dropOldest } from '#wire';
+import type { Health, OfferStats } from './health.ts';
+import { createUnsavedFigures, FLAG_PREFIX, type Figure, type UnsavedFigures } from './kept-figures.ts';
+import { providerOf } from '../offers.ts';
+import { createOfferOutages, type OfferOutages, type OutageRules } from './offer-outages.ts';
+import { createSamples, type Samples, createSlidingCount, type SlidingCount } from './rolling-stats.ts';
+
+/** The counts of offers that are saved. */
+export interface OfferFigures {
+  readonly unsaved: UnsavedFigures;
+  /** Takes over saved sums. Counts that are not saved yet are added to them. */
+  restore(figures: readonly Figure[]): void;
+  /** Takes over measurements of an offer from before this process started. Later measurements replace them. */
+  recall(offer: string, firstByteMs: readonly number[], tokensPerSecond: number | null): void;
+}
+
+/** The counts and measurements of offers. */
+interface CountedOffers
+  extends OfferFigures, Pick<Health, 'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'> {
+  /** `at`: epoch milliseconds. */
+  succeeded(state: OfferState, sample: Parameters<Health['succeeded']>[1], at: number): void;
+  failed(state: OfferState): void;
+}
+
+/** `epochNow` gives epoch milliseconds. */
+export function createOfferFigures(states: OfferStates, epochNow: () => number): CountedOffers {
+  const unsaved = createUnsavedFigures();
+  const unsavedOf = (state: OfferState, at: number) => unsaved.of(state.id, Math.floor(at / MINUTE_MS) * MINUTE_MS);
+
+  return {
+    succeeded(state, { firstByteMs, durationMs, completionTokens }, at) {
+      state.successes++;
+      state.lastHour.add(SUCCESS, at);
+      unsavedOf(state, at).successes++;
+      state.latency.add(firstByteMs);
+      if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
+    },
+    failed(state) {
+      const at = epochNow();
+      state.failures++;
+      state.lastHour.add(FAILURE, at);
+      unsavedOf(state, at).failures++;
+    },
+    flagged(offer, flag) {
+      const at = epochNow();
+      const state = states.of(offer.id);
+      state.flags.set(flag, (state.flags.get(flag) ?? 0) + 1);
+      state.lastHour.add(FLAG, at);
+      const { flags } = unsavedOf(state, at);
+      flags.set(flag, (flags.get(flag) ?? 0) + 1);
+    },
+    compliance(offer) {
+      const state = states.find(offer.id);
+      if (!state || state.flags.size === 0) return 1;
+      const at = epochNow();
+      const flags = state.lastHour.total(FLAG, at);
+      if (flags === 0) return 1;
+      const calls = state.lastHour.total(SUCCESS, at) + state.lastHour.total(FAILURE, at);
+      // Five more calls are assumed, so that a first bad reply does not ruin a new offer.
+      return Math.max(0, 1 - flags / (Math.max(calls, flags) + 5));
+    },
+    latencyMs: (offer) => states.find(offer.id)?.latency.percentile(0.5) ?? null,
+    tokensPerSecond: (offer) => states.find(offer.id)?.throughput.percentile(0.5) ?? null,
+    stats(offer) {
+      const state = states.find(offer.id);
+      return state ? statsOf(state, epochNow()) : NO_STATS;
+    },
+    unsaved,
+    recall(offer, firstByteMs, tokensPerSecond) {
+      const state = states.of(offer);
+      for (const ms of firstByteMs) state.latency.add(ms);
+      if (tokensPerSecond !== null) state.throughput.add(tokensPerSecond);
+    },
+    restore(figures) {
+      const at = epochNow();
+      const more = new Map(unsaved.figures().map((figure) => [keyOf(figure), figure.count]));
+      for (const figure of figures) {
+        if (figure.minute > 0 && figure.minute <= at - MINUTES * MINUTE_MS) continue;
+        const count = figure.count + (more.get(keyOf(figure)) ?? 0);
+        restoreFigure(states.of(figure.offer), { ...figure, count }, at);
+      }
+    },
+  };
+}
+
+const NO_STATS: OfferStats = {
+  requests: 0,
+  failures: 0,
+  flags: {},
+  lastHour: { requests: 0, failures: 0, flags: 0 },
+  uptime: null,
+  latencyMs: null,
+  throughput: null,
+};
+
+const keyOf = ({ offer, kind, minute }: Figure): string => `${offer}\n${kind}\n${minute}`;
+
+function restoreFigure(state: OfferState, { kind, minute, count }: Figure, at: number): void {
+  const isFlag = kind.startsWith(FLAG_PREFIX);
+  if (minute > 0)
+    state.lastHour.set(kind === 'success' ? SUCCESS : kind === 'failure' ? FAILURE : FLAG, minute, count, at);
+  else if (isFlag) state.flags.set(kind.slice(FLAG_PREFIX.length), count);
+  else if (kind === 'success') state.successes = count;
+  else state.failures = count;
+}
+
+function statsOf(state: OfferState, at: number): OfferStats {
+  const failures = state.lastHour.total(FAILURE, at);
+  const requests = failures + state.lastHour.total(SUCCESS, at);
+  const p50 = state.latency.percentile(0.5);
+  const speed = state.throughput.percentile(0.5);
+  return {
+    requests: state.successes + state.failures,
+    failures: state.failures,
+    flags: Object.fromEntries(state.flags),
+    lastHour: { requests, failures, flags: state.lastHour.total(FLAG, at) },
+    uptime: requests === 0 ? null : 1 - failures / requests,
+    latencyMs: p50 === null ? null : { p50, p95: state.latency.percentile(0.95)! },
+    throughput: speed === null ? null : { p50: speed },
+  };
+}
+
+/** The health of one offer. */
+interface OfferState {
+  readonly id: string;
+  readonly provider: string;
+  successes: number;
+  failures: number;
+  readonly flags: Map<string, number>;
+  /** Counts of SUCCESS, FAILURE and FLAG. */
+  readonly lastHour: SlidingCount;
+  readonly latency: Samples;
+  readonly throughput: Samples;
+  /** null until the offer fails for the first time. */
+  outages: OfferOutages | null;
+}
+
+type FailedState = OfferState & { readonly outages: OfferOutages };
+
+/** The states of offers, by id. */
+interface OfferStates {
+  find(id: string): OfferState | undefined;
+  /** Adds a new state for an unknown offer. */
+  of(id: string): OfferState;
+  /** The state of an offer that failed. It moves to the newest end, so that offers without calls are deleted first. */
+  ofFailed(id: string): FailedState;
+  all(): Iterable<OfferState>;
+}
+
+/** Maximum number of offers in memory. The oldest is deleted first. */
+export const OFFERS_MAX = 10_000;
+const SAMPLES = 128;
+const MINUTES = 60;
+const MINUTE_MS = 60_000;
+
+const SUCCESS = 0;
+const FAILURE = 1;
+const FLAG = 2;
+
+export function createOfferStates(rules: OutageRules): OfferStates {
+  const states = new Map<string, OfferState>();
+  const of = (id: string): OfferState => {
+    let state = states.get(id);
+    if (!state) {
+      dropOldest(states, OFFERS_MAX - 1);
+      states.set(id, (state = newState(id)));
+    }
+    return state;
+  };
+  return {
+    find: (id) => states.get(id),
+    of,
+    ofFailed(id) {
+      const state = of(id);
+      states.delete(id);
+      states.set(id, state);
+      state.outages ??= createOfferOutages(rules);
+      return state as FailedState;
+    },
+    all: () => states.values(),
+  };
+}
+
+function newState(id: string): OfferState {
+  return {
+    id,
+    provider: providerOf(id),
+    successes: 0,
+    failures: 0,
+    flags: new Map(),
+    lastHour: createSlidingCount({ slots: MINUTES, slotMs: MINUTE_MS, kinds: 3 }),
+    latency: createSamples(SAMPLES),
+    throughput: createSamples(SAMPLES),
+    outages: null,
+  };
+}

@@ -1,0 +1,114 @@
+import type { CancelSignal, EndFrame, Frame, Settlement } from '#billing';
+import type { Primitive } from '#config';
+import type { Caller } from './caller.ts';
+import type { ProviderAdapter } from './provider-adapter.ts';
+import type { CallRequest, Call, Handler, CallObserver } from './call.ts';
+import type { Pipeline } from './pipeline.ts';
+import { NO_PREFERENCES } from './routing/preferences.ts';
+
+export interface FreeCall {
+  readonly primitive: Primitive;
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** Name of a service, or the direct name of one offer. */
+  readonly target: string;
+  /** The method that is free by its protocol's table. */
+  readonly method: string;
+  readonly startAttempt: ProviderAdapter['startAttempt'];
+  readonly traceparent?: string | null;
+  readonly stream?: boolean;
+  readonly timeoutMs?: number;
+  readonly facts?: CallRequest['facts'];
+}
+
+/**
+ * Runs a call that is free by its protocol's table. Resolves with the tail of its end; null if the call ended without
+ * one.
+ */
+export async function runFree(
+  pipeline: Pick<Pipeline, 'prepare' | 'run'>,
+  {
+    primitive,
+    caller,
+    requestId,
+    target,
+    method,
+    startAttempt,
+    traceparent = null,
+    stream = false,
+    timeoutMs,
+    facts,
+  }: FreeCall,
+  gone: CancelSignal,
+  onData: (bytes: Uint8Array) => Promise<void> = async () => {},
+): Promise<unknown> {
+  const call = await pipeline.prepare({
+    primitive,
+    caller,
+    requestId,
+    targets: [target],
+    preferences: NO_PREFERENCES,
+    stickyKey: null,
+    images: 0,
+    stream,
+    exchange: { startAttempt },
+    free: method,
+    estimate: () => ({}),
+    metadata: null,
+    traceparent,
+    wantsReceipt: false,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(facts === undefined ? {} : { facts }),
+  });
+  for await (const frame of pipeline.run(call, gone)) {
+    if (frame.type === 'data') await onData(frame.bytes);
+    if (frame.type === 'settled') return frame.tail;
+  }
+  return null;
+}
+
+const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
+
+/**
+ * Replaces billing for a call that is free by its protocol's table. The call has no lock, is observed like any other
+ * call, and its last frame is `settled` with nothing charged. If the client leaves, the call ends at once, because
+ * nobody has to be paid for the rest.
+ */
+export function createFree(observer: Pick<CallObserver, 'started' | 'failed'>): (next: Handler) => Handler {
+  return (next) => (call, signal) => runUnbilled(observer, next, call, signal);
+}
+
+async function* runUnbilled(
+  observer: Pick<CallObserver, 'started' | 'failed'>,
+  next: Handler,
+  call: Call,
+  signal: CancelSignal,
+): AsyncGenerator<Frame, void, undefined> {
+  if (call.free === null) throw new Error(`call ${call.id} is not free`);
+  observer.started(call);
+  let failure: unknown = null;
+  let end: EndFrame | null = null;
+  try {
+    for await (const frame of next(call, signal)) {
+      if (frame.type !== 'end') {
+        yield frame;
+        continue;
+      }
+      end = frame;
+      yield {
+        type: 'settled',
+        settlement: NOTHING,
+        usage: frame.usage,
+        provider: frame.provider,
+        providerName: frame.providerName,
+        receipt: null,
+        tail: frame.tail,
+      };
+    }
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    observer.failed(call, failure, end);
+  }
+}

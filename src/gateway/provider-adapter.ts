@@ -1,0 +1,264 @@
+import { UpstreamFailure } from '#wire';
+import type { MicroUsd, Usage } from '#billing';
+import type { UpstreamRequest, Send, UpstreamExchange, UpstreamReply } from './upstream.ts';
+import type { Offer } from './catalog/offers.ts';
+import type { Call } from './call.ts';
+
+/**
+ * The native side of a call, made by its protocol. It talks to the provider through `send` alone. The pipeline carries
+ * it and never opens it. One ProviderAdapter serves all attempts of its call, one after the other.
+ */
+export interface ProviderAdapter<T extends ProviderStream = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
+  /**
+   * Talks to `offer` and gives out bytes for the client, in any framing that its protocol reads back. Returns how it
+   * ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or
+   * its client has left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter
+   * that has not ended by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to
+   * end each of them.
+   */
+  startAttempt(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
+  /**
+   * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Such a call, if it can
+   * cost nothing, gets no lock, only a record. Default false.
+   */
+  readonly endsWithCall?: boolean;
+  /** Called with the prepared call before it runs, for provider adapters that tell the provider about the call. */
+  begin?(call: Call): void;
+  /** Billing has finished with the lock of the call. A client may still be reading. Not called for a free call. */
+  resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
+}
+
+/** The running attempt. */
+export interface ProviderStream {
+  /** Bytes for the client as they arrive, possibly empty; at the end how it ended. Rejects with UpstreamFailure. */
+  next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
+  /** Stops it before its end. */
+  return?(end: ReplyEnd): Promise<unknown>;
+  /** Status of the reply, if the stream reads a single reply. */
+  readonly status?: number | undefined;
+  /**
+   * The gateway ended the stream. Returns what the reply had used so far; null if it was broken or had not begun.
+   * Absent where the stream may be waiting for its consumer: the call is then free, and its provider is not blamed.
+   */
+  cut?(cut: Cut): ReplyEnd | null;
+}
+
+export interface ReplyEnd {
+  /** null: the provider reported none. */
+  readonly usage: Usage | null;
+  /**
+   * `cut`: the gateway ended it early, see Cut; the produced part is charged. `free`: the work failed according to the
+   * reply (empty, or finished with an error); nothing is charged. `over_cap`: the output exceeded the cap and was cut.
+   * `pending`: the work goes on; its lock is kept until a call continues the work, its end is seen, or the lock
+   * expires.
+   */
+  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
+  /** The gateway measured the usage. The provider did not report it. */
+  readonly estimated: boolean;
+  /** Why the work ended, in the provider's words; null when it did not say. */
+  readonly finishReason: string | null;
+  /** The most that is charged, if less came than the price is for, such as a smaller image. Default: no bound. */
+  readonly costMax?: MicroUsd | null;
+  /** Faults of the reply or its usage, to be counted as flags of the provider. */
+  readonly flags: readonly ProviderFlag[];
+  /** The provider's breakdown of its tokens, for the record of the call. */
+  readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
+  /** The protocol's data for the rest of the reply. The protocol gets it back after settlement. */
+  readonly tail: unknown;
+  /** Of a ReplyReader: bytes for the client that the end has revealed. They are given out before the settlement. */
+  readonly rest?: Uint8Array | null;
+}
+
+/** Violations that are counted per provider. */
+export const PROVIDER_FLAGS = [
+  'usage_missing',
+  'usage_invalid',
+  'usage_implausible',
+  'over_cap',
+  'malformed_reply',
+] as const;
+
+export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
+
+/** Why the gateway ends an unfinished reply that has not failed. */
+export interface Cut {
+  /** The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. */
+  readonly reason: 'cancelled' | 'timeout' | 'too_large';
+  /** The reason in words, to follow "The reply was cut: ". */
+  readonly message: string;
+}
+
+/**
+ * One request and the reader of its reply, for each offer that is tried. `singleRequest` turns it into a provider
+ * adapter. One RequestAdapter serves all attempts of its call.
+ */
+export interface RequestAdapter {
+  request(offer: Offer): UpstreamRequest;
+  /** A reader for one attempt. */
+  reader(offer: Offer): ReplyReader;
+  /**
+   * The offer refused the request with this status and body (at most 64 KiB of it). Returns true if `request` now gives
+   * another form of the same request, to send to the same offer. It returns true only a few times for each offer.
+   * Absent: never.
+   */
+  reform?(offer: Offer, status: number, body: Uint8Array): boolean;
+}
+
+/**
+ * Reads one upstream reply: bytes in, bytes for the client out, usage at the end. Methods run in this order, on one
+ * reply.
+ */
+export interface ReplyReader {
+  /**
+   * The status line and headers arrived. Throws UpstreamFailure when the reply cannot be used.
+   * For an error status it does not throw: the body follows, to `failure`.
+   */
+  head(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void;
+  /** An error status with its body (at most 64 KiB of it). Returns what it means. */
+  failure(status: number, body: Uint8Array): UpstreamFailure;
+  /**
+   * Bytes arrived, in one piece or more. Returns what may go to the client now (null or empty: nothing). Throws
+   * UpstreamFailure on a broken reply.
+   */
+  data(chunks: readonly Uint8Array[]): Uint8Array | null;
+  /** The reply is complete. Throws UpstreamFailure when it ended too early. */
+  end(): ReplyEnd;
+  /**
+   * Called before `end`, if present. For a reply that takes long to parse, resolves with its end, made in another
+   * thread. null: call `end`. Rejects with the errors that `end` throws.
+   */
+  endElsewhere?(): Promise<ReplyEnd> | null;
+  /** Number of bytes of the reply that it holds in memory until its end; absent if it passes them on. */
+  readonly kept?: number | undefined;
+  /**
+   * The gateway ended the reply. Returns what was produced so far, as the provider claimed it or else as measured;
+   * `free` if that is nothing. Also called after `data` or `end` threw a failure that is `tooLarge`. Throws
+   * UpstreamFailure if the reply was broken before.
+   */
+  cut(cut: Cut): ReplyEnd;
+  /**
+   * True once no further byte can change the end (`[DONE]`, or output past the budget). Then call `end()` at once and
+   * ignore the rest.
+   */
+  readonly finished?: boolean;
+}
+
+/**
+ * The usage of a call whose answer was too large to read, so that the provider's report is lost: the call, the time,
+ * and one token for each four bytes. An offer charges only the meters that it has a price for.
+ */
+export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): Usage => ({
+  call: 1n,
+  completion: BigInt(Math.ceil(received / 4)),
+  second: BigInt(Math.ceil(durationMs / 1000)),
+});
+
+type Step = IteratorResult<Uint8Array, ReplyEnd>;
+
+const FAILURE_BODY_BYTES_MAX = 64 * 1024;
+const NOTHING = new Uint8Array(0);
+
+/** The attempt that sends one request to each offer and reads one reply. */
+export const singleRequest = (exchange: RequestAdapter): ProviderAdapter<ProviderStream> => ({
+  endsWithCall: true,
+  startAttempt: (offer, send) => new SingleRequest(exchange, offer, send),
+});
+
+/** An iterator without a generator, because a generator would cost more for each chunk. */
+class SingleRequest implements ProviderStream {
+  status: number | undefined;
+  readonly #exchange: RequestAdapter;
+  readonly #offer: Offer;
+  readonly #send: Send;
+  #reader: ReplyReader | null = null;
+  #reply: UpstreamReply | null = null;
+  #end: ReplyEnd | null = null;
+
+  constructor(exchange: RequestAdapter, offer: Offer, send: Send) {
+    this.#exchange = exchange;
+    this.#offer = offer;
+    this.#send = send;
+  }
+
+  /** Each step has the client's bytes from one read. They are empty while the reader holds them back. */
+  async next(): Promise<Step> {
+    if (this.#end !== null) return { done: true, value: this.#end };
+    let reply = this.#reply;
+    while (reply === null) {
+      const request = this.#send(this.#exchange.request(this.#offer));
+      const begun = await request.head;
+      reply = this.#accept(begun) ? begun : await this.#again(request, begun);
+    }
+    const reader = this.#reader!;
+    while (!reader.finished) {
+      const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
+      if (room !== null) await room;
+      // A small reply arrives together with its end. Its end then needs no extra step.
+      const reading = reply.ended ? null : reply.read();
+      const chunks = reading instanceof Promise ? await reading : reading;
+      if (chunks === null) break;
+      const given = reader.data(chunks) ?? NOTHING;
+      if (!reply.ended || given.byteLength > 0) return { done: false, value: given };
+    }
+    const elsewhere = reader.endElsewhere?.() ?? null;
+    const end = elsewhere === null ? reader.end() : await elsewhere;
+    if (end.outcome !== 'over_cap') reply.discard();
+    if (!end.rest) return { done: true, value: end };
+    this.#end = end;
+    return { done: false, value: end.rest };
+  }
+
+  cut(cut: Cut): ReplyEnd | null {
+    try {
+      return this.#reader === null ? null : this.#reader.cut(cut);
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return null;
+      throw error;
+    }
+  }
+
+  /** Returns false for an error status. */
+  #accept(reply: UpstreamReply): boolean {
+    const reader = (this.#reader = this.#exchange.reader(this.#offer));
+    reader.head(reply.status, reply.headers);
+    if (reply.status >= 400) return false;
+    this.status = reply.status;
+    this.#reply = reply;
+    return true;
+  }
+
+  /**
+   * Resolves if another form of the refused request is to be sent. Rejects with the meaning of the refusal otherwise.
+   */
+  async #again(request: UpstreamExchange, reply: UpstreamReply): Promise<null> {
+    const body = await readFailure(reply);
+    const failure = this.#reader!.failure(reply.status, body);
+    if (!this.#exchange.reform?.(this.#offer, reply.status, body)) throw failure;
+    request.abort(failure);
+    request.memory?.release();
+    this.#reader = null;
+    return null;
+  }
+}
+
+async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  while (bytes < FAILURE_BODY_BYTES_MAX) {
+    const arrived = await reply.read();
+    if (arrived === null) break;
+    chunks.push(...arrived);
+    for (const chunk of arrived) bytes += chunk.byteLength;
+  }
+  return Buffer.from(reply.scrub(Buffer.concat(chunks).toString('utf8', 0, FAILURE_BODY_BYTES_MAX)));
+}
+
+/**
+ * A provider adapter that passes no bytes to the client, and has only an end. `work` begins when the first result is
+ * asked for. Such adapters share this function, because a generator function of each call would keep the call in
+ * memory until V8's next full collection (decision 91).
+ */
+// oxlint-disable-next-line require-yield -- the client gets no bytes
+export async function* endOnly(work: () => Promise<ReplyEnd>): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  return await work();
+}

@@ -1,0 +1,58 @@
+import { GatewayError } from '#wire';
+import { createHeldMemory, type MemoryHold } from './server/held-memory.ts';
+
+/** Limits the memory for replies that the process holds until they are complete. */
+export interface ReplyMemory {
+  /**
+   * Begins to count one reply to an account. `provider`: the provider of the reply; null if the reply comes from
+   * several.
+   */
+  open(account: string, provider: string | null): ReplyHold;
+}
+
+/** The memory of one reply. A wait for room rejects with GatewayError `service_unavailable` if it takes too long. */
+export type ReplyHold = MemoryHold;
+
+interface ReplyMemoryOptions {
+  /** Limit for all replies together. */
+  readonly repliesBytesMax: number;
+  /** Limit for one reply. */
+  readonly replyBytesMax: number;
+  /** Longest wait for room; default 10 s. */
+  readonly waitMs?: number;
+}
+
+/**
+ * Replies up to this size are not counted. Nearly all replies are smaller, and even thousands of them need little
+ * memory.
+ */
+const UNCOUNTED_BYTES = 64 * 1024;
+const WAIT_MS = 10_000;
+
+/**
+ * There is one count for all replies, one for each account and one for each provider. A growing reply reserves up to
+ * twice its size each time. If one of its counts has no room, the reply waits, and its connection is not read
+ * meanwhile.
+ */
+export function createReplyMemory({
+  repliesBytesMax,
+  replyBytesMax,
+  waitMs = WAIT_MS,
+}: ReplyMemoryOptions): ReplyMemory {
+  const memory = createHeldMemory({
+    bytesMax: repliesBytesMax,
+    oneBytesMax: replyBytesMax,
+    uncountedBytes: UNCOUNTED_BYTES,
+    waitMs,
+    full,
+  });
+  return {
+    open: (account, provider) =>
+      provider === null ? memory.open(`account ${account}`) : memory.open(`account ${account}`, `provider ${provider}`),
+  };
+}
+
+const full = () =>
+  new GatewayError('service_unavailable', 'The memory of this gateway for large replies is full: retry in a moment', {
+    retryAfterS: 2,
+  });
