@@ -6,6 +6,5 @@ export { messagesRoutes } from './messages/messages-routes.ts';
 export { createSealedCalls, createSealedThinking } from './chat/echo-fields.ts';
 export { createBackground } from './responses/background/background.ts';
 export { responsesRoutes } from './responses/responses-routes.ts';
-export { createModelTarget } from './model-target.ts';
-export { quotableModel } from './quotable-model.ts';
+export { createModelTarget, quotableModel } from './model-target.ts';
 export { modelsRoutes } from './models/models-routes.ts';

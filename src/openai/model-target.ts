@@ -1,9 +1,30 @@
 import type { Config } from '#config';
-import { type Catalog, descriptionOf, listedServices, singleRequest, type TargetAdapter } from '#gateway';
-import { toChatBody } from './bridge/ask-body.ts';
-import { createPartsReader } from './bridge/parts-reader.ts';
+import {
+  type Catalog,
+  descriptionOf,
+  listedServices,
+  singleRequest,
+  type TargetAdapter,
+  type FilePart,
+  type Part,
+  type TargetRequest,
+  type ContentTurn,
+  type Cut,
+  encodePartsEvent,
+  type PartsEnd,
+  type ReplyEnd,
+  type ReplyReader,
+  createCheck,
+  type Quotable,
+  withModel,
+} from '#gateway';
+import { GatewayError, type UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
-import { chats } from './embeddings/embeddings-schema.ts';
+import { chats, checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
+import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
+import type { ChatTail } from './chat/chat-end.ts';
+import { chunksOf } from './chat/chat-decoder.ts';
+import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
 
 interface ModelTargetOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
@@ -60,3 +81,190 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
     },
   };
 }
+
+const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
+const IMAGE_ENDING = /\.(?:png|jpe?g|gif|webp|avif|bmp|tiff?|heic)$/i;
+const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
+const CONTEXT_ID_MAX = 256;
+
+/**
+ * Turns a request in parts into the body of a chat request. Throws GatewayError `unprocessable` for a file that no
+ * chat model takes.
+ */
+function toChatBody(model: string, ask: TargetRequest): ChatBody {
+  const body: ChatBody = { model, messages: ask.turns.map(toMessage), stream: true };
+  if (ask.maxTokens !== null) body.max_tokens = ask.maxTokens;
+  // A model does not store a conversation, but the same provider may have the beginning of the prompt in its cache.
+  if (ask.contextId !== null && ask.contextId.length <= CONTEXT_ID_MAX) body.session_id = ask.contextId;
+  return body;
+}
+
+function toMessage({ role, parts }: ContentTurn): ChatMessage {
+  if (parts.every((part) => part.kind !== 'file')) return { role, content: parts.map(textOf).join('\n') };
+  return {
+    role,
+    content: parts.map((part): ContentPart =>
+      part.kind === 'file' ? toImage(part) : { type: 'text', text: textOf(part) },
+    ),
+  };
+}
+
+function textOf(part: Exclude<Part, FilePart>): string {
+  return part.kind === 'text' ? part.text : JSON.stringify(part.data);
+}
+
+function toImage({ mediaType, name, url, bytes }: FilePart): ContentPart {
+  const what = [name, mediaType].filter((word) => word !== null).map((word) => JSON.stringify(word.slice(0, 64)));
+  if (bytes !== null && mediaType !== null && IMAGE.test(mediaType)) {
+    if (!BASE64.test(bytes))
+      throw new GatewayError('invalid_request', `The bytes of the file ${what.join(', ')} are not base64`);
+    return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
+  }
+  if (url !== null && isImage(mediaType, url)) return { type: 'image_url', image_url: { url } };
+  throw new GatewayError(
+    'unprocessable',
+    `A chat model cannot take the file${what.length ? ` ${what.join(', ')}` : ''}: it takes images, as base64 with a media type such as image/png or at an https URL, and text`,
+  );
+}
+
+/** Whether a URL is that of an image. Without a media type, the extension in the URL decides. */
+function isImage(mediaType: string | null, url: string): boolean {
+  const parsed = URL.parse(url);
+  if (parsed?.protocol !== 'https:') return false;
+  return mediaType === null ? IMAGE_ENDING.test(parsed.pathname) : mediaType.startsWith('image/');
+}
+
+type Json = Record<string, unknown>;
+
+/**
+ * Wraps the reader of a chat stream so that it gives out parts. Its output becomes lines of PartsEvents, and its
+ * tail becomes a PartsEnd. Counting, billing and errors stay the same.
+ */
+function createPartsReader(reader: ReplyReader): ReplyReader {
+  return new PartsReader(reader);
+}
+
+class PartsReader implements ReplyReader {
+  readonly #reader: ReplyReader;
+
+  constructor(reader: ReplyReader) {
+    this.#reader = reader;
+  }
+
+  get finished(): boolean {
+    return this.#reader.finished ?? false;
+  }
+
+  get kept(): number | undefined {
+    return this.#reader.kept;
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#reader.head(status, headers);
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return this.#reader.failure(status, body);
+  }
+
+  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+    const bytes = this.#reader.data(chunks);
+    return bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk));
+  }
+
+  end(): ReplyEnd {
+    return toEnd(this.#reader.end());
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    return toEnd(this.#reader.cut(cut));
+  }
+}
+
+function toEnd(end: ReplyEnd): ReplyEnd {
+  const { before, body, usage, cut } = end.tail as ChatTail;
+  const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
+  return { ...end, rest: encode(rest), tail: toPartsEnd(end, usage, cut) };
+}
+
+/** Texts and images of a chunk's first choice. The reasoning of the model is not part of its answer. */
+function partsOfChunk(chunk: Json): Part[] {
+  const [choice] = (chunk['choices'] ?? []) as readonly Json[];
+  const delta = choice?.['delta'] as Json | undefined;
+  if (!delta) return [];
+  const { content, refusal, images } = delta;
+  return [
+    ...partsOfContent(content),
+    ...partsOfContent(refusal),
+    ...(Array.isArray(images) ? images.flatMap(partOfItem) : []),
+  ];
+}
+
+function partsOfContent(content: unknown): Part[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
+  return Array.isArray(content) ? content.flatMap(partOfItem) : [];
+}
+
+function partOfItem(item: unknown): Part[] {
+  if (typeof item !== 'object' || item === null) return [];
+  const { text, image_url: image } = item as {
+    readonly text?: unknown;
+    readonly image_url?: { readonly url?: unknown } | null;
+  };
+  if (typeof text === 'string') return text === '' ? [] : [{ kind: 'text', text }];
+  const url = image?.url;
+  if (typeof url !== 'string') return [];
+  const data = /^data:([\w.+-]+\/[\w.+-]+);base64,/.exec(url.slice(0, 256));
+  const file = { kind: 'file', mediaType: data?.[1] ?? null, name: null } as const;
+  return [data ? { ...file, url: null, bytes: url.slice(data[0].length) } : { ...file, url, bytes: null }];
+}
+
+function encode(parts: readonly Part[]): Uint8Array | null {
+  return parts.length === 0 ? null : Buffer.concat(parts.map((part) => encodePartsEvent({ type: 'part', part })));
+}
+
+function toPartsEnd({ outcome, finishReason }: ReplyEnd, usage: ChatTail['usage'], cut: ChatTail['cut']): PartsEnd {
+  const failed = outcome === 'free';
+  const ended = outcome === 'over_cap' || finishReason === 'length' ? 'length' : 'stop';
+  return {
+    finish: failed ? 'failed' : cut ? 'cut' : ended,
+    error: failed
+      ? finishReason === 'error'
+        ? 'the model ended with an error'
+        : 'the model returned no output'
+      : (cut?.message ?? null),
+    taskId: null,
+    contextId: null,
+    promptTokens: count(usage['prompt_tokens']),
+    completionTokens: count(usage['completion_tokens']),
+  };
+}
+
+const count = (value: unknown) => (typeof value === 'number' ? value : 0);
+
+interface QuotableDeps {
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/**
+ * Turns the body of a chat completion, or of a request for embeddings, into a call that a quote can be made for. Throws
+ * GatewayError.
+ */
+export function quotableModel({ config, now }: QuotableDeps): Quotable {
+  const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
+  const checkEmbeddings = createCheck<EmbeddingsBody>(embeddingsSchema);
+  const { replyBytesMax } = config.upstream;
+  const { receipts } = config.billing;
+  return (body, asked) => {
+    const context = { ...asked, replyBytesMax, receipts, payment: null };
+    if (!isOfEmbeddings(body)) return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
+    const checked = checkEmbeddings(withModel(body));
+    checkInput(checked);
+    return embeddingsToCall(checked, context).request;
+  };
+}
+
+const isOfEmbeddings = (body: Readonly<Record<string, unknown>>): boolean =>
+  Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');

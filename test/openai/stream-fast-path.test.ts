@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { learnTemplate, writeTexts } from '../../src/openai/stream/chunk-template.ts';
-import { findRun } from '../../src/openai/stream/event-runs.ts';
-import { createByteOutput } from '../../src/openai/stream/byte-output.ts';
+import { learnTemplate, writeTexts, createByteOutput } from '../../src/openai/stream/chunk-forms.ts';
+import { findRun } from '../../src/openai/stream/event-forms.ts';
 import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

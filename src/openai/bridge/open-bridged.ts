@@ -21,8 +21,7 @@ import { maxCostOf, type ChatContext } from '../chat/chat-to-call.ts';
 import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { chatFrames } from './chat-frames.ts';
-import { refuseUnsupported } from './refuse-unsupported.ts';
-import { toAsk } from './to-ask.ts';
+import { refuseUnsupported, toAsk } from './to-ask.ts';
 
 export interface BridgeOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

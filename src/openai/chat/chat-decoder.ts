@@ -1,7 +1,6 @@
 import { isObject } from '#wire';
-import { createByteOutput } from '../stream/byte-output.ts';
-import { textForm, writeTexts } from '../stream/chunk-template.ts';
-import { type EventForm, findRun } from '../stream/event-runs.ts';
+import { createByteOutput, textForm, writeTexts } from '../stream/chunk-forms.ts';
+import { type EventForm, findRun } from '../stream/event-forms.ts';
 import { createEchoFields, furtherMembers, NOTHING, type ClientId, ID_MAX } from './echo-fields.ts';
 import {
   type ChatEnd,

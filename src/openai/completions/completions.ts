@@ -6,7 +6,7 @@ import { requireAdmission } from '#auth';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import type { ChatDeps } from '../chat/chat-routes.ts';
-import { withoutAlias } from '../translated/model-alias.ts';
+import { withoutAlias } from '../translated/service-names.ts';
 import { addTranslatedRoute, type ChatWire } from '../translated/translated-route.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */

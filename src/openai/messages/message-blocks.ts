@@ -1,4 +1,4 @@
-import { createJsonProgress, type JsonProgress } from '../translated/json-progress.ts';
+import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
 import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
 
 /** The model calls a tool itself, and no program of its provider does. */

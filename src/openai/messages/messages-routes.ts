@@ -5,20 +5,17 @@ import { ANTHROPIC_ERROR } from '#pages';
 import { MESSAGES_PATH } from '#config';
 import { measurePrompt } from '../chat/prompt-size.ts';
 import { tokensOf } from '../chat/output-bound.ts';
-import { isBridged, withoutAlias } from '../translated/model-alias.ts';
+import { isBridged, withoutAlias, hostOfUrl, serviceAtAddress } from '../translated/service-names.ts';
 import { NOTHING, type SealedCalls, type SealedThinking } from '../chat/echo-fields.ts';
-import { createToolNames } from '../translated/tool-names.ts';
+import { createToolNames, runsHere } from './tools.ts';
 import { addTranslatedRoute, type ChatWire } from '../translated/translated-route.ts';
 import { toAnthropicError } from './anthropic-error.ts';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
-import { messageAnswerSchema } from './message-answer-schema.ts';
+import { messageAnswerSchema, type MessagesBody, messagesSchema } from './messages-schema.ts';
 import { createMessageEncoder } from './message-encoder.ts';
-import { type MessagesBody, messagesSchema } from './messages-schema.ts';
-import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
-import { MESSAGES_WIRE } from './messages-wire.ts';
+import { MESSAGES_WIRE } from './native-messages.ts';
 import { toChatBody } from './to-chat-body.ts';
-import { runsHere } from './tools.ts';
 
 interface MessagesDeps extends ChatDeps {
   readonly thinking: SealedThinking;

@@ -1,10 +1,10 @@
-import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
-import { inOneText } from '../translated/chat-turns.ts';
-import type { Json, MessagesBody } from './messages-schema.ts';
-import { invalid, wordsOfBlock } from './text-of-block.ts';
-import { toChatTools, type ToolOptions } from './tools.ts';
-import { toChatMessages, type TurnOptions } from './turns.ts';
-import { userDigest } from './user-digest.ts';
+import { hash } from 'node:crypto';
+import type { GatewayError } from '#wire';
+import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
+import { inOneText, invalid, addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import type { Json, MessagesBody, Block } from './messages-schema.ts';
+import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
+import type { StartedProviderCall } from '../chat/echo-fields.ts';
 
 interface ChatBodyOptions extends TurnOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
@@ -111,3 +111,228 @@ function addFormat(body: ChatBody, { output_config: output, output_format: older
   if (typeof schema !== 'object' || schema === null) throw invalid('output_config.format.schema', 'a JSON schema');
   body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } };
 }
+
+interface TurnOptions {
+  readonly names: ToolNames;
+  /** The text of a thinking block that this gateway signed; null for another block. */
+  readonly thought: (shown: string, signature: string) => string | null;
+  /** The call behind an id that the client got. */
+  readonly opened: (id: string) => StartedProviderCall;
+}
+
+/**
+ * Turns a conversation into chat messages. Consecutive turns of one role become one message. Tool results come
+ * directly after their calls. A system message in the middle becomes text of the user, after such results.
+ */
+function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: TurnOptions): ChatMessage[] {
+  const chat: ChatMessage[] = [];
+  let reminders: ContentPart[] = [];
+  messages.forEach(({ role, content }, index) => {
+    const at = `messages[${index}].content`;
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+    if (role === 'system') reminders.push(...reminderOf(blocks.map(wordsOfBlock).join(GAP)));
+    else if (role === 'assistant') {
+      // A system message before an answer stays before that answer.
+      addUser(chat, reminders);
+      reminders = [];
+      addAssistant(chat, blocks, at, options);
+    } else {
+      addUser(chat, [...userParts(chat, blocks, at, options), ...reminders]);
+      reminders = [];
+    }
+  });
+  addUser(chat, reminders);
+  return chat;
+}
+
+/** The parts of a user's turn. Its tool results are added to `chat`. */
+function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { opened }: TurnOptions): ContentPart[] {
+  const parts: ContentPart[] = [];
+  const ofResults: ContentPart[] = [];
+  blocks.forEach((block, index) => {
+    const here = `${at}[${index}]`;
+    switch (block.type) {
+      case 'text':
+        if (typeof block['text'] !== 'string') throw invalid(`${here}.text`, 'a string');
+        if (block['text'] !== '') parts.push({ type: 'text', text: block['text'] });
+        break;
+      case 'image':
+      case 'document':
+        parts.push(partOfSource(block, here));
+        break;
+      case 'tool_result':
+        addResult(chat, resultOf(block, here, ofResults, opened));
+        break;
+      default: {
+        const text = wordsOfBlock(block);
+        if (text !== '') parts.push({ type: 'text', text });
+      }
+    }
+  });
+  return [...ofResults, ...parts];
+}
+
+/** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
+function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOptions['opened']): ChatMessage {
+  const { tool_use_id: given, content, is_error: failed } = block;
+  if (typeof given !== 'string' || given === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
+  const { id } = opened(given);
+  const texts: string[] = [];
+  if (typeof content === 'string') texts.push(content);
+  else if (Array.isArray(content))
+    (content as readonly Block[]).forEach((part, index) => {
+      const here = `${at}.content[${index}]`;
+      if (typeof part !== 'object' || part === null || typeof part.type !== 'string')
+        throw invalid(here, 'a block such as {"type": "text", "text": "…"}');
+      if (part.type !== 'image' && part.type !== 'document') return void texts.push(wordsOfBlock(part));
+      const given = partOfSource(part, here);
+      if (given.type === 'text') return void texts.push(given.text!);
+      texts.push(`[${part.type}: see the next message]`);
+      shown.push({ type: 'text', text: `The ${part.type} of tool result ${id}:` }, given);
+    });
+  else if (content !== undefined && content !== null) throw invalid(`${at}.content`, 'a string or an array of blocks');
+  const text = texts.filter((one) => one !== '').join('\n');
+  return { role: 'tool', tool_call_id: id, content: failed === true ? `Error: ${text}` : text };
+}
+
+function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, options: TurnOptions): void {
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const calls: Json[] = [];
+  const members: Json[] = [];
+  blocks.forEach((block, index) => {
+    const here = `${at}[${index}]`;
+    if (block.type === 'tool_use') {
+      const [call, message] = callOf(block, here, options);
+      calls.push(call);
+      members.push(message);
+    } else if (block.type === 'thinking') {
+      const { thinking, signature } = block;
+      const thought =
+        typeof signature === 'string' ? options.thought(typeof thinking === 'string' ? thinking : '', signature) : null;
+      if (thought !== null && thought !== '') thoughts.push(thought);
+    } else {
+      const text = wordsOfBlock(block);
+      if (text !== '') texts.push(text);
+    }
+  });
+  const last = chat.at(-1);
+  const before = last?.role === 'assistant' && last['tool_calls'] === undefined ? chat.pop()! : null;
+  const text = [before?.content as string | undefined, ...texts].filter((one) => one).join(GAP);
+  const message: ChatMessage = { role: 'assistant', content: text === '' && calls.length > 0 ? null : text };
+  const reasoning = [before?.['reasoning_content'] as string | undefined, ...thoughts].filter((one) => one).join(GAP);
+  if (reasoning !== '') message['reasoning_content'] = reasoning;
+  for (const one of members) addMissing(message, one);
+  if (calls.length > 0) message['tool_calls'] = calls;
+  chat.push(message);
+}
+
+/** The call, and the members of its message that the provider wants back. */
+function callOf(
+  { id: given, name, input }: Block,
+  at: string,
+  { names, opened }: TurnOptions,
+): readonly [call: Json, message: Json] {
+  if (typeof given !== 'string' || given === '') throw invalid(`${at}.id`, 'the id of the call');
+  if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
+  if (input !== undefined && (typeof input !== 'object' || input === null))
+    throw invalid(`${at}.input`, 'a JSON object');
+  const { id, call, message } = opened(given);
+  const fn = { name: names.short(name), arguments: JSON.stringify(input ?? {}) };
+  return [{ ...call, id, type: 'function', function: fn }, message];
+}
+
+const IMAGE_TYPE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
+const BASE64 = /^[A-Za-z0-9+/_-]/;
+
+/** Turns an image or a document into a part of a chat message. Throws GatewayError `invalid_request`. */
+function partOfSource(block: Block, at: string): ContentPart {
+  const source = (typeof block['source'] === 'object' && block['source'] !== null ? block['source'] : {}) as Json;
+  return block.type === 'image' ? image(source, `${at}.source`) : document(block, source, `${at}.source`);
+}
+
+function image({ type, media_type: media, data, url }: Json, at: string): ContentPart {
+  if (type === 'url') {
+    if (typeof url !== 'string' || !/^https:\/\/\S/i.test(url)) throw invalid(`${at}.url`, 'an https URL');
+    return { type: 'image_url', image_url: { url } };
+  }
+  if (type !== 'base64') throw stored(at, type);
+  if (typeof media !== 'string' || !IMAGE_TYPE.test(media))
+    throw invalid(`${at}.media_type`, 'the type of an image, such as "image/png"');
+  if (typeof data !== 'string' || !BASE64.test(data)) throw invalid(`${at}.data`, 'base64');
+  return { type: 'image_url', image_url: { url: `data:${media};base64,${data}` } };
+}
+
+function document(block: Block, { type, media_type: media, data, url, content }: Json, at: string): ContentPart {
+  const title = typeof block['title'] === 'string' ? block['title'] : null;
+  switch (type) {
+    case 'text':
+      if (typeof data !== 'string') throw invalid(`${at}.data`, 'a string');
+      return { type: 'text', text: titled(title, data) };
+    case 'content':
+      return { type: 'text', text: titled(title, typeof content === 'string' ? content : textsOf(content)) };
+    case 'base64':
+      if (typeof data !== 'string' || !BASE64.test(data)) throw invalid(`${at}.data`, 'base64');
+      return file(title, `data:${typeof media === 'string' ? media : 'application/pdf'};base64,${data}`);
+    case 'url':
+      if (typeof url !== 'string' || !/^https:\/\/\S/i.test(url)) throw invalid(`${at}.url`, 'an https URL');
+      return file(title, url);
+    default:
+      throw stored(at, type);
+  }
+}
+
+const titled = (title: string | null, text: string): string =>
+  title === null ? text : `<document title=${JSON.stringify(title)}>\n${text}\n</document>`;
+
+const file = (title: string | null, data: string): ContentPart => ({
+  type: 'file',
+  file: { filename: title ?? 'document.pdf', file_data: data },
+});
+
+const stored = (at: string, type: unknown): GatewayError =>
+  type === 'file'
+    ? invalid(`${at}.type`, 'base64 or url: this gateway stores no files')
+    : invalid(`${at}.type`, 'base64 or url');
+
+/** All text in blocks. */
+function textsOf(blocks: unknown): string {
+  if (!Array.isArray(blocks)) return '';
+  return blocks.map(wordsOfBlock).join('\n');
+}
+
+/**
+ * Describes a block that chat models do not know as text, so that a conversation with such a block can continue.
+ * Empty for a block that has no meaning outside of its own service.
+ */
+function wordsOfBlock(block: unknown): string {
+  const { type, text, name, input, content, title, url, source, tool_name: toolName } = (block ?? {}) as Json;
+  if (typeof text === 'string') return text;
+  switch (type) {
+    case 'server_tool_use':
+    case 'mcp_tool_use':
+      return `[called ${String(name)} with ${JSON.stringify(input ?? {})}]`;
+    case 'tool_reference':
+      return `[the tool ${String(toolName)} can be called now]`;
+    case 'search_result':
+    case 'web_search_result':
+      return `[${[title, url ?? source].filter((one) => typeof one === 'string').join(': ')}] ${textsOf(content)}`.trim();
+    case 'document':
+      return typeof title === 'string' ? `[document: ${title}]` : '[document]';
+    case 'image':
+      return '[image]';
+    case 'thinking':
+    case 'redacted_thinking':
+    case 'compaction_delta':
+      return '';
+    default:
+      if (typeof content === 'string') return content;
+      return Array.isArray(content) ? textsOf(content) : '';
+  }
+}
+
+/**
+ * The end user as providers see it; always the same for the same user. It is a digest, because clients write an
+ * account, a device and a session into the name, and a provider should not see these.
+ */
+export const userDigest = (user: string): string => hash('sha256', user).slice(0, 32);

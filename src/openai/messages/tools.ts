@@ -1,10 +1,8 @@
+import { hash } from 'node:crypto';
 import { GatewayError } from '#wire';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { ToolNames } from '../translated/tool-names.ts';
-import { CLIENT_TOOLS } from './client-tools.ts';
-import { ofToolset, ownService, type ServiceAt, withoutToolset } from './mcp-tools.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
-import { invalid } from './text-of-block.ts';
+import { invalid } from '../translated/chat-turns.ts';
 
 interface ChatTools {
   readonly tools: ChatTool[];
@@ -94,5 +92,195 @@ function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOpt
       parameters: schema,
       ...(typeof strict === 'boolean' ? { strict } : {}),
     },
+  };
+}
+
+/** Returns the service in an MCP address of this gateway; null for another address. */
+type ServiceAt = (url: string) => string | null;
+
+/** A tool of type `mcp`, which names a service of this gateway. */
+function ownService({ service, allowed_tools: allowed }: Json, at: string): ChatTool {
+  if (typeof service !== 'string' || service === '') throw invalid(`${at}.service`, 'the name of a tool service');
+  return { type: 'mcp', service, ...allowedTools(allowed, `${at}.allowed_tools`) };
+}
+
+/**
+ * The tools of an MCP server that the request lists, by an `mcp_toolset`. Throws GatewayError unless the server is a
+ * service of this gateway.
+ */
+function ofToolset(
+  { mcp_server_name: name, configs, default_config: base }: Json,
+  at: string,
+  { mcp_servers: servers }: MessagesBody,
+  serviceAt: ServiceAt,
+): ChatTool {
+  const server = servers?.find((one) => one['name'] === name);
+  if (server === undefined) throw invalid(`${at}.mcp_server_name`, 'the name of one of mcp_servers');
+  const service = serviceOf(server, serviceAt);
+  const switched = Object.entries((configs ?? {}) as Record<string, Json | null>);
+  const named = (enabled: boolean) =>
+    switched.filter(([, config]) => config?.['enabled'] === enabled).map(([tool]) => tool);
+  if ((base as Json | null | undefined)?.['enabled'] === false)
+    return { type: 'mcp', service, allowed_tools: named(true) };
+  const disallowed = named(false);
+  return { type: 'mcp', service, ...(disallowed.length === 0 ? {} : { disallowed_tools: disallowed }) };
+}
+
+/**
+ * The tools of the MCP servers that no `mcp_toolset` names. The first beta of the API had no toolsets, and the server
+ * itself had a `tool_configuration`. Throws GatewayError for a server that is no service of this gateway.
+ */
+function withoutToolset({ tools, mcp_servers: servers }: MessagesBody, serviceAt: ServiceAt): ChatTool[] {
+  const named = new Set((tools ?? []).map(({ type, mcp_server_name: name }) => type === 'mcp_toolset' && name));
+  return (servers ?? []).flatMap((server, index) => {
+    if (named.has(server['name'])) return [];
+    const service = serviceOf(server, serviceAt);
+    const configuration = server['tool_configuration'] as Json | null | undefined;
+    if (configuration?.['enabled'] === false) return [];
+    const at = `mcp_servers[${index}].tool_configuration.allowed_tools`;
+    return [{ type: 'mcp', service, ...allowedTools(configuration?.['allowed_tools'], at) }];
+  });
+}
+
+function serviceOf({ name, url }: Json, serviceAt: ServiceAt): string {
+  const service = typeof url === 'string' ? serviceAt(url) : null;
+  if (service !== null) return service;
+  throw new GatewayError(
+    'unprocessable',
+    `The gateway calls only tools of its own services: the url of the MCP server ${String(name).slice(0, 64)} must be <this gateway>/mcp/<service>`,
+    { param: 'mcp_servers' },
+  );
+}
+
+function allowedTools(allowed: unknown, at: string): { allowed_tools?: string[] } {
+  if (allowed === undefined || allowed === null) return {};
+  if (!Array.isArray(allowed) || allowed.length > 256 || allowed.some((one) => typeof one !== 'string' || one === ''))
+    throw invalid(at, 'an array of at most 256 names of tools');
+  return { allowed_tools: allowed as string[] };
+}
+
+/** A tool that Anthropic defines and the client runs. `prefix` is the beginning of its type; its version follows. */
+interface ClientTool {
+  readonly prefix: string;
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+const text = { type: 'string' };
+const point = {
+  type: 'array',
+  items: { type: 'integer' },
+  minItems: 2,
+  maxItems: 2,
+  description: 'x and y in pixels.',
+};
+
+const COMPUTER_ACTIONS = (
+  'key type mouse_move left_click left_click_drag right_click middle_click double_click triple_click screenshot ' +
+  'cursor_position left_mouse_down left_mouse_up scroll hold_key wait zoom'
+).split(' ');
+
+/** Models of Anthropic know the schemas of these tools. Other models have to be given the schemas. */
+export const CLIENT_TOOLS: readonly ClientTool[] = [
+  {
+    prefix: 'bash_',
+    name: 'bash',
+    description: 'Run a command in a bash shell that stays open between calls.',
+    parameters: {
+      type: 'object',
+      properties: {
+        command: { ...text, description: 'The command. Required unless restart is set.' },
+        restart: { type: 'boolean', description: 'Start a new shell.' },
+      },
+    },
+  },
+  {
+    prefix: 'text_editor_',
+    name: 'str_replace_based_edit_tool',
+    description: 'View, create and edit text files.',
+    parameters: {
+      type: 'object',
+      required: ['command', 'path'],
+      properties: {
+        command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert'] },
+        path: { ...text, description: 'Path of the file or folder.' },
+        view_range: { ...point, description: 'With view: the first and the last line. -1 is the end.' },
+        file_text: { ...text, description: 'With create: the content.' },
+        old_str: { ...text, description: 'With str_replace: the text to replace, exactly as it stands there once.' },
+        new_str: { ...text, description: 'With str_replace: the new text.' },
+        insert_line: { type: 'integer', description: 'With insert: the line to insert after. 0 is the beginning.' },
+        insert_text: { ...text, description: 'With insert: the text.' },
+      },
+    },
+  },
+  {
+    prefix: 'computer_',
+    name: 'computer',
+    description: 'Use a screen, a mouse and a keyboard.',
+    parameters: {
+      type: 'object',
+      required: ['action'],
+      properties: {
+        action: {
+          type: 'string',
+          enum: COMPUTER_ACTIONS,
+        },
+        coordinate: point,
+        start_coordinate: point,
+        text: { ...text, description: 'Text to type, or keys to press.' },
+        scroll_direction: { type: 'string', enum: ['up', 'down', 'left', 'right'] },
+        scroll_amount: { type: 'integer' },
+        duration: { type: 'number', description: 'Seconds.' },
+        region: { type: 'array', items: { type: 'integer' }, minItems: 4, maxItems: 4, description: 'With zoom.' },
+      },
+    },
+  },
+  {
+    prefix: 'memory_',
+    name: 'memory',
+    description: 'Read and write files below /memories, which stay between conversations.',
+    parameters: {
+      type: 'object',
+      required: ['command'],
+      properties: {
+        command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert', 'delete', 'rename'] },
+        path: text,
+        view_range: { ...point, description: 'With view: the first and the last line.' },
+        file_text: text,
+        old_str: text,
+        new_str: text,
+        insert_line: { type: 'integer' },
+        insert_text: text,
+        old_path: text,
+        new_path: text,
+      },
+    },
+  },
+];
+
+/** The longest name of a function that chat models take. */
+const NAME_MAX = 64;
+const DIGEST_CHARS = 8;
+
+/** Translates names of tools to names that a chat model takes, and back. */
+export interface ToolNames {
+  /** The name for the model: a long one is shortened and gets a digest. */
+  short(name: string): string;
+  /** The client's name. */
+  long(name: string): string;
+}
+
+export function createToolNames(): ToolNames {
+  const longs = new Map<string, string>();
+  return {
+    short(name) {
+      if (name.length <= NAME_MAX) return name;
+      const digest = hash('sha256', name).slice(0, DIGEST_CHARS);
+      const short = `${name.slice(0, NAME_MAX - DIGEST_CHARS - 1)}_${digest}`;
+      longs.set(short, name);
+      return short;
+    },
+    long: (name) => longs.get(name) ?? name,
   };
 }

@@ -20,7 +20,7 @@ import {
   parametersOf,
   viewUnitPricing,
 } from './models-view.ts';
-import { aliasOf } from '../translated/model-alias.ts';
+import { aliasOf } from '../translated/service-names.ts';
 import type { ListingFilter, ListingType } from './models-schema.ts';
 
 /** The selection of a listing. `type` null: chat models, agents and tools. */

@@ -41,7 +41,7 @@ import {
   viewImageModels,
   viewVideoModels,
 } from './media-models.ts';
-import { modelOfAlias } from '../translated/model-alias.ts';
+import { modelOfAlias } from '../translated/service-names.ts';
 
 interface ModelsDeps extends ModelPagesDeps {
   readonly admit: Pipeline['admit'];

@@ -14,9 +14,8 @@ import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ReplyContext } from '../chat/chat-end.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
-import { listsOf, nativeBody } from './native-body.ts';
+import { listsOf, nativeBody, measureNative } from './native-request.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
-import { measureNative } from './native-size.ts';
 import { createNativeStreamReader } from './native-stream-reader.ts';
 import type { NativeRequestFacts } from './native-wire.ts';
 

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
 import type { Offer } from '#gateway';
-import type { NativeSpeech } from './native-speech.ts';
+import { type GatewayError, isObject, RawJsonError, spanAt, splice, toHttpError, withMembers } from '#wire';
 
 type Json = Readonly<Record<string, unknown>>;
 
 export type Lists = (name: string) => boolean;
 
 /** A part of a request as a provider gets it, and the names of what the provider does not get. */
-export interface Kept<T> {
+interface Kept<T> {
   readonly sent: T;
   readonly dropped: readonly string[];
 }
@@ -63,4 +63,113 @@ export interface NativeRequestFacts {
   readonly isLossy: boolean;
   /** Why the request cannot be translated; null if it can. It is thrown for a provider that does not speak the wire. */
   readonly untranslatable: Error | null;
+}
+
+/** The end of a native reply, once it is settled. */
+export interface NativeEnd {
+  /** `cost` and `cost_details`; empty if the cost is not known. */
+  readonly cost: Json;
+  /** The billed usage, in the form of chat: `prompt_tokens` and `completion_tokens`. */
+  readonly usage: Json;
+  /** The billed usage differs from the claimed usage. */
+  readonly isCorrected: boolean;
+  /** Why the reply was cut. The part that came is charged. null for a whole reply. */
+  readonly cut: GatewayError | null;
+  /** The reply ran past its budget or was cut, so its own end is missing. */
+  readonly isBroken: boolean;
+}
+
+/** The output in an event or a reply. */
+export interface EventSize {
+  /** Its texts, to which the cap applies. */
+  readonly texts: readonly string[];
+  /** Bytes of other output. */
+  readonly other: number;
+}
+
+/** Reads the replies of one wire, as far as it is needed to bill and to end them. Each attempt has its own. */
+export interface NativeSpeech {
+  /** The provider's claim so far, in the form of chat; null before a claim. */
+  readonly claim: Json | null;
+  /** Why the reply ended, in the provider's words. */
+  readonly finish: string | null;
+  /** No further event follows. */
+  readonly isOver: boolean;
+  /**
+   * Takes an event of a stream. Returns the JSON text that goes out instead, which usually is `text` itself. Returns
+   * null for an event that is held for the end. Throws UpstreamFailure for an error, and for something that is no
+   * event of the wire.
+   */
+  take(type: string, event: Json, text: string): string | null;
+  /** The output in an event that passed. */
+  sizeOf(type: string, event: Json): EventSize;
+  /**
+   * The last events of a stream. `sequence`: the last number in the events that passed without `take`; null without
+   * one.
+   */
+  last(end: NativeEnd, sequence: number | null): string;
+  /**
+   * Takes a reply that is not streamed, and returns its output. Throws UpstreamFailure if it is no reply of the
+   * wire.
+   */
+  takeWhole(reply: Json): EventSize;
+  /** The whole reply, with its cost. `text` is what the provider wrote. */
+  whole(text: string, reply: Json, end: NativeEnd): string;
+  /** A whole reply that was cut, with the text that came. */
+  cutWhole(said: string, end: NativeEnd): string;
+}
+
+/** The size of an event without output. */
+export const NOTHING: EventSize = { texts: [], other: 0 };
+/** An allowance for the special tokens around an item or a tool call. */
+export const FRAME_BYTES = 32;
+
+/** The values that are texts and not empty. */
+export const stringsOf = (...values: readonly unknown[]): string[] =>
+  values.filter((value) => typeof value === 'string' && value !== '') as string[];
+
+/** Bytes of a text; 0 of anything else. */
+export const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
+/** Bytes of all texts. */
+export const bytesOfTexts = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+export const jsonBytes = (value: unknown): number =>
+  value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+
+export const sumOf = (sizes: readonly EventSize[]): EventSize => ({
+  texts: sizes.flatMap(({ texts }) => texts),
+  other: sizes.reduce((sum, { other }) => sum + other, 0),
+});
+
+/** The reason why a reply was cut, as a member of its end. */
+export const noteOf = (cut: GatewayError | null): object =>
+  cut === null ? {} : { tollgate: { note: toHttpError(cut).body.error } };
+
+/** An event on the wire. */
+export const eventText = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`;
+
+/** A longer text is spliced, because serialising all of it twice takes longer than scanning it. */
+const REWRITTEN_CHARS_MAX = 16 * 1024;
+
+/**
+ * Sets members in a JSON text: in its object `name`, or at the top if `name` is null. `parsed` is the parsed text.
+ * The rest of the text keeps its spelling. Returns the same text if the object is missing or has a duplicate key.
+ */
+export function withMembersOf(text: string, parsed: Json, name: string | null, members: Json): string {
+  const object = name === null ? parsed : parsed[name];
+  if (!isObject(object)) return text;
+  // Most providers write exactly what JSON.stringify writes. Then serialising again does not change the rest.
+  if (text.length <= REWRITTEN_CHARS_MAX && JSON.stringify(parsed) === text) {
+    const changed = { ...object, ...members };
+    return JSON.stringify(name === null ? changed : { ...parsed, [name]: changed });
+  }
+  const span = spanAt(text, name === null ? [] : [name]);
+  if (span === null) return text;
+  const written = Object.entries(members).map(([key, value]) => [key, JSON.stringify(value)]);
+  try {
+    return splice(text, [withMembers(text, span, Object.fromEntries(written) as Record<string, string>)]);
+  } catch (error) {
+    if (error instanceof RawJsonError) return text;
+    throw error;
+  }
 }

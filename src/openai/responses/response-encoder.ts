@@ -1,9 +1,28 @@
-import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
-import { createOutput } from './response-output.ts';
-import { callItem, messageItem, reasoningItem, type ShownThinking, statusOf, statusOfCall } from './response-items.ts';
-import { endOfResponse, errorOf, responseBase, type ResponseFacts } from './response-object.ts';
+import {
+  type ChatEnd,
+  type ChatSaid,
+  faultOf,
+  hasFailed,
+  type WireEncoder,
+  jsonInside,
+} from '../translated/wire-encoder.ts';
+import {
+  callItem,
+  messageItem,
+  reasoningItem,
+  type ShownThinking,
+  statusOf,
+  statusOfCall,
+  endOfResponse,
+  errorOf,
+  responseBase,
+  type ResponseFacts,
+  inputOf,
+  type ItemStatus,
+  textOf,
+} from './response-object.ts';
 import type { Json } from './responses-schema.ts';
-import type { ToolRegistry } from './tool-registry.ts';
+import type { ToolRegistry } from './tools.ts';
 
 interface ResponseEncoderOptions extends ResponseFacts {
   readonly registry: ToolRegistry;
@@ -81,3 +100,174 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
   }
   return { status: 200, body: { ...base, output: items, ...ended } };
 }
+
+interface OutputOptions {
+  /** Id of the response. */
+  readonly id: string;
+  readonly registry: ToolRegistry;
+  readonly thinking: ShownThinking | null;
+  /** `members`: JSON of the members beside the type, after a comma. */
+  readonly emit: (type: string, members: string) => void;
+  /** The same for each text of `run`. Its members are `before`, the text, and `after`. */
+  readonly emitRun: (type: string, before: string, run: readonly string[], after: string) => void;
+}
+
+/** The output of a streamed response. */
+interface Output {
+  text(run: readonly string[]): void;
+  thinking(json: string): void;
+  call(index: number, callId: string, name: string): void;
+  arguments(index: number, json: string): void;
+  /**
+   * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
+   * items in the order in which they began.
+   */
+  close(status: string): readonly Json[];
+}
+
+interface Item {
+  readonly kind: 'message' | 'reasoning' | 'call';
+  readonly id: string;
+  /** Its place in the output. */
+  readonly place: number;
+  readonly callId: string;
+  /** Name of the tool, as the model knows it. */
+  readonly name: string;
+  /** The inside of a JSON string: all text of the item. */
+  held: string;
+}
+
+/** Several calls may be open at the same time. A message or thinking ends when another item begins. */
+function createOutput(options: OutputOptions): Output {
+  const { id, registry, thinking: shown, emit, emitRun } = options;
+  const done: Json[] = [];
+  const calls = new Map<number, Item>();
+  const tail = id.replace(/^resp_/, '');
+  let count = 0;
+  let said: Item | null = null;
+  /** The item that came last, or was continued last. */
+  let latest: Item | null = null;
+
+  const at = ({ id: itemId, place }: Item) => `,"item_id":"${itemId}","output_index":${place}`;
+  const added = ({ place }: Item, item: Json) =>
+    emit('response.output_item.added', `,"output_index":${place},"item":${JSON.stringify(item)}`);
+
+  function begin(kind: Item['kind'], prefix: string, callId = '', name = ''): Item {
+    endSaid();
+    const place = count++;
+    return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '' });
+  }
+
+  function beginMessage(): Item {
+    const item = begin('message', 'msg');
+    added(item, { id: item.id, type: 'message', role: 'assistant', status: 'in_progress', content: [] });
+    emit('response.content_part.added', `${at(item)},"content_index":0,"part":${EMPTY_PART}`);
+    return item;
+  }
+
+  function beginReasoning(summary: boolean): Item {
+    const item = begin('reasoning', 'rs');
+    added(item, { id: item.id, type: 'reasoning', summary: [] });
+    if (summary) emit('response.reasoning_summary_part.added', `${at(item)},"summary_index":0,"part":${EMPTY_SUMMARY}`);
+    return item;
+  }
+
+  function endSaid(status: ItemStatus = 'completed'): void {
+    if (said === null) return;
+    const item = said;
+    said = null;
+    const text = textOf(item.held);
+    if (item.kind === 'message') {
+      const whole = messageItem(item.id, text, status);
+      const [part] = whole['content'] as readonly Json[];
+      emit('response.output_text.done', `${at(item)},"content_index":0,"text":"${item.held}","logprobs":[]`);
+      emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
+      return finish(item, whole);
+    }
+    if (shown!.summary) {
+      emit('response.reasoning_summary_text.done', `${at(item)},"summary_index":0,"text":"${item.held}"`);
+      const part = JSON.stringify({ type: 'summary_text', text });
+      emit('response.reasoning_summary_part.done', `${at(item)},"summary_index":0,"part":${part}`);
+    }
+    finish(item, reasoningItem(item.id, text, shown!, status));
+  }
+
+  function endCall(item: Item, ofResponse: string): void {
+    const given = textOf(item.held);
+    const status = statusOfCall(given, item === latest, ofResponse);
+    if (status === 'completed') emitArguments(item, given, at(item), options);
+    finish(item, callItem(item.id, item.callId, item.name, given, registry, status));
+  }
+
+  function finish({ place }: Item, whole: Json): void {
+    done[place] = whole;
+    emit('response.output_item.done', `,"output_index":${place},"item":${JSON.stringify(whole)}`);
+  }
+
+  return {
+    text(run) {
+      if (said?.kind !== 'message') said = beginMessage();
+      latest = said;
+      said.held += run.join('');
+      emitRun('response.output_text.delta', `${at(said)},"content_index":0,"delta":"`, run, '","logprobs":[]');
+    },
+    thinking(json) {
+      if (shown === null) return;
+      if (said?.kind !== 'reasoning') said = beginReasoning(shown.summary);
+      latest = said;
+      said.held += json;
+      if (shown.summary)
+        emit('response.reasoning_summary_text.delta', `${at(said)},"summary_index":0,"delta":"${json}"`);
+    },
+    call(index, callId, name) {
+      const item = begin('call', 'fc', callId, name);
+      calls.set(index, item);
+      const { custom, namespace, name: own } = registry.named(name);
+      const named = { id: item.id, call_id: callId, name: own, ...(namespace === null ? {} : { namespace }) };
+      added(
+        item,
+        custom
+          ? { ...named, type: 'custom_tool_call', status: 'in_progress', input: '' }
+          : { ...named, type: 'function_call', status: 'in_progress', arguments: '' },
+      );
+    },
+    arguments(index, json) {
+      const item = calls.get(index);
+      if (!item) return;
+      latest = item;
+      item.held += json;
+      if (!registry.named(item.name).custom)
+        emit('response.function_call_arguments.delta', `${at(item)},"delta":"${json}"`);
+    },
+    close(status) {
+      // A client may run a tool as soon as its call has ended.
+      if (status === 'failed') return done.filter(Boolean);
+      endSaid(statusOf(said === latest, status));
+      for (const item of calls.values()) endCall(item, status);
+      calls.clear();
+      return done;
+    },
+  };
+}
+
+/** The events with the complete arguments of a call. `at`: the members that name its item. */
+function emitArguments(
+  { name: short, held }: Item,
+  given: string,
+  at: string,
+  { registry, emit }: Pick<OutputOptions, 'registry' | 'emit'>,
+): void {
+  const { name, custom } = registry.named(short);
+  if (!custom) {
+    const whole = given === '' ? '{}' : held;
+    emit('response.function_call_arguments.done', `${at},"name":${JSON.stringify(name)},"arguments":"${whole}"`);
+    return;
+  }
+  // The text for the tool is known only when its JSON wrapper is complete.
+  const input = jsonInside(inputOf(given));
+  if (input !== '') emit('response.custom_tool_call_input.delta', `${at},"delta":"${input}"`);
+  emit('response.custom_tool_call_input.done', `${at},"input":"${input}"`);
+}
+
+const EMPTY_PART = JSON.stringify({ type: 'output_text', text: '', annotations: [], logprobs: [] });
+const EMPTY_SUMMARY = JSON.stringify({ type: 'summary_text', text: '' });

@@ -1,8 +1,17 @@
-import { isObject } from '#wire';
-import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/wire-encoder.ts';
+import type { FastifyRequest } from 'fastify';
+import { isObject, dialectOf, type GatewayError, toHttpError } from '#wire';
 import { contextExceeded } from '#wire/replies';
+import {
+  type ChatEnd,
+  faultOf,
+  hasFailed,
+  isCharged,
+  type ChatFault,
+  isWholeJson,
+} from '../translated/wire-encoder.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
+import { type ToolRegistry, CONTENT } from './tools.ts';
 
 export interface ResponseFacts {
   readonly id: string;
@@ -115,3 +124,116 @@ export function costNamed({ cost_details: details }: Json): Json {
     cost_details: { ...details, upstream_inference_input_cost: input, upstream_inference_output_cost: output },
   };
 }
+
+/** How a client is shown the thinking. */
+export interface ShownThinking {
+  /** The thinking is shown as a summary. */
+  readonly summary: boolean;
+  /** Seals the text; null if the client did not ask for sealed thinking. */
+  readonly seal: ((text: string) => string) | null;
+}
+
+/** `incomplete`: the reply was cut inside the item. */
+export type ItemStatus = 'completed' | 'incomplete';
+
+/* Output items of a response that has ended. */
+
+export const messageItem = (id: string, text: string, status: ItemStatus): Json => ({
+  id,
+  type: 'message',
+  role: 'assistant',
+  status,
+  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
+});
+
+export const reasoningItem = (
+  id: string,
+  text: string,
+  { summary, seal }: ShownThinking,
+  status: ItemStatus,
+): Json => ({
+  id,
+  type: 'reasoning',
+  ...(status === 'completed' ? {} : { status }),
+  summary: summary ? [{ type: 'summary_text', text }] : [],
+  ...(seal === null ? {} : { encrypted_content: seal(text) }),
+});
+
+/** `given`: the arguments that the model wrote. */
+export function callItem(
+  id: string,
+  callId: string,
+  short: string,
+  given: string,
+  registry: ToolRegistry,
+  status: ItemStatus,
+): Json {
+  const { name, namespace, custom } = registry.named(short);
+  const common = { id, call_id: callId, name, ...(namespace === null ? {} : { namespace }), status };
+  const isCut = status === 'incomplete';
+  return custom
+    ? { ...common, type: 'custom_tool_call', input: isCut ? (contentOf(given) ?? '') : inputOf(given) }
+    : { ...common, type: 'function_call', arguments: given === '' && !isCut ? '{}' : given };
+}
+
+/** The status of an item whose response has ended. */
+export const statusOf = (isLast: boolean, ofResponse: string): ItemStatus =>
+  isLast && ofResponse === 'incomplete' ? 'incomplete' : 'completed';
+
+/**
+ * The status of a call whose response has ended. In an incomplete response the last item is cut, and so are calls
+ * whose arguments are not complete.
+ */
+export const statusOfCall = (given: string, isLast: boolean, ofResponse: string): ItemStatus =>
+  ofResponse === 'incomplete' && (isLast || !isWholeJson(given)) ? 'incomplete' : 'completed';
+
+/** The text for a custom tool. If the model wrote no JSON, it wrote the text itself. */
+export const inputOf = (given: string): string => contentOf(given) ?? given;
+
+/** The text in the JSON wrapper; null if the wrapper is missing or incomplete. */
+function contentOf(given: string): string | null {
+  try {
+    const content = (JSON.parse(given) as Json | null)?.[CONTENT];
+    return typeof content === 'string' ? content : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Parses a text from the inside of its JSON string. */
+export const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;
+
+interface ResponseError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/**
+ * An error in the form of the Responses API. Codex retries every status except 400 five times, but does not retry a
+ * stream that failed for lack of money. So Codex gets a lack of money as a stream.
+ */
+export function toResponseError(
+  error: GatewayError,
+  asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+): ResponseError {
+  const { status, headers, body } = toHttpError(error, dialectOf(asked));
+  if ((status !== 402 && status !== 424) || !isCodex(asked)) return { status, headers, body };
+  const response = { id: `resp_${asked.id}`, object: 'response', status: 'in_progress', output: [] };
+  const failed = {
+    ...response,
+    status: 'failed',
+    error: { code: 'insufficient_quota', message: error.message },
+  };
+  return {
+    status: 200,
+    headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+    body: eventOf('response.created', 0, response) + eventOf('response.failed', 1, failed),
+  };
+}
+
+const isCodex = ({ headers: { originator, accept } }: Pick<FastifyRequest, 'headers'>): boolean =>
+  typeof originator === 'string' && originator.startsWith('codex') && accept?.includes('text/event-stream') === true;
+
+const eventOf = (type: string, sequence: number, response: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, response })}\n\n`;

@@ -5,8 +5,7 @@ import type { KeptResponses } from '#tasks';
 import { RESPONSES_PATH } from '#config';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
-import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
-import { isBridged, withoutAlias } from '../translated/model-alias.ts';
+import { hostOfUrl, serviceAtAddress, isBridged, withoutAlias } from '../translated/service-names.ts';
 import { NOTHING, type SealedCalls, type SealedThinking } from '../chat/echo-fields.ts';
 import { addTranslatedRoute, type ChatWire, type Resolved } from '../translated/translated-route.ts';
 import type { Background } from './background/background.ts';
@@ -15,15 +14,12 @@ import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept/kept-routes.ts';
-import type { ShownThinking } from './response-items.ts';
-import { responseBase } from './response-object.ts';
-import { toResponseError } from './response-error.ts';
+import { type ShownThinking, responseBase, toResponseError } from './response-object.ts';
 import { createResponseEncoder } from './response-encoder.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
-import { ownResponsesWire } from './responses-wire.ts';
+import { ownResponsesWire } from './native-responses.ts';
 import { toChatBody } from './to-chat-body.ts';
-import { createToolRegistry } from './tool-registry.ts';
-import { runsHere } from './tools.ts';
+import { createToolRegistry, runsHere } from './tools.ts';
 
 interface ResponsesDeps extends ChatDeps {
   readonly thinking: SealedThinking;

@@ -1,8 +1,10 @@
-import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
-import { GAP, inOneText } from '../translated/chat-turns.ts';
-import { type ItemOptions, readItems } from './items.ts';
+import { isObject } from '#wire';
+import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
+import { GAP, inOneText, invalid, addMissing, addResult, addUser, reminderOf } from '../translated/chat-turns.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
-import { invalid, toChatTools, type ToolOptions } from './tools.ts';
+import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
+import type { StartedProviderCall } from '../chat/echo-fields.ts';
+import { keepsNone } from './kept/errors.ts';
 
 interface ChatBodyOptions extends ItemOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
@@ -94,4 +96,227 @@ function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): vo
   if (typeof effort !== 'string' || effort.length > 32) throw invalid('reasoning.effort', 'a word such as "low"');
   body['reasoning'] = { effort };
   body[REASONING_IF_LISTED] = true;
+}
+
+interface ItemOptions {
+  readonly registry: ToolRegistry;
+  /** The text of sealed thinking; null if this gateway did not seal it. */
+  readonly thought: (sealed: string) => string | null;
+  /** The call behind an id that the client got. */
+  readonly opened: (id: string) => StartedProviderCall;
+}
+
+interface ProviderAdapter {
+  /** Instructions that come before the first turn. */
+  readonly system: string[];
+  readonly chat: ChatMessage[];
+  /** Tools that items bring with them. */
+  readonly tools: readonly Json[];
+}
+
+interface State {
+  readonly system: string[];
+  readonly chat: ChatMessage[];
+  readonly options: ItemOptions;
+  readonly tools: Json[];
+  /** Instructions in the middle of the conversation, for the next turn of the user. */
+  reminders: ContentPart[];
+  /** Thinking before the assistant's next message. */
+  thoughts: string[];
+}
+
+/** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
+export function readItems(input: ResponsesBody['input'], options: ItemOptions): ProviderAdapter {
+  const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
+  withoutContainers(items).forEach((item, index) => readItem(state, item, `input[${index}]`));
+  addUser(state.chat, state.reminders);
+  return state;
+}
+
+function readItem(state: State, item: Json, at: string): void {
+  const { chat, options } = state;
+  const { type = item['role'] === undefined ? 'item_reference' : 'message' } = item;
+  switch (type) {
+    case 'message':
+      return readMessage(state, item, at);
+    case 'function_call':
+    case 'custom_tool_call':
+      return readCall(state, item, at);
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return readOutput(state, item, at);
+    case 'reasoning': {
+      const sealed = item['encrypted_content'];
+      const thought = typeof sealed === 'string' ? options.thought(sealed) : null;
+      if (thought !== null && thought !== '') state.thoughts.push(thought);
+      return;
+    }
+    case 'additional_tools':
+      if (Array.isArray(item['tools'])) state.tools.push(...(item['tools'] as Json[]));
+      return;
+    case 'item_reference':
+      throw keepsNone(at, at);
+    default: {
+      // Calls of hosted tools, from a conversation that began at another service. Only their text is kept.
+      const text = textOf(item['content'] ?? item['output']);
+      if (text !== '') addUser(chat, [{ type: 'text', text }]);
+    }
+  }
+}
+
+function readMessage(state: State, { role, content }: Json, at: string): void {
+  const parts = partsOf(content, `${at}.content`);
+  switch (role) {
+    case 'system':
+    case 'developer': {
+      const text = parts.map((part) => part.text ?? '').join(GAP);
+      if (state.chat.length === 0) state.system.push(text);
+      else state.reminders.push(...reminderOf(text));
+      return;
+    }
+    case 'user':
+      addUser(state.chat, [...parts, ...state.reminders]);
+      state.reminders = [];
+      // This drops the thinking of an unfinished turn.
+      state.thoughts = [];
+      return;
+    case 'assistant': {
+      const message = assistant(state);
+      const text = parts.map((part) => part.text ?? '').join('');
+      message.content = [message.content, text].filter((one) => one).join(GAP);
+      return;
+    }
+    default:
+      throw invalid(`${at}.role`, 'one of user, assistant, system, developer');
+  }
+}
+
+/** The assistant's unfinished message, or a new one. */
+function assistant(state: State): ChatMessage {
+  const { chat, thoughts } = state;
+  const last = chat.at(-1);
+  if (last?.role === 'assistant' && state.reminders.length === 0) {
+    if (thoughts.length === 0) return last;
+    // Thinking between two calls of one turn. The results of both calls follow together, so the message stays the
+    // same.
+    if (last['tool_calls'] !== undefined) {
+      last['reasoning_content'] = [last['reasoning_content'], ...thoughts].filter((one) => one).join(GAP);
+      state.thoughts = [];
+      return last;
+    }
+  }
+  addUser(chat, state.reminders);
+  state.reminders = [];
+  const message: ChatMessage = { role: 'assistant', content: null };
+  if (thoughts.length > 0) message['reasoning_content'] = thoughts.join(GAP);
+  state.thoughts = [];
+  chat.push(message);
+  return message;
+}
+
+function readCall(state: State, item: Json, at: string): void {
+  const { type, call_id: id, name, namespace, arguments: given, input } = item;
+  if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
+  if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
+  const custom = type === 'custom_tool_call';
+  const text = custom ? JSON.stringify({ [CONTENT]: input }) : given;
+  if (typeof text !== 'string') throw invalid(`${at}.arguments`, 'a string');
+  const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
+  const message = assistant(state);
+  const calls = (message['tool_calls'] ??= []) as Json[];
+  const opened = state.options.opened(id);
+  addMissing(message, opened.message);
+  calls.push({
+    ...opened.call,
+    id: opened.id,
+    type: 'function',
+    function: { name: short, arguments: text === '' ? '{}' : text },
+  });
+}
+
+function readOutput(state: State, { call_id: given, output }: Json, at: string): void {
+  if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
+  const { id } = state.options.opened(given);
+  const parts = partsOf(output ?? '', `${at}.output`);
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));
+  addResult(state.chat, { role: 'tool', tool_call_id: id, content: texts.join('\n') });
+  // Chat models take no images in a tool result, so images follow as text of the user.
+  for (const part of parts)
+    if (part.type !== 'text') state.reminders.push({ type: 'text', text: `Of tool result ${id}:` }, part);
+}
+
+/** Content as parts of a chat message. */
+function partsOf(content: unknown, at: string): ContentPart[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  if (content === undefined || content === null) return [];
+  if (!Array.isArray(content)) throw invalid(at, 'a string or an array of parts');
+  return content.flatMap((part: unknown, index) => partOf(part, `${at}[${index}]`));
+}
+
+const IMAGE = /^(?:https:\/\/\S|data:image\/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])/i;
+
+function partOf(part: unknown, at: string): ContentPart[] {
+  if (!isObject(part)) throw invalid(at, 'a part such as {"type": "input_text", "text": "…"}');
+  const { type, text, refusal, image_url: url, detail, file_data: data, file_url: fileUrl, filename } = part;
+  switch (type) {
+    case 'input_image':
+      if (typeof url !== 'string' || !IMAGE.test(url)) throw invalid(`${at}.image_url`, 'an https URL or a data URL');
+      return [{ type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } }];
+    case 'input_file': {
+      const file = data ?? fileUrl;
+      if (typeof file !== 'string')
+        throw invalid(at, 'a file with file_data or file_url: this gateway stores no files');
+      return [{ type: 'file', file: { filename: typeof filename === 'string' ? filename : 'file', file_data: file } }];
+    }
+    case 'input_audio': {
+      const audio = part['input_audio'];
+      if (!isObject(audio) || typeof audio['data'] !== 'string' || typeof audio['format'] !== 'string')
+        throw invalid(`${at}.input_audio`, 'an object such as {"data": "<base64>", "format": "wav"}');
+      return [{ type: 'input_audio', input_audio: { data: audio['data'], format: audio['format'] } }];
+    }
+    case 'refusal':
+      return typeof refusal === 'string' && refusal !== '' ? [{ type: 'text', text: refusal }] : [];
+    default:
+      if (typeof text !== 'string') throw invalid(`${at}.text`, 'a string');
+      return text === '' ? [] : [{ type: 'text', text }];
+  }
+}
+
+/** All text in the parts of an item. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join(GAP);
+}
+
+/**
+ * Items that report what ran in a container at OpenAI. Clients send them back with the conversation. They name the
+ * container, so it would be used again. All consumers share the account, so anybody who learns the name could use
+ * the container. That is why the model gets a text about the run instead.
+ */
+const RUNS: ReadonlySet<unknown> = new Set(['code_interpreter_call', 'shell_call', 'shell_call_output']);
+
+/** Whether an item is a run in a container. A shell that the client runs has no container. */
+export const isContainerRun = (item: unknown): item is Json =>
+  isObject(item) && RUNS.has(item['type']) && (typeof item['container_id'] === 'string' || isInContainer(item));
+
+const isInContainer = ({ environment }: Json): boolean =>
+  isObject(environment) && environment['type'] === 'container_reference';
+
+/** Replaces such items of a conversation by text of the model. Returns the same array without such items. */
+export function withoutContainers<Item>(input: readonly Item[]): readonly (Item | Json)[] {
+  if (!input.some(isContainerRun)) return input;
+  const runs = new Set(input.flatMap((item) => (isContainerRun(item) ? [item['call_id']] : [])));
+  const belongs = (item: unknown): item is Json =>
+    isContainerRun(item) || (isObject(item) && item['type'] === 'shell_call_output' && runs.has(item['call_id']));
+  return input.map((item) => (belongs(item) ? { role: 'assistant', content: wordsOfRun(item) } : item));
+}
+
+/** Describes what ran, and its output. Images are left out. */
+function wordsOfRun({ type, code, action, output, outputs }: Json): string {
+  const said = Array.isArray(outputs) ? outputs.filter((one) => isObject(one) && one['type'] === 'logs') : outputs;
+  return `[${String(type)}: ${JSON.stringify({ code, action, output, outputs: said })}]`;
 }

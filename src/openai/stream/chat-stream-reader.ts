@@ -1,15 +1,14 @@
 import { UpstreamFailure } from '#wire';
 import { contentTypeOf, HeadReader, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { createByteOutput } from './byte-output.ts';
+import { createByteOutput } from './chunk-forms.ts';
 import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../chat/chat-end.ts';
 import { Collector, endInWorker } from '../chat/chat-reply-reader.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
 import { createOutputCounter, type OutputCounter } from '../chat/output-bound.ts';
 import { partialReply, asChunk, endHere } from '../chat/whole-reply.ts';
-import { joined } from './joined.ts';
+import { joined, checkWireBytes, lineTooLong } from './event-stream-reader.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
-import { checkWireBytes, lineTooLong } from './stream-too-large.ts';
 
 export interface StreamReaderOptions {
   /** Parse every chunk, as a reference for the fast path. */

@@ -1,3 +1,4 @@
+import { GatewayError } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 
 /** Separates two texts that are joined. */
@@ -40,3 +41,7 @@ export function inOneText(message: ChatMessage): ChatMessage {
   if (!Array.isArray(content) || content.some((part) => part.type !== 'text')) return message;
   return { ...message, content: content.map(({ text }) => text).join(GAP) };
 }
+
+/** The error for a field of another wire that has no meaning in a chat request. `right`: what the field must be. */
+export const invalid = (param: string, right: string): GatewayError =>
+  new GatewayError('invalid_request', `${param} must be ${right}`, { param });

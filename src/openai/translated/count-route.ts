@@ -4,7 +4,7 @@ import { requireAdmission } from '#auth';
 import { tokensOf } from '../chat/output-bound.ts';
 import { measurePrompt } from '../chat/prompt-size.ts';
 import type { ChatDeps } from '../chat/chat-routes.ts';
-import { offersOf, type RoutedBody, translateAsFar } from '../native/ask-native.ts';
+import { offersOf, type RoutedBody, translateAsFar } from '../native/native-request.ts';
 import {
   answerError,
   type ChatWire,

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MESSAGES_WIRE } from '../../../src/openai/messages/messages-wire.ts';
+import { MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import {
   call,

@@ -4,7 +4,7 @@ import { messagesSchema, type MessagesBody } from '../../../src/openai/messages/
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { measurePrompt } from '../../../src/openai/chat/prompt-size.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
-import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
+import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import { createReadBody } from '../../../src/openai/translated/translated-route.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 

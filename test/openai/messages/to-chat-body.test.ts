@@ -5,7 +5,7 @@ import { chatSchema, type ChatBody } from '../../../src/openai/chat/chat-schema.
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
-import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
+import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import { GatewayError } from '#wire';
 
 // Requests of the Messages API as chat requests.

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
 import { createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
 import { jsonInside } from '../../../src/openai/translated/wire-encoder.ts';
-import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
+import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import {
   cutAt,
   deltas,

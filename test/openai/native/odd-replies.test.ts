@@ -4,7 +4,7 @@ import { createResponsesSpeech } from '../../../src/openai/responses/native-resp
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { outputBytesMax } from '../../../src/openai/chat/output-bound.ts';
 import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
-import type { NativeEnd } from '../../../src/openai/native/native-speech.ts';
+import type { NativeEnd } from '../../../src/openai/native/native-wire.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { message, MESSAGE_USAGE, messageEvents, response } from './support/transcripts.ts';

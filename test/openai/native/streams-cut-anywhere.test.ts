@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReplyReader } from '#gateway';
 import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
-import type { NativeSpeech } from '../../../src/openai/native/native-speech.ts';
+import type { NativeSpeech } from '../../../src/openai/native/native-wire.ts';
 import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
 import { CONTEXT } from '../support/replies.ts';

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createResponseEncoder } from '../../../src/openai/responses/response-encoder.ts';
-import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
+import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import {
   cutAt,
   deltas,

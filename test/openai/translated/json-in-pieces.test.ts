@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createJsonProgress } from '../../../src/openai/translated/json-progress.ts';
+import { createJsonProgress } from '../../../src/openai/translated/wire-encoder.ts';
 
 const isWhole = (...pieces: readonly string[]): boolean => {
   const progress = createJsonProgress();

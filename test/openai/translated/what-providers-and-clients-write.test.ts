@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { asChunk } from '../../../src/openai/chat/whole-reply.ts';
-import { readItems } from '../../../src/openai/responses/items.ts';
-import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
+import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
+import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { createChatPieces, readCompletion } from '../../../src/openai/chat/chat-decoder.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
-import { serviceAtAddress } from '../../../src/openai/translated/mcp-address.ts';
+import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
 import { createSealedCalls, createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
 import type { WireEncoder } from '../../../src/openai/translated/wire-encoder.ts';
 

@@ -1,8 +1,11 @@
 import { GatewayError, isObject, toHttpError } from '#wire';
 import { toGatewayError } from '#gateway';
+import type { KeptResponse, KeptResponses } from '#tasks';
 import { errorOf } from '../response-object.ts';
 import type { Json } from '../responses-schema.ts';
 import type { EndEvent } from './background-sink.ts';
+import { eventText } from '../../native/native-wire.ts';
+import { callIdOf } from '../kept/kept-ids.ts';
 
 /** Why a response is ended before its model has finished. */
 export type Stopped = 'cancelled' | 'deleted' | 'shutdown';
@@ -42,7 +45,7 @@ export function tooLargeEnd(first: Json, { response: { usage, status } }: EndEve
 }
 
 /** The end of a response whose gateway is gone. */
-export const lostEnd = (response: Json, idOfCall: string): EndEvent =>
+const lostEnd = (response: Json, idOfCall: string): EndEvent =>
   failed(
     response,
     serverError(
@@ -93,4 +96,25 @@ function withReason(response: Json, reason: string): Json {
   if (!isObject(tollgate) || !isObject(tollgate['note'])) return response;
   const message = `The reply was cut: ${reason}. The part that arrived is charged`;
   return { ...response, tollgate: { ...tollgate, note: { ...tollgate['note'], message } } };
+}
+
+/** Ends a response whose gateway is gone. `isSure`: nobody has to look whether it is. */
+export async function endLost(
+  { read, running }: Pick<KeptResponses, 'read' | 'running'>,
+  response: KeptResponse,
+  isSure = false,
+): Promise<void> {
+  const { id, account, within, run } = response;
+  if (run === 'deleting') return running.remove(response);
+  const [content, last] = await Promise.all([read([response]), running.lastEvent(id)]);
+  const found = content.get(id);
+  // Its content cannot be read if the gateway had another identity.
+  const known = found === undefined ? { id, object: 'response', output: [] } : (JSON.parse(found.response) as Json);
+  const lost = lostEnd(known, callIdOf(id));
+  const end: EndEvent =
+    found?.run === 'cancelling' ? { type: 'response.incomplete', response: { ...known, status: 'cancelled' } } : lost;
+  const event = { type: end.type, sequence_number: (last ?? 0) + 1, response: end.response };
+  const text = eventText(end.type, JSON.stringify(event));
+  const events = last === null ? [] : [{ first: last + 1, last: last + 1, text }];
+  await running.lose({ id, account, within, response: JSON.stringify(end.response), items: [], events }, isSure);
 }

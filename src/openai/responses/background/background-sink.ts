@@ -1,7 +1,7 @@
 import { createEventReader, isObject, type ReplySink } from '#wire';
+import type { KeptEvents } from '#tasks';
 import type { Json } from '../responses-schema.ts';
-import type { EventLog } from './event-log.ts';
-import { PartialOutput } from './partial-output.ts';
+import { eventText, withMembersOf } from '../../native/native-wire.ts';
 
 /** The last event of a response. */
 export interface EndEvent {
@@ -70,5 +70,137 @@ export class BackgroundSink implements ReplySink {
       this.last = { type, response: type === INCOMPLETE ? this.#output.addTo(response) : response };
     // Its own first event was stored before it began.
     else if (type !== 'response.created') this.#log?.add(type, event, data);
+  }
+}
+
+interface Partial {
+  readonly item: Json;
+  /** The text that has come of a message that has not ended. */
+  readonly texts: string[];
+  readonly hasEnded: boolean;
+}
+
+/** The output of a stream that has come until now. */
+class PartialOutput {
+  readonly #items = new Map<unknown, Partial>();
+
+  take(type: string, { output_index: place, item, delta }: Json): void {
+    if (type === 'response.output_text.delta') {
+      if (typeof delta === 'string') this.#items.get(place)?.texts.push(delta);
+    } else if (type === 'response.output_item.done' && isObject(item))
+      this.#items.set(place, { item, texts: [], hasEnded: true });
+    else if (type === 'response.output_item.added' && isObject(item) && item['type'] === 'message')
+      this.#items.set(place, { item, texts: [], hasEnded: false });
+  }
+
+  /** All items that have come. */
+  all(): readonly Json[] {
+    const inOrder = [...this.#items].sort(([one], [other]) => Number(one) - Number(other));
+    return inOrder.flatMap(([, partial]) => (partial.hasEnded ? [partial.item] : cutMessage(partial)));
+  }
+
+  /**
+   * A response that was cut, with the messages that its end does not have. A client that reads the stream has their
+   * text. One that only polls gets it with the response, because it is charged.
+   */
+  addTo(response: Json): Json {
+    const output = Array.isArray(response['output']) ? (response['output'] as readonly Json[]) : [];
+    const told = new Set(output.map(({ id }) => id));
+    const more = [...this.#items.values()].flatMap((partial) =>
+      partial.hasEnded || told.has(partial.item['id']) ? [] : cutMessage(partial),
+    );
+    return more.length === 0 ? response : { ...response, output: [...output, ...more] };
+  }
+}
+
+/** A message that has not ended; none if nothing of its text has come. */
+function cutMessage({ item, texts }: Partial): readonly Json[] {
+  if (texts.length === 0) return [];
+  const content = [{ type: 'output_text', text: texts.join(''), annotations: [], logprobs: [] }];
+  return [{ ...item, status: 'incomplete', content }];
+}
+
+interface EventLogOptions {
+  /** The number of the first event. */
+  readonly from: number;
+  readonly store: (events: KeptEvents) => Promise<void>;
+  /** Called after a part was stored. */
+  readonly onStored: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Events are stored together, because each part is one write to the database. */
+const STORE_MS = 200;
+/** The pause after a write that failed. */
+const RETRY_MS = 1_000;
+
+/** Numbers the events of a response that is made in the background, and stores them. */
+export class EventLog {
+  readonly #options: EventLogOptions;
+  /** Events that are not stored, from number `#first`. */
+  #texts: string[] = [];
+  #first: number;
+  /** The part that could not be stored. */
+  #failed: KeptEvents | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #storing: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(options: EventLogOptions) {
+    this.#options = options;
+    this.#first = options.from;
+  }
+
+  /** `data`: the JSON text of `event`. */
+  add(type: string, event: Json, data: string): void {
+    if (this.#isClosed) return;
+    const number = this.#first + this.#texts.length;
+    this.#texts.push(eventText(type, withMembersOf(data, event, null, { sequence_number: number })));
+    this.#schedule(STORE_MS);
+  }
+
+  /** Takes and stores no more. To be called before `rest`. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#storing;
+  }
+
+  /** The events that are not stored, with this one as the last. */
+  rest(type: string, event: Json): readonly KeptEvents[] {
+    const last = this.#first + this.#texts.length;
+    const data = JSON.stringify({ ...event, type, sequence_number: last });
+    const part = { first: this.#first, last, text: this.#texts.join('') + eventText(type, data) };
+    return this.#failed === null ? [part] : [this.#failed, part];
+  }
+
+  #schedule(ms: number): void {
+    if (this.#isClosed || this.#timer !== null || this.#storing !== null) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#storing = this.#store();
+    }, ms);
+  }
+
+  async #store(): Promise<void> {
+    // After a lost connection the part may be there. Storing the same part again then changes nothing.
+    const part = this.#failed ?? this.#takePart();
+    this.#failed = null;
+    try {
+      await this.#options.store(part);
+      this.#options.onStored();
+    } catch (error) {
+      this.#failed = part;
+      this.#options.onError(error);
+    }
+    this.#storing = null;
+    if (this.#failed !== null || this.#texts.length > 0) this.#schedule(this.#failed === null ? STORE_MS : RETRY_MS);
+  }
+
+  #takePart(): KeptEvents {
+    const part = { first: this.#first, last: this.#first + this.#texts.length - 1, text: this.#texts.join('') };
+    this.#first += this.#texts.length;
+    this.#texts = [];
+    return part;
   }
 }

@@ -1,12 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ReplySink } from '#wire';
-import type { KeptResponse, KeptResponses } from '#tasks';
+import { type ReplySink, GatewayError } from '#wire';
+import { type KeptResponse, type KeptResponses, type KeptEvents, ownerOf, type RunningEnd } from '#tasks';
+import { CuttableCancelSource } from '#billing/amounts';
+import { type Caller, needsCredential } from '#gateway';
 import type { InBackground } from '../../translated/translated-route.ts';
-import { type BackgroundRequest, createAnswers } from './answer-in-background.ts';
-import type { Json } from '../responses-schema.ts';
-import { endLost } from './end-lost.ts';
+import type { Json, ResponsesBody } from '../responses-schema.ts';
+import { endLost, cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';
 import { followStream, type Memory, type Place } from './follow-stream.ts';
-import { Runs } from './runs.ts';
+import { Runs, type Run } from './runs.ts';
+import { eventText } from '../../native/native-wire.ts';
+import type { StartedChat } from '../../chat/chat-reply.ts';
+import { itemsOf } from '../kept/conversations.ts';
+import { callIdOf, responseIdOf, withIds } from '../kept/kept-ids.ts';
+import { namesOf } from '../kept/keep-responses.ts';
+import { BackgroundSink, type EndEvent, EventLog } from './background-sink.ts';
 
 interface BackgroundOptions {
   readonly kept: KeptResponses;
@@ -103,4 +110,193 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
     stop: () => runs.stop(),
     close: () => runs.close(),
   };
+}
+
+interface BackgroundRequest {
+  readonly caller: Caller;
+  /** As the client sent it. */
+  readonly asked: ResponsesBody;
+  /** The response of a call before it has begun. */
+  readonly first: (callId: string) => Json;
+}
+
+interface AnswersDeps {
+  readonly kept: Pick<KeptResponses, 'running'>;
+  readonly runs: Runs;
+  /** Writes the events after a number to a client. */
+  readonly follow: (response: Place, after: number, client: ReplySink) => Promise<void>;
+  /** Gets errors of the database, and unexpected errors of calls; the work goes on. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A response that has begun. */
+interface Begun {
+  readonly place: Place;
+  readonly run: Run;
+  /** As its client is told that it has begun. */
+  readonly response: Json;
+  /** null if it is not streamed. */
+  readonly log: EventLog | null;
+  readonly sink: BackgroundSink;
+  /** The stream has its last event, because the response was cancelled before its call was settled. */
+  isToldCancelled: boolean;
+}
+
+/** The first pause before the end of a response is stored again. Each one is twice as long. */
+const RETRY_MS = 500;
+const RETRY_MS_MAX = 30_000;
+
+/** Returns a function that begins responses in the background. */
+function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBackground {
+  const { kept, runs, follow, onError } = deps;
+  return (request) => {
+    const { caller, asked } = request;
+    const gone = new CuttableCancelSource();
+    let tellLocked = () => {};
+    const locked = new Promise<null>((resolve) => (tellLocked = () => resolve(null)));
+    return {
+      gone,
+      onLocked: () => tellLocked(),
+      async admit() {
+        if (!caller.anonymous) await kept.running.admit(caller.account);
+      },
+      async answer(opened, client, make) {
+        if (caller.anonymous) return refuseStranger(opened);
+        const begun = await begin(deps, request, opened, gone);
+        const { place, run, response, sink } = begun;
+        const made = make(sink).then(
+          () => null,
+          (error: unknown) => ({ error }),
+        );
+        const refusal = await Promise.race([locked, made]);
+        if (refusal !== null) {
+          runs.end(run);
+          await kept.running.remove(place);
+          throw refusal.error;
+        }
+        void made
+          .then((failure) => {
+            run.isEnding = true;
+            if (failure !== null && run.stopped === null && !(failure.error instanceof GatewayError))
+              onError(failure.error);
+            const { last, latest } = sink;
+            return finish(deps, begun, endOf({ last, latest: latest ?? response, stopped: run.stopped, failure }));
+          })
+          .catch(onError)
+          .finally(() => runs.end(run));
+        if (asked.stream === true) return follow(place, -1, client);
+        const text = JSON.stringify(response);
+        client.head(200, {
+          'content-type': 'application/json; charset=utf-8',
+          'content-length': Buffer.byteLength(text),
+          'x-generation-id': opened.id,
+        });
+        client.end(text);
+      },
+    };
+  };
+}
+
+/** Stores the response of a call that is prepared. Rejects with GatewayError if there is no room for it. */
+async function begin(
+  deps: AnswersDeps,
+  { caller, asked, first }: BackgroundRequest,
+  { id: callId, call, about }: StartedChat,
+  gone: CuttableCancelSource,
+): Promise<Begun> {
+  const { kept, runs, onError } = deps;
+  const { running } = kept;
+  const id = responseIdOf(callId);
+  const place = { ...ownerOf(caller), id };
+  const response = { ...first(callId), status: 'queued' };
+  const input = withIds(itemsOf(asked.input), id);
+  const events = asked.stream === true ? firstEvents(response) : null;
+  await running.begin(
+    {
+      ...place,
+      service: call?.service ?? about.model,
+      previous: asked.previous_response_id ?? null,
+      input: JSON.stringify(input),
+      response: JSON.stringify(response),
+      items: namesOf(input, id),
+    },
+    events,
+  );
+  const store = (part: KeptEvents) => running.addEvents(place, part);
+  const onStored = () => run.tellChanged();
+  const log = events && new EventLog({ from: events.last + 1, store, onStored, onError });
+  const sink = new BackgroundSink(log, () => void running.noteBegun(id).catch(onError));
+  const run: Run = runs.begin(id, {
+    gone,
+    showCancelled: () => showCancelled(deps, begun),
+    onDeleted: () => void log?.close(),
+  });
+  const begun: Begun = { place, run, response, log, sink, isToldCancelled: false };
+  return begun;
+}
+
+const endRow = ({ place, log }: Begun, { type, response }: EndEvent, isTold: boolean): RunningEnd => ({
+  ...place,
+  response: JSON.stringify(response),
+  items: namesOf((response['output'] ?? []) as readonly Json[], place.id),
+  events: isTold ? [] : (log?.rest(type, { response }) ?? []),
+});
+
+/** Shows clients at once that a response is cancelled, with what has come. Does not reject. */
+async function showCancelled({ kept: { running }, onError }: AnswersDeps, begun: Begun): Promise<void> {
+  const { response, sink, log } = begun;
+  const ends = [sink.output(), []].map((output) => cancelledEnd(sink.latest ?? response, output));
+  try {
+    await log?.close();
+    for (const end of ends) {
+      // oxlint-disable-next-line no-await-in-loop -- the second one is shown if the first one is too large
+      const stored = await running.showCancelled(endRow(begun, end, false));
+      if (stored !== 'too_large') {
+        begun.isToldCancelled = stored === 'kept';
+        return;
+      }
+    }
+  } catch (error) {
+    onError(error);
+  }
+}
+
+/** Stores the end. While the database cannot be reached, it is tried again until the gateway stops. */
+async function finish({ kept, runs, onError }: AnswersDeps, begun: Begun, ended: EndEvent): Promise<void> {
+  const { place, run, response, log } = begun;
+  await run.shown;
+  await log?.close();
+  let end = ended;
+  for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt follows a failure
+      const stored = await kept.running.finish(endRow(begun, end, begun.isToldCancelled));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (stored === 'gone') await kept.running.remove(place);
+      if (stored !== 'too_large') return;
+      end = tooLargeEnd(response, end, callIdOf(place.id));
+    } catch (error) {
+      onError(error);
+      if (runs.isClosed) return;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await pause(pauseMs);
+    }
+  }
+}
+
+/** The first events of a stream: they tell the id, with which the stream can be taken up again. */
+function firstEvents(response: Json): KeptEvents {
+  const types = ['response.created', 'response.queued'];
+  const text = types
+    .map((type, at) => eventText(type, JSON.stringify({ type, sequence_number: at, response })))
+    .join('');
+  return { first: 0, last: types.length - 1, text };
+}
+
+/** A stranger has nothing to pay with, and nobody could ask for the response of a call that is free. */
+async function refuseStranger({ frames }: StartedChat): Promise<never> {
+  const iterator = frames[Symbol.asyncIterator]();
+  await iterator.next();
+  await iterator.return?.();
+  throw needsCredential();
 }

@@ -1,11 +1,10 @@
-import type { ReplySink } from '#wire';
+import { type ReplySink, isObject } from '#wire';
 import type { Caller } from '#gateway';
 import { isStorable, type KeptResponses, ownerOf } from '#tasks';
 import type { StartedChat } from '../../chat/chat-reply.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
-import { KeepingSink } from './keeping-sink.ts';
 
 interface KeptRequest {
   readonly caller: Caller;
@@ -45,3 +44,110 @@ export const namesOf = (items: readonly Json[], responseId: string): readonly st
   [...new Set(items.filter(({ type }) => type !== 'item_reference').map(({ id }) => id))].filter(
     (id) => typeof id === 'string' && responseOfItem(id) !== responseId && isStorable(id),
   ) as readonly string[];
+
+type Headers = Readonly<Record<string, string | number>>;
+
+/** Keeps a response. Resolves with false if it is not kept. Does not reject. */
+type Keep = (response: Json) => Promise<boolean>;
+
+/**
+ * Passes the reply to a client, but holds the last bytes back until the response is kept. So a client that has seen
+ * the end can refer to the response. If the response is not kept, its end says so.
+ */
+class KeepingSink implements ReplySink {
+  readonly #client: ReplySink;
+  readonly #keep: Keep;
+  /** The head of a reply in one piece. It has the length, which changes if the response is not kept. */
+  #head: { readonly status: number; readonly headers: Headers } | null = null;
+  #last: { readonly text: string; readonly isFailure: boolean } | null = null;
+
+  constructor(client: ReplySink, keep: Keep) {
+    this.#client = client;
+    this.#keep = keep;
+  }
+
+  get closed(): boolean {
+    return this.#client.closed;
+  }
+
+  head(status: number, headers: Headers): void {
+    if ('content-length' in headers) this.#head = { status, headers };
+    else this.#client.head(status, headers);
+  }
+
+  flush(): void {
+    if (this.#head === null) this.#client.flush();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#client.write(bytes);
+  }
+
+  drained(): Promise<void> {
+    return this.#client.drained();
+  }
+
+  end(bytes: Uint8Array | string): void {
+    this.#last = { text: textOf(bytes), isFailure: false };
+  }
+
+  fail(bytes: Uint8Array): void {
+    this.#last = { text: textOf(bytes), isFailure: true };
+  }
+
+  get sink(): ReplySink {
+    return this;
+  }
+
+  /** Keeps the response, and writes the end of the reply. */
+  async finish(): Promise<void> {
+    if (this.#last === null) return;
+    const { text, isFailure } = this.#last;
+    const response = responseIn(text);
+    const isKept = response === null || (await this.#keep(response));
+    const told = isKept ? text : unkept(text);
+    if (this.#client.closed) return;
+    if (this.#head !== null) {
+      const { status, headers } = this.#head;
+      this.#client.head(status, { ...headers, 'content-length': Buffer.byteLength(told) });
+    }
+    if (isFailure) this.#client.fail(Buffer.from(told));
+    else this.#client.end(told);
+  }
+}
+
+const textOf = (bytes: Uint8Array | string): string =>
+  typeof bytes === 'string' ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+
+const DATA = 'data: ';
+
+/** The place at which the last JSON object of a reply begins: its last event, or all of it. */
+function lastObject(text: string): number {
+  const event = text.lastIndexOf(`\n${DATA}`);
+  return event === -1 ? (text.startsWith(DATA) ? DATA.length : 0) : event + 1 + DATA.length;
+}
+
+/** The response at the end of a reply; null if the end is something else, such as an error. */
+function responseIn(text: string): Json | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.slice(lastObject(text)));
+  } catch {
+    return null;
+  }
+  const response = isObject(value) && isObject(value['response']) ? value['response'] : value;
+  return isObject(response) && response['object'] === 'response' && typeof response['id'] === 'string'
+    ? response
+    : null;
+}
+
+/** The end of a reply whose response says that it is not kept. */
+function unkept(text: string): string {
+  const at = lastObject(text);
+  const value = JSON.parse(text.slice(at)) as Json;
+  const { response } = value;
+  const told = isObject(response)
+    ? `${JSON.stringify({ ...value, response: { ...response, store: false } })}\n\n`
+    : JSON.stringify({ ...value, store: false });
+  return text.slice(0, at) + told;
+}

@@ -1,0 +1,276 @@
+import { GatewayError, foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
+import type { NativeWireName } from '#config';
+import type { Catalog, Offer, ProviderPreferences } from '#gateway';
+import type { ChatWire, Translation, TranslationContext } from '../translated/translated-route.ts';
+import type { NativeRequestFacts, Lists, NativeWire } from './native-wire.ts';
+import {
+  boundedField,
+  boundedReasoning,
+  CAPS,
+  COSTLY,
+  FOR_ANOTHER_ROUTER,
+  FOR_THE_GATEWAY,
+  MORE_COMPLETIONS,
+  REDIRECTING,
+} from '../chat/forwarded-body.ts';
+import type { PromptSize } from '../chat/prompt-size.ts';
+
+/** The fields that every wire has for the gateway. */
+export interface RoutedBody {
+  readonly model: string;
+  readonly stream?: boolean | null;
+  readonly models?: string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+}
+
+/**
+ * Makes a function that says whether any provider of the given models speaks a wire. `catalog`: null if no provider
+ * does.
+ */
+export function createSpeaks(
+  catalog: Pick<Catalog, 'resolve' | 'knows'> | null,
+  wire: NativeWireName,
+): (models: readonly string[]) => boolean {
+  if (catalog === null) return () => false;
+  const speaks = (model: string): boolean =>
+    offersOf(catalog, model).some((offer) => offer.model!.wires?.includes(wire));
+  return (models) => models.some(speaks);
+}
+
+/** The offers of a model by its name; none for an unknown name. */
+export function offersOf(catalog: Pick<Catalog, 'resolve' | 'knows'>, model: string): readonly Offer[] {
+  if (!catalog.knows(model, 'model')) return [];
+  try {
+    return catalog.resolve(model, 'model').offers;
+  } catch (error) {
+    // The providers of this model have just gone. Preparing the call will report this.
+    if (error instanceof GatewayError) return [];
+    throw error;
+  }
+}
+
+/**
+ * Translates a request, without the parts that only providers of its wire can serve. `untranslatable`: why the
+ * request cannot go to other providers; null if it can. Throws GatewayError for a request that is invalid at every
+ * provider.
+ */
+export function translateAsFar<B extends RoutedBody>(
+  wire: ChatWire<B>,
+  asked: B,
+  context: TranslationContext,
+): { readonly translation: Translation; readonly untranslatable: GatewayError | null } {
+  try {
+    return { translation: wire.translate(asked, context), untranslatable: null };
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(asked, context))
+      throw error;
+    const rest = { ...asked, tools: null, tool_choice: null, mcp_servers: null };
+    return { translation: wire.translate(rest, context), untranslatable: error };
+  }
+}
+
+/**
+ * A request as it came, and its translation for providers that do not speak its wire. A part that cannot be
+ * translated is an error at those providers only. `native` is null if the gateway calls tools for the model, because
+ * its turns are chat requests.
+ */
+export function asNative<B extends RoutedBody>(
+  wire: ChatWire<B>,
+  asked: B,
+  bytes: Buffer,
+  context: TranslationContext,
+): { readonly translation: Translation; readonly native: NativeRequestFacts | null } {
+  const { translation, untranslatable } = translateAsFar(wire, asked, context);
+  const { native } = wire;
+  if (native === null || wire.runsHere(asked, context)) return { translation, native: null };
+  const text = bytes.toString('utf8');
+  const fields = asked as unknown as NativeRequestFacts['asked'];
+  return {
+    translation,
+    native: {
+      wire: native,
+      text,
+      asked: fields,
+      model: asked.model,
+      headers: context.headers,
+      isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(text),
+      untranslatable,
+    },
+  };
+}
+
+interface NativeBody {
+  readonly text: string;
+  /** Names of the fields that the provider does not get, except fields for the gateway. */
+  readonly dropped: readonly string[];
+}
+
+/** The cap of the answer at one offer. */
+interface NativeCap {
+  /** No field may ask for more tokens than this. */
+  readonly tokens: number;
+  /** The field of the cap gets this value. Otherwise the client's own value stays. */
+  readonly isSet: boolean;
+}
+
+/**
+ * The client's body for `offer`, with the provider's name of the model. No field asks for more output than the cap.
+ * Throws GatewayError `invalid_request` for a duplicate key at any level.
+ */
+export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Offer, cap: NativeCap): NativeBody {
+  const changes: Record<string, string | null> = {};
+  const dropped: string[] = [];
+  const lists = listsOf(offer);
+  const changed = wire.changed(asked, text, lists, offer);
+  Object.assign(changes, changed.sent);
+  dropped.push(...changed.dropped);
+  for (const field of Object.keys(asked)) {
+    if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
+    else if (field !== wire.cap && !goes(field, wire, offer, lists)) {
+      changes[field] = null;
+      if (asked[field] !== null) dropped.push(field);
+    } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
+  }
+  changes['model'] = JSON.stringify(offer.model!.upstreamModel);
+  if (cap.isSet) changes[wire.cap] = String(cap.tokens);
+  const whole = text.trim();
+  try {
+    // The gateway checks the last of several values of a key, but a provider may take the first.
+    const members = uniqueMembersOf(whole);
+    return { text: splice(whole, [withMembers(whole, { start: 0, end: whole.length }, changes, members)]), dropped };
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    throw new GatewayError('invalid_request', `The body cannot be forwarded: ${error.message}`, { cause: error });
+  }
+}
+
+/** Whether the model of `offer` lists a name in `params.forward`. */
+export function listsOf({ model }: Offer): Lists {
+  const { forward } = model!;
+  return (name) => Array.isArray(forward) && (forward as readonly string[]).includes(name);
+}
+
+/**
+ * Whether a field may be forwarded. Fields that ask for more than the cap, cost more than the price, or send the
+ * call elsewhere may not.
+ */
+function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): boolean {
+  const name = foldName(field);
+  // One answer is priced, so `n` is not forwarded either: these APIs do not have it, but a service may.
+  if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name) || name === 'n') return false;
+  if (lists(field)) return true;
+  if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name) || COSTLY.has(name)) return false;
+  return wire.fields.has(field) || !Array.isArray(model!.forward);
+}
+
+interface Bounding {
+  readonly asked: NativeRequestFacts['asked'];
+  readonly offer: Offer;
+  readonly cap: number;
+  readonly changes: Record<string, string | null>;
+  readonly dropped: string[];
+}
+
+/** Lowers what a forwarded field asks for beyond the cap, and removes members that multiply the output. */
+function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...bounding }: Bounding): void {
+  const value: unknown = asked[field];
+  if (value === null) return;
+  let sent: unknown = value;
+  if (!wire.fields.has(field)) sent = boundedField(field, value, { ...bounding, cap });
+  else if (field === 'reasoning') sent = boundedReasoning(value, cap);
+  // The bound on thinking has to be lower than that of the answer.
+  else if (field === 'thinking') sent = boundedReasoning(value, Math.max(1, cap - 1));
+  if (sent === undefined) {
+    changes[field] = null;
+    bounding.dropped.push(field);
+  } else if (sent !== value && JSON.stringify(sent) !== JSON.stringify(value)) changes[field] = JSON.stringify(sent);
+}
+
+/** The number of images in a conversation, and the bytes of their base64. */
+interface Pictures {
+  images: number;
+  bytes: number;
+}
+
+/**
+ * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures. It is
+ * never too small, because a token has at least one byte.
+ */
+export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'wire' | 'text' | 'asked'>): PromptSize {
+  const prompt = asked[wire.prompt];
+  const pictures: Pictures = { images: 0, bytes: 0 };
+  collect(prompt, pictures);
+  const { tools } = asked;
+  return {
+    bytes: Math.max(0, Buffer.byteLength(text) - pictures.bytes),
+    messages: Array.isArray(prompt) ? prompt.length : 1,
+    images: pictures.images,
+    audio: false,
+    video: false,
+    tools: Array.isArray(tools) && tools.length > 0,
+    hidden: wire.hidesPrompt(asked),
+  };
+}
+
+/** Whether `test` is true for an object in `value`, at any depth. */
+export function holds(value: unknown, test: (found: Readonly<Record<string, unknown>>) => boolean): boolean {
+  if (Array.isArray(value)) return (value as unknown[]).some((element) => holds(element, test));
+  return isObject(value) && (test(value) || Object.values(value).some((member) => holds(member, test)));
+}
+
+/**
+ * Counts the pictures in turns, items and blocks. Pictures in other places, such as the arguments of a tool call,
+ * are data that a model reads as text.
+ */
+function collect(parts: unknown, pictures: Pictures): void {
+  if (!Array.isArray(parts)) return;
+  for (const part of parts as unknown[]) {
+    if (!isObject(part)) continue;
+    const { type, content, output, source } = part;
+    switch (type) {
+      case 'image':
+        add(pictures, isObject(source) ? bytesOfSource(source) : 0);
+        break;
+      case 'input_image':
+      case 'computer_screenshot':
+        add(pictures, bytesOfDataUrl(part['image_url']));
+        break;
+      case 'document':
+        if (isObject(source) && source['type'] === 'content') collect(source['content'], pictures);
+        break;
+      case undefined:
+      case 'message':
+      case 'tool_result':
+        collect(content, pictures);
+        break;
+      case 'function_call_output':
+      case 'custom_tool_call_output':
+      case 'computer_call_output':
+        collect(Array.isArray(output) ? output : [output], pictures);
+        break;
+    }
+  }
+}
+
+function add(pictures: Pictures, bytes: number): void {
+  pictures.images++;
+  pictures.bytes += bytes;
+}
+
+/** The bytes of a picture in base64. Anything else counts as text. */
+function bytesOfSource({ type, media_type: media, data }: Readonly<Record<string, unknown>>): number {
+  const isPicture = type === 'base64' && typeof media === 'string' && /^image\//i.test(media);
+  return isPicture && typeof data === 'string' && BASE64.test(data) ? data.length : 0;
+}
+
+function bytesOfDataUrl(url: unknown): number {
+  const head = typeof url === 'string' ? DATA_URL.exec(url)?.[0] : undefined;
+  if (head === undefined) return 0;
+  const data = (url as string).slice(head.length);
+  return BASE64.test(data) ? data.length : 0;
+}
+
+const DATA_URL = /^data:image\/[\w.+-]{1,64};base64,/i;
+const BASE64 = /^[\w+/=-]*$/;
