@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { DatabaseError, loadStatement, type Database, type Step } from '#store';
+import { DatabaseError, loadStatements, type Database, type Step } from '#store';
 import { GatewayError } from '#wire';
 import type { Caller } from './caller.ts';
 
@@ -95,17 +95,19 @@ const ATTEMPTS = 3;
 /** Keys above this number are not remembered and wait for their expiry. */
 const TO_FREE_MAX = 10_000;
 
-const TAKE = loadStatement(import.meta.url, './idempotency/sql/take-idempotency.sql');
-const BEGIN = loadStatement(import.meta.url, './idempotency/sql/begin-idempotency.sql');
-const FIND = loadStatement(import.meta.url, './idempotency/sql/find-idempotency.sql');
-const SERVICES = loadStatement(import.meta.url, './idempotency/sql/find-called-names.sql');
-const FINISH = loadStatement(import.meta.url, './idempotency/sql/finish-idempotency.sql');
-const ABANDON = loadStatement(import.meta.url, './idempotency/sql/abandon-idempotency.sql');
-const END_CHARGED = loadStatement(import.meta.url, './idempotency/sql/end-charged-idempotency.sql');
-const END_RUNNING = loadStatement(import.meta.url, './idempotency/sql/end-running-idempotency.sql');
-const FORGET_FREE = loadStatement(import.meta.url, './idempotency/sql/forget-free-replies.sql');
-const FORGET_CHARGED = loadStatement(import.meta.url, './idempotency/sql/forget-charged-replies.sql');
-const SWEEP = loadStatement(import.meta.url, './idempotency/sql/sweep-idempotency.sql');
+const SQL = loadStatements(import.meta.url, './sql/idempotency.sql', [
+  'takeIdempotency',
+  'beginIdempotency',
+  'findIdempotency',
+  'findCalledNames',
+  'finishIdempotency',
+  'abandonIdempotency',
+  'endChargedIdempotency',
+  'endRunningIdempotency',
+  'forgetFreeReplies',
+  'forgetChargedReplies',
+  'sweepIdempotency',
+]);
 
 /**
  * Idempotency keys in the database, for all gateways that share it. Rejects with the database's error if it is
@@ -118,13 +120,13 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   const toFree = new Set<IdempotentUse>();
   const free = async ({ account, key, callId }: IdempotentUse) => {
     await database.batch([
-      { statement: ABANDON, params: [account, key, callId] },
-      { statement: END_CHARGED, params: [account, key, callId, now()] },
+      { statement: SQL.abandonIdempotency, params: [account, key, callId] },
+      { statement: SQL.endChargedIdempotency, params: [account, key, callId, now()] },
     ]);
   };
 
   const detailsOf = async (callId: string) =>
-    (await database.query(SERVICES, [callId])).map((row) => ({
+    (await database.query(SQL.findCalledNames, [callId])).map((row) => ({
       own: row['id'] === callId,
       ...(JSON.parse(row['lock_detail'] as string) as CallDetail),
     }));
@@ -141,7 +143,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
 
   /** The row of the same key under its other name, if the same caller asked for it; null otherwise. */
   const underOtherName = async (account: string, { key, askedBy }: OtherName, at: number): Promise<Row | null> => {
-    const row = (await database.query(FIND, [account, key]))[0];
+    const row = (await database.query(SQL.findIdempotency, [account, key]))[0];
     if (!row || (row['expires_at'] as bigint) <= at) return null;
     if (askedBy === null) return row;
     const details = await detailsOf(row['call_id'] as string);
@@ -180,12 +182,13 @@ export function createIdempotency(database: Database, options: IdempotencyOption
         const at = now();
         const params = [account, key, bodyHash, callId, at, at + runningTtlMs];
         // Nearly every key is new, so the cheap statement comes first.
-        if ((await database.query(TAKE, [...params, other?.key ?? null])).length > 0) return { kind: 'new' };
+        if ((await database.query(SQL.takeIdempotency, [...params, other?.key ?? null])).length > 0)
+          return { kind: 'new' };
         const before = other === null ? null : await underOtherName(account, other, at);
         if (before !== null) return beginningOf(before, bodyHash, at, allowedServices);
         const [taken, found] = await database.batch([
-          { statement: BEGIN, params },
-          { statement: FIND, params: [account, key] },
+          { statement: SQL.beginIdempotency, params },
+          { statement: SQL.findIdempotency, params: [account, key] },
         ]);
         if (taken?.length) return { kind: 'new' };
         const row = found?.[0];
@@ -200,9 +203,9 @@ export function createIdempotency(database: Database, options: IdempotencyOption
       // A charged key without a reply counts as 0 bytes, because it is as small as the record of the charge itself.
       const bytes = kept ? ROW_BYTES + text.length + body.byteLength : charged ? 0 : ROW_BYTES;
       const params = [account, key, callId, status, text, kept ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
-      const steps: Step[] = [{ statement: FINISH, params }];
+      const steps: Step[] = [{ statement: SQL.finishIdempotency, params }];
       if (keptBytes.add(account, bytes))
-        for (const statement of [FORGET_FREE, FORGET_CHARGED])
+        for (const statement of [SQL.forgetFreeReplies, SQL.forgetChargedReplies])
           steps.push({ statement, params: [account, keptRepliesBytesMax] });
       const [rows] = await database.batch(steps);
       return rows!.length > 0;
@@ -218,7 +221,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
     },
 
     async endRunning() {
-      await database.query(END_RUNNING, [now()]);
+      await database.query(SQL.endRunningIdempotency, [now()]);
     },
 
     async sweep(limit = 1_000) {
@@ -227,7 +230,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
         toFree.delete(use);
       }
       const at = now();
-      return (await database.query(SWEEP, [at, limit, at - ttlMs])).length;
+      return (await database.query(SQL.sweepIdempotency, [at, limit, at - ttlMs])).length;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { GatewayError } from '#wire';
 import { type Ledger, type MicroUsd, type Price, type PriceBook, formatUsd } from '#billing';
 import type { Primitive } from '#config';
@@ -60,11 +60,13 @@ interface QuotesOptions {
   readonly now: () => number;
 }
 
-const INSERT = loadStatement(import.meta.url, './quotes/sql/insert-quote.sql');
-const FIND = loadStatement(import.meta.url, './quotes/sql/find-quote.sql');
-const CLAIM = loadStatement(import.meta.url, './quotes/sql/claim-quote.sql');
-const FREE = loadStatement(import.meta.url, './quotes/sql/free-quote.sql');
-const SWEEP = loadStatement(import.meta.url, './quotes/sql/sweep-quotes.sql');
+const SQL = loadStatements(import.meta.url, './sql/quotes.sql', [
+  'insertQuote',
+  'findQuote',
+  'claimQuote',
+  'freeQuote',
+  'sweepQuotes',
+]);
 
 const LIVE_MAX = 1_000;
 const OFFERS_MAX = 8;
@@ -98,7 +100,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
   }
 
   async function rowOf(id: string) {
-    const row = (await database.query(FIND, [id]))[0];
+    const row = (await database.query(SQL.findQuote, [id]))[0];
     if (row === undefined) return null;
     const { account, part, primitive, service, offers, amount, valid_until, call_id, used_at } = row;
     return {
@@ -130,7 +132,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
         price: price.id,
         facts: pricedFacts(call, offer),
       }));
-      const rows = await database.query(INSERT, [
+      const rows = await database.query(SQL.insertQuote, [
         id,
         account,
         call.primitive,
@@ -169,15 +171,15 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
       const row = await rowOf(id);
       if (row === null) throw notFound();
       const before = row.callId !== null && (await isFree(row.callId, row.usedAt, row.amount)) ? row.callId : '';
-      if ((await database.query(CLAIM, [id, callId, now(), before])).length === 0) throw used();
+      if ((await database.query(SQL.claimQuote, [id, callId, now(), before])).length === 0) throw used();
     },
 
     async free(id, callId) {
-      await database.query(FREE, [id, callId]);
+      await database.query(SQL.freeQuote, [id, callId]);
     },
 
     async sweep(limit) {
-      return (await database.query(SWEEP, [now() - DAY_MS, limit])).length;
+      return (await database.query(SQL.sweepQuotes, [now() - DAY_MS, limit])).length;
     },
   };
 }

@@ -9,7 +9,7 @@ import {
   type AgentFacts,
   type MediaFacts,
 } from '#config';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 
 /** One provider's offer of one service at one price: what routing chooses from. */
 export interface Offer {
@@ -72,7 +72,7 @@ export interface TunnelEndpoint {
   readonly basePath: string;
 }
 
-const PUT = loadStatement(import.meta.url, './sql/put-offer-seen.sql');
+const SQL = loadStatements(import.meta.url, './sql/offers-seen.sql', ['putOfferSeen']);
 
 interface OffersFromConfigOptions {
   /** The public key of a provider of the configuration file. */
@@ -148,7 +148,9 @@ export async function withFirstSeen(
   // All gateways write in the same order. Otherwise two gateways that start at once could deadlock on each other's
   // rows.
   const ordered = offers.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const rows = await database.batch(ordered.map(({ id, createdAt }) => ({ statement: PUT, params: [id, createdAt] })));
+  const rows = await database.batch(
+    ordered.map(({ id, createdAt }) => ({ statement: SQL.putOfferSeen, params: [id, createdAt] })),
+  );
   const seen = new Map(rows.flat().map((row) => [row['offer'] as string, Number(row['first_seen'])]));
   return offers.map((offer) => ({ ...offer, createdAt: seen.get(offer.id)! }));
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { loadStatement, type Database, type Row, type Step } from '#store';
+import { loadStatements, type Database, type Row, type Step } from '#store';
 import type { Offer } from './offers.ts';
 
 /** The definition of a tool, and whether it has changed. Definitions come from strangers. */
@@ -74,10 +74,12 @@ export interface ToolPins {
   ): Promise<ReadonlyMap<string, ToolPin>>;
 }
 
-const LIST = loadStatement(import.meta.url, './sql/list-tool-pins.sql');
-const COUNT = loadStatement(import.meta.url, './sql/count-tool-pins.sql');
-const PUT = loadStatement(import.meta.url, './sql/put-tool-pin.sql');
-const DELETE = loadStatement(import.meta.url, './sql/delete-tool-pin.sql');
+const SQL = loadStatements(import.meta.url, './sql/tool-pins.sql', [
+  'listToolPins',
+  'countToolPins',
+  'putToolPin',
+  'deleteToolPin',
+]);
 
 interface ToolPinsOptions {
   readonly now: () => number;
@@ -107,11 +109,13 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
   const { now, serviceMax = 4_000, providerMax = 20_000 } = options;
 
   const read = async (provider: string, service: string) =>
-    new Map((await database.query(LIST, [provider, service])).map((row) => [row['tool'] as string, toPin(row)]));
+    new Map(
+      (await database.query(SQL.listToolPins, [provider, service])).map((row) => [row['tool'] as string, toPin(row)]),
+    );
 
   /** How many more pins the provider may have. */
   async function roomOf(provider: string): Promise<number> {
-    const [row] = await database.query(COUNT, [provider]);
+    const [row] = await database.query(SQL.countToolPins, [provider]);
     return Math.max(0, providerMax - Number(row!['pins']));
   }
 
@@ -128,9 +132,9 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
       const noted = changed.filter(([tool]) => !unpinned.has(tool));
       const at = now();
       const steps: Step[] = [
-        ...gone.map((key) => ({ statement: DELETE, params: [provider, service, key] })),
+        ...gone.map((key) => ({ statement: SQL.deleteToolPin, params: [provider, service, key] })),
         ...noted.map(([tool, sha256]) => ({
-          statement: PUT,
+          statement: SQL.putToolPin,
           params: [provider, service, keys.get(tool)!, sha256, at],
         })),
       ];

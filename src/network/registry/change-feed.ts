@@ -1,23 +1,18 @@
-import { loadStatement, type Database, type Row, type Step } from '#store';
+import { loadStatements, type Database, type Row, type Step } from '#store';
 import type { Bans } from './providers.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
 import { type Presence, presenceOf } from './presence.ts';
 import type { RegistryOptions } from './registry.ts';
 
-const POLL = loadStatement(import.meta.url, './sql/poll-clock.sql');
+const NODES_SQL = loadStatements(import.meta.url, './sql/nodes.sql', ['pollClock', 'putNode', 'deleteSilentNode']);
 
-const CHANGED = loadStatement(import.meta.url, './sql/changed-connections.sql');
-
-const RECENT = loadStatement(import.meta.url, './sql/recent-connections.sql');
-
-const OWN = loadStatement(import.meta.url, './sql/connections-of-node.sql');
-
-const PUT_NODE = loadStatement(import.meta.url, './sql/put-node.sql');
-
-const DELETE_SILENT_NODE = loadStatement(import.meta.url, './sql/delete-silent-node.sql');
-
-const LEAVE_ORPHANS = loadStatement(import.meta.url, './sql/leave-orphans.sql');
+const CONNECTIONS_SQL = loadStatements(import.meta.url, './sql/connections.sql', [
+  'changedConnections',
+  'recentConnections',
+  'connectionsOfNode',
+  'leaveOrphans',
+]);
 
 interface ChangeFeedOptions {
   readonly database: Pick<Database, 'query'>;
@@ -64,15 +59,15 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     if (ending.has(id)) return;
     ending.add(id);
     const steps = [
-      { statement: DELETE_SILENT_NODE, params: [id, beat] },
-      { statement: LEAVE_ORPHANS, params: [now()] },
+      { statement: NODES_SQL.deleteSilentNode, params: [id, beat] },
+      { statement: CONNECTIONS_SQL.leaveOrphans, params: [now()] },
     ];
     await writes.submit(steps).catch(() => {});
     ending.delete(id);
   }
 
   async function apply(changes: (version: number) => Promise<readonly Row[]>): Promise<void> {
-    const rows = await database.query(POLL);
+    const rows = await database.query(NODES_SQL.pollClock);
     const seenAt = performance.now();
     const { live, silent } = watch.observe(rows, seenAt);
     const version = Number(rows[0]?.['version'] ?? 0);
@@ -86,7 +81,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     cursor = newest.reduce((highest, row) => Math.max(highest, row.version), version);
     if (unsure) {
       unsure = false;
-      const own = await database.query(OWN, [self]);
+      const own = await database.query(CONNECTIONS_SQL.connectionsOfNode, [self]);
       if (closed) return;
       presence.apply(own.map(presenceOf));
       presence.recheck();
@@ -99,8 +94,9 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
 
   return {
     cursor: () => cursor,
-    begin: (since) => apply(() => database.query(RECENT, [since])),
-    look: () => apply(async (version) => (version > cursor ? database.query(CHANGED, [cursor]) : [])),
+    begin: (since) => apply(() => database.query(CONNECTIONS_SQL.recentConnections, [since])),
+    look: () =>
+      apply(async (version) => (version > cursor ? database.query(CONNECTIONS_SQL.changedConnections, [cursor]) : [])),
     doubt() {
       unsure = true;
     },
@@ -191,7 +187,7 @@ export class Lease {
   /** A step that renews the lease by incrementing its beat. Call `renewed` after the commit of its transaction. */
   step(): Step & { readonly params: readonly (string | number | null)[] } {
     const { node, now } = this.#options;
-    return { statement: PUT_NODE, params: [node.id, node.url, now(), this.#startedAt] };
+    return { statement: NODES_SQL.putNode, params: [node.id, node.url, now(), this.#startedAt] };
   }
 
   /** The transaction with `step` was committed. */
@@ -201,7 +197,7 @@ export class Lease {
 
   /** Increments the beat. Rejects with the database's error. */
   async renew(): Promise<void> {
-    await this.#options.database.query(PUT_NODE, this.step().params);
+    await this.#options.database.query(NODES_SQL.putNode, this.step().params);
     this.renewed();
   }
 

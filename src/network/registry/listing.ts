@@ -1,4 +1,4 @@
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import type { PriceVersion } from '#billing';
 import { type Offer, type Catalog, LATELY_MS, toOffer } from '#gateway';
 import { type RegisteredService, registeredOf, atPrices } from './registered-services.ts';
@@ -56,7 +56,7 @@ interface Listed {
   goneMs: number | null;
 }
 
-const FIND = loadStatement(import.meta.url, './sql/find-document.sql');
+const SQL = loadStatements(import.meta.url, './sql/registrations.sql', ['findDocument']);
 const LOAD_MAX = 100;
 
 export function createListing(options: ListingOptions): Listing {
@@ -93,7 +93,7 @@ export function createListing(options: ListingOptions): Listing {
       // Removed before the read, so that a registration during the read is read again.
       for (const provider of group) toLoad.delete(provider);
       const found = await database
-        .batch(group.map((provider) => ({ statement: FIND, params: [provider] })))
+        .batch(group.map((provider) => ({ statement: SQL.findDocument, params: [provider] })))
         .catch((error: unknown) => {
           for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
           throw error;

@@ -1,26 +1,25 @@
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database, type Step } from '#store';
 import { servicesFromText } from './registered-services.ts';
 
-const LIST_PROVIDERS = loadStatement(import.meta.url, './sql/list-providers.sql');
-
-const IS_SEEN = loadStatement(import.meta.url, './sql/is-seen-provider.sql');
-
-const FIND_SELLER = loadStatement(import.meta.url, './sql/find-seller.sql');
-
-const LIST_DOCUMENTS = loadStatement(import.meta.url, './sql/list-documents.sql');
-
-const BUMP = {
-  sqlite: loadStatement(import.meta.url, './sql/bump-clock.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-bump-clock.sql'),
-};
-
-const PUT = loadStatement(import.meta.url, './sql/put-ban.sql');
-
-const DELETE = loadStatement(import.meta.url, './sql/delete-ban.sql');
-
-const LIST_BANS = loadStatement(import.meta.url, './sql/list-bans.sql');
-
 /* The providers of a database and their bans. Programs without a gateway use them too. */
+
+const PROVIDERS_SQL = loadStatements(import.meta.url, './sql/providers.sql', [
+  'listProviders',
+  'isSeenProvider',
+  'findSeller',
+  'putBan',
+  'deleteBan',
+  'listBans',
+]);
+
+const REGISTRATIONS_SQL = loadStatements(import.meta.url, './sql/registrations.sql', ['listDocuments']);
+
+const NODES_SQL = loadStatements(import.meta.url, './sql/nodes.sql', ['bumpClock', 'pgBumpClock']);
+
+/** The step with which every change of the registry begins. It takes the next version of the registry's clock. */
+export const bumpClock = ({ engine }: Pick<Database, 'engine'>): Step => ({
+  statement: engine === 'sqlite' ? NODES_SQL.bumpClock : NODES_SQL.pgBumpClock,
+});
 
 /** A provider that ever registered, or that is banned. */
 export interface KnownProvider {
@@ -46,7 +45,7 @@ export interface Seller {
 
 /** The provider that `account` (a ledger account) is. null if it never registered services. */
 export async function findSeller(database: Pick<Database, 'query'>, account: string): Promise<Seller | null> {
-  const [row] = await database.query(FIND_SELLER, [account]);
+  const [row] = await database.query(PROVIDERS_SQL.findSeller, [account]);
   if (!row) return null;
   return {
     provider: row['provider'] as string,
@@ -60,7 +59,7 @@ export async function listProviders(
   database: Pick<Database, 'query'>,
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): Promise<readonly KnownProvider[]> {
-  const rows = await database.query(LIST_PROVIDERS, [limit, offset]);
+  const rows = await database.query(PROVIDERS_SQL.listProviders, [limit, offset]);
   return rows.map((row) => ({
     provider: row['provider'] as string,
     account: row['account'] as string | null,
@@ -81,7 +80,7 @@ export async function listProviders(
 
 /** Whether a provider has ever connected. */
 export async function isSeenProvider(database: Pick<Database, 'query'>, provider: string): Promise<boolean> {
-  return (await database.query(IS_SEEN, [provider])).length > 0;
+  return (await database.query(PROVIDERS_SQL.isSeenProvider, [provider])).length > 0;
 }
 
 /** A provider that may not sell. */
@@ -107,17 +106,20 @@ export function createBanStore(
   database: Pick<Database, 'query' | 'batch' | 'engine'>,
   { now }: { readonly now: () => number },
 ): BanStore {
-  const bump = { statement: BUMP[database.engine] };
+  const bump = bumpClock(database);
   return {
     async put(provider, reason) {
-      const [, rows] = await database.batch([bump, { statement: PUT, params: [provider, reason, now()] }]);
+      const [, rows] = await database.batch([
+        bump,
+        { statement: PROVIDERS_SQL.putBan, params: [provider, reason, now()] },
+      ]);
       return toBan(rows![0]!);
     },
     async remove(provider) {
-      const [, rows] = await database.batch([bump, { statement: DELETE, params: [provider] }]);
+      const [, rows] = await database.batch([bump, { statement: PROVIDERS_SQL.deleteBan, params: [provider] }]);
       return rows!.length > 0;
     },
-    list: async () => (await database.query(LIST_BANS)).map(toBan),
+    list: async () => (await database.query(PROVIDERS_SQL.listBans)).map(toBan),
   };
 }
 
@@ -152,6 +154,6 @@ export function createBans(store: Pick<BanStore, 'list'>, onBanned: (provider: s
  * commands. A gateway uses its catalogue instead.
  */
 export async function registeredNames(database: Pick<Database, 'query'>): Promise<ReadonlySet<string>> {
-  const rows = await database.query(LIST_DOCUMENTS);
+  const rows = await database.query(REGISTRATIONS_SQL.listDocuments);
   return new Set(rows.flatMap((row) => servicesFromText(row['document'] as string).map(({ service }) => service.name)));
 }

@@ -1,4 +1,4 @@
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { foldName, type Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
@@ -29,10 +29,12 @@ interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNa
   readonly isOpen: (connection: Connection) => boolean;
 }
 
-const FIND = loadStatement(import.meta.url, './sql/find-registration.sql');
-const FIND_OWNER = loadStatement(import.meta.url, './sql/find-name-owner.sql');
-const PUT = loadStatement(import.meta.url, './sql/put-registration.sql');
-const NOTE = loadStatement(import.meta.url, './sql/note-registration.sql');
+const SQL = loadStatements(import.meta.url, './sql/registrations.sql', [
+  'findRegistration',
+  'findNameOwner',
+  'putRegistration',
+  'noteRegistration',
+]);
 
 /** Only a provider's newest connection writes, so a second attempt is rare. */
 const ATTEMPTS = 5;
@@ -49,7 +51,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   return {
     async checkName(provider, name) {
       if (reservedNames.isProvider(name)) throw reservedName(name);
-      const [owner] = await database.query(FIND_OWNER, [keyOfName(name)]);
+      const [owner] = await database.query(SQL.findNameOwner, [keyOfName(name)]);
       if (owner && owner['provider'] !== provider) throw takenName(name);
     },
 
@@ -59,7 +61,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       if (name !== null && reservedNames.isProvider(name)) throw reservedName(name);
       refuseReserved(services, reservedNames);
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        const [found] = await database.query(FIND, [provider, name === null ? null : keyOfName(name)]);
+        const [found] = await database.query(SQL.findRegistration, [provider, name === null ? null : keyOfName(name)]);
         if (found?.['connection'] !== id || !isOpen(connection)) throw superseded();
         const owner = found['name_owner'] as string | null;
         if (name !== null && owner !== null && owner !== provider) throw takenName(name);
@@ -94,7 +96,11 @@ export function createRegistrations(options: RegistrationsOptions): Registration
           pastPricesToText(past),
         ];
         const rows = await writes.submit(
-          [{ statement: PUT, params: put }, { statement: NOTE, params: [provider, id] }, ...names],
+          [
+            { statement: SQL.putRegistration, params: put },
+            { statement: SQL.noteRegistration, params: [provider, id] },
+            ...names,
+          ],
           () => isOpen(connection),
         );
         if (rows === null) throw superseded();
@@ -108,7 +114,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     },
 
     async registration(provider) {
-      const [found] = await database.query(FIND, [provider, null]);
+      const [found] = await database.query(SQL.findRegistration, [provider, null]);
       if (!found || found['document'] === null) return null;
       return {
         services: registeredOf(found),

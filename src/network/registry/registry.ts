@@ -1,7 +1,7 @@
-import { type Database, loadStatement } from '#store';
+import { type Database, loadStatements } from '#store';
 import type { Service } from '#config';
 import { type Catalog, LATELY_MS } from '#gateway';
-import { type Ban, createBans, createBanStore } from './providers.ts';
+import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts';
 import type { ReservedNames } from './service-names.ts';
 import type { RegisteredService } from './registered-services.ts';
 import { createChangeFeed, Lease, Poller } from './change-feed.ts';
@@ -130,16 +130,13 @@ export interface RegistryOptions {
   readonly onRestored?: () => void;
 }
 
-const BUMP = {
-  sqlite: loadStatement(import.meta.url, './sql/bump-clock.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-bump-clock.sql'),
-};
-const JOIN = loadStatement(import.meta.url, './sql/join-provider.sql');
-const LEAVE = loadStatement(import.meta.url, './sql/leave-provider.sql');
-const REVIVE = loadStatement(import.meta.url, './sql/revive-connection.sql');
-const DELETE_NODE = loadStatement(import.meta.url, './sql/delete-node.sql');
-const DELETE_PREDECESSORS = loadStatement(import.meta.url, './sql/delete-predecessors.sql');
-const LEAVE_ORPHANS = loadStatement(import.meta.url, './sql/leave-orphans.sql');
+const CONNECTIONS_SQL = loadStatements(import.meta.url, './sql/connections.sql', [
+  'joinProvider',
+  'leaveProvider',
+  'reviveConnection',
+  'leaveOrphans',
+]);
+const NODES_SQL = loadStatements(import.meta.url, './sql/nodes.sql', ['deleteNode', 'deletePredecessors']);
 
 /**
  * The largest accepted difference between the clocks of gateways. Beyond it, one could list offers that another has
@@ -194,7 +191,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   async function writeLeave(provider: string, connection: string): Promise<void> {
     leaving.add(connection);
-    await writes.submit([{ statement: LEAVE, params: [provider, connection, now()] }]).catch(() => {});
+    await writes
+      .submit([{ statement: CONNECTIONS_SQL.leaveProvider, params: [provider, connection, now()] }])
+      .catch(() => {});
     leaving.delete(connection);
   }
 
@@ -207,7 +206,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const writes = createGroupWrites({
     database,
     // Each write also renews the lease, because a connection is valid only together with the row of its gateway.
-    first: () => [{ statement: BUMP[database.engine] }, lease.step()],
+    first: () => [bumpClock(database), lease.step()],
     onCommitted(rows) {
       lease.renewed();
       // Rows with an epoch come from statements that change presence.
@@ -241,7 +240,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
     onLapsed({ provider, connection }) {
       const stillOpen = () => presence.locate(provider)?.connection === connection;
-      void writes.submit([{ statement: REVIVE, params: [provider, connection] }], stillOpen).catch(() => {});
+      void writes
+        .submit([{ statement: CONNECTIONS_SQL.reviveConnection, params: [provider, connection] }], stillOpen)
+        .catch(() => {});
     },
   });
   const registrations = createRegistrations({
@@ -266,8 +267,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   try {
     // Removes the earlier run of this gateway and its connections.
     await writes.submit([
-      { statement: DELETE_PREDECESSORS, params: [node.id, node.url, alone ? 1 : 0] },
-      { statement: LEAVE_ORPHANS, params: [now()] },
+      { statement: NODES_SQL.deletePredecessors, params: [node.id, node.url, alone ? 1 : 0] },
+      { statement: CONNECTIONS_SQL.leaveOrphans, params: [now()] },
     ]);
     await feed.begin(now() - Math.max(graceMs, LATELY_MS) - SKEW_MS);
   } catch (error) {
@@ -285,7 +286,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       const params = [connection.provider, connection.id, node.id, now()];
       const take = async () => {
         if (name !== undefined) await registrations.checkName(connection.provider, name);
-        return writes.submit([{ statement: JOIN, params }], () => !closed && presence.has(connection));
+        return writes.submit(
+          [{ statement: CONNECTIONS_SQL.joinProvider, params }],
+          () => !closed && presence.has(connection),
+        );
       };
       const joined = await take().catch((error: unknown) => {
         presence.remove(connection);
@@ -330,8 +334,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       if (closed) return;
       stop();
       const steps = [
-        { statement: DELETE_NODE, params: [node.id] },
-        { statement: LEAVE_ORPHANS, params: [now()] },
+        { statement: NODES_SQL.deleteNode, params: [node.id] },
+        { statement: CONNECTIONS_SQL.leaveOrphans, params: [now()] },
       ];
       // Waits for a running poll first, because it might renew the lease and so write the row again.
       const left = Promise.resolve(poller.running)

@@ -1,18 +1,24 @@
 import { foldName, type ServiceConfig, type Service } from '#config';
-import { loadStatement, type Database, type Step } from '#store';
+import { loadStatements, type Database, type Step } from '#store';
 import { RegistrationError } from './document.ts';
 import type { Connection } from './registry.ts';
 
-const DELETE = loadStatement(import.meta.url, './sql/delete-service-names.sql');
+const SQL = loadStatements(import.meta.url, './sql/service-names.sql', [
+  'deleteServiceNames',
+  'putServiceNames',
+  'pgPutServiceNames',
+  'findLookAlikes',
+  'pgFindLookAlikes',
+]);
 
 const PUT = {
-  sqlite: loadStatement(import.meta.url, './sql/put-service-names.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-put-service-names.sql'),
+  sqlite: SQL.putServiceNames,
+  postgres: SQL.pgPutServiceNames,
 };
 
 const FIND_LOOK_ALIKES = {
-  sqlite: loadStatement(import.meta.url, './sql/find-look-alikes.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-find-look-alikes.sql'),
+  sqlite: SQL.findLookAlikes,
+  postgres: SQL.pgFindLookAlikes,
 };
 
 /** Names of the gateway itself and of its operator, which no provider may have. */
@@ -98,6 +104,6 @@ export const namesSteps = (
   { provider, id }: Connection,
   services: readonly Service[],
 ): readonly Step[] => [
-  { statement: DELETE, params: [provider, id] },
+  { statement: SQL.deleteServiceNames, params: [provider, id] },
   { statement: PUT[engine], params: [provider, toJson(services.map(({ name }) => name)), id] },
 ];

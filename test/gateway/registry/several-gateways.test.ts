@@ -92,7 +92,7 @@ describe('gateways on one database', () => {
     const one = await startNode({
       ...database,
       batch: async (steps) => {
-        if (steps.some(({ statement }) => statement.name.endsWith('put-registration'))) await between();
+        if (steps.some(({ statement }) => statement.name.endsWith('.putRegistration'))) await between();
         return database.batch(steps);
       },
     });

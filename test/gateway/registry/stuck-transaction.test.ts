@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { openDatabase } from '#store';
+import { loadStatements, openDatabase } from '#store';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { joined, startNode } from './registry-world.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
-const BUMP = readFileSync(new URL('../../../src/network/registry/sql/pg-bump-clock.sql', import.meta.url), 'utf8');
+const SQL = loadStatements(import.meta.url, '../../../src/network/registry/sql/nodes.sql', ['pgBumpClock']);
 
 test('a gateway that freezes in the middle of a change does not hold the others up for long', async () => {
   const fresh = await freshDatabase(inject('postgresUrl'));
@@ -20,7 +19,7 @@ test('a gateway that freezes in the middle of a change does not hold the others 
   frozen.on('error', () => {});
   await frozen.connect();
   await frozen.query('BEGIN');
-  await frozen.query(BUMP);
+  await frozen.query(SQL.pgBumpClock.text);
   // Nothing more is heard of it, and its row stays locked.
   const begun = performance.now();
   await joined(node, 'p');

@@ -1,15 +1,13 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatements, type Database, type Row } from '#store';
 import type { OfferFigures } from './offer-figures.ts';
 
-const ADD = loadStatement(import.meta.url, '../../routing/sql/add-figure.sql');
-
-const ADD_DAY = loadStatement(import.meta.url, '../../routing/sql/add-offer-day.sql');
-
-const CHANGED = loadStatement(import.meta.url, '../../routing/sql/changed-figures.sql');
-
-const DELETE_MINUTES = loadStatement(import.meta.url, '../../routing/sql/delete-old-minutes.sql');
-
-const DELETE_TOTALS = loadStatement(import.meta.url, '../../routing/sql/delete-excess-totals.sql');
+const SQL = loadStatements(import.meta.url, '../sql/offer-figures.sql', [
+  'addFigure',
+  'addOfferDay',
+  'changedFigures',
+  'deleteOldMinutes',
+  'deleteExcessTotals',
+]);
 
 const HOUR_MS = 3_600_000;
 
@@ -56,11 +54,11 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
     for (let from = 0; from < deltas.length; from += GROUP_MAX) {
       const group = deltas.slice(from, from + GROUP_MAX);
       const steps = figuresOf(group).map(({ offer, kind, minute, count }) => ({
-        statement: ADD,
+        statement: SQL.addFigure,
         params: [offer, kind, minute, count, now()],
       }));
       const days = daysOf(group).map(({ offer, day, successes, failures }) => ({
-        statement: ADD_DAY,
+        statement: SQL.addOfferDay,
         params: [offer, day, successes, failures],
       }));
       try {
@@ -73,7 +71,7 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
   };
 
   const look = async (since: number): Promise<void> => {
-    const rows = await database.query(CHANGED, [since, now() - HOUR_MS]);
+    const rows = await database.query(SQL.changedFigures, [since, now() - HOUR_MS]);
     figures.restore(rows.map(figureOf));
   };
 
@@ -103,9 +101,9 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
 
   return {
     async sweep(batch) {
-      const minutes = await database.query(DELETE_MINUTES, [now() - HOUR_MS - SKEW_MS, batch]);
+      const minutes = await database.query(SQL.deleteOldMinutes, [now() - HOUR_MS - SKEW_MS, batch]);
       if (minutes.length === batch) return batch;
-      const totals = await database.query(DELETE_TOTALS, [batch - minutes.length, TOTALS_MAX]);
+      const totals = await database.query(SQL.deleteExcessTotals, [batch - minutes.length, TOTALS_MAX]);
       return minutes.length + totals.length;
     },
     async close() {

@@ -1,1 +1,0 @@
-SELECT COUNT(*) AS pins FROM tool_pins WHERE provider = $1

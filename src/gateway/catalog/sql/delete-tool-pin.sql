@@ -1,1 +1,0 @@
-DELETE FROM tool_pins WHERE provider = $1 AND service = $2 AND tool = $3

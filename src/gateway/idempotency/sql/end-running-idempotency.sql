@@ -1,1 +1,0 @@
-UPDATE idempotency SET expires_at = $1 WHERE state = 'running'

@@ -1,1 +1,0 @@
-UPDATE registry_clock SET version = version + 1

@@ -1,1 +1,0 @@
-DELETE FROM provider_bans WHERE provider = $1 RETURNING provider

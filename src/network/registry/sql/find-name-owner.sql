@@ -1,1 +1,0 @@
-SELECT provider FROM provider_registrations WHERE name_key = $1

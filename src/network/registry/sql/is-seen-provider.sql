@@ -1,1 +1,0 @@
-SELECT 1 FROM provider_connections WHERE provider = $1

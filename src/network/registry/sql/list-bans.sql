@@ -1,1 +1,0 @@
-SELECT provider, reason, at FROM provider_bans

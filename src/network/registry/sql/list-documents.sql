@@ -1,1 +1,0 @@
-SELECT document FROM provider_registrations

@@ -1,1 +1,0 @@
-SELECT c.version, n.id, n.url, n.beat FROM registry_clock c LEFT JOIN nodes n ON TRUE
