@@ -20,5 +20,5 @@ export type { PostgresDatabase } from './postgres.ts';
 export { connectRedis, type RedisClient } from './redis.ts';
 export type { Prepare } from './sqlite-worker.ts';
 export type { SqliteDatabase } from './sqlite.ts';
-export { isOne, numberOrNull, rowReader } from './row-reader.ts';
+export { isOne, listParam, numberOrNull, rowReader } from './row-reader.ts';
 export { loadStatement, loadStatements } from './statement.ts';

@@ -8,6 +8,13 @@ type Conversions<T> = {
   readonly [Key in keyof T as T[Key] extends Plain ? never : Key]: (value: Value) => T[Key];
 };
 
+/**
+ * A list of texts as one parameter, in a form that both engines read: a JSON object whose members are arrays with one
+ * text each. A statement takes it apart with `SELECT value ->> 0 FROM json_each($1)`.
+ */
+export const listParam = (texts: readonly string[]): string =>
+  JSON.stringify(Object.fromEntries(texts.map((text, index) => [index, [text]])));
+
 export const numberOrNull = (value: Value): number | null => (value === null ? null : Number(value));
 /** Reads a column that is 0 or 1. */
 export const isOne = (value: Value): boolean => value === 1n;

@@ -1,12 +1,12 @@
 import { loadStatement, rowReader, type Value } from '#store';
 import { GatewayError } from '#wire';
-import { listCalls } from './settle-calls.ts';
-import type { TaskContext } from './task-context.ts';
 import {
+  type TaskContext,
   contextOf,
   FIND_TASK,
   isStorable,
   keyOf,
+  listCalls,
   sees,
   stateOf,
   toTask,

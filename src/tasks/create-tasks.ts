@@ -1,13 +1,10 @@
-import { loadStatement, type Database } from '#store';
-import type { SettlePendingCall, Ledger, LockRecord } from '#billing';
+import { listParam, loadStatement, type Database, type Value } from '#store';
+import type { SettlePendingCall, Ledger, LockRecord, MicroUsd } from '#billing';
+import { GatewayError } from '#wire';
 import { createTaskStart, type TaskStart } from './begin-task.ts';
 import { createTaskEnd, type TaskEnd } from './end-task.ts';
-import { createTaskSearch } from './find-tasks.ts';
-import { readTaskCost } from './task-cost.ts';
-import type { TaskContext } from './task-context.ts';
-import { FIND_TASK, isStorable, keyOf, toTask, toTaskRow } from './task-rows.ts';
-import type { TaskSink } from './task-sink.ts';
-import type { Tasks } from './task.ts';
+import { type TaskContext, FIND_TASK, isStorable, keyOf, listCalls, toTask, toTaskRow, sees } from './task-rows.ts';
+import type { TaskSink, Tasks, TaskPage, PageNames } from './task.ts';
 
 export interface TasksOptions {
   readonly database: Database;
@@ -31,6 +28,31 @@ export interface TasksOptions {
 /** Tasks, with additional methods for the watch; see createTaskWatch. */
 export interface KeptTasks extends Tasks, TaskEnd, TaskStart {}
 
+/** The charges of a task, one per call, in the order of the calls. */
+export interface TaskCost {
+  readonly calls: readonly CallCost[];
+}
+
+export interface CallCost {
+  readonly id: string;
+  readonly charged: MicroUsd;
+  /** The charge with all calls under it; absent if no call could be made under it. */
+  readonly runCost?: MicroUsd;
+  /** The signed receipt; null for a call without one. */
+  readonly receipt: string | null;
+}
+
+const PAGE_MAX = 1_000;
+const FOUND_MAX = 10;
+
+const FIND_OF_CALL = loadStatement(import.meta.url, './sql/find-task-of-call.sql');
+const LIVE_STATES = loadStatement(import.meta.url, './sql/live-states-of-calls.sql');
+const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
+const LAST_IN = loadStatement(import.meta.url, './sql/last-in-context.sql');
+const CLAIM_CONTEXT = loadStatement(import.meta.url, './sql/claim-context.sql');
+const HAS_CONTEXT = loadStatement(import.meta.url, './sql/has-context.sql');
+const LIST = loadStatement(import.meta.url, './sql/list-tasks.sql');
+const COUNT = loadStatement(import.meta.url, './sql/count-tasks.sql');
 const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
 
 /** The number of running tasks of all gateways on a database. */
@@ -42,6 +64,7 @@ export async function countLiveTasks(database: Database): Promise<number> {
 export function createTasks(options: TasksOptions): KeptTasks {
   const { database, ledger, settlePendingCall, now, liveMax = Number.MAX_SAFE_INTEGER } = options;
   const { onBegun: begun, onEnded: ended, onConcluded: concluded, tellGivenUp, providerName } = options;
+  const { receipt = () => null } = options;
   const context: TaskContext = {
     database,
     ledger,
@@ -60,15 +83,130 @@ export function createTasks(options: TasksOptions): KeptTasks {
     },
     now,
   };
+  const { read } = context;
   return {
     ...createTaskStart(context, liveMax),
-    ...createTaskSearch(context),
     ...createTaskEnd(context),
+
+    async find(key, owner) {
+      const row = await read(key);
+      return row && sees(row, owner) ? toTask(row) : null;
+    },
+
+    async ofCall(callId, owner) {
+      const [row] = await database.query(FIND_OF_CALL, [callId]);
+      const task = row ? toTaskRow(row) : null;
+      return task && sees(task, owner) ? toTask(task) : null;
+    },
+
+    async liveStatesOf(callIds, account) {
+      if (callIds.length === 0) return new Map();
+      const rows = await database.query(LIVE_STATES, [listParam(callIds), account]);
+      return new Map(rows.map((row) => [row['call_id'] as string, row['state'] as string]));
+    },
+
+    async findAll(primitive, taskId, { account, within }) {
+      if (!isStorable(taskId)) return [];
+      return (await database.query(FIND_ALL, [primitive, taskId, account, within, FOUND_MAX]))
+        .map(toTaskRow)
+        .map(toTask);
+    },
+
+    async lastIn({ account, within }, { primitive, service, contextId }) {
+      if (!isStorable(contextId) || !isStorable(service)) return null;
+      const [row] = await database.query(LAST_IN, [contextId, primitive, service, account, within]);
+      if (row) return toTask(toTaskRow(row));
+      return (await database.query(HAS_CONTEXT, [contextId, primitive, service])).length > 0 ? 'foreign' : null;
+    },
+
+    async claim({ account, within }, { primitive, service, contextId }) {
+      if (!isStorable(contextId) || !isStorable(service)) return false;
+      return (await database.query(CLAIM_CONTEXT, [primitive, service, contextId, account, within, now()])).length > 0;
+    },
+
+    async list({ account, within }, query): Promise<TaskPage> {
+      const { primitive, service, contextId = null, state = null, since = null, after = null, pageNames } = query;
+      const from =
+        after === null
+          ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' }
+          : readPageToken(after, pageNames);
+      // No task has such a text, and the database may even refuse it as a parameter.
+      if ([service, contextId, state].some((text) => text !== null && !isStorable(text)))
+        return { tasks: [], total: 0, next: null };
+      const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);
+      const sinceMs = Math.ceil(Math.min(Math.max(since ?? 0, 0), Number.MAX_SAFE_INTEGER));
+      const filter: Value[] = [account, primitive, within, service, contextId, state, sinceMs];
+      const [rows, [count]] = await Promise.all([
+        database.query(LIST, [...filter, from.updatedAt, from.taskId, from.service, limit + 1]),
+        database.query(COUNT, filter),
+      ]);
+      const tasks = rows.slice(0, limit).map(toTaskRow).map(toTask);
+      return { tasks, total: Number(count!['tasks']), next: rows.length > limit ? toPageToken(tasks.at(-1)!) : null };
+    },
+
     async costOf(key, beganBy) {
-      const row = await context.read(key);
-      return (
-        row && readTaskCost({ database, ledger, receipt: options.receipt ?? (() => null) }, key, beganBy(toTask(row)))
-      );
+      const row = await read(key);
+      if (row === null) return null;
+      const began = beganBy(toTask(row));
+      // A task that ended with its first message has no stored call: the call that began it settled itself.
+      const later = (await listCalls(database, key)).map(({ callId }) => callId);
+      const calls: CallCost[] = [];
+      for (const id of new Set([...(began === null ? [] : [began]), ...later])) {
+        // oxlint-disable-next-line no-await-in-loop -- a task has few calls
+        const record = await ledger.find(id);
+        if (record === null) calls.push({ id, charged: 0n, receipt: null });
+        else if (record.state === 'held') return null;
+        else {
+          const runCost = record.lendable > 0n ? { runCost: record.charged + record.lent } : {};
+          calls.push({ id, charged: record.charged, ...runCost, receipt: receipt(record) });
+        }
+      }
+      return { calls };
     },
   };
+}
+
+/** The last task of a page. The next page begins after it. */
+interface PageEnd {
+  readonly updatedAt: number;
+  readonly taskId: string;
+  readonly service: string;
+}
+
+const TOKEN_LENGTH_MAX = 4096;
+
+/**
+ * An opaque URL-safe text. It contains only the position in the list and grants no access: the owner is checked
+ * separately.
+ */
+function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
+  return Buffer.from(JSON.stringify([updatedAt, taskId, service])).toString('base64url');
+}
+
+/** The names in a TaskQuery and a TaskPage. */
+const OWN_NAMES: PageNames = { after: 'after', next: 'next' };
+
+/** The inverse of toPageToken. Throws GatewayError `invalid_request` for another text. */
+function readPageToken(token: string, { after, next }: PageNames = OWN_NAMES): PageEnd {
+  const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
+  if (Array.isArray(parts) && parts.length === 3) {
+    const [updatedAt, taskId, service] = parts as unknown[];
+    if (Number.isSafeInteger(updatedAt) && isText(taskId) && isText(service))
+      return { updatedAt: updatedAt as number, taskId, service };
+  }
+  throw new GatewayError(
+    'invalid_request',
+    `${after} must be the ${next} of a page of this list. Leave it out for the first page`,
+    { param: after },
+  );
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && isStorable(value);
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

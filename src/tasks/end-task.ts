@@ -1,20 +1,41 @@
 import { loadStatement, type Value } from '#store';
-import { ONE_CALL, type MeasuredWork, type ReportedUsage } from '#gateway';
+import { ONE_CALL, type MeasuredWork, type ReportedUsage, type ProviderFlag } from '#gateway';
+import type { Settlement } from '#billing';
 import { FIRST_POLL_MS } from './begin-task.ts';
-import { endingFromText, endingToText, type Ending } from './ending.ts';
-import { listCalls, settleCalls } from './settle-calls.ts';
-import type { TaskContext } from './task-context.ts';
-import { contextOf, keyOf, stateOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
+import {
+  type CallRow,
+  contextOf,
+  keyOf,
+  listCalls,
+  settlementToText,
+  stateOf,
+  type TaskContext,
+  type TaskRow,
+  toTask,
+  toTaskRow,
+} from './task-rows.ts';
 import type { SeenTask, Observation, Task, TaskCall, TaskKey, Tasks } from './task.ts';
 
 /** After this time another gateway checks whether an end was settled. */
 const SETTLE_MS = 15_000;
-/** The same if a call is settled by its own run. Its client may read the end of the reply slowly. */
+/** As SETTLE_MS, if a call is settled by its own run: its client may read the end of the reply slowly. */
 const OWN_RUN_MS = 120_000;
 
+/** The most concurrent settlements of one task. */
+const WIDTH = 32;
+const NOTHING_USED: ReportedUsage = { usage: null, flags: [] };
+const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
+
+const NOTE = loadStatement(import.meta.url, './sql/note-settlement.sql');
+const CLOSE = loadStatement(import.meta.url, './sql/close-task.sql');
 const RECORD_OBSERVATION = loadStatement(import.meta.url, './sql/record-observation.sql');
 const END = loadStatement(import.meta.url, './sql/end-task.sql');
 const FORGET = loadStatement(import.meta.url, './sql/forget-task.sql');
+
+interface SettledCall {
+  readonly callId: string;
+  readonly settlement: Settlement;
+}
 
 /** Records what is seen of tasks, and settles their calls at their end. */
 export interface TaskEnd extends Pick<Tasks, 'saw' | 'forget'> {
@@ -27,9 +48,7 @@ export interface TaskEnd extends Pick<Tasks, 'saw' | 'forget'> {
   settleRest(key: TaskKey): Promise<void>;
 }
 
-export function createTaskEnd(context: TaskContext): TaskEnd {
-  const { database, sink, read, now } = context;
-
+export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read, now }: TaskContext): TaskEnd {
   /**
    * Records the end, if the task still has the calls and the output of `task`. null if the task has ended meanwhile,
    * has changed, or expires after `over`.
@@ -87,11 +106,89 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
     return { outcome, reason: state, used };
   };
 
+  const settleCall = async (task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> => {
+    const { callId, price, most = null } = call;
+    const { outcome, reason } = ending;
+    const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
+    const providerName = nameOf(task);
+    const durationMs = Math.max(0, task.endedAt! - call.createdAt);
+    const settled = await settlePendingCall(callId, {
+      price,
+      most,
+      provider: task.provider,
+      usage,
+      outcome,
+      detail: {
+        service: task.service,
+        providerName,
+        outcome,
+        estimated: false,
+        finishReason: reason,
+        flags,
+        durationMs,
+      },
+    });
+    // A lock that does not exist holds no money.
+    if (!settled) return NOTHING;
+    const { settlement, lock, before } = settled;
+    if (!before)
+      sink.concluded?.({
+        task: toTask(task),
+        call: { callId, price },
+        providerName,
+        outcome,
+        usage,
+        settlement,
+        flags,
+        durationMs,
+        lock,
+      });
+    return settlement;
+  };
+
+  /**
+   * Settles every open call of an ended task by the stored ending, and records each charge. Calls that were settled
+   * before, by any gateway, stay as they are and are included in the result. If a call could not be settled, it rejects
+   * after the other calls are settled. `except`: a call that its own run settles.
+   */
+  const settleCalls = async (
+    task: TaskRow,
+    calls: readonly CallRow[],
+    except?: string,
+  ): Promise<readonly SettledCall[]> => {
+    const ending = endingFromText(task.ending!);
+    const open = calls.filter(({ callId, settlement }) => settlement === null && callId !== except);
+    const settled = new Map<string, Settlement>();
+    let failure: { readonly reason: unknown } | null = null;
+    for (let from = 0; from < open.length; from += WIDTH) {
+      const group = open.slice(from, from + WIDTH);
+      const results = await Promise.allSettled(group.map((call) => settleCall(task, call, ending)));
+      for (const [index, result] of results.entries()) {
+        if (result.status === 'fulfilled') settled.set(group[index]!.callId, result.value);
+        else failure ??= result;
+      }
+    }
+    // The charges are in the ledger already. If these records are lost, the next attempt reads them from there.
+    if (task.open)
+      await database.batch([
+        ...[...settled].map(([callId, settlement]) => ({
+          statement: NOTE,
+          params: [callId, settlementToText(settlement)],
+        })),
+        { statement: CLOSE, params: keyOf(task) },
+      ]);
+    if (failure) throw failure.reason;
+    return calls.flatMap(({ callId, settlement: before }) => {
+      const settlement = before ?? settled.get(callId);
+      return settlement ? [{ callId, settlement }] : [];
+    });
+  };
+
   /** Settles what is open of a task that had ended before. */
   const settleEnded = async (row: TaskRow, except?: string) => {
     // The gateway that gave it up may have stopped before it told anybody.
     if (row.open && endingFromText(row.ending!).reason === GAVE_UP) await sink.tellGivenUp?.(toTask(row));
-    return settleCalls(context, row, await callsOf(row), except);
+    return settleCalls(row, await callsOf(row), except);
   };
 
   return {
@@ -119,11 +216,17 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
         );
         if (!over) continue;
         sink.ended?.(toTask(over), false);
-        return { task: toTask(over), settled: await settleCalls(context, over, calls, except) };
+        return { task: toTask(over), settled: await settleCalls(over, calls, except) };
       }
     },
 
-    forget: (key) => forgetTask(context, key, settleEnded),
+    async forget(key) {
+      const row = await read(key);
+      if (row === null) return true;
+      if (row.live) return false;
+      if (row.open) await settleEnded(row);
+      return (await database.query(FORGET, keyOf(key))).length > 0 || (await read(key)) === null;
+    },
 
     async giveUp(key) {
       for (;;) {
@@ -134,7 +237,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
         if (!over) continue;
         sink.ended?.(toTask(over), true);
         await sink.tellGivenUp?.(toTask(over));
-        await settleCalls(context, over, calls);
+        await settleCalls(over, calls);
         return toTask(over);
       }
     },
@@ -170,14 +273,39 @@ const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
 /** A provider that was stopped may have had no chance to report its usage, so it is not flagged. */
 const UNSEEN_USAGE: ReportedUsage = { usage: null, flags: [] };
 
-async function forgetTask(
-  { database, read }: TaskContext,
-  key: TaskKey,
-  settleEnded: (row: TaskRow) => Promise<unknown>,
-): Promise<boolean> {
-  const row = await read(key);
-  if (row === null) return true;
-  if (row.live) return false;
-  if (row.open) await settleEnded(row);
-  return (await database.query(FORGET, keyOf(key))).length > 0 || (await read(key)) === null;
+/**
+ * The end of a task, stored when the end is first seen. Every gateway settles the task's calls by this record, also
+ * later.
+ */
+interface Ending {
+  readonly outcome: 'complete' | 'cut' | 'free';
+  /** The reason for the end, as shown in the records of its calls. */
+  readonly reason: string;
+  /** The usage of each call, by call id, with the flags of the usage report. */
+  readonly used: ReadonlyMap<string, ReportedUsage>;
+}
+
+type Units = readonly (readonly [meter: string, units: string])[];
+
+function endingToText({ outcome, reason, used }: Ending): string {
+  const calls = [...used].map(([id, { usage, flags }]) => [
+    id,
+    usage && Object.entries(usage).map(([meter, units]) => [meter, String(units)]),
+    ...(flags.length > 0 ? [flags] : []),
+  ]);
+  return JSON.stringify({ outcome, reason, usage: calls });
+}
+
+/** The inverse of endingToText. */
+function endingFromText(text: string): Ending {
+  const { outcome, reason, usage } = JSON.parse(text) as {
+    readonly outcome: Ending['outcome'];
+    readonly reason: string;
+    readonly usage: readonly (readonly [string, Units | null, (readonly ProviderFlag[])?])[];
+  };
+  const used = usage.map(([id, units, flags = []]) => {
+    const counted = units && Object.fromEntries(units.map(([meter, count]) => [meter, BigInt(count)]));
+    return [id, { usage: counted, flags }] as const;
+  });
+  return { outcome, reason, used: new Map(used) };
 }

@@ -13,7 +13,7 @@ export { openBlobFiles } from './blobs/blob-files.ts';
 export { createBlobs, removeOrphans, sourceOf } from './blobs/create-blobs.ts';
 export { openS3Files } from './blobs/s3-files.ts';
 export { createFarBlobs, giveFile, tellHolder } from './blobs/far-blobs.ts';
-export { countLiveTasks, createTasks, type KeptTasks } from './create-tasks.ts';
+export { countLiveTasks, createTasks, type KeptTasks, type CallCost, type TaskCost } from './create-tasks.ts';
 export { type BudgetNotices, createBudgetNotices } from './notices/budget-notices.ts';
 export { createKeptResponses } from './responses/create-kept-responses.ts';
 export type {
@@ -22,14 +22,16 @@ export type {
   KeptResponses,
   NewKeptResponse,
   ReadContent,
+  KeptEvents,
+  RunningEnd,
+  RunningResponses,
+  RunState,
 } from './responses/kept-response.ts';
-export type { KeptEvents, RunningEnd, RunningResponses, RunState } from './responses/running-response.ts';
-export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';
-export type { CallCost, TaskCost } from './task-cost.ts';
-export { POLL_MS } from './timed-poll.ts';
+export { createSessionStore, type SessionStore, type StoredSession } from './session-store.ts';
+export { POLL_MS } from './poll-scheduler.ts';
 export { isStorable, sees } from './task-rows.ts';
-export type { TaskSink } from './task-sink.ts';
 export {
+  type TaskSink,
   type Poll,
   type PollAtExpiry,
   ownerOf,
@@ -39,6 +41,7 @@ export {
   type TaskKey,
   type TaskOwner,
   type Tasks,
+  waitsForClient,
 } from './task.ts';
 export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './watch.ts';
 export {
@@ -49,5 +52,4 @@ export {
   type WebhookEvent,
   WEBHOOKS_PER_TASK_MAX,
 } from './webhooks/webhook.ts';
-export { waitsForClient } from './waits-for-client.ts';
 export { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';

@@ -1,7 +1,6 @@
-import type { DueWorker } from '#store';
-import { POLLS_MAX, POLLS_PER_OFFER, type DueTasks, type Released } from './due-tasks.ts';
-import type { TaskRow } from './task-rows.ts';
-import { POLL_MS } from './timed-poll.ts';
+import { type DueWorker, loadStatement, type Database } from '#store';
+import { type TaskRow, keyOf, toTaskRow } from './task-rows.ts';
+import type { Poll, Observation, Task } from './task.ts';
 
 interface PollSchedulerOptions {
   readonly due: DueTasks;
@@ -118,5 +117,160 @@ export function createPollScheduler({ due, attend, failed, now }: PollSchedulerO
       for (const { waiting } of offers.values()) released.push(...waiting.map(asItWas));
       await giveBack();
     },
+  };
+}
+
+/** Tasks that are due for a poll. The gateways of a database share them. */
+interface DueTasks {
+  /**
+   * Claims due tasks, the longest due first: at most `limit`, at most POLLS_PER_OFFER per offer, and none of the `busy`
+   * offers. No other gateway can claim them until they are released or CLAIM_MS have passed.
+   */
+  claim(limit: number, busy: readonly string[]): Promise<readonly TaskRow[]>;
+  /**
+   * Releases claimed tasks. The next poll is at `nextLookAt`, after a pause of `lookMs`, unless the task has changed
+   * meanwhile.
+   */
+  release(tasks: readonly Released[]): Promise<void>;
+  /**
+   * Cancels all claims and makes every open task due. For the start of a gateway that is the only user of its database:
+   * the claims are those of a process that died.
+   */
+  forgetClaims(): Promise<void>;
+  /** Removes tasks that ended at or before `until`, at most `limit`. Resolves with their number. */
+  sweep(until: number, limit: number): Promise<number>;
+  /** Removes contexts that were not used since `until`, at most `limit`. Resolves with their number. */
+  sweepContexts(until: number, limit: number): Promise<number>;
+}
+
+export interface Released {
+  readonly task: TaskRow;
+  readonly nextLookAt: number;
+  readonly lookMs: number;
+}
+
+/** The most concurrent polls that are not slow. */
+const POLLS_MAX = 16;
+/** The most concurrent polls of one offer, including slow ones. */
+const POLLS_PER_OFFER = 4;
+/** Must be longer than a poll may take. */
+const CLAIM_MS = 15_000;
+
+const CLAIM = {
+  sqlite: loadStatement(import.meta.url, './sql/claim-tasks.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-claim-tasks.sql'),
+} as const;
+const RELEASE = loadStatement(import.meta.url, './sql/release-task.sql');
+const FORGET = loadStatement(import.meta.url, './sql/forget-claims.sql');
+const SWEEP = loadStatement(import.meta.url, './sql/sweep-tasks.sql');
+const SWEEP_CONTEXTS = loadStatement(import.meta.url, './sql/sweep-contexts.sql');
+
+export function createDueTasks(database: Database, { now }: { readonly now: () => number }): DueTasks {
+  return {
+    async claim(limit, busy) {
+      const at = now();
+      return (
+        await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, POLLS_PER_OFFER, JSON.stringify(busy)])
+      ).map(toTaskRow);
+    },
+    async release(tasks) {
+      if (tasks.length === 0) return;
+      const steps = tasks.map(({ task, nextLookAt, lookMs }) => ({
+        statement: RELEASE,
+        params: [...keyOf(task), task.claimedUntil, task.nextLookAt, lookMs, nextLookAt],
+      }));
+      await database.batch(steps);
+    },
+    async forgetClaims() {
+      await database.query(FORGET, [now()]);
+    },
+    sweep: async (until, limit) => (await database.query(SWEEP, [until, limit])).length,
+    sweepContexts: async (until, limit) => (await database.query(SWEEP_CONTEXTS, [until, limit])).length,
+  };
+}
+
+/** The most concurrent slow polls. */
+const SLOW_POLLS_MAX = 64;
+/** Timeout of a poll. */
+export const POLL_MS = 10_000;
+
+export interface TimedPollOptions {
+  /** The id of a task's provider. */
+  readonly providerOf: (task: Task) => string;
+  /** Milliseconds after which a poll is slow. */
+  readonly slowMs: number;
+  /** Aborts all polls. */
+  readonly closed: AbortSignal;
+}
+
+/**
+ * Polls a task. Calls `onSlow` when the poll becomes slow. Resolves with null if the poll fails, takes longer than
+ * POLL_MS, or is ended by `closed` or because too many polls are slow.
+ */
+type TimedPoll = (poll: Poll, task: Task, onSlow: () => void) => Promise<Observation | null>;
+
+export function createTimedPoll({ providerOf, slowMs, closed }: TimedPollOptions): TimedPoll {
+  const slowPolls = createSlowPolls(SLOW_POLLS_MAX);
+  return async (poll, task, onSlow) => {
+    if (closed.aborted) return null;
+    const over = new AbortController();
+    const end = () => over.abort();
+    const slowPoll = { provider: providerOf(task), end };
+    const slowTimer = setTimeout(() => {
+      onSlow();
+      slowPolls.add(slowPoll);
+    }, slowMs);
+    const timer = setTimeout(end, POLL_MS);
+    closed.addEventListener('abort', end, { once: true });
+    const ended = new Promise<null>((resolve) => {
+      over.signal.addEventListener('abort', () => resolve(null), { once: true });
+    });
+    try {
+      return await Promise.race([poll(task, over.signal), ended]);
+    } catch {
+      return null;
+    } finally {
+      clearTimeout(slowTimer);
+      clearTimeout(timer);
+      slowPolls.delete(slowPoll);
+      closed.removeEventListener('abort', end);
+    }
+  };
+}
+
+/** A poll that takes a long time. */
+interface SlowPoll {
+  /** The provider that the poll waits for. */
+  readonly provider: string;
+  /** Ends the poll without a result. */
+  readonly end: () => void;
+}
+
+/** Slow polls. They do not occupy the slots of other polls, but their number is limited. */
+interface SlowPolls {
+  /** If there are too many, ends the oldest poll of the provider with the most slow polls. */
+  add(poll: SlowPoll): void;
+  delete(poll: SlowPoll): void;
+}
+
+function createSlowPolls(max: number): SlowPolls {
+  const polls = new Set<SlowPoll>();
+
+  const oldestOfMost = (): SlowPoll | undefined => {
+    const counts = new Map<string, number>();
+    for (const { provider } of polls) counts.set(provider, (counts.get(provider) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    return polls.values().find(({ provider }) => counts.get(provider) === most);
+  };
+
+  return {
+    add(poll) {
+      polls.add(poll);
+      if (polls.size <= max) return;
+      const one = oldestOfMost()!;
+      polls.delete(one);
+      one.end();
+    },
+    delete: (poll) => void polls.delete(poll),
   };
 }

@@ -1,5 +1,6 @@
-import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value } from '#store';
-import type { Task, TaskKey, TaskOwner } from './task.ts';
+import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value, type Database } from '#store';
+import type { SettlePendingCall, Ledger, Settlement } from '#billing';
+import type { Task, TaskCall, TaskKey, TaskOwner, TaskSink } from './task.ts';
 
 /** A task with all columns of its row, including those for settling and looking. */
 export interface TaskRow extends Task {
@@ -80,4 +81,50 @@ export const contextOf = (contextId: string | null | undefined): string | null =
  */
 export function sees(task: TaskOwner, { account, within }: TaskOwner): boolean {
   return task.account === account && (within === null || task.within === within);
+}
+
+/** Dependencies that all parts of the tasks share. */
+export interface TaskContext {
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'keep' | 'find'>;
+  readonly settlePendingCall: SettlePendingCall;
+  /** The display name of a task's provider. */
+  readonly nameOf: (task: TaskRow) => string;
+  readonly sink: TaskSink;
+  /** null if no task has the key. */
+  readonly read: (key: TaskKey) => Promise<TaskRow | null>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** A call of a task, as it is stored. */
+export interface CallRow extends TaskCall {
+  readonly createdAt: number;
+  readonly keptUntil: number;
+  /** null until the call is settled. */
+  readonly settlement: Settlement | null;
+}
+
+const LIST = loadStatement(import.meta.url, './sql/list-calls.sql');
+
+/** All calls of a task, in the order in which they were added. */
+export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey): Promise<readonly CallRow[]> {
+  return (await database.query(LIST, keyOf(key))).map(toCallRow);
+}
+
+const toCallRow = rowReader<CallRow>({
+  createdAt: Number,
+  keptUntil: Number,
+  settlement: (text) => (text === null ? null : settlementFromText(text as string)),
+});
+
+/** A settlement as a JSON array of decimal texts in micro-USD. */
+export function settlementToText({ charged, fee, drawn, shortfall }: Settlement): string {
+  return JSON.stringify([charged, fee, drawn, shortfall].map(String));
+}
+
+/** The inverse of settlementToText. */
+function settlementFromText(text: string): Settlement {
+  const [charged, fee, drawn, shortfall] = (JSON.parse(text) as readonly string[]).map(BigInt);
+  return { charged: charged!, fee: fee!, drawn: drawn!, shortfall: shortfall! };
 }

@@ -1,12 +1,16 @@
 import { createDueWorker, type Database } from '#store';
 import type { Primitive } from '#config';
 import type { KeptTasks } from './create-tasks.ts';
-import { createDueTasks, type Released } from './due-tasks.ts';
-import { lastPartOf } from './last-part.ts';
-import { asItWas, createPollScheduler } from './poll-scheduler.ts';
+import {
+  createDueTasks,
+  type Released,
+  asItWas,
+  createPollScheduler,
+  createTimedPoll,
+  type TimedPollOptions,
+} from './poll-scheduler.ts';
 import { toTask, type TaskRow } from './task-rows.ts';
 import type { Poll, PollAtExpiry, Task } from './task.ts';
-import { createTimedPoll, type TimedPollOptions } from './timed-poll.ts';
 
 export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
   readonly database: Database;
@@ -144,3 +148,14 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     },
   };
 }
+
+const LAST_MS_MAX = 60_000;
+/** A short task has a shorter last part, because otherwise its last part could begin with the task. */
+const SHARE = 8;
+
+/**
+ * When the last part of a task's time begins, in epoch milliseconds. The watch polls a task in it, however long the
+ * pauses between its polls are.
+ */
+const lastPartOf = ({ createdAt, expiresAt }: Pick<Task, 'createdAt' | 'expiresAt'>): number =>
+  expiresAt - Math.min(LAST_MS_MAX, Math.floor((expiresAt - createdAt) / SHARE));

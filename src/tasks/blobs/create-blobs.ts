@@ -1,13 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
-import { loadStatement, rowReader, type Database } from '#store';
+import { listParam, loadStatement, rowReader, type Database } from '#store';
 import { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
 import { refuseBeyondShare, type RoomLimits, type UsedRoom } from './room-shares.ts';
-import { sweepBlobs } from './sweep-blobs.ts';
 
 interface BlobsOptions {
-  readonly database: Pick<Database, 'engine' | 'query'>;
+  readonly database: Pick<Database, 'query'>;
   readonly files: BlobFiles;
   /** Stores that were used earlier. Their files can be read and removed, but no new files are written to them. */
   readonly former?: readonly BlobFiles[];
@@ -29,22 +28,25 @@ const LEASE_MS = 15_000;
 /** Renewals per lease period. */
 const RENEWALS = 3;
 const HOUR_MS = 3_600_000;
+/** Failures after which a sweep skips the rest of a store. */
+const UNREMOVED_MAX = 3;
 const UNWRITTEN = new Error('another process now writes the file');
 
 const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
 const RENEW = loadStatement(import.meta.url, './sql/renew-blob.sql');
 const STORE = loadStatement(import.meta.url, './sql/store-blob.sql');
-const DROP = loadStatement(import.meta.url, './sql/drop-blob.sql');
+const DROP_BLOB = loadStatement(import.meta.url, './sql/drop-blob.sql');
 const FIND_ONE = loadStatement(import.meta.url, './sql/find-blob.sql');
-const FIND = {
-  sqlite: loadStatement(import.meta.url, './sql/find-blobs.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-find-blobs.sql'),
-} as const;
+const FIND = loadStatement(import.meta.url, './sql/find-blobs.sql');
 const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
 const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
 const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
 const RESERVE = loadStatement(import.meta.url, './sql/reserve-for-blob.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
+const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
+const POSTPONE = loadStatement(import.meta.url, './sql/postpone-blob.sql');
+const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sql');
+const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 
 /** A file that this process may write. */
 interface Claim {
@@ -97,10 +99,31 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     refuseBeyondShare(limits, { ...toUsed(row!), disk }, wanted, isFree);
   }
 
-  /** Reserves more room for a file that is being written. As with a room: taken first and checked afterwards. */
+  /** Reserves more room for a file that is being written. As in `takeRoom`: taken first and checked afterwards. */
   async function reserve({ id, account, isFree }: Claim, bytes: number): Promise<void> {
     if ((await database.query(RESERVE, [id, bytes])).length === 0) throw UNWRITTEN;
     await refuseMore(account, 0, isFree);
+  }
+
+  /** Removes expired files of a store with their rows. Resolves with their number. */
+  async function removeExpired(store: BlobFiles, limit: number): Promise<number> {
+    let removed = 0;
+    let unremoved = 0;
+    for (const { id } of await database.query(EXPIRED, [now(), store.holder, limit])) {
+      try {
+        await store.remove(id as string);
+      } catch (error) {
+        if (unremoved === 0) onUnremoved(error);
+        unremoved += 1;
+        // Otherwise a few files that cannot be removed would be first in every sweep, and it would stop at them.
+        await database.query(POSTPONE, [id!, now()]);
+        if (unremoved === UNREMOVED_MAX) break;
+        continue;
+      }
+      await database.query(DROP_BLOB, [id!]);
+      removed += 1;
+    }
+    return removed;
   }
 
   const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
@@ -144,16 +167,14 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
         await opened?.drop();
         // If the store is not reachable, removeOrphans removes the remains later.
         await files.remove(id).catch(() => {});
-        await database.query(DROP, [id]).catch(() => {});
+        await database.query(DROP_BLOB, [id]).catch(() => {});
         throw error;
       }
     },
 
     async find(sources) {
       const found = new Map(
-        (await database.query(FIND[database.engine], [JSON.stringify(sources), now()]))
-          .map(toBlob)
-          .map((blob) => [blob.source, blob]),
+        (await database.query(FIND, [listParam(sources), now()])).map(toBlob).map((blob) => [blob.source, blob]),
       );
       return sources.flatMap((source) => found.get(source) ?? []);
     },
@@ -169,7 +190,15 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
       await database.query(EXPIRE_NOW, [id, now()]);
     },
 
-    sweep: (limit) => sweepBlobs({ database, stores, now, onUnremoved }, limit),
+    async sweep(limit) {
+      const at = now();
+      const removed: number[] = [];
+      for (const store of stores) removed.push(await removeExpired(store, limit));
+      const holders = listParam(stores.map(({ holder }) => holder));
+      const rows = await database.query(DROP_EXPIRED, [at, holders, at - HOUR_MS, limit]);
+      const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
+      return Math.max(rows.length, rooms.length, ...removed);
+    },
   };
 }
 

@@ -1,8 +1,7 @@
 import { createDueWorker, loadStatement, type Database, type Row } from '#store';
-import { createSealedTexts } from '#wire';
+import { createSealedTexts, type SealedTexts } from '#wire';
 import { OutboundFailure, type GuardedFetch } from '#network';
-import { signatureOf, SIGNATURE } from '../webhooks/send-delivery.ts';
-import { createAccountWebhooks, type AccountWebhooks } from './account-webhooks.ts';
+import { signatureOf, SIGNATURE } from '../webhooks/webhook-relay.ts';
 import { createBudgetPolls } from './budget-polls.ts';
 
 /** A recorded notice. */
@@ -127,5 +126,41 @@ export function createBudgetNotices({
     run: worker.run,
     sweep: async (limit) => (await database.query(SWEEP, [now() - KEPT_MS, limit])).length,
     close: worker.close,
+  };
+}
+
+/** The webhook for budget notices of an account. */
+interface AccountWebhook {
+  readonly url: string;
+  /** The key that signs the requests; null for no signature. */
+  readonly secret: string | null;
+}
+
+interface AccountWebhooks {
+  find(account: string): Promise<AccountWebhook | null>;
+  put(account: string, webhook: AccountWebhook): Promise<void>;
+  /** False if there was none. */
+  delete(account: string): Promise<boolean>;
+}
+
+const PUT_WEBHOOK = loadStatement(import.meta.url, './sql/put-webhook.sql');
+const FIND_WEBHOOK = loadStatement(import.meta.url, './sql/find-webhook.sql');
+const DELETE_WEBHOOK = loadStatement(import.meta.url, './sql/delete-webhook.sql');
+
+const sealOf = (account: string): string => `account webhook ${account}`;
+
+/** Webhooks, stored encrypted in the database. */
+function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedTexts): AccountWebhooks {
+  return {
+    async find(account) {
+      const [row] = await database.query(FIND_WEBHOOK, [account]);
+      const text = row ? texts.open(sealOf(account), row['sealed'] as string) : null;
+      return text === null ? null : (JSON.parse(text) as AccountWebhook);
+    },
+    async put(account, webhook) {
+      const sealed = texts.seal(sealOf(account), JSON.stringify(webhook));
+      await database.query(PUT_WEBHOOK, [account, sealed]);
+    },
+    delete: async (account) => (await database.query(DELETE_WEBHOOK, [account])).length > 0,
   };
 }

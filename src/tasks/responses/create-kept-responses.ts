@@ -1,11 +1,20 @@
-import { loadStatement } from '#store';
-import { OWN_TURN_BYTES, ownTurn } from '#wire';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { listParam, loadStatement, type Step } from '#store';
+import { OWN_TURN_BYTES, ownTurn, GatewayError } from '#wire';
 import { sees } from '../task-rows.ts';
 import type { TaskOwner } from '../task.ts';
-import { createRunningResponses } from './create-running-responses.ts';
-import type { KeptResponses, ReadContent } from './kept-response.ts';
-import { toKept } from './kept-rows.ts';
-import { createResponseRoom, type KeptResponsesOptions } from './response-room.ts';
+import {
+  type KeptResponses,
+  type ReadContent,
+  toKept,
+  type KeptEvents,
+  type RunningEnd,
+  type RunningResponses,
+  type RunState,
+  type Stored,
+} from './kept-response.ts';
+import { createResponseRoom, type KeptResponsesOptions, type ResponseRoom } from './response-room.ts';
 
 /** Most responses of one conversation. A longer one goes on without its beginning, which is an error. */
 const LINEAGE_MAX = 10_000;
@@ -17,28 +26,12 @@ const ITEM_BYTES = 128;
 /** The time of expiry of a deleted response, which is shown to nobody. */
 const DELETED_AT = 0;
 
-const PUT = loadStatement(import.meta.url, './sql/put-response.sql');
-const PUT_ITEMS = {
-  sqlite: loadStatement(import.meta.url, './sql/put-items.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-put-items.sql'),
-} as const;
+const PUT_RESPONSE = loadStatement(import.meta.url, './sql/put-response.sql');
 const LINEAGE = loadStatement(import.meta.url, './sql/find-lineage.sql');
-const FIND = {
-  sqlite: loadStatement(import.meta.url, './sql/find-responses.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-find-responses.sql'),
-} as const;
-const OF_ITEMS = {
-  sqlite: loadStatement(import.meta.url, './sql/find-items.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-find-items.sql'),
-} as const;
-const READ = {
-  sqlite: loadStatement(import.meta.url, './sql/read-responses.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-read-responses.sql'),
-} as const;
-const PROLONG = {
-  sqlite: loadStatement(import.meta.url, './sql/prolong-responses.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-prolong-responses.sql'),
-} as const;
+const FIND = loadStatement(import.meta.url, './sql/find-responses.sql');
+const OF_ITEMS = loadStatement(import.meta.url, './sql/find-items.sql');
+const READ = loadStatement(import.meta.url, './sql/read-responses.sql');
+const PROLONG = loadStatement(import.meta.url, './sql/prolong-responses.sql');
 const DELETE_ENDED = loadStatement(import.meta.url, './sql/delete-ended.sql');
 const DELETE_RUN = loadStatement(import.meta.url, './sql/delete-run.sql');
 const DELETE_PARTS = [
@@ -53,19 +46,18 @@ const sizeOf = (sealed: readonly string[], items: number): number =>
 
 export function createKeptResponses(options: KeptResponsesOptions): KeptResponses {
   const { database, limits, now } = options;
-  const { engine } = database;
   const { keepMs } = limits;
   const room = createResponseRoom(options);
 
   const findAll = async (ids: readonly string[], owner: TaskOwner) =>
     ids.length === 0
       ? []
-      : (await database.query(FIND[engine], [JSON.stringify(ids), owner.account, now()]))
+      : (await database.query(FIND, [listParam(ids), owner.account, now()]))
           .map(toKept)
           .filter((one) => sees(one, owner));
 
   return {
-    running: createRunningResponses(options, room, sizeOf),
+    running: createRunningResponses(options, room),
 
     async put({ id, account, within, service, previous, input, response, items }) {
       const sealed = [room.seal(account, input), room.seal(account, response)] as const;
@@ -74,8 +66,8 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
       const at = now();
       const row = [id, account, within, service, previous, ...sealed, bytes, at, at + keepMs];
       await database.batch([
-        { statement: PUT, params: row },
-        ...(items.length === 0 ? [] : [{ statement: PUT_ITEMS[engine], params: [id, account, JSON.stringify(items)] }]),
+        { statement: PUT_RESPONSE, params: row },
+        ...(items.length === 0 ? [] : [{ statement: ADD_ITEMS, params: [id, listParam(items)] }]),
       ]);
       await room.added(account, bytes);
       return true;
@@ -93,7 +85,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
 
     async ofItems(ids, owner) {
       if (ids.length === 0) return new Map();
-      const rows = await database.query(OF_ITEMS[engine], [JSON.stringify(ids), owner.account, now()]);
+      const rows = await database.query(OF_ITEMS, [listParam(ids), owner.account, now()]);
       return new Map(
         rows.flatMap(({ item, ...row }) => {
           const kept = toKept(row);
@@ -107,8 +99,8 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
       const [first] = responses;
       if (first === undefined) return found;
       const { account } = first;
-      const ids = JSON.stringify(responses.map(({ id }) => id));
-      for (const { id, input, response, run } of await database.query(READ[engine], [ids, account])) {
+      const ids = listParam(responses.map(({ id }) => id));
+      for (const { id, input, response, run } of await database.query(READ, [ids, account])) {
         // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
         if ((input as string).length + (response as string).length > OWN_TURN_BYTES) await ownTurn();
         const [openedInput, openedResponse] = [input, response].map((sealed) => room.open(account, sealed as string));
@@ -126,7 +118,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
     async use(responses) {
       const until = now() + keepMs;
       const due = responses.filter(({ expiresAt }) => expiresAt < until - keepMs / PROLONGED_PART);
-      if (due.length > 0) await database.query(PROLONG[engine], [JSON.stringify(due.map(({ id }) => id)), until]);
+      if (due.length > 0) await database.query(PROLONG, [listParam(due.map(({ id }) => id)), until]);
     },
 
     async delete({ id, account }) {
@@ -138,5 +130,176 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
     },
 
     sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
+  };
+}
+
+/** How long a gateway counts as being there after it last said so. Clocks of gateways may differ by most of it. */
+const ALIVE_MS = 60_000;
+/** A response that was made in the background is not deleted for lack of room for this long, so a client can get it. */
+const HELD_MS = 600_000;
+/** Seconds after which an account with the most responses under way may try again. */
+const FULL_RETRY_S = 5;
+const EVENTS_ROW_BYTES = 128;
+const ANY_TIME = Number.MAX_SAFE_INTEGER;
+
+const PUT_RUNNING = loadStatement(import.meta.url, './sql/put-running.sql');
+const COUNT = loadStatement(import.meta.url, './sql/count-running.sql');
+const NOTE_BEGUN = loadStatement(import.meta.url, './sql/note-begun.sql');
+const CANCEL = loadStatement(import.meta.url, './sql/cancel-run.sql');
+const STATES = loadStatement(import.meta.url, './sql/states-of-runs.sql');
+const RENEW = loadStatement(import.meta.url, './sql/renew-runs.sql');
+const ADD_ITEMS = loadStatement(import.meta.url, './sql/add-items.sql');
+const PUT_EVENTS = loadStatement(import.meta.url, './sql/put-events.sql');
+const COUNT_EVENTS = loadStatement(import.meta.url, './sql/count-event-bytes.sql');
+const SHOW_CANCELLED = loadStatement(import.meta.url, './sql/show-cancelled.sql');
+const REMOVE = loadStatement(import.meta.url, './sql/remove-response.sql');
+const FINISH = loadStatement(import.meta.url, './sql/finish-run.sql');
+const LOSE = loadStatement(import.meta.url, './sql/lose-run.sql');
+const FIND_LOST = loadStatement(import.meta.url, './sql/find-lost.sql');
+const FIND_EVENTS = loadStatement(import.meta.url, './sql/find-events.sql');
+const LAST_EVENT = loadStatement(import.meta.url, './sql/last-event.sql');
+
+// In other threads: the last event repeats the whole response, which may be large.
+const pack = promisify<Buffer, Buffer>(deflateRaw);
+const unpack = promisify<Buffer, Buffer>(inflateRaw);
+
+/** The part of kept responses that gateways make in the background. */
+function createRunningResponses({ database, limits, now }: KeptResponsesOptions, room: ResponseRoom): RunningResponses {
+  const { keepMs, accountBytesMax, backgroundCountMax } = limits;
+
+  const full = () =>
+    new GatewayError(
+      'rate_limit_exceeded',
+      `This account has ${backgroundCountMax} responses under way in the background, which is its limit: wait until one has ended. One that is cancelled or deleted counts until its call is settled`,
+      { retryAfterS: FULL_RETRY_S },
+    );
+
+  /**
+   * Steps that store events. `until`: they store nothing if the gateway that makes the response has said that it is
+   * there for longer.
+   */
+  async function stepsOfEvents(
+    { id, account }: Pick<RunningEnd, 'id' | 'account'>,
+    parts: readonly KeptEvents[],
+    until = ANY_TIME,
+  ): Promise<readonly Step[]> {
+    // The events of a stream repeat each other: without compression they would take ten times the room.
+    const packed = await Promise.all(parts.map(({ text }) => pack(Buffer.from(text))));
+    return parts.flatMap(({ first, last }, at) => {
+      const sealed = room.seal(account, packed[at]!.toString('base64'));
+      return [
+        { statement: PUT_EVENTS, params: [id, first, last, sealed, until] },
+        { statement: COUNT_EVENTS, params: [id, sealed.length + EVENTS_ROW_BYTES, until] },
+      ];
+    });
+  }
+
+  const stepsOfItems = (id: string, items: readonly string[]): readonly Step[] =>
+    items.length === 0 ? [] : [{ statement: ADD_ITEMS, params: [id, listParam(items)] }];
+
+  const stepsOfEnd = async (end: RunningEnd, until?: number): Promise<readonly Step[]> => [
+    ...(await stepsOfEvents(end, end.events, until)),
+    ...stepsOfItems(end.id, end.items),
+  ];
+
+  /** Stores an end together with its events and items, and then makes room for it. */
+  async function store(end: RunningEnd, setResponse: (sealed: string) => Step): Promise<Stored> {
+    const sealed = room.seal(end.account, end.response);
+    if (sizeOf([sealed], end.items.length) > accountBytesMax) return 'too_large';
+    const results = await database.batch([...(await stepsOfEnd(end)), setResponse(sealed)]);
+    if (results.at(-1)!.length === 0) return 'gone';
+    await room.fits(end.account, sealed.length);
+    await room.added(end.account, sealed.length);
+    return 'kept';
+  }
+
+  return {
+    async admit(account) {
+      const [row] = await database.query(COUNT, [account]);
+      if (Number(row!['running']) >= backgroundCountMax) throw full();
+    },
+
+    async begin({ id, account, within, service, previous, input, response, items }, events) {
+      const sealed = [room.seal(account, input), room.seal(account, response)] as const;
+      const bytes = sizeOf(sealed, items.length);
+      if (bytes > accountBytesMax)
+        throw new GatewayError(
+          'payload_too_large',
+          `The input is larger than the ${accountBytesMax} bytes that an account may keep, so no response can be made of it in the background. Send the request without background`,
+          { param: 'input' },
+        );
+      const at = now();
+      const row = [id, account, within, service, previous, ...sealed, bytes, at, at + ALIVE_MS + keepMs, at + ALIVE_MS];
+      const [put] = await database.batch([
+        { statement: PUT_RUNNING, params: [...row, backgroundCountMax] },
+        ...stepsOfItems(id, items),
+        ...(await stepsOfEvents({ id, account }, events === null ? [] : [events])),
+      ]);
+      if (put!.length === 0) throw full();
+      await room.fits(account, bytes);
+      await room.added(account, bytes);
+    },
+
+    async noteBegun(id) {
+      await database.query(NOTE_BEGUN, [id]);
+    },
+
+    cancel: async (id) => (await database.query(CANCEL, [id])).length > 0,
+
+    async statesOf(ids) {
+      const rows = await database.query(STATES, [listParam(ids)]);
+      return new Map(rows.map(({ id, run }) => [id as string, run as RunState | null]));
+    },
+
+    async renew(ids) {
+      const until = now() + ALIVE_MS;
+      await database.query(RENEW, [listParam(ids), until, until + keepMs]);
+    },
+
+    async addEvents(response, events) {
+      await database.batch(await stepsOfEvents(response, [events]));
+    },
+
+    showCancelled: (end) => store(end, (sealed) => ({ statement: SHOW_CANCELLED, params: [end.id, sealed] })),
+
+    async remove({ id, account }) {
+      await database.query(REMOVE, [id, account]);
+    },
+
+    finish(end) {
+      const at = now();
+      return store(end, (sealed) => ({ statement: FINISH, params: [end.id, sealed, at + keepMs, at + HELD_MS] }));
+    },
+
+    lost: async (limit, all = false) => (await database.query(FIND_LOST, [all ? ANY_TIME : now(), limit])).map(toKept),
+
+    isLost: ({ run, runUntil }) => run !== null && run !== 'lost' && (runUntil ?? 0) <= now(),
+
+    async lose(end, isSure = false) {
+      const at = now();
+      const until = isSure ? ANY_TIME : at;
+      const sealed = room.seal(end.account, end.response);
+      await database.batch([
+        ...(await stepsOfEnd(end, until)),
+        { statement: LOSE, params: [end.id, sealed, at + keepMs, at + HELD_MS, until] },
+      ]);
+    },
+
+    async lastEvent(id) {
+      const [row] = await database.query(LAST_EVENT, [id]);
+      const last = row?.['last'] ?? null;
+      return last === null ? null : Number(last);
+    },
+
+    async events({ id, account }, after, limit) {
+      const rows = await database.query(FIND_EVENTS, [id, after, limit]);
+      const parts = rows.map(async ({ last, events }) => {
+        const packed = room.open(account, events as string);
+        // Events that cannot be opened were sealed by a gateway with another identity.
+        if (packed === null) return [];
+        return [{ last: Number(last), text: (await unpack(Buffer.from(packed, 'base64'))).toString() }];
+      });
+      return (await Promise.all(parts)).flat();
+    },
   };
 }

@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, createHmac } from 'node:crypto';
 import { createDueWorker, loadStatement, type Database, type DueWorker, type Row } from '#store';
-import { delayAfter } from './delivery-outcome.ts';
-import { createSender, toClaimed, type Attempt, type Claimed, type SenderOptions } from './send-delivery.ts';
-import type { LostDelivery } from './webhook.ts';
+import type { SealedTexts } from '#wire';
+import type { Primitive } from '#config';
+import { OutboundFailure, type GuardedFetch } from '#network';
+import { type LostDelivery, openReceiver, sealOf } from './webhook.ts';
 
 const DUE = loadStatement(import.meta.url, './sql/due-webhooks.sql');
 const CLAIM = loadStatement(import.meta.url, './sql/claim-webhook.sql');
@@ -41,7 +42,9 @@ const RELAY_LIMITS: RelayLimits = {
 /** The most due webhooks that are read in one turn. */
 const CANDIDATES_MAX = 1_000;
 
-interface WebhookRelayOptions extends Pick<SenderOptions, 'fetch' | 'texts'> {
+interface WebhookRelayOptions {
+  readonly fetch: GuardedFetch;
+  readonly texts: SealedTexts;
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly now: () => number;
   readonly random: () => number;
@@ -76,7 +79,6 @@ export function createWebhookRelay({
 
   const worker = createDueWorker({ turn: startDue, pauseMs: options.pollMs, onError });
   const { closed } = worker;
-  const send = createSender({ fetch, texts, timeoutMs: limits.timeoutMs, closed, now });
 
   async function startDue(): Promise<void> {
     const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);
@@ -115,6 +117,41 @@ export function createWebhookRelay({
     );
   }
 
+  /** Sends one delivery. Resolves with `stopped` if `close` aborted it. */
+  async function send(webhook: Claimed, row: Row): Promise<Attempt | 'stopped'> {
+    const receiver = openReceiver(texts, webhook.sealOf, row['sealed'] as string);
+    if (receiver === null) return { outcome: 'never', reason: 'its secrets were sealed by another identity' };
+    const { headers: own, signingKey } = receiver;
+    const body = row['body'] as string;
+    const headers = {
+      ...own,
+      'content-type': row['content_type'] as string,
+      ...(signingKey === undefined ? {} : { [SIGNATURE]: signatureOf(signingKey, Math.floor(now() / 1000), body) }),
+    };
+    try {
+      const reply = await fetch(receiver.url, {
+        method: 'POST',
+        headers,
+        body,
+        timeoutMs: limits.timeoutMs,
+        bodyBytesMax: 0,
+        signal: closed,
+      });
+      return {
+        outcome: outcomeOf(reply.status),
+        reason: `the receiver answered ${reply.status}`,
+        retryAfter: reply.headers['retry-after'],
+      };
+    } catch (error) {
+      if (closed.aborted) return 'stopped';
+      const refused = error instanceof OutboundFailure && error.refused;
+      return {
+        outcome: refused ? 'never' : 'again',
+        reason: error instanceof OutboundFailure ? error.message : 'the call failed',
+      };
+    }
+  }
+
   /**
    * Sends the deliveries of a webhook one after the other, until the queue is empty or its head must wait for a retry.
    */
@@ -132,12 +169,12 @@ export function createWebhookRelay({
       if (closed.aborted) return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
       const attempt = await send(webhook, row);
       if (attempt === 'stopped') return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
-      if (!(await settlePendingCall(webhook, row, attempt))) return;
+      if (!(await recordOutcome(webhook, row, attempt))) return;
     }
   }
 
   /** Records the result of an attempt. Resolves with true if the next delivery can be sent now. */
-  async function settlePendingCall(
+  async function recordOutcome(
     { id, claim, lost }: Claimed,
     row: Row,
     { outcome, reason, retryAfter }: Attempt,
@@ -178,4 +215,80 @@ function createCounts() {
       };
     },
   };
+}
+
+/** The result of one attempt. `retryAfter` is the receiver's header. */
+interface Attempt {
+  readonly outcome: DeliveryOutcome;
+  readonly reason: string;
+  readonly retryAfter?: unknown;
+}
+
+/** A webhook that this gateway has claimed. */
+interface Claimed {
+  readonly id: string;
+  readonly claim: string;
+  readonly account: string;
+  readonly receiver: string;
+  readonly sealOf: string;
+  readonly lost: Omit<LostDelivery, 'reason'>;
+}
+
+function toClaimed(id: string, claim: string, row: Row): Claimed {
+  const [account, receiver, service, taskId] = (['account', 'receiver', 'service', 'task_id'] as const).map(
+    (name) => row[name] as string,
+  );
+  const key = { primitive: row['primitive'] as Primitive, service: service!, taskId: taskId! };
+  const owner = { account: account!, within: row['run'] === '' ? null : (row['run'] as string) };
+  return {
+    id,
+    claim,
+    account: account!,
+    receiver: receiver!,
+    sealOf: sealOf(key, owner, row['name'] as string),
+    lost: { account: account!, service: service!, taskId: taskId!, receiver: receiver! },
+  };
+}
+
+/** The header of a signed delivery. */
+export const SIGNATURE = 'x-tollgate-signature';
+
+/** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of `<epoch seconds>.<body>`. */
+export const signatureOf = (key: string, seconds: number, body: string): string =>
+  `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`;
+
+/**
+ * The meaning of a receiver's HTTP status for a delivery. `again`: retry it. `never`: drop it. `gone`: the receiver
+ * wants no more deliveries, so the webhook ends.
+ */
+type DeliveryOutcome = 'delivered' | 'again' | 'never' | 'gone';
+
+const TIMEOUT = 408;
+const GONE = 410;
+const TOO_EARLY = 425;
+const TOO_MANY = 429;
+
+/** A redirect gives `never`: it is not followed, and a retry would get the same answer. */
+export function outcomeOf(status: number): DeliveryOutcome {
+  if (status >= 200 && status < 300) return 'delivered';
+  if (status === GONE) return 'gone';
+  return status >= 500 || status === TIMEOUT || status === TOO_EARLY || status === TOO_MANY ? 'again' : 'never';
+}
+
+/** Delays after the first, second … attempt: five attempts in about ten minutes. */
+const DELAYS_MS = [5_000, 30_000, 120_000, 420_000] as const;
+const JITTER = 0.25;
+/** A longer Retry-After of a receiver is shortened to this. */
+const ASKED_MS_MAX = 600_000;
+
+/**
+ * Milliseconds until the next attempt, after `attempts` attempts; null after the last one. `asked`: the receiver's
+ * `Retry-After`, in seconds.
+ */
+export function delayAfter(attempts: number, random: () => number, asked?: unknown): number | null {
+  const delay = DELAYS_MS[attempts - 1];
+  if (delay === undefined) return null;
+  const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random()));
+  const askedMs = typeof asked === 'string' && /^\d{1,6}$/.test(asked) ? Number(asked) * 1_000 : 0;
+  return Math.max(jittered, Math.min(askedMs, ASKED_MS_MAX));
 }

@@ -1,5 +1,5 @@
 import type { Task } from '#tasks';
-import type { ConcludedCall } from '../../../src/tasks/task-sink.ts';
+import type { ConcludedCall } from '../../../src/tasks/task.ts';
 
 export function exampleTask(changes: Partial<Task> = {}): Task {
   return {

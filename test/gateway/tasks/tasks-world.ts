@@ -13,8 +13,15 @@ import {
   type Ledger,
 } from '#billing';
 import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/tasks/create-tasks.ts';
-import type { ConcludedCall } from '../../../src/tasks/task-sink.ts';
-import type { NewTask, Observation, Task, TaskCall, TaskKey, TaskOwner } from '../../../src/tasks/task.ts';
+import type {
+  ConcludedCall,
+  NewTask,
+  Observation,
+  Task,
+  TaskCall,
+  TaskKey,
+  TaskOwner,
+} from '../../../src/tasks/task.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export const MINUTE_MS = 60_000;

@@ -1,2 +1,2 @@
--- $1: JSON array of ids.
-UPDATE kept_responses SET expires_at = $2 WHERE expires_at < $2 AND id IN (SELECT value FROM json_each($1))
+-- $1: ids, see listParam.
+UPDATE kept_responses SET expires_at = $2 WHERE expires_at < $2 AND id IN (SELECT value ->> 0 FROM json_each($1))

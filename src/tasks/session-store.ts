@@ -1,4 +1,4 @@
-import { loadStatement, rowReader, type Database } from '#store';
+import { listParam, loadStatement, rowReader, type Database } from '#store';
 
 /** A stored session of a protocol. */
 export interface StoredSession {
@@ -39,18 +39,15 @@ export interface SessionStore {
   sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
 }
 
-const PUT = loadStatement(import.meta.url, './sql/put-session.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-session.sql');
-const EXPIRIES = {
-  sqlite: loadStatement(import.meta.url, './sql/expiries-of-sessions.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-expiries-of-sessions.sql'),
-} as const;
-const TOUCH = loadStatement(import.meta.url, './sql/touch-session.sql');
-const CHANGE = loadStatement(import.meta.url, './sql/change-session.sql');
-const DELETE = loadStatement(import.meta.url, './sql/delete-session.sql');
-const COUNT = loadStatement(import.meta.url, './sql/count-sessions.sql');
-const TAKE_OLDEST = loadStatement(import.meta.url, './sql/take-oldest-session.sql');
-const SWEEP = loadStatement(import.meta.url, './sql/sweep-sessions.sql');
+const PUT = loadStatement(import.meta.url, './sessions/sql/put-session.sql');
+const FIND = loadStatement(import.meta.url, './sessions/sql/find-session.sql');
+const EXPIRIES = loadStatement(import.meta.url, './sessions/sql/expiries-of-sessions.sql');
+const TOUCH = loadStatement(import.meta.url, './sessions/sql/touch-session.sql');
+const CHANGE = loadStatement(import.meta.url, './sessions/sql/change-session.sql');
+const DELETE = loadStatement(import.meta.url, './sessions/sql/delete-session.sql');
+const COUNT = loadStatement(import.meta.url, './sessions/sql/count-sessions.sql');
+const TAKE_OLDEST = loadStatement(import.meta.url, './sessions/sql/take-oldest-session.sql');
+const SWEEP = loadStatement(import.meta.url, './sessions/sql/sweep-sessions.sql');
 
 export function createSessionStore(database: Database, { now }: { readonly now: () => number }): SessionStore {
   return {
@@ -62,7 +59,7 @@ export function createSessionStore(database: Database, { now }: { readonly now: 
       return row ? toSession(row) : null;
     },
     async expiriesOf(ids) {
-      const rows = await database.query(EXPIRIES[database.engine], [JSON.stringify(ids), now()]);
+      const rows = await database.query(EXPIRIES, [listParam(ids), now()]);
       return new Map(rows.map((row) => [row['id'] as string, Number(row['expires_at'])]));
     },
     touch: async (id, expiresAt) => (await database.query(TOUCH, [id, expiresAt, now()])).length > 0,

@@ -1,3 +1,0 @@
--- $1: JSON array of sources.
-SELECT id, source, account, state, bytes, type, sha256, crc32, notes, holder, lease_until, created_at, expires_at FROM blobs
-WHERE expires_at > $2 AND source IN (SELECT value FROM json_array_elements_text($1::json) AS value)

@@ -1,3 +1,0 @@
--- $1: JSON array of ids.
-UPDATE kept_responses SET run_until = $2, expires_at = CASE WHEN run = 'deleting' THEN expires_at ELSE $3 END
-WHERE run IN ('queued', 'in_progress', 'cancelling', 'deleting') AND id IN (SELECT value FROM json_array_elements_text($1::json) AS value)
