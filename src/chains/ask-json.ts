@@ -1,5 +1,58 @@
 import { fetchText } from '#wire';
-import { ChainUnavailable } from './chain.ts';
+import { ChainUnavailable, type SignedPayment } from './chain.ts';
+
+const FACILITATOR_BYTES_MAX = 64 * 1024;
+
+/** The answer of an x402 facilitator. Its members are not yet checked. */
+type FacilitatorAnswer = Readonly<Record<string, unknown>>;
+
+/** An x402 facilitator over HTTP. Rejects with ChainUnavailable if its answer is not usable. */
+export interface FacilitatorClient {
+  /** The kinds of payments that it settles, in `kinds`. */
+  supported(): Promise<FacilitatorAnswer>;
+  /** Submits a payment. The answer has `success`. */
+  settle(payment: SignedPayment): Promise<FacilitatorAnswer & { readonly success: boolean }>;
+}
+
+/**
+ * Creates a client. It replaces the `HTTPFacilitatorClient` of @x402/core, which reads answers of any length, follows
+ * redirects with the signed payment, and prints a header of the answer to the standard output.
+ */
+export function createFacilitatorClient(options: {
+  readonly url: URL;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}): FacilitatorClient {
+  const { url, timeoutMs, signal } = options;
+  const base = url.href.replace(/\/+$/, '');
+
+  async function ask(operation: 'settle' | 'supported', question: unknown): Promise<FacilitatorAnswer> {
+    const { status, body } = await askJson(new URL(`${base}/${operation}`), question, {
+      timeoutMs,
+      bytesMax: FACILITATOR_BYTES_MAX,
+      signal,
+    });
+    // A payment that is refused has a status such as 400, and the reason in its body.
+    const isFailed = status >= 500 || status === 429 || (operation === 'supported' && status >= 400);
+    if (isFailed || typeof body !== 'object' || body === null || Array.isArray(body)) throw useless(operation, status);
+    return body as FacilitatorAnswer;
+  }
+  const useless = (operation: string, status: number) =>
+    new ChainUnavailable(
+      `the x402 facilitator at ${url.host} answered ${operation} with ${status} and nothing that can be used`,
+    );
+
+  return {
+    supported: () => ask('supported', null),
+    async settle({ requirements, payload }) {
+      const paymentPayload = { x402Version: 2, accepted: requirements, payload };
+      const answer = await ask('settle', { x402Version: 2, paymentPayload, paymentRequirements: requirements });
+      const { success } = answer;
+      if (typeof success !== 'boolean') throw useless('settle', 200);
+      return { ...answer, success };
+    },
+  };
+}
 
 /** An HTTP answer that is JSON. */
 interface JsonAnswer {

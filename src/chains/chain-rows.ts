@@ -1,5 +1,6 @@
 import { isOne, loadStatement, numberOrNull, rowReader, type Database } from '#store';
 import { treasuryOf, type MicroUsd } from '#billing';
+import type { SnapshotRows } from './chain.ts';
 
 /** The books of a chain. */
 export interface ChainBook {
@@ -121,3 +122,29 @@ export function createChainRows(database: Database, { now }: { readonly now: () 
 
 const toBook = rowReader<ChainBook>({ comparedAt: numberOrNull, previousEmpty: isOne });
 const toOpenMoney = rowReader<OpenMoney>({ count: Number, oldest: Number }, { rows_open: 'count' });
+
+const KEEP_SNAPSHOT = loadStatement(import.meta.url, './sql/keep-snapshot.sql');
+const LIST_SNAPSHOTS = loadStatement(import.meta.url, './sql/list-snapshots.sql');
+const FORGET_SNAPSHOTS = loadStatement(import.meta.url, './sql/forget-snapshots.sql');
+
+/**
+ * The table of treasury balances that were read while their blocks were new, for one network. All gateways share it.
+ */
+export function createSnapshotRows(database: Pick<Database, 'query'>, network: string): SnapshotRows {
+  return {
+    async list(treasury, limit) {
+      const rows = await database.query(LIST_SNAPSHOTS, [network, treasury, limit]);
+      return rows.map(({ cursor, height, balance }) => ({
+        cursor: cursor as string,
+        height: height as bigint,
+        balance: balance as bigint,
+      }));
+    },
+    async keep(treasury, { cursor, height, balance }) {
+      await database.query(KEEP_SNAPSHOT, [network, treasury, cursor, height, balance]);
+    },
+    async forget(treasury, below) {
+      await database.query(FORGET_SNAPSHOTS, [network, treasury, below]);
+    },
+  };
+}

@@ -286,6 +286,25 @@ export class PayoutProblem extends Error {
   override readonly name = 'PayoutProblem';
 }
 
+/** A refused withdrawal. The message is for the caller. */
+export class WithdrawalProblem extends Error {
+  override readonly name = 'WithdrawalProblem';
+  readonly code:
+    | 'invalid_request'
+    | 'insufficient_balance'
+    | 'idempotency_conflict'
+    | 'rate_limit_exceeded'
+    | 'unprocessable'
+    | 'permission_denied'
+    | 'service_unavailable';
+  readonly param: string | undefined;
+  constructor(code: WithdrawalProblem['code'], message: string, param?: string) {
+    super(message);
+    this.code = code;
+    this.param = param;
+  }
+}
+
 /**
  * The stored text of a signed payout cannot be read, or is the text of another payout. It is not known what it pays.
  */
@@ -308,3 +327,13 @@ export class FinalityBroken extends Error {
 export class ChainUnavailable extends Error {
   override readonly name = 'ChainUnavailable';
 }
+
+/** How soon the operator should look: `error` now, `warn` if the problem stays. */
+type ProblemLevel = 'info' | 'warn' | 'error';
+
+/** Called with a problem that an operator should look at. `of` has the details, and the `error` if one exists. */
+export type OnProblem = (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
+
+/** An address in a normal form for comparisons. Addresses of EVM chains are written in upper, lower and mixed case. */
+export const plainAddress = (network: string, address: string): string =>
+  network.startsWith('eip155:') ? address.toLowerCase() : address;

@@ -1,19 +1,16 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
 import { escrowOf, findTransfer, type MicroUsd } from '#billing';
 import { createActRows, type ActRows, type NewAct } from './act-rows.ts';
-import { createAttribution, type AttributionOptions } from './attribution.ts';
+import { createAttribution, type AttributionOptions, createWallets, type Wallets } from './wallets.ts';
 import type { Chain, ChainSetup } from './chain.ts';
-import { createChainRows, type ChainBook, type ChainRows, type OpenMoney } from './chain-rows.ts';
-import { createComparisonAlarm, type ComparisonAlarm } from './comparison-alarm.ts';
+import { createChainRows, type ChainBook, type OpenMoney, createSnapshotRows } from './chain-rows.ts';
+import { createComparisonAlarm, createTreasury } from './treasury.ts';
 import { createDepositRows, type DepositRows } from './deposit-rows.ts';
 import { createDeposits, type Deposits, type DepositsOptions } from './deposits.ts';
-import { createHandoverCare } from './handover-care.ts';
+import { createHandoverCare } from './handover.ts';
 import { createFollowUp } from './follow-up.ts';
-import { createOpenNetworks, type NetworkAudit, type OpenNetworks, type OpenNetworksOptions } from './open-networks.ts';
-import { createSnapshotRows } from './snapshot-rows.ts';
-import { createTreasury } from './treasury.ts';
+import { createOpenNetworks, type NetworkAudit, type OpenNetworksOptions } from './open-networks.ts';
 import { createTreasuryActs, type TreasuryActs } from './treasury-acts.ts';
-import { createWallets, type Wallets } from './wallets.ts';
 import { createWithdrawalRows, type WithdrawalRows } from './withdrawal-rows.ts';
 import { createWithdrawals, type Withdrawals } from './withdrawals.ts';
 
@@ -174,96 +171,6 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   });
 
   await networks.open();
-  const workers = createWorkers({
-    ...options,
-    networks,
-    deposits,
-    withdrawals,
-    depositRows,
-    withdrawalRows,
-    chainRows,
-    acts,
-    alarm,
-  });
-  if (background) await workers.start(names);
-
-  return {
-    networks: names,
-    prepare: preparer(networks, (network, policy) => {
-      policies.set(network, policy);
-      names.push(network);
-      if (background) workers.add(network);
-    }),
-    chain: networks.chain,
-    deposits,
-    depositRows,
-    withdrawals,
-    withdrawalRows,
-    wallets,
-    acts,
-    actRows,
-    late: alarm.late,
-    books: chainRows.list,
-    open: chainRows.open,
-    audit: networks.audit,
-    async close() {
-      ended.abort();
-      const stopped = workers.close();
-      // Closed first, so that no hanging node delays the end. The outcome of open requests is unknown, as always.
-      networks.close();
-      await stopped;
-      // A chain may have been opened meanwhile.
-      networks.close();
-    },
-  };
-}
-
-const payoutPolicy = ({ withdrawalMin, withdrawalDailyMax, withdrawalFee, tokenAccountFee }: ChainPolicy) => ({
-  minimum: withdrawalMin,
-  dailyMax: withdrawalDailyMax,
-  fee: withdrawalFee,
-  tokenAccountFee,
-});
-
-/** Creates `prepare`. `added` is called with each network that becomes active. */
-function preparer(
-  networks: Pick<OpenNetworks, 'prepare'>,
-  added: (network: string, policy: ChainPolicy) => void,
-): Chains['prepare'] {
-  return async (more) => {
-    const prepared = await networks.prepare(more);
-    return {
-      commit() {
-        prepared.commit();
-        for (const { network, policy } of more) added(network, policy);
-      },
-    };
-  };
-}
-
-interface WorkersOptions extends ChainsOptions {
-  readonly networks: Pick<OpenNetworks, 'watch' | 'compare'>;
-  readonly deposits: Pick<Deposits, 'carryOn'>;
-  readonly withdrawals: Pick<Withdrawals, 'carryOn'>;
-  readonly depositRows: DepositRows;
-  readonly withdrawalRows: WithdrawalRows;
-  readonly chainRows: Pick<ChainRows, 'list'>;
-  readonly acts: Pick<TreasuryActs, 'carryOn' | 'carryOnDifference'>;
-  readonly alarm: Pick<ComparisonAlarm, 'check'>;
-}
-
-/** The background workers. */
-interface Workers {
-  /** Starts the workers for these networks, and for the rows of all networks that were ever configured. */
-  start(networks: readonly string[]): Promise<void>;
-  /** Starts the workers for one more network. */
-  add(network: string): void;
-  close(): Promise<unknown>;
-}
-
-function createWorkers(options: WorkersOptions): Workers {
-  const { database, networks, deposits, withdrawals, depositRows, withdrawalRows, chainRows, acts, alarm } = options;
-  const { onProblem, now } = options;
   const workers: DueWorker[] = [];
   const carried = new Set<string>();
   const onError = (error: unknown, failures: number) => {
@@ -288,21 +195,61 @@ function createWorkers(options: WorkersOptions): Workers {
       createFollowUp({ ...followUp, network, rows: withdrawalRows, carryOn: withdrawals.carryOn }),
     ]);
   };
+  if (background) {
+    // The rows of a removed chain are included: the steps that need only the ledger still go on.
+    const known = (await chainRows.list()).map(({ network }) => network);
+    // No other process can have the embedded database open, so its claims are from a process that died.
+    if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
+    for (const network of names) lookAt(network);
+    for (const network of [...names, ...known]) carryOn(network);
+    begin([every(options.watchMs, acts.carryOn), every(Math.min(options.compareLateMs, ALARM_MS), alarm.check)]);
+  }
 
   return {
-    async start(setUp) {
-      // The rows of a removed chain are included: the steps that need only the ledger still go on.
-      const known = (await chainRows.list()).map(({ network }) => network);
-      // No other process can have the embedded database open, so its claims are from a process that died.
-      if (database.engine === 'sqlite') await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
-      for (const network of setUp) lookAt(network);
-      for (const network of [...setUp, ...known]) carryOn(network);
-      begin([every(options.watchMs, acts.carryOn), every(Math.min(options.compareLateMs, ALARM_MS), alarm.check)]);
+    networks: names,
+    async prepare(more) {
+      const prepared = await networks.prepare(more);
+      return {
+        commit() {
+          prepared.commit();
+          for (const { network, policy } of more) {
+            policies.set(network, policy);
+            names.push(network);
+            if (background) {
+              lookAt(network);
+              carryOn(network);
+            }
+          }
+        },
+      };
     },
-    add(network) {
-      lookAt(network);
-      carryOn(network);
+    chain: networks.chain,
+    deposits,
+    depositRows,
+    withdrawals,
+    withdrawalRows,
+    wallets,
+    acts,
+    actRows,
+    late: alarm.late,
+    books: chainRows.list,
+    open: chainRows.open,
+    audit: networks.audit,
+    async close() {
+      ended.abort();
+      const stopped = Promise.all(workers.map((worker) => worker.close()));
+      // Closed first, so that no hanging node delays the end. The outcome of open requests is unknown, as always.
+      networks.close();
+      await stopped;
+      // A chain may have been opened meanwhile.
+      networks.close();
     },
-    close: () => Promise.all(workers.map((worker) => worker.close())),
   };
 }
+
+const payoutPolicy = ({ withdrawalMin, withdrawalDailyMax, withdrawalFee, tokenAccountFee }: ChainPolicy) => ({
+  minimum: withdrawalMin,
+  dailyMax: withdrawalDailyMax,
+  fee: withdrawalFee,
+  tokenAccountFee,
+});

@@ -1,20 +1,8 @@
 import { escrowOf, OPERATOR, OPERATOR_TREASURY, SUSPENSE, treasuryOf } from '#billing';
 import type { AccountName, Ledger, MicroUsd } from '#billing';
-import { makeCertain } from './certain-transfer.ts';
-import type { ChainEvent } from './chain.ts';
+import { LOSSES, makeCertain, TRANSIT, TRANSIT_ACCOUNT } from './books.ts';
+import type { ChainEvent, OnProblem } from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';
-import type { OnProblem } from './problem.ts';
-
-/**
- * The account of losses that nobody has paid for yet: a chain undid money that was already spent, it was written off,
- * or it was deducted on the way between treasuries.
- */
-export const LOSSES: AccountName = treasuryOf('losses');
-
-/** The account of money on its way from one treasury to another. */
-export const TRANSIT: AccountName = treasuryOf('transit');
-/** The name of TRANSIT in rows that have an account. */
-export const TRANSIT_ACCOUNT = 'tollgate:transit';
 
 interface DepositPolicy {
   /** Blocks after which a payment is credited, its own block included. */

@@ -1,7 +1,7 @@
 import { loadStatement, rowReader, type Database, type Value } from '#store';
 import type { MicroUsd } from '#billing';
 import type { ChainEvent, SignedPayment } from './chain.ts';
-import { TRANSIT_ACCOUNT } from './deposit-crediting.ts';
+import { TRANSIT_ACCOUNT } from './books.ts';
 
 /**
  * `received`: stored, and perhaps submitted. `crediting`: seen on the chain, with the arrived amount. `credited`: in

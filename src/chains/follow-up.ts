@@ -1,6 +1,5 @@
 import { createDueWorker, type DueWorker } from '#store';
-import { ChainUnavailable, PayoutUnreadable } from './chain.ts';
-import type { OnProblem } from './problem.ts';
+import { ChainUnavailable, PayoutUnreadable, type OnProblem } from './chain.ts';
 
 /** How many rows of one kind and one chain are handled at the same time. */
 const AT_ONCE = 32;

@@ -1,11 +1,16 @@
 export type { Act, NewAct } from './act-rows.ts';
 export type { ChainBook, OpenMoney } from './chain-rows.ts';
-export { type Chain, ChainUnavailable, type PaymentPayload, PaymentProblem, type SignedPayment } from './chain.ts';
+export {
+  type Chain,
+  ChainUnavailable,
+  type PaymentPayload,
+  PaymentProblem,
+  type SignedPayment,
+  WithdrawalProblem,
+} from './chain.ts';
 export type { Chains, ChainsOptions } from './chains.ts';
 export type { Deposit } from './deposit-rows.ts';
-export { LOSSES, TRANSIT } from './deposit-crediting.ts';
+export { LOSSES, TRANSIT } from './books.ts';
 export { listBooks, loadChains } from './load-chains.ts';
 export type { BoundWallet, Wallets } from './wallets.ts';
-export { WithdrawalProblem } from './withdrawal-problem.ts';
-export type { Withdrawal } from './withdrawal-rows.ts';
-export { CANCELED } from './withdrawals.ts';
+export { CANCELED, type Withdrawal } from './withdrawal-rows.ts';

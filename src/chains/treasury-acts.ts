@@ -1,10 +1,9 @@
 import { formatUsd } from '#billing';
-import { createActCancel } from './act-cancel.ts';
 import type { Act, NewAct } from './act-rows.ts';
 import { createActSteps, type ActStepsOptions } from './act-steps.ts';
-import { ChainUnavailable, type Chain, type Incoming } from './chain.ts';
-import { plainAddress } from './plain-address.ts';
-import { WithdrawalProblem } from './withdrawal-problem.ts';
+import { ChainUnavailable, type Chain, type Incoming, plainAddress, WithdrawalProblem } from './chain.ts';
+import { CANCELED } from './withdrawal-rows.ts';
+import { HANDOVER_MOVE } from './handover.ts';
 
 interface TreasuryActsOptions extends ActStepsOptions {
   /** null if the chain is not open yet. */
@@ -49,8 +48,7 @@ const waitsForComparison = ({ kind, state }: Act): boolean =>
 
 export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   const { rows, chainOf, withdrawals, onProblem } = options;
-  const steps = createActSteps(options);
-  const { advance } = steps;
+  const { advance, refuse } = createActSteps(options);
 
   const check = async (asked: NewAct): Promise<void> => {
     const { kind, network, address, amount } = asked;
@@ -93,6 +91,25 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
             });
         }
       }
+  };
+
+  const cancelMove = async ({ id, state }: Act): Promise<void> => {
+    if (id.startsWith(HANDOVER_MOVE))
+      throw wrong('This move belongs to a treasury that hands over, which would make it again', 'id');
+    // A move that is only stored is first advanced to a withdrawal. Then the row of the withdrawal decides whether it
+    // is signed or canceled.
+    if (state === 'requested') await advance(id);
+    if ((await withdrawals.cancel(id)) !== null) return;
+    // The withdrawal may already be on its way back for another reason, such as an address that its chain cannot pay.
+    const withdrawal = await options.withdrawalRows.find(id);
+    if (withdrawal?.state === 'returning') await withdrawals.carryOn(withdrawal);
+  };
+
+  const cancelBooking = async ({ id }: Act): Promise<void> => {
+    // Nothing is booked in this state, because a booking requires the state `agreed`.
+    if (await rows.move(id, 'requested', 'refused', { reason: CANCELED })) return;
+    const act = await rows.find(id);
+    if (act?.state === 'agreed') await refuse(act);
   };
 
   return {
@@ -140,7 +157,16 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       return advance(id);
     },
 
-    cancel: createActCancel(options, steps),
+    async cancel(id) {
+      const act = await rows.find(id);
+      if (act === null) throw wrong('There is no act with this id', 'id');
+      if (act.state === 'refused') return act;
+      await (act.kind === 'move' ? cancelMove(act) : cancelBooking(act));
+      const now = await advance(id);
+      if (now.state === 'refused') return now;
+      const why = act.kind === 'move' ? 'its treasury has signed the move' : 'it is booked';
+      throw new WithdrawalProblem('unprocessable', `It is too late: ${why}`);
+    },
 
     carryOn: () => carryOnAll((act) => !waitsForComparison(act)),
     carryOnDifference: (network) => carryOnAll((act) => waitsForComparison(act) && act.network === network),

@@ -1,4 +1,6 @@
 import { loadStatement, rowReader, type Database } from '#store';
+import { escrowOf, type Ledger } from '#billing';
+import { type Incoming, plainAddress } from './chain.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const BIND = load('bind-wallet');
@@ -36,3 +38,38 @@ export function createWallets(database: Database, { now }: { readonly now: () =>
 }
 
 const toWallet = rowReader<BoundWallet>({ boundAt: Number });
+
+export interface AttributionOptions {
+  readonly ledger: Pick<Ledger, 'balance'>;
+  readonly wallets: Pick<Wallets, 'find'>;
+  /** Whether the transfer is the operator's money from another treasury. Its act then takes it out of suspense. */
+  readonly isArrival: (event: Incoming, network: string, deposit: string) => Promise<boolean>;
+  /** Resolves with the account that a memo names, or null. */
+  readonly accountOfMemo: (memo: string) => Promise<string | null>;
+}
+
+/**
+ * Returns a function that finds the account for a plain transfer. The operator's moves between treasuries have no
+ * account. Otherwise it is the account in the memo, else the account that the sending wallet is bound to, else the
+ * wallet's own account if it was ever used. null: the transfer stays in suspense.
+ *
+ * An address may have been used both as an ordinary wallet and as a contract. It then has two accounts, and only a
+ * signature decides, because anybody can create an account of any name by sending something to it.
+ */
+export function createAttribution({ ledger, wallets, isArrival, accountOfMemo }: AttributionOptions) {
+  return async (event: Incoming, network: string, deposit: string): Promise<string | null> => {
+    if (await isArrival(event, network, deposit)) return null;
+    const { memo, sender } = event;
+    const named = memo === null ? null : await accountOfMemo(memo);
+    if (named !== null) return named;
+    const isEvm = network.startsWith('eip155:');
+    const address = plainAddress(network, sender);
+    const wallet = `${network.slice(0, network.indexOf(':'))}:${address}`;
+    const bound = await wallets.find(wallet);
+    if (bound !== null) return bound.account;
+    const used: string[] = [];
+    for (const account of isEvm ? [wallet, `${network}:${address}`] : [wallet])
+      if ((await ledger.balance(escrowOf(account))) !== null) used.push(account);
+    return used.length === 1 ? used[0]! : null;
+  };
+}

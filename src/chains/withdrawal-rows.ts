@@ -49,6 +49,9 @@ export interface Withdrawal {
   readonly looks: number;
 }
 
+/** The reason in a withdrawal or an act that its owner canceled. */
+export const CANCELED = 'Canceled';
+
 export type NewWithdrawal = Pick<
   Withdrawal,
   'id' | 'network' | 'account' | 'source' | 'address' | 'amount' | 'handedOut'

@@ -1,8 +1,7 @@
 import { formatUsd, OPERATOR, type AccountName, type MicroUsd } from '#billing';
-import { ChainUnavailable, PayoutUnreadable } from './chain.ts';
-import { TRANSIT } from './deposit-crediting.ts';
-import { WithdrawalProblem } from './withdrawal-problem.ts';
-import type { NewWithdrawal, Withdrawal, WithdrawalState } from './withdrawal-rows.ts';
+import { ChainUnavailable, PayoutUnreadable, WithdrawalProblem } from './chain.ts';
+import { TRANSIT } from './books.ts';
+import { CANCELED, type NewWithdrawal, type Withdrawal, type WithdrawalState } from './withdrawal-rows.ts';
 import {
   balanceIs,
   CLAIM_MS,
@@ -44,9 +43,6 @@ export interface Withdrawals {
 
 const POLLS_AT_ONCE = 8;
 const UNDER_WAY: ReadonlySet<WithdrawalState> = new Set(['requested', 'debited', 'queued', 'signed']);
-/** The reason in a withdrawal or an act that its owner canceled. */
-export const CANCELED = 'Canceled';
-
 /** The present fee. A stored withdrawal keeps its own fee. */
 const feeNow = (policyOf: WithdrawalStepsOptions['policyOf'], { network, account }: NewWithdrawal): MicroUsd =>
   account === OPERATOR ? 0n : (policyOf(network).fee ?? 0n);

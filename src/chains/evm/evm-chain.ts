@@ -1,20 +1,24 @@
-import { getAddress, isAddress, toHex, zeroAddress } from 'viem';
-import type { Hex } from 'viem';
+import { getAddress, isAddress, toHex, zeroAddress, type Hex, domainSeparator, zeroHash } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { ChainUnavailable, PaymentProblem, type Chain, type ChainSetup } from '../chain.ts';
-import { createEvmAsset, transferCall, type AssetDomain, type Authorization } from './asset.ts';
-import { checkNode } from './check-node.ts';
-import { createFacilitatorClient } from '../facilitator-client.ts';
-import { settleElsewhere } from './facilitator.ts';
+import { ChainUnavailable, PaymentProblem, type Chain, type ChainSetup, type SignedPayment } from '../chain.ts';
+import {
+  createEvmAsset,
+  transferCall,
+  type AssetDomain,
+  type Authorization,
+  NoSuchAsset,
+  type EvmAsset,
+} from './asset.ts';
+import { createFacilitatorClient, type FacilitatorClient } from '../ask-json.ts';
 import { createEvmIncoming } from './incoming.ts';
 import { createRangeReader } from './log-search.ts';
 import { evmRequirements, readEvmPayment, signedAuthorization } from './payment.ts';
-import { readSignedPayout, signerOf, signPayout } from './payout.ts';
-import { receiverFault } from './receiver.ts';
-import { Reverted, createEvmNode } from './rpc.ts';
+import { readSignedPayout, signerOf, signPayout, receiverFault } from './payout.ts';
+import { Reverted, createEvmNode, type EvmNode, plainWords } from './rpc.ts';
 import { createEvmSightings } from './sightings.ts';
 import { createEvmTransactions } from './transactions.ts';
 import { VERIFY_GAS_MAX, checkTime, createEvmVerifier, payerAccount } from './verify.ts';
+import { evmHeads } from './blocks.ts';
 
 /**
  * A chain of the EVM family whose asset supports EIP-3009, such as USDC. Sends no request yet. Throws Error for an
@@ -157,4 +161,72 @@ function domainOf({ network, asset, assetName, assetVersion }: ChainSetup): {
     asset: address,
     domain: { name: assetName, version: assetVersion, chainId: Number(reference), verifyingContract: address },
   };
+}
+
+interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
+  readonly node: EvmNode;
+  readonly asset: EvmAsset;
+  /** Address of the asset. */
+  readonly address: Hex;
+  readonly domain: AssetDomain;
+}
+
+/**
+ * Checks a node and its asset. Rejects with Error if the node serves another chain, or if the asset cannot be used for
+ * payments.
+ */
+export async function checkNode({ node, asset, network, address, domain, finality }: CheckNodeOptions): Promise<void> {
+  const real = await node.chainId();
+  if (real !== BigInt(domain.chainId))
+    throw new Error(`The node for ${network} belongs to chain eip155:${real}. Set the address of a node of ${network}`);
+  if ((await node.code(address, 'latest')) === '0x')
+    throw new Error(`There is no contract at ${address} on ${network}: set the address of the asset`);
+  const { latest } = await evmHeads(node, finality);
+  if (latest.baseFee === null)
+    throw new Error(`${network} has no base fee (EIP-1559), but the transactions of this gateway need one`);
+  const decimals = await answer(asset.decimals(), 'decimals');
+  if (decimals !== 6) throw new Error(`${address} on ${network} has ${decimals} decimals; micro-USD are 6`);
+  await answer(asset.authorizationState(zeroAddress, zeroHash, 'latest'), 'authorizationState (EIP-3009)');
+  const separator = await answer(asset.domainSeparator(), 'DOMAIN_SEPARATOR');
+  if (separator !== domainSeparator({ domain }))
+    throw new Error(
+      `The EIP-712 domain of ${address} on ${network} is not of name ${JSON.stringify(domain.name)} and version ${JSON.stringify(domain.version)}: every signature would be refused. Set the name and version that the asset signs with`,
+    );
+
+  async function answer<T>(asked: Promise<T>, what: string): Promise<T> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof NoSuchAsset)) throw error;
+      throw new Error(`${address} on ${network} does not answer ${what}: it is not USDC, nor a token like it`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+/**
+ * Submits a payment to an external facilitator. Its answer is never proof of payment. It only gets payments that are
+ * already stored, because it could submit one in its own name. Resolves with the transaction id in its answer. Rejects
+ * with PaymentProblem only if it certainly sent nothing.
+ */
+export async function settleElsewhere(facilitator: FacilitatorClient, payment: SignedPayment): Promise<Hex | null> {
+  const { success, transaction, errorReason, errorMessage } = await facilitator.settle(payment);
+  const named =
+    typeof transaction === 'string' && /^0x[0-9a-f]{64}$/i.test(transaction)
+      ? (transaction.toLowerCase() as Hex)
+      : null;
+  if (success || named) return named;
+  // Reasons of x402 with these prefixes mean that nothing was sent. Any other reason may come after a broadcast.
+  if (typeof errorReason === 'string' && /^(?:invalid|insufficient)_/.test(errorReason))
+    throw refused(errorReason, errorMessage);
+  throw new ChainUnavailable(
+    `The facilitator did not settle the payment: ${plainWords(errorReason) || 'it gave no reason'}`,
+  );
+}
+
+function refused(reason: unknown, message: unknown): PaymentProblem {
+  const words = [plainWords(reason), plainWords(message)].filter(Boolean).join(': ') || 'no reason given';
+  const code = /expired|valid_before/.test(words) ? 'payment_expired' : 'payment_verification_failed';
+  return new PaymentProblem(code, `The facilitator refuses the payment: ${words}`);
 }

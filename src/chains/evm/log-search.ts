@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { ChainUnavailable } from '../chain.ts';
-import type { EvmHeads } from './heads.ts';
+import type { EvmHeads } from './blocks.ts';
 import { mayBeTooMuch, type EvmLog, type EvmNode, type LogFilter } from './rpc.ts';
 
 /** Blocks in one request at the beginning. If the node refuses, requests get smaller, down to one block. */

@@ -1,5 +1,4 @@
-import { getAddress, keccak256, stringToBytes } from 'viem';
-import type { Hex, PrivateKeyAccount } from 'viem';
+import { getAddress, keccak256, stringToBytes, type Hex, type PrivateKeyAccount } from 'viem';
 import { PayoutProblem, PayoutUnreadable, type Payout, type SignedPayout } from '../chain.ts';
 import { AUTHORIZATION_TYPES, type AssetDomain, type Authorization } from './asset.ts';
 import { authorizationText, signedAuthorization, type EvmTerms } from './payment.ts';
@@ -106,4 +105,19 @@ export function signerOf({ text }: SignedPayout): Hex {
   } catch (cause) {
     throw new PayoutUnreadable('A signed authorization cannot be read', { cause });
   }
+}
+
+/**
+ * The reason why an address cannot get a payout; null if it can. `forbidden`: addresses that are not paid, each with
+ * its description.
+ */
+export function receiverFault(address: string, forbidden: readonly (readonly [Hex, string])[]): string | null {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'An EVM address is 20 bytes of hex after 0x';
+  const digits = address.slice(2);
+  const mixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
+  const right = getAddress(address.toLowerCase());
+  if (mixed && address !== right)
+    return 'The capital letters of the address do not match its checksum (EIP-55), so a digit is wrong';
+  const why = forbidden.find(([one]) => one.toLowerCase() === address.toLowerCase())?.[1];
+  return why === undefined ? null : `${right} is ${why}, which is not paid`;
 }

@@ -2,7 +2,7 @@ import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
 import { dropOldest } from '#wire';
 import { ChainUnavailable, type ChainEvent, type PaymentSighting, type PayoutSighting } from '../chain.ts';
-import { createArrivals } from './arrivals.ts';
+import { createArrivals, logsOfTransaction, unlessTooLong } from './transfers.ts';
 import {
   AUTHORIZATION_CANCELED,
   AUTHORIZATION_USED,
@@ -11,12 +11,10 @@ import {
   type Authorization,
   type EvmAsset,
 } from './asset.ts';
-import type { EvmHeads } from './heads.ts';
+import { type EvmHeads, createSharedPolls } from './blocks.ts';
 import { findNewestLog, type RangeReader, type SearchedBlocks } from './log-search.ts';
 import { VALID_SECONDS_MAX } from './payment.ts';
-import { createSharedPolls } from './shared-polls.ts';
 import type { EvmLog, EvmNode } from './rpc.ts';
-import { logsOfTransaction, unlessTooLong } from './transaction-logs.ts';
 
 /** The tolerated difference between the clocks of payers, this machine and block producers. */
 const CLOCK_SECONDS = 3600n;

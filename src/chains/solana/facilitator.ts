@@ -4,7 +4,7 @@ import type { FacilitatorSvmSigner } from '@x402/svm';
 import type { Address } from '@solana/kit';
 import { dropOldest } from '#wire';
 import { ChainUnavailable, PaymentProblem, type SignedPayment } from '../chain.ts';
-import type { FacilitatorClient } from '../facilitator-client.ts';
+import type { FacilitatorClient } from '../ask-json.ts';
 import { addressOf, isSignature, type TreasuryKey } from './address.ts';
 import { readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import type { SolanaNode } from './node.ts';

@@ -9,7 +9,7 @@ import {
 import { ChainUnavailable } from '../chain.ts';
 import { DECIMALS, TOKEN_ACCOUNT_BYTES, TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
 import type { SolanaNode } from './node.ts';
-import { OWN_FEE_LAMPORTS, signOwn } from './sign.ts';
+import { OWN_FEE_LAMPORTS, signOwn } from './build-transaction.ts';
 
 const MINT_BYTES = 82;
 /**

@@ -3,6 +3,7 @@ import {
   getTransactionDecoder,
   type Address,
   type Instruction,
+  isOffCurveAddress,
 } from '@solana/kit';
 import {
   AccountState,
@@ -29,14 +30,16 @@ import {
   TOKEN_PROGRAM,
   tokenAccountAddress,
   type TreasuryKey,
+  addressOf,
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  LIGHTHOUSE_PROGRAM,
+  TOKEN_2022_PROGRAM,
 } from './address.ts';
-import { natural, objectOf, textOf } from './answer.ts';
+import { natural, objectOf, textOf, type SignatureStatus, type SolanaAccount } from './node-answers.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
 import type { SolanaNode } from './node.ts';
-import type { SignatureStatus, SolanaAccount } from './node-answers.ts';
-import { receiverFault } from './receiver.ts';
-import { signOwn } from './sign.ts';
-import { stubSigner, transferWithMemo } from './transfer.ts';
+import { signOwn, stubSigner, transferWithMemo } from './build-transaction.ts';
 
 const MEMO_BYTES_MAX = 256;
 /** A blockhash with fewer blocks left comes from a node that is behind. */
@@ -256,4 +259,27 @@ function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Ad
       cause,
     });
   }
+}
+
+const PROGRAMS: ReadonlySet<string> = new Set([
+  SYSTEM_PROGRAM,
+  TOKEN_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  MEMO_PROGRAM,
+  LIGHTHOUSE_PROGRAM,
+]);
+
+/** The reason why an address cannot get a payout; null if it can. */
+function receiverFault(text: string, treasury: Address, asset: Address): string | null {
+  const address = addressOf(text);
+  if (address === null) return 'a Solana address is 32 bytes in base58, such as the address of a wallet';
+  if (address === treasury) return "this is the gateway's own treasury";
+  if (address === asset || PROGRAMS.has(address))
+    return 'this is the address of a program or of the token, not of a wallet';
+  // A point off the curve has no private key. It belongs to a program or is a token account.
+  return isOffCurveAddress(address)
+    ? 'this is the address of a token account or of a program, not of a wallet: give the address of the wallet itself'
+    : null;
 }

@@ -1,8 +1,8 @@
 import type { Address } from '@solana/kit';
 import type { Chain, ChainSetup } from '../chain.ts';
-import { createFacilitatorClient } from '../facilitator-client.ts';
+import { createFacilitatorClient } from '../ask-json.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
-import { draftPayment } from './draft.ts';
+import { draftPayment } from './build-transaction.ts';
 import { readExact } from './exact.ts';
 import { createExpiry } from './expiry.ts';
 import { createOwnFacilitator, createRemoteFacilitator } from './facilitator.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address } from '@solana/kit';
 import bs58 from 'bs58';
-import { indexOf, listOf, natural, objectOf, textOf } from './answer.ts';
+import { indexOf, listOf, natural, objectOf, textOf } from './node-answers.ts';
 import { MEMO_PROGRAM, MEMO_V1_PROGRAM, TOKEN_PROGRAM } from './address.ts';
 
 export interface SolanaInstruction {

@@ -3,7 +3,7 @@ import { createLedger, escrowOf, treasuryOf } from '#billing';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { openChains } from '../../../src/chains/chains.ts';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
-import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
+import { outgoingOf } from '../../../src/chains/books.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 
 const NETWORK = 'eip155:1';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createComparisonAlarm } from '../../../src/chains/comparison-alarm.ts';
+import { createComparisonAlarm } from '../../../src/chains/treasury.ts';
 import type { ChainBook } from '../../../src/chains/chain-rows.ts';
 
 const bookOf = (network: string, comparedAt: number | null): ChainBook => ({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { createActRows } from '../../../src/chains/act-rows.ts';
 import { createDepositRows } from '../../../src/chains/deposit-rows.ts';
-import { createHandoverCare } from '../../../src/chains/handover-care.ts';
+import { createHandoverCare } from '../../../src/chains/handover.ts';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { evmMoney, solanaMoney } from '../../support/chain/money-chain.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger, escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
 import { createWithdrawalRows, type Withdrawal, type WithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
-import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
+import { outgoingOf } from '../../../src/chains/books.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../../support/engines.ts';
 

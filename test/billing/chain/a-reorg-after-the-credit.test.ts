@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
-import { LOSSES } from '../../../src/chains/deposit-crediting.ts';
+import { LOSSES } from '../../../src/chains/books.ts';
 import type { EvmMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorld, type MoneyGateway, type MoneyWorld } from '../../support/chain/money-world.ts';
 

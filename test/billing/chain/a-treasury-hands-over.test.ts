@@ -3,7 +3,7 @@ import { escrowOf, OPERATOR_TREASURY } from '#billing';
 import { createActRows } from '../../../src/chains/act-rows.ts';
 import { createDepositRows } from '../../../src/chains/deposit-rows.ts';
 import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
-import { createHandoverCare } from '../../../src/chains/handover-care.ts';
+import { createHandoverCare } from '../../../src/chains/handover.ts';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { evmMoney, solanaMoney } from '../../support/chain/money-chain.ts';
 import { openMoneyWorldOn, type MoneyGateway, type MoneyWorld, type Payer } from '../../support/chain/money-world.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedger, escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
-import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
+import { outgoingOf } from '../../../src/chains/books.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger, FEES, findTransfer, treasuryOf, type Ledger } from '#billing';
 import { createActRows, type ActRows, type NewAct } from '../../../src/chains/act-rows.ts';
-import { LOSSES } from '../../../src/chains/deposit-crediting.ts';
+import { LOSSES } from '../../../src/chains/books.ts';
 import { createTreasuryActs } from '../../../src/chains/treasury-acts.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../../support/engines.ts';
 

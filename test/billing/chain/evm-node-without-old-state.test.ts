@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '#store';
 import type { ChainSetup } from '../../../src/chains/chain.ts';
-import { createSnapshotRows } from '../../../src/chains/snapshot-rows.ts';
+import { createSnapshotRows } from '../../../src/chains/chain-rows.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 import { newDataDirectory } from '../../support/data-directory.ts';

@@ -4,7 +4,7 @@ import type { Chain } from '../../../src/chains/chain.ts';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { createTreasury } from '../../../src/chains/treasury.ts';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
-import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
+import { outgoingOf } from '../../../src/chains/books.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   appendTransactionMessageInstructions,
   compileTransaction,
@@ -8,9 +9,13 @@ import {
   type Address,
   type Blockhash,
   type Instruction,
+  getBase64EncodedWireTransaction,
 } from '@solana/kit';
 import bs58 from 'bs58';
-import { COMPUTE_BUDGET_PROGRAM, type TreasuryKey } from './address.ts';
+import { getTransferCheckedInstruction } from '@solana-program/token';
+import { COMPUTE_BUDGET_PROGRAM, type TreasuryKey, DECIMALS, MEMO_PROGRAM, tokenAccountAddress } from './address.ts';
+import type { PaymentRequirements } from '../chain.ts';
+import type { SolanaNode } from './node.ts';
 
 /** Compute units to find and create an associated account, for a transfer and a memo. */
 const BUDGET: Budget = { units: 150_000n, price: 20_000n };
@@ -30,7 +35,7 @@ interface Lifetime {
 }
 
 /** Compiles a transaction of these instructions. It is not signed. */
-export function compiledOf(
+function compiledOf(
   feePayer: Address,
   { units, price }: Budget,
   instructions: readonly Instruction[],
@@ -71,4 +76,53 @@ function computeBudget(kind: number, value: bigint, bytes: number): Instruction 
   data[0] = kind;
   data.writeBigUInt64LE(value, 1);
   return { programAddress: COMPUTE_BUDGET_PROGRAM, data: Uint8Array.from(data.subarray(0, 1 + bytes)) };
+}
+
+interface Transfer {
+  /** The wallets. The transfer is between their associated token accounts. */
+  readonly from: Address;
+  readonly to: Address;
+  readonly mint: Address;
+  readonly amount: bigint;
+  readonly memo: string;
+}
+
+/** A placeholder for APIs that require a signer. The compiled message is signed, not its instructions. */
+export const stubSigner = (address: Address) => ({ address, signTransactions: () => Promise.resolve([]) });
+
+/** TransferChecked between two wallets, with a memo. */
+export function transferWithMemo({ from, to, mint, amount, memo }: Transfer): readonly Instruction[] {
+  return [
+    getTransferCheckedInstruction({
+      source: tokenAccountAddress(from, mint),
+      mint,
+      destination: tokenAccountAddress(to, mint),
+      authority: stubSigner(from),
+      amount,
+      decimals: DECIMALS,
+    }),
+    { programAddress: MEMO_PROGRAM, data: Buffer.from(memo, 'utf8') },
+  ];
+}
+
+/** Compute units for a transfer and a memo that holds an account. */
+const DRAFT_BUDGET = { units: 80_000n, price: 1n };
+const NONCE_BYTES = 16;
+
+/**
+ * The transaction that pays requirements of `exact`, in base64, for its payer to sign. The gateway builds it because a
+ * web page has no node to get a blockhash from. The memo is that of the requirements, else a random one, so that two
+ * payments are never equal.
+ */
+export async function draftPayment(
+  { asset, payTo, amount, extra }: PaymentRequirements,
+  payer: Address,
+  node: SolanaNode,
+): Promise<string> {
+  const lifetime = await node.latestBlockhash();
+  const memo = typeof extra['memo'] === 'string' ? extra['memo'] : randomBytes(NONCE_BYTES).toString('hex');
+  const paid = { from: payer, to: payTo as Address, mint: asset as Address, amount: BigInt(amount), memo };
+  return getBase64EncodedWireTransaction(
+    compiledOf(extra['feePayer'] as Address, DRAFT_BUDGET, transferWithMemo(paid), lifetime),
+  );
 }

@@ -1,15 +1,17 @@
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
 import { dropOldest } from '#wire';
-import { TRANSFER, topicOf, transferOf, type EvmAsset } from './asset.ts';
-import { stillThere } from './heads.ts';
-import { isPruned, type EvmBlock, type EvmLog, type EvmNode } from './rpc.ts';
+import { TRANSFER, topicOf, transferOf, type EvmAsset, AUTHORIZATION_USED } from './asset.ts';
+import { stillThere } from './blocks.ts';
+import { isPruned, type EvmBlock, type EvmLog, type EvmNode, inOrder } from './rpc.ts';
+import { AnswerTooLong } from '../ask-json.ts';
+import { ChainUnavailable } from '../chain.ts';
 
 /** Converts the amount that a Transfer reports into the amount that arrived. */
 export type Arrived = (said: MicroUsd) => MicroUsd;
 
 /** Compares the token's logs with the treasury's balance. */
-export interface Arrivals {
+interface Arrivals {
   /** The conversion for the Transfers into the treasury in one block. */
   of(block: Pick<EvmBlock, 'number' | 'hash'>): Promise<Arrived>;
   /**
@@ -73,4 +75,45 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
 
 function sumOf(logs: readonly EvmLog[]): MicroUsd {
   return logs.reduce((sum, log) => sum + (transferOf(log)?.value ?? 0n), 0n);
+}
+
+interface TransactionLogsOptions {
+  readonly node: Pick<EvmNode, 'receipt' | 'logs'>;
+  readonly asset: Hex;
+  /** The Transfers to this address are read. */
+  readonly payee: Hex;
+  /** A log of the transaction. */
+  readonly of: Pick<EvmLog, 'transaction' | 'blockHash'>;
+}
+
+/**
+ * The ordered logs of a transaction, with at least those that `carriedOut` needs. Rejects with ChainUnavailable if the
+ * node does not have the transaction in that block.
+ *
+ * A receipt has the logs of one moment, so it is read first. Anybody can make a transaction with so many other logs
+ * that its receipt is too long to be read. Then only the asset's logs of the block are requested.
+ */
+export async function logsOfTransaction(options: TransactionLogsOptions): Promise<readonly EvmLog[]> {
+  const { node, asset, payee, of } = options;
+  const { transaction, blockHash } = of;
+  const receipt = await unlessTooLong(node.receipt(transaction));
+  if (receipt !== 'too long') {
+    if (receipt?.blockHash !== blockHash || !receipt.succeeded)
+      throw new ChainUnavailable(`The node does not know transaction ${transaction} of its own log`);
+    return receipt.logs;
+  }
+  const ask = (topics: readonly (Hex | null)[]) => node.logs({ address: asset, topics, in: { blockHash } });
+  const used = await ask([AUTHORIZATION_USED]);
+  const paid = await ask([TRANSFER, null, topicOf(payee)]);
+  return [...used, ...paid].filter((log) => log.transaction === transaction).sort(inOrder);
+}
+
+/** The receipt that a node gives, or `too long`. */
+export async function unlessTooLong<T>(asked: Promise<T>): Promise<T | 'too long'> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof AnswerTooLong) return 'too long';
+    throw error;
+  }
 }

@@ -1,0 +1,46 @@
+import { formatUsd, treasuryOf, type AccountName, type Ledger, type TransferRecord } from '#billing';
+
+/* The accounts of the ledger for money on chains, and the transfers between them. */
+
+/**
+ * The account of losses that nobody has paid for yet: a chain undid money that was already spent, it was written off,
+ * or it was deducted on the way between treasuries.
+ */
+export const LOSSES: AccountName = treasuryOf('losses');
+
+/** The account of money on its way from one treasury to another. */
+export const TRANSIT: AccountName = treasuryOf('transit');
+/** The name of TRANSIT in rows that have an account. */
+export const TRANSIT_ACCOUNT = 'tollgate:transit';
+
+/** The ledger account of outgoing money: it was taken from its account and is still in the treasury. */
+export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
+
+/**
+ * Makes a transfer once. By the rules of the books its money is always available. Rejects with Error if it is not, so
+ * that no caller goes on as if the transfer were made.
+ */
+export async function makeCertain(
+  ledger: Pick<Ledger, 'transfer'>,
+  transfer: Parameters<Ledger['transfer']>[0],
+): Promise<void> {
+  const made = await ledger.transfer(transfer);
+  if (made.ok || made.reason === 'duplicate') return;
+  const { id, from, amount } = transfer;
+  throw new Error(`transfer ${id} of ${formatUsd(amount)} USDC is not made: ${from} has ${formatUsd(made.available)}`);
+}
+
+/** Each refusal moves one micro-USD from REFUSALS to REFUSED. Both are treasuries, so no user's money moves. */
+const REFUSALS = treasuryOf('refusals');
+const REFUSED = treasuryOf('refused');
+
+/**
+ * Uses the id of a transfer for a refusal, so that the ledger never makes the transfer. Changes nothing if the transfer
+ * was already made or refused.
+ */
+export async function refuseTransfer(ledger: Pick<Ledger, 'transfer'>, id: string, memo: string): Promise<void> {
+  await ledger.transfer({ id, from: REFUSALS, to: REFUSED, amount: 1n, memo: `${memo}: refused` });
+}
+
+/** Whether a transfer is a refusal. */
+export const isRefusal = ({ from }: TransferRecord): boolean => from === REFUSALS;
