@@ -31,7 +31,7 @@ export interface ActStepsOptions {
 }
 
 /** The steps of an act, from its row in the table to its end. */
-export interface ActSteps {
+interface ActSteps {
   /** Makes all steps that are possible now. Rejects with ChainUnavailable. */
   advance(id: string): Promise<Act>;
   /** Cancels an act that changes the books, unless it is booked. `advance` finds out which. */
@@ -92,8 +92,8 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
       reserves = await options.compare(act.network);
     } catch (error) {
       if (!(error instanceof FinalityBroken)) throw error;
-      // Broken finality lasts until an operator has looked. A waiting act would block other acts about this network until
-      // then.
+      // Broken finality lasts until an operator has looked. Until then a waiting act would block other acts about this
+      // network.
       await rows.move(act.id, 'requested', 'refused', { reason: error.message });
       return;
     }

@@ -26,7 +26,7 @@ export interface CreditingOptions {
 }
 
 /** The ledger's side of deposits: the effects of the chain's reports. */
-export interface Crediting {
+interface Crediting {
   /** Moves the arrived amount into its account. */
   credit(deposit: Deposit, final: boolean): Promise<void>;
   /** Credits an arrived deposit if it has enough confirmations. */

@@ -21,7 +21,7 @@ export interface NetworkAudit {
 }
 
 /** The configured chains: which of them are open, and which of them answer. */
-export interface OpenNetworks {
+interface OpenNetworks {
   /** null if the network is not open yet, or unknown. */
   chain(network: string): Chain | null;
   /**

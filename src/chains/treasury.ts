@@ -160,7 +160,7 @@ interface ComparisonAlarmOptions {
  * Alerts the operator if books were not compared with their treasury for too long. Without comparisons, missing money
  * would go unnoticed.
  */
-export interface ComparisonAlarm {
+interface ComparisonAlarm {
   /** Checks all networks. Reports a late network once, and once more when it is compared again. */
   check(): Promise<void>;
   /** Networks that were late at the last check. */

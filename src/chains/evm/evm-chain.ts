@@ -175,7 +175,7 @@ interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
  * Checks a node and its asset. Rejects with Error if the node serves another chain, or if the asset cannot be used for
  * payments.
  */
-export async function checkNode({ node, asset, network, address, domain, finality }: CheckNodeOptions): Promise<void> {
+async function checkNode({ node, asset, network, address, domain, finality }: CheckNodeOptions): Promise<void> {
   const real = await node.chainId();
   if (real !== BigInt(domain.chainId))
     throw new Error(`The node for ${network} belongs to chain eip155:${real}. Set the address of a node of ${network}`);
@@ -210,7 +210,7 @@ export async function checkNode({ node, asset, network, address, domain, finalit
  * already stored, because it could submit one in its own name. Resolves with the transaction id in its answer. Rejects
  * with PaymentProblem only if it certainly sent nothing.
  */
-export async function settleElsewhere(facilitator: FacilitatorClient, payment: SignedPayment): Promise<Hex | null> {
+async function settleElsewhere(facilitator: FacilitatorClient, payment: SignedPayment): Promise<Hex | null> {
   const { success, transaction, errorReason, errorMessage } = await facilitator.settle(payment);
   const named =
     typeof transaction === 'string' && /^0x[0-9a-f]{64}$/i.test(transaction)
