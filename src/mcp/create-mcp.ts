@@ -6,6 +6,7 @@ import {
   pinned,
   type Catalog,
   createHandlePaidRequest,
+  createStreamQuota,
   type Idempotency,
   type Offer,
   type Payments,
@@ -26,8 +27,23 @@ import { createFreeRequest } from './call/free-call.ts';
 import { createHeldCalls } from './servers/held-calls.ts';
 import { initializeResult } from './translators/legacy-to-modern-text.ts';
 import { createRunRequest, createUnlistedTool, type RequestCallDeps } from './call/request-call.ts';
-import { createTransports } from './http/create-transports.ts';
-import { mcpRoutes, type McpRoutesDeps } from './http/routes.ts';
+import { mcpRoutes, type McpRoutesDeps, type StatelessTransport } from './http/routes.ts';
+import { createKnownAddress } from './http/known-address.ts';
+import { createListen } from './http/listen.ts';
+import type { SessionTransport } from './http/session-transport.ts';
+import { createServiceTransport } from './http/session-messages.ts';
+import { boundedListens, createStateless, type RequestContext } from './call/stateless.ts';
+import { createReadPaid } from './call/paid-request.ts';
+import { createReplays } from './call/replays.ts';
+import { createAggregate } from './own/aggregate/aggregate.ts';
+import { createLegacyAggregate } from './own/aggregate/session-transport.ts';
+import { createAggregateListen } from './own/aggregate/listen.ts';
+import { createAggregateStateless } from './own/aggregate/route-request.ts';
+import { createAnswerAsk } from './own/builtin/answer-ask.ts';
+import { createBuiltinServers } from './own/builtin/builtin-servers.ts';
+import { createBridgedSearch } from './own/builtin/bridged-services.ts';
+import { isTaskMethod } from './tasks/extension.ts';
+import { createTaskEndpoint, type TaskAddress } from './tasks/task-endpoint.ts';
 import { createTranslators } from './translators/create-translators.ts';
 import { createServers } from './servers/servers.ts';
 import { createCancelNotes } from './request/cancellation.ts';
@@ -36,7 +52,7 @@ import { createPollTask } from './tasks/ask-of-task.ts';
 import { createToolTarget, type ToolTarget } from './call/tool-target.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
-export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
+interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
   readonly pipeline: Pipeline;
   readonly catalog: Catalog;
   readonly idempotency: Idempotency;
@@ -93,15 +109,19 @@ export interface Mcp extends ToolTarget {
 /** How long a state between two rounds is valid. It is long, because a person may have to answer. */
 const STATE_TTL_MS = 10 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
+/** How often expired sessions, old replays and old notes of cancellations are removed. */
+const SWEEP_MS = 5_000;
 
 export function createMcp(options: McpOptions): Mcp {
-  const { pipeline, catalog, config, now, elapsed, version } = options;
+  const { pipeline, catalog, config, now, elapsed, version, payments, targets = () => ({}) } = options;
   const { replyBytesMax } = config.upstream;
+  const { receipts } = config.billing;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
   const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
   const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
-  const servers = createServers({ version, replyBytesMax, now: elapsed });
 
+  // The servers, and the sessions with them.
+  const servers = createServers({ version, replyBytesMax, now: elapsed });
   const sessions = createSessions({
     store: options.sessions,
     config: config.mcp,
@@ -134,14 +154,17 @@ export function createMcp(options: McpOptions): Mcp {
     replyBytesMax,
     version,
   });
+
+  // Calls.
+  const readPaid = createReadPaid(payments);
   const answerCall = createAnswerCall({
     pipeline,
-    handlePaidRequest: createHandlePaidRequest({ idempotency: options.idempotency, payments: options.payments }),
+    handlePaidRequest: createHandlePaidRequest({ idempotency: options.idempotency, payments }),
     onError,
     ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
   });
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };
-  const turns: RequestCallDeps = {
+  const toCalls: RequestCallDeps = {
     keepTask: asksOfTasks,
     servers,
     translators,
@@ -153,24 +176,86 @@ export function createMcp(options: McpOptions): Mcp {
   const runRequest = createRunRequest({
     answerCall,
     unlistedTool: createUnlistedTool({ catalog, catalogue }),
-    ...turns,
+    ...toCalls,
   });
-  const tools = createToolTarget({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
-  const endpoints = createTransports({
-    options,
-    servers,
+  const tools = createToolTarget({ ...toCalls, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
+  const toService = createStateless({ runRequest, readPaid, seals, receipts });
+  const taskEndpoint = createTaskEndpoint({ ...asksOfTasks, pipeline, receipts, receiptOf: options.receiptOf });
+
+  // The gateway's own servers, and sessions with all kinds of servers.
+  const replays = createReplays({ now: elapsed });
+  const places = createStreamQuota({
+    max: config.limits.listensMax,
+    ...(options.listeners ? { ofAccount: options.listeners } : {}),
+  });
+  // A stream of the aggregate counts as one. Its parts are sessions with one stream each; this bounds those.
+  const partPlaces = createStreamQuota({ max: config.mcp.sessionsMax });
+  const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
+  const kept = { store: options.sessions, config: config.mcp, replays, keepAlive, now, onError };
+  const toSessions = {
+    pipeline,
     sessions,
-    cancels,
-    catalogue,
-    translators: { raw, bridge },
-    seals,
-    clientRequests,
-    answerCall,
+    servers,
     runRequest,
-    asksOfTasks,
-    keepAlive,
-    onError,
+    readPaid,
+    raw,
+    bridge,
+    cancels,
+    clientRequests,
+    receipts,
+    ...kept,
+  };
+  const answerAsk = createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax: replyBytesMax });
+  const bridged = createBridgedSearch({ targets, catalog });
+  const aggregate = createAggregate({ catalogue, version, bridged, onShared: options.onShared });
+  const listen = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
+  const toAll = createAggregateStateless({ aggregate, toService, listen, answerAsk });
+  const legacyAggregate = createLegacyAggregate({
+    ...toSessions,
+    catalogue,
+    aggregate,
+    answerAsk,
+    listen: createListen({ ...listening, places: partPlaces }),
+    places,
+    bytesMax: replyBytesMax,
   });
+  const builtinServers = createBuiltinServers({ ...kept, cancels, targets, catalog, catalogue, version, answerAsk });
+  const serviceTransport = createServiceTransport({ ...toSessions, listen: createListen({ ...listening, places }) });
+  const allSessions = [sessions, legacyAggregate.sessions, builtinServers.sessions];
+  const sweeper = setInterval(() => {
+    replays.sweep();
+    for (const one of [...allSessions, cancels]) one.sweep().catch(onError);
+  }, SWEEP_MS).unref();
+
+  // The address of a request decides who answers it.
+  const toServiceInPlaces = boundedListens(toService, places);
+  const knownAddress = createKnownAddress({ catalog, pipeline, targets });
+  const addressOf = (service: string | null, { caller, selection }: RequestContext): TaskAddress => {
+    if (service === null) return { ...aggregate, includes: aggregate.scope(caller, selection).includes };
+    return { includes: (name) => service === name || service.endsWith(`:${name}`), toClient: (text) => text };
+  };
+  const stateless: StatelessTransport = (service, request, context, answer) => {
+    if (isTaskMethod(request.message.method))
+      return taskEndpoint(addressOf(service, context), request, context, answer);
+    if (service === null) return toAll(context.selection, request, context, answer);
+    if (builtinServers.has(service)) return builtinServers.stateless(service, request, context, answer);
+    const known = knownAddress(service);
+    const run = () => toServiceInPlaces(service, request, context, answer);
+    return known === null ? run() : known.then(run);
+  };
+  const transportOf = (service: string | null) => {
+    if (service === null) return legacyAggregate.transport;
+    return builtinServers.has(service) ? builtinServers.serviceTransport : serviceTransport;
+  };
+  const legacy: SessionTransport = {
+    async post(service, inbound, ...request) {
+      if (service !== null && inbound.kind === 'initialize' && !builtinServers.has(service))
+        await knownAddress(service);
+      await transportOf(service).post(service, inbound, ...request);
+    },
+    listen: (service, ...request) => transportOf(service).listen(service, ...request),
+    end: (service, ...request) => transportOf(service).end(service, ...request),
+  };
 
   return {
     routes: mcpRoutes({
@@ -179,16 +264,21 @@ export function createMcp(options: McpOptions): Mcp {
       count: pipeline.count,
       limits: config.limits,
       keepAlive,
-      stateless: endpoints.stateless,
-      legacy: endpoints.legacy,
+      stateless,
+      legacy,
     }),
     listings: catalogue,
     ...tools,
     pollTask: createPollTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
-    counts: () => ({ ...endpoints.counts(), heldCalls: held.size }),
+    counts: () => ({
+      sessions: allSessions.reduce((sum, one) => sum + one.count(), 0),
+      heldCalls: held.size,
+      listens: places.count,
+    }),
     drain() {
-      endpoints.drain();
+      places.drain();
+      partPlaces.drain();
       // No later round can go on with a held call now, and an open held call would keep its tunnel open.
       held.close();
       upstreamSessions.drain();
@@ -197,7 +287,8 @@ export function createMcp(options: McpOptions): Mcp {
     async close() {
       held.close();
       await Promise.all([upstreamSessions.close(), ownCatalogue.close()]);
-      endpoints.close();
+      clearInterval(sweeper);
+      for (const one of allSessions) one.close();
       cancels.close();
     },
   };

@@ -21,7 +21,7 @@ import { isEnd, shownTtlMs, showTask, type TaskCost } from './server-task.ts';
 import { freeEnd, tooLargeText } from '../request/ending.ts';
 import type { McpTail } from '../request/mcp-request.ts';
 
-export interface TaskEndpointDeps extends TaskAdapterDeps {
+interface TaskEndpointDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Pick<Tasks, 'begin' | 'saw' | 'findAll'>;
   readonly receipts: Config['billing']['receipts'];

@@ -17,7 +17,7 @@ interface TranslatorsOptions
 }
 
 /** The four translators between clients and servers of both eras, by how the client speaks and by the server's era. */
-export interface EraTranslators {
+interface EraTranslators {
   readonly translators: RequestCallDeps['translators'];
   readonly raw: LegacyToLegacy;
   readonly bridge: LegacyToModern;

@@ -16,7 +16,7 @@ import type { Parts } from './parts.ts';
 import type { AggregateSession, AggregateSessions, AggregateUse } from './sessions.ts';
 
 /** The streams on which clients of the aggregate listen. Each session has one. */
-export interface SessionStreams {
+interface SessionStreams {
   /**
    * Resolves when the stream is over. `resumes`: the client asks for the rest of an answer that is not known here. Such
    * a stream does not end the one on which the client listens: clients reconnect both, and each would end the other

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { StreamQuota } from '#gateway';
 import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
-import { createSessionMessages, type SessionMessagesDeps, type SessionMessages } from '../../http/session-messages.ts';
+import { createSessionMessages, type SessionMessagesDeps } from '../../http/session-messages.ts';
 import {
   type SessionTransport,
   type SessionTransportDeps,
@@ -12,7 +11,7 @@ import {
 import type { ClientRequests } from '../../request/client-requests.ts';
 import { type Sessions, refuseTooLong, refuseTooMany, openedWith } from '../../sessions/sessions.ts';
 import { createParts, type Parts } from './parts.ts';
-import { createSessionStreams, type SessionStreamsDeps, type SessionStreams } from './session-streams.ts';
+import { createSessionStreams, type SessionStreamsDeps } from './session-streams.ts';
 import {
   createAggregateSessions,
   type AggregateSessions,
@@ -20,8 +19,7 @@ import {
   type AggregateSession,
   type AggregateUse,
 } from './sessions.ts';
-import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import { type CancelNotes, createRunningRequests, runCancellable } from '../../request/cancellation.ts';
+import { createRunningRequests, runCancellable } from '../../request/cancellation.ts';
 import type { Recording } from '../../call/replays.ts';
 import { agreedRevision, ERROR, levelFault } from '../../wire/revisions.ts';
 import { NO_SESSION, type McpTail } from '../../request/mcp-request.ts';
@@ -36,14 +34,13 @@ interface LegacyAggregateDeps
   extends
     Omit<SessionMessagesDeps, 'sessions' | 'clientRequests'>,
     SessionTransportDeps,
-    Pick<AggregateTransportDeps, 'aggregate' | 'replays' | 'answerAsk'>,
-    Pick<SessionStreamsDeps, 'catalogue' | 'bytesMax'>,
-    Pick<AggregateSessionsDeps, 'store' | 'now'> {
+    Pick<SessionStreamsDeps, 'catalogue' | 'places' | 'bytesMax'>,
+    Pick<AggregateSessionsDeps, 'store' | 'config' | 'now'> {
+  readonly aggregate: Aggregate;
+  readonly answerAsk: AnswerAsk;
   /** The sessions with single services. */
   readonly sessions: Sessions;
   readonly clientRequests: ClientRequests;
-  readonly config: AggregateSessionsDeps['config'];
-  readonly places: StreamQuota;
 }
 
 /** The aggregate for clients with sessions. */
@@ -52,52 +49,27 @@ interface LegacyAggregate {
   readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;
 }
 
+/**
+ * Answers clients that have a session with all services. Lists come from the catalogue. Other requests go to the part
+ * for the service that they name.
+ */
 export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregate {
-  const { config, onError } = deps;
+  const { aggregate, replays, answerAsk } = deps;
+  const { sessionsMax } = deps.config;
   const messages = createSessionMessages(deps);
   const change: AggregateSessions['change'] = (session, apply) => sessions.change(session, apply);
   const parts: Parts = createParts({
     ...deps,
     messages,
     change,
-    max: config.sessionsMax,
+    max: sessionsMax,
     onOpened: (all, service) => streams.opened(all, service),
   });
   const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
-  const streams = createSessionStreams({ ...deps, messages, parts, change, onError });
-  const transport = createAggregateTransport({
-    ...deps,
-    sessions,
-    parts,
-    streams,
-    messages,
-    sessionsMax: config.sessionsMax,
-  });
-  return { transport, sessions };
-}
-
-interface AggregateTransportDeps extends SessionTransportDeps {
-  readonly aggregate: Aggregate;
-  readonly catalogue: Pick<ToolCatalogue, 'stale'>;
-  readonly sessions: AggregateSessions;
-  readonly parts: Parts;
-  readonly streams: Pick<SessionStreams, 'listen'>;
-  readonly messages: Pick<SessionMessages, 'request' | 'tell'>;
-  readonly cancels: CancelNotes;
-  readonly answerAsk: AnswerAsk;
-  /** Most sessions of one account. */
-  readonly sessionsMax: number;
-}
-
-/**
- * Answers clients that have a session with all services. Lists come from the catalogue. Other requests go to the part
- * for the service that they name.
- */
-function createAggregateTransport(deps: AggregateTransportDeps): SessionTransport {
-  const { aggregate, sessions, parts, messages, replays } = deps;
+  const streams = createSessionStreams({ ...deps, messages, parts, change });
   /** Each running request with its service; null for one that asks an agent or a model. */
   const running = createRunningRequests<string | null>(deps.cancels);
-  const tellParts = createTellParts({ ...deps, running });
+  const tellParts = createTellParts({ ...deps, sessions, parts, messages, running });
   const scopeOf = (session: AggregateSession, { caller }: RequestContext) => aggregate.scope(caller, session.selection);
 
   async function request(
@@ -111,7 +83,7 @@ function createAggregateTransport(deps: AggregateTransportDeps): SessionTranspor
     const route = { message: asked, client: 'legacy', events } as const;
     const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
       runCancellable(running, session.id, null, asked, answer, (cancelled) =>
-        deps.answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
+        answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
       ),
     );
     if (one !== null) await toPart(session, one.service, one.message, events, context, answer);
@@ -160,7 +132,7 @@ function createAggregateTransport(deps: AggregateTransportDeps): SessionTranspor
     endOwn(answer, asked, { result: '{}' }, false);
   }
 
-  return createSessionTransport<AggregateSession>(
+  const transport = createSessionTransport<AggregateSession>(
     {
       async open(_service, message, { caller, selection }) {
         const tooLong = refuseTooLong(message);
@@ -175,7 +147,7 @@ function createAggregateTransport(deps: AggregateTransportDeps): SessionTranspor
           parts: new Map(),
         };
         const session = await sessions.add(opening);
-        if (session === null) return refuseTooMany(message, deps.sessionsMax);
+        if (session === null) return refuseTooMany(message, sessionsMax);
         return openedWith(session, message, aggregate.initializeResult(revision));
       },
       enter: (_service, id, owner) => sessions.enter(id, owner),
@@ -184,11 +156,12 @@ function createAggregateTransport(deps: AggregateTransportDeps): SessionTranspor
         await tellParts(session, message, scopeOf(session, context), context);
         return null;
       },
-      listen: (use, lastEventId, context, answer) => deps.streams.listen(use, lastEventId !== null, context, answer),
+      listen: (use, lastEventId, context, answer) => streams.listen(use, lastEventId !== null, context, answer),
       end: (_service, id, owner) => sessions.end(id, owner),
     },
     deps,
   );
+  return { transport, sessions };
 }
 
 /** A server's refusal of `initialize`, as the answer to the request for which the part was opened. */

@@ -1,4 +1,4 @@
-import { GatewayError, errorText, type JsonRpcError, printable, type RequestMessage } from '#wire';
+import { type Answer, GatewayError, errorText, type JsonRpcError, printable, type RequestMessage } from '#wire';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import type { Caller, Catalog, TargetAdapters } from '#gateway';
@@ -16,147 +16,36 @@ import {
   type KeptSession,
 } from '../../sessions/kept-sessions.ts';
 import type { RunStateless } from '../../call/stateless.ts';
-import type { AnswerAsk } from './answer-ask.ts';
+import type { AnswerAsk, AskRequest } from './answer-ask.ts';
 import { bridgedService, fullName, offersOf, priceOf, type BridgedService, WORD } from './bridged-services.ts';
 import { quote } from '../../wire/errors-mcp.ts';
 import { endOwn, ownResult, type ServerInfo } from '../own-answer.ts';
 import { openedWith, refuseTooMany } from '../../sessions/sessions.ts';
-import { NO_SESSION } from '../../request/mcp-request.ts';
+import { type McpRequest, NO_SESSION } from '../../request/mcp-request.ts';
 import { ERROR, agreedRevision, MODERN } from '../../wire/revisions.ts';
 import { TOOL_META } from '../../catalogue/decorate.ts';
 import { AGENT_OUTPUT, askSchema, BRIDGED_TOOL } from './ask-tools.ts';
 
-interface BuiltinServersDeps extends PrimitiveServersDeps, SessionTransportDeps, KeptSessionsDeps {
+interface BuiltinServersDeps extends SessionTransportDeps, KeptSessionsDeps {
+  readonly targets: () => Partial<TargetAdapters>;
+  readonly catalog: Pick<Catalog, 'resolve'>;
   readonly catalogue: Pick<ToolCatalogue, 'service'>;
   readonly answerAsk: AnswerAsk;
   readonly cancels: CancelNotes;
+  /** Version of this program. */
+  readonly version: string;
 }
 
 /** Agents and models as MCP servers of the gateway: `/mcp/a2a/<agent>`, `/mcp/model/<model>`. */
 interface BuiltinServers {
   /** Whether an address is that of an agent or a model. A tool service with exactly this name has precedence. */
   has(service: string): boolean;
+  /** Answers requests without a session, modern or bare. Throws GatewayError. */
   readonly stateless: RunStateless;
+  /** Answers clients that have a session with an agent or a model. */
   readonly serviceTransport: SessionTransport;
   readonly sessions: Pick<KeptSessions<BuiltinSession>, 'sweep' | 'count' | 'close'>;
 }
-
-export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
-  const { targets, catalogue, config } = deps;
-  const sessions = createBuiltinSessions(deps);
-  const endpoints = { ...deps, serverOf: createPrimitiveServers(deps) };
-  return {
-    has: (service) => bridgedService(targets(), service) !== null && catalogue.service(service) === null,
-    stateless: createBuiltinStateless(endpoints),
-    serviceTransport: createBuiltinTransport({ ...endpoints, sessions, sessionsMax: config.sessionsMax }),
-    sessions,
-  };
-}
-
-interface BuiltinStatelessDeps {
-  readonly serverOf: PrimitiveServerOf;
-  readonly answerAsk: AnswerAsk;
-}
-
-/** Answers requests without a session, modern or bare, to an agent or a model. Throws GatewayError. */
-function createBuiltinStateless({ serverOf, answerAsk }: BuiltinStatelessDeps): RunStateless {
-  return async (service, { message, client, events }, context, answer) => {
-    const server = serverOf(service, context.caller);
-    if (server === null) throw new GatewayError('not_found', `${quote(service)} no longer exists`);
-    const { method, params } = message;
-    const modern = client === 'modern';
-    switch (method) {
-      case 'server/discover':
-        return endOwn(answer, message, { result: server.discoverResult() }, modern);
-      case 'ping':
-        return endOwn(answer, message, { result: '{}' }, modern);
-      case 'tools/list':
-        return endOwn(answer, message, { result: server.listResult(modern) }, modern);
-      case 'tools/call': {
-        const fault = server.toolFault(message);
-        if (fault) return endOwn(answer, message, { error: fault }, modern);
-        const { kind, name, info } = server;
-        const ask = { kind, name, arguments: params?.['arguments'], message, client, events, info };
-        return answerAsk(ask, context, answer);
-      }
-      default:
-        return endOwn(answer, message, { error: onlyTools(method) }, modern);
-    }
-  };
-}
-
-interface BuiltinTransportDeps extends SessionTransportDeps {
-  readonly serverOf: PrimitiveServerOf;
-  readonly answerAsk: AnswerAsk;
-  readonly sessions: KeptSessions<BuiltinSession>;
-  readonly cancels: CancelNotes;
-  /** Most sessions of one account. */
-  readonly sessionsMax: number;
-}
-
-const NO_STREAM = {
-  code: ERROR.server,
-  message: 'This server sends messages only in its replies, so there is no stream to listen to',
-};
-
-/** Answers clients that have a session with an agent or a model. */
-function createBuiltinTransport(deps: BuiltinTransportDeps): SessionTransport {
-  const { serverOf, answerAsk, sessions, cancels, sessionsMax } = deps;
-  const running = createRunningRequests(cancels);
-  const isWith = (service: string | null) => (session: BuiltinSession) => session.service === service;
-
-  return createSessionTransport<BuiltinSession>(
-    {
-      async open(service, message, { caller }) {
-        const server = serverOf(service!, caller);
-        if (server === null) return { session: null, tail: NO_SESSION };
-        const session = await sessions.add({ ...ownerOf(caller), service: service! });
-        if (session === null) return refuseTooMany(message, sessionsMax);
-        return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
-      },
-      enter: (service, id, owner) => sessions.enter(id, owner, isWith(service)),
-      async request({ session, ended }, asked, events, context, answer) {
-        const { method, params } = asked;
-        const server = serverOf(session.service, context.caller);
-        if (server === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
-        if (method === 'tools/list') return endOwn(answer, asked, { result: server.listResult(false) }, false);
-        if (method !== 'tools/call') return endOwn(answer, asked, { error: onlyTools(method) }, false);
-        const fault = server.toolFault(asked);
-        if (fault) return endOwn(answer, asked, { error: fault }, false);
-        const { kind, name, info } = server;
-        const ask = {
-          kind,
-          name,
-          arguments: params?.['arguments'],
-          message: asked,
-          client: 'legacy',
-          events,
-          info,
-        } as const;
-        await runCancellable(running, session.id, null, asked, answer, (cancelled) =>
-          answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
-        );
-      },
-      async tell({ session }, message) {
-        if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return null;
-        const id = cancelledId(message);
-        const here = running.find(session.id, id);
-        if (here) here.cancel();
-        else await cancels.note(session, id);
-        return null;
-      },
-      listen: async (_use, _lastEventId, _context, answer) => answer.end(errorText('null', NO_STREAM), 405),
-      end: async (service, id, owner) => (await sessions.end(id, owner, isWith(service))) !== null,
-    },
-    deps,
-  );
-}
-
-/** The error for a method that an agent or a model does not have. */
-const onlyTools = (method: string) => ({
-  code: ERROR.methodNotFound,
-  message: `This server has only tools. It does not support the method ${quote(method)}`,
-});
 
 /** The session of a legacy client with an agent or a model. */
 interface BuiltinSession extends KeptSession {
@@ -164,8 +53,10 @@ interface BuiltinSession extends KeptSession {
   readonly service: string;
 }
 
-const createBuiltinSessions = (deps: KeptSessionsDeps): KeptSessions<BuiltinSession> =>
-  createKeptSessions<BuiltinSession>({
+export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
+  const { targets, catalogue, config, answerAsk, cancels } = deps;
+  const running = createRunningRequests(cancels);
+  const sessions = createKeptSessions<BuiltinSession>({
     ...deps,
     kind: 'mcp-front',
     // The name alone is what older gateways store and read.
@@ -175,6 +66,85 @@ const createBuiltinSessions = (deps: KeptSessionsDeps): KeptSessions<BuiltinSess
       return { id, account, within, service };
     },
   });
+  const isWith = (service: string | null) => (session: BuiltinSession) => session.service === service;
+
+  return {
+    has: (service) => bridgedService(targets(), service) !== null && catalogue.service(service) === null,
+    sessions,
+
+    async stateless(service, request, context, answer) {
+      const server = primitiveServer(deps, service, context.caller);
+      if (server === null) throw new GatewayError('not_found', `${quote(service)} no longer exists`);
+      const { message, client } = request;
+      const modern = client === 'modern';
+      if (message.method === 'server/discover')
+        return endOwn(answer, message, { result: server.discoverResult() }, modern);
+      if (message.method === 'ping') return endOwn(answer, message, { result: '{}' }, modern);
+      await answerTools(server, request, answer, (ask) => answerAsk(ask, context, answer));
+    },
+
+    serviceTransport: createSessionTransport<BuiltinSession>(
+      {
+        async open(service, message, { caller }) {
+          const server = primitiveServer(deps, service!, caller);
+          if (server === null) return { session: null, tail: NO_SESSION };
+          const session = await sessions.add({ ...ownerOf(caller), service: service! });
+          if (session === null) return refuseTooMany(message, config.sessionsMax);
+          return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
+        },
+        enter: (service, id, owner) => sessions.enter(id, owner, isWith(service)),
+        async request({ session, ended }, message, events, context, answer) {
+          const server = primitiveServer(deps, session.service, context.caller);
+          if (server === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
+          await answerTools(server, { message, client: 'legacy', events }, answer, (ask) =>
+            runCancellable(running, session.id, null, message, answer, (cancelled) =>
+              answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
+            ),
+          );
+        },
+        async tell({ session }, message) {
+          if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return null;
+          const id = cancelledId(message);
+          const here = running.find(session.id, id);
+          if (here) here.cancel();
+          else await cancels.note(session, id);
+          return null;
+        },
+        listen: async (_use, _lastEventId, _context, answer) => answer.end(errorText('null', NO_STREAM), 405),
+        end: async (service, id, owner) => (await sessions.end(id, owner, isWith(service))) !== null,
+      },
+      deps,
+    ),
+  };
+}
+
+const NO_STREAM = {
+  code: ERROR.server,
+  message: 'This server sends messages only in its replies, so there is no stream to listen to',
+};
+
+/** Answers `tools/list`, passes a `tools/call` to `ask`, and refuses every other method. */
+async function answerTools(
+  server: PrimitiveServer,
+  { message, client, events }: Pick<McpRequest, 'message' | 'client' | 'events'>,
+  answer: Answer,
+  ask: (request: AskRequest) => Promise<void>,
+): Promise<void> {
+  const { method, params } = message;
+  const modern = client === 'modern';
+  if (method === 'tools/list') return endOwn(answer, message, { result: server.listResult(modern) }, modern);
+  if (method !== 'tools/call') return endOwn(answer, message, { error: onlyTools(method) }, modern);
+  const fault = server.toolFault(message);
+  if (fault) return endOwn(answer, message, { error: fault }, modern);
+  const { kind, name, info } = server;
+  await ask({ kind, name, arguments: params?.['arguments'], message, client, events, info });
+}
+
+/** The error for a method that an agent or a model does not have. */
+const onlyTools = (method: string) => ({
+  code: ERROR.methodNotFound,
+  message: `This server has only tools. It does not support the method ${quote(method)}`,
+});
 
 /** One agent or model as an MCP server with one tool. */
 interface PrimitiveServer extends Pick<BridgedService, 'kind' | 'name'> {
@@ -191,19 +161,6 @@ interface PrimitiveServer extends Pick<BridgedService, 'kind' | 'name'> {
   toolFault(message: RequestMessage): JsonRpcError | null;
 }
 
-/**
- * The server at an address for a caller. Null if the address is not one of an agent or a model. Throws GatewayError
- * `permission_denied`.
- */
-type PrimitiveServerOf = (service: string, caller: Pick<Caller, 'key'>) => PrimitiveServer | null;
-
-interface PrimitiveServersDeps {
-  readonly targets: () => Partial<TargetAdapters>;
-  readonly catalog: Pick<Catalog, 'resolve'>;
-  /** Version of this program. */
-  readonly version: string;
-}
-
 const DOES = {
   a2a: 'Send a message to the agent',
   model: 'Ask the model',
@@ -212,58 +169,64 @@ const DOES = {
 } as const;
 const CAPABILITIES = '{"tools":{}}';
 
-function createPrimitiveServers({ targets, catalog, version }: PrimitiveServersDeps): PrimitiveServerOf {
-  return (service, { key }) => {
-    const bridged = bridgedService(targets(), service);
-    if (bridged === null) return null;
-    const { kind, name } = bridged;
-    const { service: resolved, offers } = offersOf(catalog, kind, name);
-    if (key?.allowedServices && !key.allowedServices.includes(resolved))
-      throw new GatewayError('permission_denied', `This API key may not use ${resolved}`, { param: 'model' });
-    const { displayName, description } = offers[0]!;
-    const info = { name: fullName(kind, name), title: displayName, version };
-    const tool = BRIDGED_TOOL[kind];
-    const instructions = JSON.stringify(
-      `This is the ${WORD[kind]} ${displayName}, through a gateway that charges your account for answers. ${tool} asks it; its price is in _meta["${TOOL_META.price}"].`,
-    );
+/**
+ * The server at an address for a caller. Null if the address is not one of an agent or a model. Throws GatewayError
+ * `permission_denied`.
+ */
+function primitiveServer(
+  { targets, catalog, version }: Pick<BuiltinServersDeps, 'targets' | 'catalog' | 'version'>,
+  service: string,
+  { key }: Pick<Caller, 'key'>,
+): PrimitiveServer | null {
+  const bridged = bridgedService(targets(), service);
+  if (bridged === null) return null;
+  const { kind, name } = bridged;
+  const { service: resolved, offers } = offersOf(catalog, kind, name);
+  if (key?.allowedServices && !key.allowedServices.includes(resolved))
+    throw new GatewayError('permission_denied', `This API key may not use ${resolved}`, { param: 'model' });
+  const { displayName, description } = offers[0]!;
+  const info = { name: fullName(kind, name), title: displayName, version };
+  const tool = BRIDGED_TOOL[kind];
+  const instructions = JSON.stringify(
+    `This is the ${WORD[kind]} ${displayName}, through a gateway that charges your account for answers. ${tool} asks it; its price is in _meta["${TOOL_META.price}"].`,
+  );
 
-    return {
-      kind,
-      name,
-      info,
-      discoverResult: () =>
-        ownResult(
-          { supportedVersions: JSON.stringify([MODERN]), capabilities: CAPABILITIES, instructions },
-          info,
-          true,
-          true,
-        ),
-      initializeResult(asked) {
-        const members = {
-          protocolVersion: JSON.stringify(agreedRevision(asked)),
-          capabilities: CAPABILITIES,
-          serverInfo: JSON.stringify(info),
-          instructions,
-        };
-        return ownResult(members, info, false, false);
-      },
-      listResult(modern) {
-        const definition = {
-          name: tool,
-          title: displayName,
-          description: `${DOES[kind]} ${displayName}.${description === '' ? '' : ` ${description}`}`,
-          inputSchema: askSchema(kind, false),
-          ...(kind === 'a2a' ? { outputSchema: AGENT_OUTPUT } : {}),
-          _meta: { [TOOL_META.price]: priceOf(offers) },
-        };
-        return ownResult({ tools: JSON.stringify([definition]) }, info, modern, true);
-      },
-      toolFault({ params }) {
-        const named = params?.['name'];
-        if (named === tool) return null;
-        if (typeof named !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
-        return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here: the tool is ${tool}` };
-      },
-    };
+  return {
+    kind,
+    name,
+    info,
+    discoverResult: () =>
+      ownResult(
+        { supportedVersions: JSON.stringify([MODERN]), capabilities: CAPABILITIES, instructions },
+        info,
+        true,
+        true,
+      ),
+    initializeResult(asked) {
+      const members = {
+        protocolVersion: JSON.stringify(agreedRevision(asked)),
+        capabilities: CAPABILITIES,
+        serverInfo: JSON.stringify(info),
+        instructions,
+      };
+      return ownResult(members, info, false, false);
+    },
+    listResult(modern) {
+      const definition = {
+        name: tool,
+        title: displayName,
+        description: `${DOES[kind]} ${displayName}.${description === '' ? '' : ` ${description}`}`,
+        inputSchema: askSchema(kind, false),
+        ...(kind === 'a2a' ? { outputSchema: AGENT_OUTPUT } : {}),
+        _meta: { [TOOL_META.price]: priceOf(offers) },
+      };
+      return ownResult({ tools: JSON.stringify([definition]) }, info, modern, true);
+    },
+    toolFault({ params }) {
+      const named = params?.['name'];
+      if (named === tool) return null;
+      if (typeof named !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
+      return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here: the tool is ${tool}` };
+    },
   };
 }
