@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { accountTotals, createPayouts, findLocks, findTransfer } from '#billing';
 import type { Config } from '#config';
-import { openJournaled } from './journal/journal.ts';
-import { openLedger } from './ledger.ts';
+import { openJournaled, openLedger } from './journal.ts';
 import { mount } from './mount.ts';
 // The narrow public APIs below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole
 // gateway, which takes a second.

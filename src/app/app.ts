@@ -2,20 +2,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Database } from '#store';
 import type { AuditReport, Ledger } from '#billing';
 import type { Config } from '#config';
-import type { Analytics } from './analytics.ts';
+import { type Analytics, openOperator } from './operator.ts';
 import { GatewayStopping } from '#wire';
 import { closeGracefully, createConnectionRelease, type Catalog } from '#gateway';
 import type { KeyStore } from '#auth';
 import type { Logger, Metrics } from '#observe';
 import type { BudgetNotices } from '#tasks';
-import { openFoundation } from './foundation.ts';
+import { openFoundation, type AppOptions, openStore } from './foundation.ts';
 import { openMiddle } from './middle.ts';
 import { openMoney } from './money.ts';
-import { openOperator } from './operator.ts';
-import type { AppOptions } from './options.ts';
 import { openProtocols, type Protocols } from './protocols.ts';
 import type { Reload } from './reload.ts';
-import { openStore } from './store.ts';
 
 export interface App {
   readonly server: FastifyInstance;

@@ -11,7 +11,7 @@ import {
   type Candidate,
 } from '#gateway';
 import { receiptOfCall } from '#pages';
-import type { Routed } from './routing.ts';
+import type { Routed } from './middle.ts';
 
 /** The billing middleware, with the hooks that run when a call is refused or resolved. */
 export function openBilling(

@@ -1,14 +1,44 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import { type Payments, type ServerOptions, offersFromConfig, withFirstSeen } from '#gateway';
 import type { Config } from '#config';
-import type { ServerOptions } from '#gateway';
 import { GatewayStopping } from '#wire';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
+import type { Tunnels } from '#network';
+import type { Poll, Task } from '#tasks';
+import type { Mcp } from '#mcp';
+import { LedgerUnavailable } from '#billing';
+import { DatabaseError, connectRedis } from '#store';
+import { createIdentity } from '#auth';
+import type { ReloadReport } from './reload.ts';
 import { VERSION } from '../version.ts';
-import { isAway } from './is-away.ts';
-import { createLateBound, type LateBound } from './late-bound.ts';
-import type { AppOptions } from './options.ts';
+import { NO_FUNDS, type OpenPayments } from './payments.ts';
+import { openJournaled } from './journal.ts';
+
+/** Options of a gateway beside its configuration. */
+export interface AppOptions {
+  readonly color?: boolean;
+  /** Receives complete log lines. Default: standard output. */
+  readonly writeLog?: (line: string) => void;
+  /** Epoch milliseconds, for times that are stored and shown. */
+  readonly now?: () => number;
+  /**
+   * Milliseconds of a monotonic clock, for limits, cooldowns and durations. Default: `now` if it is given, otherwise
+   * `performance.now`.
+   */
+  readonly elapsed?: () => number;
+  readonly random?: () => number;
+  /** Gives the text of `/metrics` if several processes form one gateway. */
+  readonly metricsText?: () => Promise<string>;
+  /** Reloads the configuration in all processes of this gateway, for `POST /admin/v1/reload`. */
+  readonly reloadAll?: () => Promise<ReloadReport>;
+  /** A stream that is silent for this time gets a comment as keep-alive. Default: 15 s. */
+  readonly keepAliveMs?: number;
+  /** Takes payments instead of the configured chains. */
+  readonly payments?: Payments;
+}
 
 /** The parts that every phase of a start uses. */
-export interface Foundation {
+interface Foundation {
   readonly config: Config;
   readonly options: AppOptions;
   readonly logger: Logger;
@@ -74,4 +104,52 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
       else logger.error(facts, 'a request failed');
     },
   };
+}
+
+/**
+ * Modules that others use before they are open, because modules need each other in circles: metrics show the figures of
+ * tunnels, and tunnels report to metrics. Each has an empty stand-in until its phase replaces it.
+ */
+interface LateBound {
+  tunnels: Pick<Tunnels, 'session' | 'count'>;
+  mcp: Pick<Mcp, 'counts' | 'hasTool'>;
+  bodies: { heldBytes(): number; waitingCount(): number };
+  funds: Pick<OpenPayments, 'figures'>;
+  pollAgent: Poll;
+  giveFile: (stream: ServerHttp2Stream, asked: string) => void;
+  gaveUpVideo: (task: Task) => Promise<void>;
+}
+
+const createLateBound = (): LateBound => ({
+  tunnels: { session: () => null, count: () => ({ connections: 0, streams: 0 }) },
+  mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
+  bodies: { heldBytes: () => 0, waitingCount: () => 0 },
+  funds: NO_FUNDS,
+  pollAgent: async () => null,
+  gaveUpVideo: async () => {},
+  giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
+});
+
+/** Whether an error says that the database does not answer. */
+export const isAway = (error: unknown): boolean =>
+  error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);
+
+export type Store = Opened<typeof openStore>;
+
+/** Phase 1: the database with the guard of its journal, the identity, Redis, and the offers of the configuration. */
+export async function openStore(foundation: Foundation) {
+  const { config, logger, opened, now } = foundation;
+  // The database comes first: it holds the truth, and the rest can be rebuilt from it.
+  const { database, journal } = await openJournaled(foundation);
+  const identity = createIdentity(
+    config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed },
+  );
+  const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
+  const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
+  if (redis) opened.defer(() => redis.disconnect());
+  const offers = await withFirstSeen(
+    database,
+    offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }),
+  );
+  return { ...foundation, database, journal, identity, redis, offers };
 }

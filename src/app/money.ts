@@ -1,13 +1,13 @@
-import { createPriceBook, createReceiptSigner } from '#billing';
+import { createPriceBook, createReceiptSigner, countHeldLocks } from '#billing';
 import { createLockPayments } from '#gateway';
 import { pricesOf } from '#network';
 import { createPastReceipts } from '#pages';
-import type { Opened } from './foundation.ts';
-import { auditWithJournal } from './journal/journal.ts';
-import { openLedger } from './ledger.ts';
-import { openObservers } from './observers.ts';
-import { openPayments } from './payments.ts';
-import type { Store } from './store.ts';
+import { countLiveTasks } from '#tasks';
+import { createCallLog, createCallObserver, createMetrics, createRefusalLog, createTracer } from '#observe';
+import type { Opened, Store } from './foundation.ts';
+import { auditWithJournal, openLedger } from './journal.ts';
+import { openPayments, hasPayments } from './payments.ts';
+import { VERSION } from '../version.ts';
 
 export type Money = Opened<typeof openMoney>;
 
@@ -36,4 +36,48 @@ export async function openMoney(store: Store) {
     lockPayments: createLockPayments(payments, ledger),
     audit: () => auditWithJournal(config, database, { now }),
   };
+}
+
+/** The log of calls, metrics and traces. */
+async function openObservers({
+  config,
+  logger,
+  outages,
+  logLinesLost,
+  opened,
+  database,
+  offers,
+  late,
+  now,
+  elapsed,
+}: Store) {
+  const ownOffers = new Set(offers.map(({ id }) => id));
+  const metrics = createMetrics({
+    isOwn: (id) => ownOffers.has(id),
+    locksHeld: () => countHeldLocks(database),
+    tunnels: () => late.tunnels.count(),
+    tasksLive: () => countLiveTasks(database),
+    mcp: () => late.mcp.counts(),
+    funds: hasPayments(config) ? () => late.funds.figures() : undefined,
+    bodyBytes: () => late.bodies.heldBytes(),
+    bodiesWaiting: () => late.bodies.waitingCount(),
+    logLinesLost,
+    now,
+  });
+  const tracer = await createTracer(config, {
+    version: VERSION,
+    onError: (error) => outages.failed('traces', { err: error }, 'traces could not be sent'),
+  });
+  opened.defer(() => tracer.close());
+  // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
+  // them.
+  const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
+  const observer = createCallObserver(
+    [createCallLog(logger, tracer.spanOf, outages), refusals.sink, metrics.sink, tracer.sink],
+    {
+      now: elapsed,
+      hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
+    },
+  );
+  return { metrics, refusals, observer, ownOffers };
 }

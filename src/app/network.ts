@@ -14,7 +14,7 @@ import {
 } from '#network';
 import { createTunnelObserver } from '#observe';
 import { VERSION } from '../version.ts';
-import type { Access } from './access.ts';
+import type { Access } from './server.ts';
 import type { Opened } from './foundation.ts';
 
 export type Network = Opened<typeof openNetwork>;

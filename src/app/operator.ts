@@ -1,4 +1,13 @@
-import { accountTotals, createPayouts, findLocks, findTransfer, listMovements, type LocksQuery } from '#billing';
+import {
+  accountTotals,
+  createPayouts,
+  findLocks,
+  findTransfer,
+  listMovements,
+  type LocksQuery,
+  expireAll,
+  type Ledger,
+} from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -13,7 +22,7 @@ import {
 } from '#auth';
 import { listBooks } from '#chains';
 import { findSeller, isSeenProvider, listProviders } from '#network';
-import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
+import { createDatabaseCheck, healthRoutes, metricsRoutes, type Logger, type OutageLog } from '#observe';
 import {
   accountRoutes,
   addKeySetRoute,
@@ -37,10 +46,10 @@ import {
   reloadRoutes,
 } from '#pages';
 import { modelsRoutes } from '#openai';
+import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, recentUsers } from '#analytics';
 import { mount } from './mount.ts';
-import { openAnalytics, type Analytics } from './analytics.ts';
 import type { Protocols } from './protocols.ts';
-import { openSweeper } from './sweep.ts';
+import { isAway } from './foundation.ts';
 
 /**
  * Phase 5: the routes beside the protocols, for visitors, for owners of accounts, for the operator and for monitoring.
@@ -254,4 +263,125 @@ async function mountHealth({ server, registry, logger, drain, funds }: Protocols
     return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...treasuries() } };
   };
   await mount(server, { health: healthRoutes({ ready }) });
+}
+
+const ACCOUNTS_MS = 60_000;
+/** With fewer users, the volume of a day reveals what each of them pays. */
+const FEW_USERS = 5;
+
+export type Analytics = Awaited<ReturnType<typeof openAnalytics>>;
+
+/** The figures of calls by day, and the count of new accounts. Both follow the journal. */
+async function openAnalytics(protocols: Protocols) {
+  const { config, database, outages, opened, now } = protocols;
+  const { everyMs, retentionDays } = config.analytics;
+  const isOff = everyMs === 0;
+  const rollUp = createRollUp({
+    database,
+    now,
+    everyMs: isOff ? null : everyMs,
+    onError: (error) =>
+      outages.failed('figures', { err: error }, 'calls cannot be added to the figures; it is tried again'),
+    ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),
+  });
+  opened.defer(() => rollUp.close());
+  const accounts = createKnownAccounts({
+    database,
+    now,
+    everyMs: isOff ? null : ACCOUNTS_MS,
+    onError: (error) => outages.failed('accounts', { err: error }, 'new accounts cannot be counted; it is tried again'),
+  });
+  opened.defer(() => accounts.close());
+  await warnOfFewUsers(protocols);
+  await recallTimes(protocols);
+  return { rollUp, accounts, oldUsage: createOldUsage({ database, now, days: retentionDays }) };
+}
+
+/** Restores the recent speeds of offers from before the start, because routing uses them. New calls replace them. */
+async function recallTimes({ database, health, now }: Protocols): Promise<void> {
+  for (const { offer, firstByteMs, tokensPerSecond } of await findRecentTimes(database.query, now()))
+    health.recall(offer, firstByteMs, tokensPerSecond);
+}
+
+/** Warns if the public figures would reveal the spending of single users, because the market has few. */
+async function warnOfFewUsers({ config, database, logger, now }: Protocols): Promise<void> {
+  const { public: isPublic, usersMin } = config.analytics;
+  if (config.mode !== 'production' || isPublic === 'off' || usersMin > 0) return;
+  const users = await recentUsers(database, now());
+  if (users === 0 || users >= FEW_USERS) return;
+  logger.warn(
+    { users },
+    'the public figures show what few users pay: analytics.users_min keeps such days back, analytics.public = "off" all of them',
+  );
+}
+
+/** A store whose rows expire. `sweep` removes at most `batch` of them and resolves with the number of removed rows. */
+interface Swept {
+  sweep(batch: number): Promise<number>;
+}
+
+interface SweeperOptions {
+  readonly ledger: Ledger;
+  readonly logger: Logger;
+  readonly outages: OutageLog;
+  readonly now: () => number;
+}
+
+const BATCH = 1_000;
+
+/**
+ * Every `everyMs`, expires overdue locks and removes old rows of the stores, which have names for the log. After a
+ * failure the next sweep tries again. `close` resolves when no sweep is running.
+ */
+export function openSweeper(
+  { ledger, logger, outages, now }: SweeperOptions,
+  swept: Readonly<Record<string, Swept>>,
+  everyMs: number,
+): { close(): Promise<void> } {
+  let running: Promise<void> | null = null;
+  let closed = false;
+  /** Resolves with the error if the database is away. Every other error is logged at once. */
+  const expireLocks = async (): Promise<unknown> => {
+    try {
+      const expired = await expireAll(ledger, now());
+      if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
+    } catch (error) {
+      if (isAway(error)) return error;
+      outages.failed('locks', { err: error }, 'the sweep of expired locks failed; it is tried again');
+    }
+    return null;
+  };
+  const sweepStore = async (name: string, store: Swept): Promise<unknown> => {
+    try {
+      for (let count = BATCH; count === BATCH && !closed;) count = await store.sweep(BATCH);
+    } catch (error) {
+      if (isAway(error)) return error;
+      const text = 'old rows of a store could not be removed; it is tried again';
+      outages.failed(`rows of ${name}`, { err: error, store: name }, text);
+    }
+    return null;
+  };
+  const sweep = async () => {
+    // Everything here uses the same database, so one line tells that it is away.
+    let away = await expireLocks();
+    for (const [name, store] of Object.entries(swept)) away = (await sweepStore(name, store)) ?? away;
+    if (away !== null)
+      outages.failed(
+        'sweep',
+        { err: away },
+        'expired locks and old rows could not be removed, because the database does not answer; it is tried again',
+      );
+    running = null;
+  };
+  // A sweep can take longer than `everyMs`.
+  const timer = setInterval(() => {
+    running ??= sweep();
+  }, everyMs);
+  return {
+    async close() {
+      closed = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { NO_PAYMENTS, type Payments } from '#gateway';
 import { createConsumerStore } from '#auth';
 import type { FundFigures } from '#observe';
 import { createMemoAccounts, createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
-import type { Store } from './store.ts';
+import type { Store } from './foundation.ts';
 
 /** The ledger and the database that record the money of chains. */
 interface Books {

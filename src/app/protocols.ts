@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createOriginGuard } from '#wire';
+import { createOriginGuard, GatewayError, isObject } from '#wire';
 import {
   type CallRequest,
   createRuns,
@@ -8,6 +8,10 @@ import {
   quoteCall,
   type TargetAdapters,
   type Counter,
+  type TargetRequest,
+  type Quotable,
+  type TargetAdapter,
+  type RequestBodies,
 } from '#gateway';
 import { createCardKey, type CardKey } from '#auth';
 import { createKeptResponses, createSessionStore } from '#tasks';
@@ -23,23 +27,31 @@ import {
   completionsRoutes,
   messagesRoutes,
   responsesRoutes,
+  quotableModel,
 } from '#openai';
-import { createImageTarget, createVideoTarget, imageRoutes, videoRoutes } from '#media';
-import { createFetchInputs } from './fetch-input.ts';
-import { quotables } from './quotables.ts';
+import {
+  createImageTarget,
+  createVideoTarget,
+  imageRoutes,
+  videoRoutes,
+  quotableImages,
+  quotableVideos,
+  type FetchInputs,
+} from '#media';
 import { quoteRoutes } from '#pages';
 import { rpcRoutes } from '#rpc';
+import type { Config } from '#config';
+import { createGuardedFetch, OutboundFailure } from '#network';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
 import { mount } from './mount.ts';
-import { openMedia } from './media.ts';
-import { openTasks, watchTasks } from './tasks.ts';
+import { openMedia, openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
 
-/** The parts that the routes of MCP and A2A share. */
-interface Endpoints extends Middle, ReturnType<typeof openTasks> {
+/** The parts of which the routes of the protocols are made: all that is open, and the parts that several routes share. */
+interface RouteParts extends Middle, ReturnType<typeof openTasks> {
   readonly listeners: Counter;
   readonly targets: () => Partial<TargetAdapters>;
   readonly keepAlive: { readonly keepAliveMs?: number };
@@ -55,7 +67,7 @@ export async function openProtocols(middle: Middle) {
   const speaking: { -readonly [name in keyof TargetAdapters]?: TargetAdapters[name] } = {};
   const longWork = openTasks(middle);
   const media = await openMedia(middle, longWork);
-  const endpoints: Endpoints = {
+  const parts: RouteParts = {
     ...middle,
     ...longWork,
     listeners: createCounter(),
@@ -63,22 +75,22 @@ export async function openProtocols(middle: Middle) {
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
   };
   const cardKey = createCardKey(middle.identity);
-  const mcp = openMcp(endpoints, media);
-  const a2a = openA2a(endpoints, media, cardKey);
+  const mcp = openMcp(parts, media);
+  const a2a = openA2a(parts, media, cardKey);
   speaking.mcp = mcp.target;
   speaking.a2a = a2a.target;
   speaking.model = createModelTarget({ catalog, config, now });
   const fetchInputs = createFetchInputs(config.webhooks, middle.server.requestBodies);
   speaking.image = createImageTarget({ catalog, config, fetchInputs });
-  const ownUrl = () => ownUrlOf(endpoints);
+  const ownUrl = () => ownUrlOf(parts);
   speaking.video = createVideoTarget({ catalog, ...media.videoRouteDeps, fetchInputs, ownUrl });
   opened.defer(() => mcp.close());
   // Closed before the tools that responses in the background may call.
   const kept = await openKept(middle);
-  await mountEndpoints(endpoints, { ...media, ...kept }, mcp, a2a, fetchInputs);
+  await mountRoutes(parts, { ...media, ...kept }, mcp, a2a, fetchInputs);
   late.mcp = mcp;
   late.pollAgent = a2a.poll;
-  watchTasks(middle, endpoints, {
+  watchTasks(middle, parts, {
     polls: { agent: a2a.poll, tool: mcp.pollTask, video: media.videos.poll },
     pollsAtExpiry: { video: media.videos.pollAtExpiry },
   });
@@ -120,9 +132,9 @@ async function openKept({ config, database, identity, opened, outages, now }: Mi
 /** The files that hold large replies for repeated requests. */
 type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
 
-function openMcp(endpoints: Endpoints, { blobs }: Files) {
-  const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = endpoints;
-  const { tasks, targets, listeners, keepAlive, now, elapsed, random, onError } = endpoints;
+function openMcp(parts: RouteParts, { blobs }: Files) {
+  const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = parts;
+  const { tasks, targets, listeners, keepAlive, now, elapsed, random, onError } = parts;
   return createMcp({
     pipeline,
     catalog,
@@ -130,8 +142,8 @@ function openMcp(endpoints: Endpoints, { blobs }: Files) {
     pins: createToolPins(database, { now }),
     tasks,
     blobs,
-    receiptOf: endpoints.pastReceipts.ofCall,
-    present: endpoints.present,
+    receiptOf: parts.pastReceipts.ofCall,
+    present: parts.present,
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
@@ -154,16 +166,16 @@ function openMcp(endpoints: Endpoints, { blobs }: Files) {
       signInDomains: config.signIn.domains,
       bindHost: config.host,
     }),
-    challenge: endpoints.oauth.challengeFor,
+    challenge: parts.oauth.challengeFor,
     strangers: config.oauth.issuer === null,
-    onSessionEnded: endpoints.metrics.mcpSessionEnded,
+    onSessionEnded: parts.metrics.mcpSessionEnded,
     ...keepAlive,
   });
 }
 
-function openA2a(endpoints: Endpoints, { blobs }: Files, cardKey: CardKey) {
-  const { config, identity, pipeline, catalog, idempotency, payments, logger } = endpoints;
-  const { tasks, push, targets, listeners, keepAlive, now, elapsed, random, onError } = endpoints;
+function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
+  const { config, identity, pipeline, catalog, idempotency, payments, logger } = parts;
+  const { tasks, push, targets, listeners, keepAlive, now, elapsed, random, onError } = parts;
   return createA2a({
     pipeline,
     catalog,
@@ -171,19 +183,19 @@ function openA2a(endpoints: Endpoints, { blobs }: Files, cardKey: CardKey) {
     blobs,
     idempotency,
     payments,
-    runTokens: endpoints.runTokens,
+    runTokens: parts.runTokens,
     listeners,
     push,
     targets,
     config,
-    ownUrl: () => ownUrlOf(endpoints),
+    ownUrl: () => ownUrlOf(parts),
     sign: { ...cardKey, jku: null },
     auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
-    challenge: endpoints.oauth.challengeFor,
+    challenge: parts.oauth.challengeFor,
     origin: createCardOrigin({
       publicUrl: config.publicUrl,
-      ownOrigin: endpoints.ownOrigin,
-      listening: () => (LISTENS_EVERYWHERE.has(config.host) ? null : listeningAt(endpoints.server, config.host)),
+      ownOrigin: parts.ownOrigin,
+      listening: () => (LISTENS_EVERYWHERE.has(config.host) ? null : listeningAt(parts.server, config.host)),
       domains: [...config.signIn.domains, ...config.allowedHosts],
     }),
     secret: identity.secret('unpaid tasks'),
@@ -197,8 +209,8 @@ function openA2a(endpoints: Endpoints, { blobs }: Files, cardKey: CardKey) {
   });
 }
 
-async function mountEndpoints(
-  endpoints: Endpoints,
+async function mountRoutes(
+  parts: RouteParts,
   {
     videoRouteDeps,
     kept,
@@ -208,8 +220,8 @@ async function mountEndpoints(
   a2a: A2a,
   fetchInputs: ReturnType<typeof createFetchInputs>,
 ): Promise<void> {
-  const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = endpoints;
-  const { targets, keepAlive, push, oauth, graceMs, now, onError } = endpoints;
+  const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = parts;
+  const { targets, keepAlive, push, oauth, graceMs, now, onError } = parts;
   const prefix = '/api/v1';
   const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
   const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
@@ -227,11 +239,11 @@ async function mountEndpoints(
     onError,
     ...keepAlive,
   };
-  const secret = endpoints.identity.secret('thinking of models');
+  const secret = parts.identity.secret('thinking of models');
   const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
-  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: endpoints.health }, request);
+  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: parts.health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
-  const paidEndpoints = {
+  const routes = {
     chat: chatRoutes(chat),
     completions: completionsRoutes(chat),
     embeddings: embeddingsRoutes(chat),
@@ -241,13 +253,13 @@ async function mountEndpoints(
       ...sealed,
       kept,
       background,
-      listeners: endpoints.listeners,
+      listeners: parts.listeners,
     }),
     images: imageRoutes({ ...priced, blobs }),
-    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(endpoints, targets), quote }),
+    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(parts, targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
   };
-  await mount(server, paidEndpoints, { prefix });
+  await mount(server, routes, { prefix });
   await mount(server, { oauth: oauth.routes, oldTransport });
   await mount(server, { oldTransport }, { prefix });
   await mount(server, { mcp: mcp.routes });
@@ -268,7 +280,7 @@ const discoveryOf = (issuer: string | null): string | null =>
 /**
  * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
  */
-const ownUrlOf = ({ config, server }: Pick<Endpoints, 'config' | 'server'>): string | null =>
+const ownUrlOf = ({ config, server }: Pick<RouteParts, 'config' | 'server'>): string | null =>
   config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
 
 /** Addresses to listen on that mean all addresses of the machine. */
@@ -279,4 +291,70 @@ function listeningAt({ server }: FastifyInstance, host: string): string | null {
   const address = server.address();
   if (address === null || typeof address === 'string') return null;
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}
+
+const QUOTED: Omit<TargetRequest, 'turns' | 'arguments'> = {
+  contextId: null,
+  taskId: null,
+  maxTokens: null,
+  stream: false,
+};
+
+/** Readers of calls that can be quoted, by the name of the primitive. */
+function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, targets: () => Partial<TargetAdapters>) {
+  return {
+    model: quotableModel({ config, now }),
+    image: quotableImages(config),
+    video: quotableVideos(config),
+    tool: bridged('tool', () => targets().mcp),
+    agent: bridged('agent', () => targets().a2a),
+  } satisfies Record<string, Quotable>;
+}
+
+/** Quotes a tool or an agent. Its price does not depend on the content of the request, so a sample text is used. */
+function bridged(member: 'tool' | 'agent', targetOf: () => TargetAdapter | undefined): Quotable {
+  return async (body, { caller, requestId }) => {
+    const name = body[member];
+    if (typeof name !== 'string' || name === '')
+      throw new GatewayError('invalid_request', `${member} must be the name of the ${member}`, { param: member });
+    const target = targetOf();
+    if (target === undefined) throw new GatewayError('not_found', `There are no ${member}s here`, { param: member });
+    const given = body['arguments'];
+    const ask: TargetRequest = {
+      ...QUOTED,
+      turns: [{ role: 'user', parts: [{ kind: 'text', text: 'A quote' }] }],
+      arguments: member === 'tool' ? (isObject(given) ? given : {}) : null,
+    };
+    return target.toCall(name, ask, { caller, requestId, traceparent: null, wantsReceipt: false });
+  };
+}
+
+const FETCH_MS = 15_000;
+
+/**
+ * Fetches files that requests name by their URLs. A URL must be https on the public internet; with `allowPrivate`, http
+ * and private addresses are allowed too. The files count as bodies of requests.
+ */
+function createFetchInputs({ allowPrivate }: Config['webhooks'], bodies: Pick<RequestBodies, 'open'>): FetchInputs {
+  const fetch = createGuardedFetch({ allowPrivate });
+  return (account, network) => {
+    const memory = bodies.open(account, network);
+    return {
+      async fetch(url, bytesMax) {
+        try {
+          const { status, body } = await fetch(url, {
+            timeoutMs: FETCH_MS,
+            bodyBytesMax: bytesMax,
+            takeMemory: memory.grow,
+          });
+          if (status === 200) return body;
+          throw new OutboundFailure(`the answer has status ${status}, and must have 200`);
+        } catch (error) {
+          if (!(error instanceof OutboundFailure)) throw error;
+          throw new GatewayError('invalid_request', `could not be fetched: ${error.message}`, { cause: error });
+        }
+      },
+      release: memory.release,
+    };
+  };
 }

@@ -2,7 +2,7 @@ import { type ChainConfig, type Config, configDifferences, ConfigError, type Nam
 import { type Offer, offersFromConfig, withFirstSeen } from '#gateway';
 import { pricesOf } from '#network';
 import { PaymentsSetupError } from '#pages';
-import type { Routed } from './routing.ts';
+import type { Routed } from './middle.ts';
 
 /** The outcome of a reload. */
 export interface ReloadReport {

@@ -1,9 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import { localAccount } from '#auth/accounts';
-import { CliError } from './cli-error.ts';
-import { OWN_NAME, START } from './own-name.ts';
+import { CliError, say } from './terminal.ts';
+import { OWN_NAME, START } from './command-line.ts';
 import type { TargetFlags } from './target.ts';
-import { say } from './target-words.ts';
 
 /**
  * The administration of a gateway, through the same admin API either way: of the running gateway, or of its database if
@@ -16,7 +16,7 @@ export interface AdminClient {
 }
 
 /** An answer of the admin API. `key` is present only if a key was made. */
-export interface Answer {
+interface Answer {
   /** The status of HTTP: 201 if something was created. */
   readonly status: number;
   readonly data: unknown;
@@ -167,6 +167,11 @@ export async function administer<T>(
   }
 }
 
+/** Micro-USD from an answer as USD, without trailing zeros. */
+export function usd(micro: number): string {
+  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
+}
+
 /** Whether a text is an amount in USD, with at most 6 decimal places. */
 export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
 
@@ -214,3 +219,13 @@ export function accountId(name: string): string {
 
 /** The path of an account, see accountId. */
 export const accountPath = (name: string): string => `/accounts/${encodeURIComponent(accountId(name))}`;
+
+/**
+ * The operator's reference for an action that must happen only once. Without one, creates a reference and prints it.
+ */
+export function referenceOr(given: string | undefined): string {
+  if (given !== undefined) return given;
+  const reference = `cli-${randomUUID()}`;
+  say(`Its reference is ${reference}. If this breaks off, repeat it with --reference ${reference}: it is done once.`);
+  return reference;
+}

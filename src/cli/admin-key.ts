@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createKey, parseKey } from '#auth/accounts';
 import { storeSecret } from '#auth/identity';
-import { CliError } from './cli-error.ts';
+import { CliError } from './terminal.ts';
 
 const FILE = 'admin-key';
 

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { administer, listAll, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
-import { CliError } from './cli-error.ts';
-import { OWN_NAME } from './own-name.ts';
-import { onScreen, painter, table, type Paint } from './terminal.ts';
+import { CliError, onScreen, painter, table, type Paint } from './terminal.ts';
+import { OWN_NAME } from './command-line.ts';
 
 /** An admin key in the form of the admin API. */
 interface AdminKey {

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import type { Config } from '#config';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { say } from './target-words.ts';
-import { painter } from './terminal.ts';
+import { say, painter } from './terminal.ts';
 
 const HELP = `
 Figures of calls by day are sums of what the journal tells. The audit compares both. If they differ, or a backup of other

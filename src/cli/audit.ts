@@ -2,14 +2,12 @@ import { Command } from 'commander';
 import type { OpenDatabase } from '#store';
 import type { AuditReport } from '#billing';
 import type { Config } from '#config';
+import type { AuditedChain, ChainAudit } from '#pages';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { chainAuditView, showChains, type ChainAuditView } from './audit-chains.ts';
-import { CliError, USAGE_EXIT } from './cli-error.ts';
-import { say } from './target-words.ts';
-import { facts, painter, type Paint } from './terminal.ts';
+import { CliError, USAGE_EXIT, say, facts, painter, type Paint, table } from './terminal.ts';
 
 /** A report in the form of the admin API. Its amounts are numbers of micro-USD. */
-export interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
+interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
   readonly totals: { readonly [Name in keyof AuditReport['totals']]: number };
   /** Absent if the comparison was not requested. */
   readonly chains?: ChainAuditView;
@@ -132,3 +130,84 @@ function showReport({ ok, checks, totals, chains }: AuditView, paint: Paint): st
   const treasuries = chains === undefined ? '' : `\n\n${showChains(chains, paint)}`;
   return `${lines.join('\n')}\n\n${figures}\n\n${ok ? paint(['bold', 'green'], 'The books are right.') : paint(['bold', 'red'], 'The books differ.')}${treasuries}`;
 }
+
+/** Amounts in the form of JSON: numbers of micro-USD. */
+type InNumbers<T> = {
+  readonly [K in keyof T]: T[K] extends bigint | null ? (null extends T[K] ? number | null : number) : T[K];
+};
+
+/** The comparison with the treasuries in the form of the admin API. */
+interface ChainAuditView extends InNumbers<Omit<ChainAudit, 'chains' | 'ok'>> {
+  readonly ok: boolean | null;
+  readonly chains: readonly (InNumbers<Omit<AuditedChain, 'ok' | 'open'>> & Pick<AuditedChain, 'ok' | 'open'>)[];
+}
+
+const HEADINGS = ['chain', 'owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'going', 'compared'] as const;
+const AMOUNTS = ['owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'going'] as const;
+
+/** Turns a report that was made here into the form that the admin API sends. */
+export const chainAuditView = (audit: ChainAudit): ChainAuditView =>
+  JSON.parse(
+    JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
+  ) as ChainAuditView;
+
+/** The comparison of the treasuries with the books, as text for people. */
+export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Paint): string {
+  if (chains.length === 0)
+    return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';
+  const rows = chains.map((chain) => [
+    chain.network,
+    usd(chain.owed),
+    usd(chain.held),
+    usd(chain.booked),
+    chain.difference === null ? '?' : chain.difference > 0 ? `+${usd(chain.difference)}` : usd(chain.difference),
+    String(chain.open.unfinal),
+    String(chain.open.deposits),
+    String(chain.open.withdrawals),
+    chain.comparedAt === null ? 'never' : new Date(chain.comparedAt).toISOString().replace(/\.\d+Z$/, 'Z'),
+  ]);
+  const notes = chains.flatMap(({ network, halted, error, ok }) => [
+    ...(halted === null ? [] : [`${paint('red', '✗')} ${network}: withdrawals are stopped: ${halted}`]),
+    ...(error === null ? [] : [`${paint('yellow', '!')} ${network}: could not be compared: ${error}`]),
+    ...(halted === null && ok === false ? [`${paint('red', '✗')} ${network}: the treasury and the books differ`] : []),
+  ]);
+  const { suspense, fees, losses, transit, operator } = totals;
+  const figures = facts(
+    [
+      ['suspense', `${usd(suspense)} USD came in and do not belong to an account yet`],
+      ['fees', `${usd(fees)} USD`],
+      ...(losses > 0
+        ? [['losses', `${usd(losses)} USD were taken back by a chain after they were spent: to be made good`] as const]
+        : []),
+      ...(transit > 0
+        ? [['moving', `${usd(transit)} USD are on their way from a treasury to another one`] as const]
+        : []),
+      ...(operator > 0
+        ? [
+            [
+              'by hand',
+              `${usd(operator)} USD were credited by the operator, and are held outside of any chain`,
+            ] as const,
+          ]
+        : []),
+    ],
+    paint,
+    '  ',
+  );
+  const verdict =
+    ok === true
+      ? paint(['bold', 'green'], 'The treasuries hold what the books say.')
+      : ok === false
+        ? paint(['bold', 'red'], 'The treasuries and the books differ.')
+        : paint(['bold', 'yellow'], 'Not every treasury could be compared.');
+  return [
+    table(HEADINGS, rows, paint, AMOUNTS),
+    ...(notes.length > 0 ? ['', ...notes] : []),
+    '',
+    figures,
+    '',
+    verdict,
+  ].join('\n');
+}
+
+const usd = (micro: number | null): string => (micro === null ? '?' : (micro / 1e6).toFixed(6));

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { usd } from './account-view.ts';
-import { accountId, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { accountId, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { facts, painter, type Paint } from './terminal.ts';
 
 /** A call in the form of the admin API. */

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ExplainedOption } from '#config';
-import { configPath } from './config-path.ts';
+import { configPath } from './command-line.ts';
 import { painter, table } from './terminal.ts';
 
 interface ShowFlags {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { START } from './own-name.ts';
+import { START } from './command-line.ts';
 import type { ConnectFlags } from './connect/run.ts';
 
 const HELP = `

@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { MICRO_PER_USD, parseRates } from '#billing';
 import type { ServiceConfig } from '#config';
-import { CliError } from './cli-error.ts';
-import { localModel } from './local-model.ts';
+import { CliError } from './terminal.ts';
+import { localModel } from './local-providers.ts';
 
 /** The process of the demo provider, and the services that it offers. */
 export interface Demo {

@@ -2,21 +2,18 @@ import { databaseName } from '#store/database-name';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
 import { loadConfig, type Primitive, type ServiceConfig } from '#config';
 import { createConsumerStore } from '#auth';
-import { DEVELOPMENT_ACCOUNT } from '#auth/accounts';
+import { DEVELOPMENT_ACCOUNT, hashKey, parseKey } from '#auth/accounts';
 import type { App } from '#app';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
-import { askYesNo } from './ask.ts';
+import { askYesNo, say, painter, type Paint, CliError } from './terminal.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
-import { developmentKey } from './development-key.ts';
-import { realPath, writeDevFile } from './discovery.ts';
-import { NO_PROVIDERS } from './missing-settings.ts';
-import { OWN_NAME, START_WITH } from './own-name.ts';
+import { realPath, writeDevFile, readDevFile, onDatabase } from './discovery.ts';
+import { NO_PROVIDERS } from './start-notices.ts';
+import { OWN_NAME, START_WITH } from './command-line.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';
 import type { StartFlags } from './start.ts';
-import { onDatabase, say } from './target-words.ts';
-import { painter, type Paint } from './terminal.ts';
 
 const PLAY_MONEY = 10n * MICRO_PER_USD;
 const LOOPBACK = /^(?:127\.|localhost$|::1$)/;
@@ -178,4 +175,20 @@ function curl(url: string, body: Readonly<Record<string, unknown>>): string {
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n');
+}
+
+/** The key of the last start if it still works on this database, else a new key. */
+async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<string> {
+  const stored = readDevFile(dataDir)?.api_key ?? null;
+  if (stored !== null && parseKey(stored)?.kind === 'development') {
+    const record = await app.keys.find(hashKey(stored));
+    const expired = record !== null && record.expiresAt !== null && record.expiresAt <= Date.now();
+    if (record && record.account === DEVELOPMENT_ACCOUNT && !record.disabled && !expired) return stored;
+  }
+  const made = await app.keys.create({ account: DEVELOPMENT_ACCOUNT, label: 'development', kind: 'development' });
+  if (!made)
+    throw new CliError(
+      `${DEVELOPMENT_ACCOUNT} has as many keys as an account may have.\nDelete some: tollgate key list dev, then tollgate key delete …`,
+    );
+  return made.text;
 }

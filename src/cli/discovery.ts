@@ -1,7 +1,22 @@
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  accessSync,
+  constants,
+  statSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { networkInterfaces } from 'node:os';
 import { databaseName } from '#store/database-name';
-import { processStart } from './process-start.ts';
+import { isLoopback } from '#wire';
+import { CliError } from './terminal.ts';
+
+/* How commands find the gateway of a data directory, and its database: by the files that it writes there. */
 
 /** `<data>/gateway.json`: tells the commands on this machine how to reach the gateway that uses this data directory. */
 export interface GatewayFile {
@@ -125,4 +140,82 @@ export function realPath(path: string): string {
   } catch {
     return resolve(path);
   }
+}
+
+/** Index of field 22 of /proc/<pid>/stat, counted from the field after the command's name, which may contain spaces. */
+const START_FIELD = 19;
+
+/**
+ * When a process began, as text to compare. Two processes with the same id have different texts. Null if there is no
+ * such process, or the system does not tell.
+ */
+function processStart(pid: number): string | null {
+  if (process.platform === 'win32') return null;
+  try {
+    if (process.platform === 'linux') {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      const ticks = stat
+        .slice(stat.lastIndexOf(')') + 2)
+        .split(' ', START_FIELD + 1)
+        .at(START_FIELD);
+      // The ticks count from the start of the system, so the id of that start is added.
+      return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}:${ticks}`;
+    }
+    return (
+      execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+      }).trim() || null
+    );
+  } catch {
+    return null;
+  }
+}
+
+/** The addresses of this machine. */
+export const ownAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
+
+/**
+ * Whether a URL names this machine by an address. A gateway writes its own URL so. A name such as `gateway.example`
+ * could lead anywhere.
+ */
+export function isOnThisMachine(url: string): boolean {
+  const name = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  return isLoopback(name) || ownAddresses().includes(name);
+}
+
+/**
+ * Reads the address of a gateway. `by` is the option or variable that named it. `key` names the key that belongs there
+ * instead of a user and a password, with its option, such as `admin key goes in --admin-key`. Throws CliError for
+ * another text. The message repeats no credentials, because terminals and logs keep it.
+ */
+export function readAddress(text: string, by: string, key: string): URL {
+  const address = /^https?:\/\//.test(text) ? URL.parse(text) : null;
+  const hasCredentials = address === null ? text.includes('@') : `${address.username}${address.password}` !== '';
+  if (hasCredentials) throw new CliError(`${by} contains a user or a password.\nRemove them. The ${key}.`);
+  if (address === null)
+    throw new CliError(`${by} is not the address of a gateway: ${text}\nGive it as http://127.0.0.1:8402`);
+  return address;
+}
+
+/** Refuses another user's data directory, because it would look empty. */
+export function refuseUnreadable(dataDir: string): void {
+  // The start says what is wrong with a file in the place of the directory.
+  if (!statSync(dataDir, { throwIfNoEntry: false })?.isDirectory()) return;
+  try {
+    accessSync(dataDir, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    throw new CliError(
+      `The data directory ${dataDir} belongs to another user.\nRun this as the user that runs the gateway, or name another directory (--data).`,
+      { cause: error },
+    );
+  }
+}
+
+/** Words for a database and its data directory. `name` is that of `databaseName`. */
+export function onDatabase(name: string, dataDir: string): string {
+  return name === 'embedded'
+    ? `on the embedded database in ${dataDir}`
+    : `on PostgreSQL ${name}, data directory ${dataDir}`;
 }

@@ -1,7 +1,7 @@
 import type { Config } from '#config';
 import { type AppOptions, createApp, type App } from '#app';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
-import { explainClusterListen, explainListen } from './listen-faults.ts';
+import { explainClusterListen, explainListen } from './start-checks.ts';
 import { catchReload, catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
 

@@ -9,9 +9,8 @@ import {
   type AdminClient,
   type AdminFlags,
 } from './admin-client.ts';
-import { CliError } from './cli-error.ts';
-import { OWN_NAME, START } from './own-name.ts';
-import { onScreen, painter, table, type Paint } from './terminal.ts';
+import { CliError, onScreen, painter, table, type Paint } from './terminal.ts';
+import { OWN_NAME, START } from './command-line.ts';
 
 interface Key {
   readonly hash: string;

@@ -1,6 +1,6 @@
-import type { ServiceConfig } from '#config';
-import { ollamaServices } from './ollama-services.ts';
-import { openaiServices } from './openai-services.ts';
+import { type ServiceConfig, serviceNameFault, type ModelFacts } from '#config';
+import { isObject, fetchText } from '#wire';
+import { parseRates, type Rates } from '#billing';
 
 /** A provider that this machine can reach, and to which the development gateway could route. */
 export interface LocalProvider {
@@ -78,5 +78,264 @@ async function answers(url: string): Promise<boolean> {
     return false;
   } finally {
     clearInterval(timer);
+  }
+}
+
+const MODELS_MAX = 50;
+/** For a model that does not say how long its context is. */
+const CONTEXT = 8192;
+const LATEST = ':latest';
+/** Families of models that only make embeddings, for versions of Ollama that tell no capabilities. */
+const EMBEDS = /bert|embed|bge|minilm/i;
+
+/** The models of Ollama. Calls are free, because it usually runs on the user's own machine. `base`: its address. */
+async function ollamaServices(base: string): Promise<readonly ServiceConfig[]> {
+  const listed = (await listLocal(`${base}/api/tags`, 'models', 'OLLAMA_HOST says where it is')).flatMap(({ name }) =>
+    typeof name === 'string' && serviceNameFault(`ollama/${name}`) === null ? [name] : [],
+  );
+  if (listed.length === 0)
+    throw new Error('Ollama has no models yet. Fetch one (for example: ollama pull llama3.2) and start again.');
+  const models = listed.slice(0, MODELS_MAX);
+  const facts = await Promise.all(models.map((model) => factsOf(base, model)));
+  return models.flatMap((model, index) =>
+    namesOf(model).map((name) =>
+      localModel({
+        name: `ollama/${name}`,
+        displayName: `Ollama: ${name}`,
+        providerName: 'Ollama',
+        rates: parseRates({ prompt: 0, completion: 0 }),
+        facts: { upstreamModel: model, ...facts[index]! },
+        url: `${base}/v1`,
+        apiKey: null,
+      }),
+    ),
+  );
+}
+
+/** Ollama calls `llama3.2:latest` also `llama3.2`, and people do. */
+const namesOf = (model: string): readonly string[] =>
+  model.endsWith(LATEST) ? [model.slice(0, -LATEST.length), model] : [model];
+
+/** The facts that Ollama tells of a model. One that it does not tell has the usual value. */
+async function factsOf(base: string, model: string) {
+  const shown = await askLocal(`${base}/api/show`, { body: { model } }).then(
+    ({ status, text }) => (status === 200 ? parsed(text) : null),
+    () => null,
+  );
+  const { capabilities, details, model_info: info, parameters } = shown ?? {};
+  const can = Array.isArray(capabilities) ? capabilities : null;
+  const family = isObject(details) && typeof details['family'] === 'string' ? details['family'] : '';
+  const embeds = can === null ? EMBEDS.test(family) : can.includes('embedding') && !can.includes('completion');
+  return {
+    contextLength: contextOf(info, parameters),
+    ...(embeds ? { outputModalities: ['embeddings'] } : {}),
+    ...(can?.includes('vision') ? { inputModalities: ['text', 'image'] } : {}),
+  };
+}
+
+/** The context that a model is run with, if its parameters set one, else the longest that it can have. */
+function contextOf(info: unknown, parameters: unknown): number {
+  const set = typeof parameters === 'string' ? /^num_ctx\s+(\d{1,9})\s*$/m.exec(parameters)?.[1] : undefined;
+  const longest = isObject(info) ? Object.entries(info).find(([name]) => name.endsWith('.context_length'))?.[1] : null;
+  const context = set === undefined ? longest : Number(set);
+  return Number.isSafeInteger(context) && (context as number) > 0 ? (context as number) : CONTEXT;
+}
+
+/* The models of OpenAI that are offered, with indicative prices for play money. Others are not offered. */
+
+/** USD per 1M tokens of input and of output, and the context in tokens. */
+const CHAT: Readonly<Record<string, readonly [prompt: string, completion: string, context: number]>> = {
+  'gpt-5': ['1.25', '10', 400_000],
+  'gpt-5-mini': ['0.25', '2', 400_000],
+  'gpt-5-nano': ['0.05', '0.4', 400_000],
+  'gpt-4.1': ['2', '8', 1_047_576],
+  'gpt-4.1-mini': ['0.4', '1.6', 1_047_576],
+  'gpt-4o-mini': ['0.15', '0.6', 128_000],
+};
+/** USD per 1M tokens of input. */
+const EMBEDDINGS: Readonly<Record<string, string>> = {
+  'text-embedding-3-small': '0.02',
+  'text-embedding-3-large': '0.13',
+};
+const EMBEDDINGS_CONTEXT = 8192;
+/** USD per image, in medium quality. */
+const IMAGES: Readonly<Record<string, string>> = { 'gpt-image-1': '0.042', 'gpt-image-1-mini': '0.011' };
+
+/** `base`: the address of the API, without a slash at its end. Rejects with a message for people. */
+async function openaiServices(base: string, key: string): Promise<readonly ServiceConfig[]> {
+  const headers = { authorization: `Bearer ${key}` };
+  const items = await listLocal(`${base}/models`, 'data', 'OPENAI_BASE_URL says where it is', { headers });
+  const listed = new Set(items.map(({ id }) => id));
+  const offered = <T>(models: Readonly<Record<string, T>>) =>
+    Object.entries(models).filter(([name]) => listed.has(name));
+  const [chat, embeddings, images] = [offered(CHAT), offered(EMBEDDINGS), offered(IMAGES)];
+  if (chat.length + embeddings.length + images.length === 0) {
+    const names = [CHAT, EMBEDDINGS, IMAGES].flatMap((models) => Object.keys(models));
+    throw new Error(
+      `${new URL(base).host} offers none of ${names.join(', ')}. Name its models in a file: --config FILE`,
+    );
+  }
+  const wires = chat.length > 0 && (await speaksResponses(base, headers)) ? { wires: ['responses' as const] } : {};
+  const common = (model: string) => ({
+    name: `openai/${model}`,
+    displayName: `OpenAI: ${model}`,
+    providerName: 'OpenAI',
+    url: base,
+    apiKey: key,
+  });
+  return [
+    ...chat.map(([model, [prompt, completion, contextLength]]) =>
+      localModel({
+        ...common(model),
+        rates: parseRates({ prompt, completion }),
+        facts: { upstreamModel: model, contextLength, inputModalities: ['text', 'image'], ...wires },
+      }),
+    ),
+    ...embeddings.map(([model, prompt]) =>
+      localModel({
+        ...common(model),
+        rates: parseRates({ prompt, completion: 0 }),
+        facts: { upstreamModel: model, contextLength: EMBEDDINGS_CONTEXT, outputModalities: ['embeddings'] },
+      }),
+    ),
+    ...images.map(([model, image]) => localImages({ ...common(model), image, upstreamModel: model })),
+  ];
+}
+
+/** Whether the address has the Responses API. A request without a model is refused, and costs nothing. */
+async function speaksResponses(base: string, headers: Readonly<Record<string, string>>): Promise<boolean> {
+  return askLocal(`${base}/responses`, { headers, body: {} }).then(
+    ({ status }) => status === 400 || status === 422,
+    () => false,
+  );
+}
+
+/**
+ * A chat model that the command line adds without a file. It is like a `[[models]]` block. By default its input and
+ * output are text.
+ */
+export function localModel(model: {
+  readonly name: string;
+  readonly displayName: string;
+  readonly providerName: string;
+  readonly rates: Rates;
+  readonly facts: Pick<ModelFacts, 'upstreamModel' | 'contextLength'> & Partial<ModelFacts>;
+  readonly url: string;
+  readonly apiKey: string | null;
+}): ServiceConfig {
+  const { name, displayName, providerName, rates, facts, url, apiKey } = model;
+  return {
+    service: {
+      primitive: 'model',
+      name,
+      displayName,
+      providerName,
+      description: '',
+      rates,
+      variants: {},
+      model: { maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'], ...facts },
+    },
+    target: { kind: 'http', url, apiKey },
+  };
+}
+
+/** An image service of OpenAI's API that the command line adds without a file. `image`: USD per image. */
+function localImages(model: {
+  readonly name: string;
+  readonly displayName: string;
+  readonly providerName: string;
+  readonly image: string;
+  readonly upstreamModel: string;
+  readonly url: string;
+  readonly apiKey: string;
+}): ServiceConfig {
+  const { name, displayName, providerName, image, upstreamModel, url, apiKey } = model;
+  return {
+    service: {
+      primitive: 'image',
+      name,
+      displayName,
+      providerName,
+      description: '',
+      rates: parseRates({ image }),
+      variants: {},
+      media: {
+        upstreamModel,
+        supportedParams: ['quality', 'background', 'moderation', 'output_format', 'output_compression', 'stream'],
+        aspectRatios: ['1:1', '3:2', '2:3'],
+        formats: ['png', 'jpeg', 'webp'],
+        resolutions: [],
+        durations: [],
+        imageApi: { wire: 'openai', edits: true, body: 'multipart' },
+      },
+    },
+    target: { kind: 'http', url, apiKey },
+  };
+}
+
+const ASK_MS = 5000;
+const BYTES_MAX = 8 * 1024 * 1024;
+
+interface Asked {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON by POST. Default: GET. */
+  readonly body?: object;
+}
+
+/** Asks a provider of this machine's user. Rejects with the reason why no answer came, in words for people. */
+async function askLocal(url: string, { headers = {}, body }: Asked = {}) {
+  try {
+    return await fetchText(url, {
+      headers,
+      ...(body === undefined ? {} : { body }),
+      bytesMax: BYTES_MAX,
+      signal: AbortSignal.timeout(ASK_MS),
+    });
+  } catch (error) {
+    throw new Error(reasonOf(error), { cause: error });
+  }
+}
+
+/** The cause of a failed fetch, whose own message is always "fetch failed". For several addresses it is only a code. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${ASK_MS / 1000} seconds`;
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  const code = 'code' in cause ? String(cause.code) : '';
+  return cause.message || code || error.message;
+}
+
+/**
+ * The objects of the list `list` in the answer. Rejects with a message for people, which names the address. `hint`: how
+ * to say where the provider is.
+ */
+async function listLocal(
+  url: string,
+  list: string,
+  hint: string,
+  asked: Asked = {},
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const { host } = new URL(url);
+  const { status, text } = await askLocal(url, asked).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`Its models could not be listed at ${url}: ${reason}. ${hint}`, { cause: error });
+  });
+  if (status < 200 || status > 299)
+    throw new Error(
+      `Its models could not be listed: ${host} answered ${status}${status === 401 ? ': the key is not accepted' : ''}`,
+    );
+  const items = parsed(text)?.[list];
+  if (!Array.isArray(items)) throw new Error(`${host} did not answer with a list of models at ${url}. ${hint}`);
+  return items.filter(isObject);
+}
+
+/** The object in a text; null for any other text. */
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
   }
 }

@@ -1,17 +1,13 @@
 import { databaseName } from '#store/database-name';
-import { printable } from '#wire';
-import { loadConfig, type Config } from '#config';
-import { CliError } from './cli-error.ts';
-import { configPath } from './config-path.ts';
+import { loadConfig } from '#config';
+import { CliError, say } from './terminal.ts';
+import { configPath } from './command-line.ts';
 import { loadAdminKey } from './admin-key.ts';
-import { warningToRoot } from './data-directory.ts';
-import { realPath } from './discovery.ts';
-import { checkStart, freshDirectory } from './fresh-directory.ts';
+import { realPath, onDatabase } from './discovery.ts';
+import { checkStart, freshDirectory } from './start-checks.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
-import { listeningFacts } from './listening-line.ts';
-import { missingAddress, NO_PROVIDERS, nothingToSell } from './missing-settings.ts';
-import { onDatabase, say } from './target-words.ts';
+import { listeningFacts, startNotices } from './start-notices.ts';
 
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
@@ -35,7 +31,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   }
 
   const loaded = load();
-  const child = workers === null ? null : await import('./workers-child.ts');
+  const child = workers === null ? null : await import('./worker.ts');
   const slot = child?.workerSlot() ?? null;
   if (slot === null) await checkStart(loaded, count);
   const fresh = slot === null ? freshDirectory(loaded) : null;
@@ -46,13 +42,7 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
   };
   if (child !== null && slot !== null) return child.runWorker(config, slot, loadAgain);
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
-  const warning = warningToRoot(config.dataDir);
-  if (warning !== null) say(warning);
-  const empty = nothingToSell(config, file);
-  if (empty !== null) say(empty);
-  if (config.tunnel.providers === null) say(`Providers: ${NO_PROVIDERS}`);
-  for (const line of missingAddress(config)) say(line);
-  tellOfLogsExporter(config, process.env['OTEL_LOGS_EXPORTER'] ?? '');
+  for (const notice of startNotices(config, file, process.env)) say(notice);
   let listens = false;
   try {
     if (workers !== null) {
@@ -73,14 +63,4 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
     if (!listens) fresh?.clear(error);
     throw error;
   }
-}
-
-/**
- * Warns if the variable of OpenTelemetry asks for an exporter that this gateway will not use. The gateway starts
- * nevertheless.
- */
-function tellOfLogsExporter({ logsExporter, otlpEndpoint }: Config, asked: string): void {
-  if (asked === '' || asked === 'none' || (logsExporter === 'otlp' && otlpEndpoint !== null)) return;
-  const why = logsExporter === 'otlp' ? 'telemetry.otlp_endpoint is not set' : 'only otlp sends them';
-  say(`Lines of the log are not sent to a collector, although OTEL_LOGS_EXPORTER is "${printable(asked, 60)}": ${why}`);
 }

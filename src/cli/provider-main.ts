@@ -1,11 +1,10 @@
 // The entry point of the package `tollgate-provide`, which has only the files that are needed here.
 import { Command } from 'commander';
 import { VERSION } from '../version.ts';
-import { keygenCommand } from './keygen.ts';
-import { OWN_NAME } from './own-name.ts';
+import { keygenCommand, siwxCommand } from './wallet.ts';
+import { OWN_NAME } from './command-line.ts';
 import { provideCommand } from './provide.ts';
 import { runProgram } from './run-program.ts';
-import { siwxCommand } from './siwx.ts';
 
 /** The name `tollgate` on the registry belongs to somebody else, so no hint of this package may say it. */
 const NAME = 'tollgate-provide';

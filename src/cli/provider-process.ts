@@ -12,8 +12,7 @@ import {
 import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
 import type { ProvideFlags } from './provide.ts';
-import { OWN_NAME } from './own-name.ts';
-import { describeService } from './offer-line.ts';
+import { OWN_NAME } from './command-line.ts';
 import { listenForReload, providerFile } from './provider-reload.ts';
 import { catchReload, catchSignals, isTerminalGone } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
@@ -67,6 +66,8 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
 }
 
 async function validate(file: string, probe: boolean): Promise<void> {
+  // Loaded here, because a running proxy does not need it.
+  const { describeService, printChecks, silentLog } = await import('./service-report.ts');
   const paint = painter();
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   let loaded: { readonly config: ProviderConfig; readonly wallet: Wallet | null };
@@ -87,9 +88,12 @@ async function validate(file: string, probe: boolean): Promise<void> {
 
   print('');
   const scrub = createScrubber(secretsOf(config));
-  // Loaded here, because a running proxy does not need it.
-  const { printChecks, SILENT } = await import('./print-checks.ts');
   const { providerChecks, runChecks } = await loadChecks();
-  const checks = providerChecks(config, wallet, { env: process.env, version: VERSION, log: SILENT }, Date.now);
+  const checks = providerChecks(
+    config,
+    wallet,
+    { env: process.env, version: VERSION, log: await silentLog() },
+    Date.now,
+  );
   await printChecks(checks, runChecks, scrub);
 }

@@ -6,11 +6,9 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { Log, ReloadReport } from '#provide';
-import { CliError, USAGE_EXIT } from './cli-error.ts';
-import { configPath } from './config-path.ts';
-import { OWN_NAME } from './own-name.ts';
+import { CliError, USAGE_EXIT, painter } from './terminal.ts';
+import { configPath, OWN_NAME } from './command-line.ts';
 import type { ProvideFlags } from './provide.ts';
-import { painter } from './terminal.ts';
 
 /** The answer of a running proxy to a request for a reload. */
 type ReloadAnswer = ReloadReport | { readonly problem: string };

@@ -1,8 +1,14 @@
 import { Command } from 'commander';
 import { localAccount } from '#auth/accounts';
-import { administer, listAll, refuseBadAmount, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { OWN_NAME } from './own-name.ts';
-import { referenceOr } from './reference.ts';
+import {
+  administer,
+  listAll,
+  refuseBadAmount,
+  withAdminOptions,
+  type AdminFlags,
+  referenceOr,
+} from './admin-client.ts';
+import { OWN_NAME } from './command-line.ts';
 import { painter, table, type Paint } from './terminal.ts';
 
 interface Provider {

@@ -1,9 +1,7 @@
 import { Command } from 'commander';
 import type { ReloadReport } from '#app';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { CliError } from './cli-error.ts';
-import { say } from './target-words.ts';
-import { painter } from './terminal.ts';
+import { CliError, say, painter } from './terminal.ts';
 
 const HELP = `
 Taken at once, while calls go on: blocks of services with their prices, rate limits of keys, further chains, server.log_level.

@@ -1,6 +1,5 @@
 import { type Command, CommanderError } from 'commander';
-import { CliError, USAGE_EXIT } from './cli-error.ts';
-import { painter } from './terminal.ts';
+import { CliError, USAGE_EXIT, painter } from './terminal.ts';
 
 /**
  * Runs one command line of a program. Resolves to the exit code. Every failure is printed on standard error, with

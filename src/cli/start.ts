@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { START, START_WITH } from './own-name.ts';
+import { START, START_WITH } from './command-line.ts';
 
 export interface StartFlags {
   readonly config?: string;

@@ -3,14 +3,17 @@ import { join } from 'node:path';
 import { printable } from '#wire';
 import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
-import { configPath } from './config-path.ts';
-import { CliError } from './cli-error.ts';
-import { refuseUnreadable } from './data-directory.ts';
-import { readAddress } from './read-address.ts';
-import { findGateway, realPath, type GatewayFile } from './discovery.ts';
-import { onDatabase } from './target-words.ts';
-import { isOnThisMachine } from './this-machine.ts';
-import { START } from './own-name.ts';
+import { configPath, START } from './command-line.ts';
+import { CliError } from './terminal.ts';
+import {
+  refuseUnreadable,
+  readAddress,
+  findGateway,
+  realPath,
+  type GatewayFile,
+  isOnThisMachine,
+  onDatabase,
+} from './discovery.ts';
 
 export interface TargetFlags {
   readonly url?: string;

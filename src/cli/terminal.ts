@@ -47,3 +47,45 @@ export function facts(pairs: readonly (readonly [name: string, value: string])[]
   const width = Math.max(...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${indent}${paint('dim', name.padEnd(width))}  ${onScreen(value)}`).join('\n');
 }
+
+/** Tells people on standard error what a command acts on. Standard output is for the result. */
+export function say(text: string): void {
+  process.stderr.write(`${painter(process.stderr)('dim', text)}\n`);
+}
+
+/** A failure whose message says what to do. It is printed without a stack. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly exitCode: number;
+  constructor(message: string, options: { readonly exitCode?: number; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.exitCode = options.exitCode ?? 1;
+  }
+}
+
+/** Exit code of a wrong command line. Other codes are 0 and 1. */
+export const USAGE_EXIT = 2;
+
+const ANSWER_MS = 10_000;
+
+/**
+ * Asks a yes-or-no question on the terminal. Any answer but yes means no. Without an answer within `waitMs`, by default
+ * ten seconds, it is no too.
+ */
+export async function askYesNo(question: string, waitMs = ANSWER_MS): Promise<boolean> {
+  // Loaded here, because most commands ask nothing.
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  // While readline waits for an answer, it takes Ctrl-C. The signal is meant for the program, so it is passed on.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  try {
+    const answer = await lines.question(`${question} [y/N] `, { signal: AbortSignal.timeout(waitMs) });
+    return /^y(es)?$/i.test(answer.trim());
+  } catch {
+    process.stdout.write('no\n');
+    return false;
+  } finally {
+    lines.close();
+    process.stdin.pause();
+  }
+}

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
-import { administer, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
-import { OWN_NAME } from './own-name.ts';
-import { referenceOr } from './reference.ts';
+import { administer, withAdminOptions, type AdminClient, type AdminFlags, referenceOr } from './admin-client.ts';
+import { OWN_NAME } from './command-line.ts';
 import { facts, painter, table, type Paint } from './terminal.ts';
 
 interface Act {

@@ -2,10 +2,9 @@ import { createScrubber } from '#wire';
 import { ConfigError, type Config, secretsOf } from '#config';
 import { WalletError } from '#provide/wallet';
 import { VERSION } from '../version.ts';
-import { checkTreasuries } from './fresh-directory.ts';
-import { listenFaults } from './listen-faults.ts';
-import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './missing-settings.ts';
-import { describeService } from './offer-line.ts';
+import { checkTreasuries, listenFaults } from './start-checks.ts';
+import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './start-notices.ts';
+import { describeService, printChecks, silentLog } from './service-report.ts';
 import { painter, type Paint } from './terminal.ts';
 
 /**
@@ -38,12 +37,9 @@ export async function validate(
 /** Calls each service of the file as `tollgate provide --validate` does. */
 async function tryServices(config: Config): Promise<void> {
   // Loaded here, because other commands do not need it.
-  const [{ loadChecks }, { printChecks, SILENT }] = await Promise.all([
-    import('#provide'),
-    import('./print-checks.ts'),
-  ]);
+  const { loadChecks } = await import('#provide');
   const { serviceChecks, runChecks } = await loadChecks();
-  const run = { env: process.env, version: VERSION, log: SILENT };
+  const run = { env: process.env, version: VERSION, log: await silentLog() };
   process.stdout.write('\n');
   await printChecks(
     config.services.flatMap((each) => serviceChecks(each, run)),

@@ -1,11 +1,21 @@
-import cluster, { type Worker } from 'node:cluster';
+import cluster from 'node:cluster';
+import type { Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
+import { readFileSync } from 'node:fs';
 import type { Config } from '#config';
-import { createLogger, createLogReceivers, type Logger } from '#observe';
+import {
+  createLogger,
+  createLogReceivers,
+  type Logger,
+  createMergedMetrics,
+  linesLostSnapshot,
+  shareText,
+  type MetricSnapshot,
+} from '#observe';
 import { VERSION } from '../version.ts';
-import { CliError } from './cli-error.ts';
+import { CliError } from './terminal.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
-import { listeningFacts } from './listening-line.ts';
+import { listeningFacts } from './start-notices.ts';
 import { catchReload, catchSignals } from './signals.ts';
 import {
   COUNT_VARIABLE,
@@ -13,9 +23,8 @@ import {
   SLOT_VARIABLE,
   type SupervisorMessage,
   type WorkerMessage,
-} from './workers-messages.ts';
-import { createWorkersMetrics } from './workers-metrics.ts';
-import { createWorkersReload } from './workers-reload.ts';
+  type ReloadOutcome,
+} from './worker.ts';
 
 const COUNT_MAX = 256;
 /** The time that a worker has to close everything, after the drain limit. */
@@ -146,9 +155,7 @@ function createCrew(logger: Logger, { count, stopped, listensAt, logLinesLost, c
       else if (message.tollgate === 'reloaded') reloads.took(worker, message.id, message.outcome);
       else if (message.tollgate === 'reload-all') {
         const { id } = message;
-        void reloads.all(workers()).then((outcome) => {
-          if (worker.isConnected()) worker.send({ tollgate: 'all-reloaded', id, outcome } satisfies SupervisorMessage);
-        });
+        void reloads.all(workers()).then((outcome) => send(worker, { tollgate: 'all-reloaded', id, outcome }));
       } else {
         listensAt(message.baseUrl);
         ready();
@@ -242,4 +249,129 @@ function check(config: Config, count: number): void {
     throw new CliError(
       `--workers ${count} takes the ports from [cluster] port and url upwards, and there is no port ${last}.`,
     );
+}
+
+/** The longest wait for a worker's figures. If a worker does not answer, its last known figures count. */
+const COLLECT_MS = 2_000;
+/** The key of the supervisor's figures. Ids of workers begin at 1. */
+const SUPERVISOR = 0;
+
+/** Merges the figures of all workers, whichever worker is scraped. */
+interface WorkersMetrics {
+  /** Collects the figures of all workers, and sends them to the worker that asked. */
+  answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void>;
+  took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void;
+  gone(worker: Worker): void;
+}
+
+/** `logLinesLost`: the count of this process, the supervisor. */
+function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics {
+  const merged = createMergedMetrics();
+  const collections = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
+  let last = 0;
+  const arrived = (worker: Worker, { missing, done }: { readonly missing: Set<number>; readonly done: () => void }) => {
+    if (missing.delete(worker.id) && missing.size === 0) done();
+  };
+  let asked: readonly Worker[] = [];
+  // Several scrapes at the same time share one collection.
+  const text = shareText(async () => {
+    const collection = (last += 1);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, COLLECT_MS);
+      const done = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      collections.set(collection, { missing: new Set(asked.map((worker) => worker.id)), done });
+      for (const worker of asked) send(worker, { tollgate: 'collect', id: collection });
+    });
+    collections.delete(collection);
+    merged.take(SUPERVISOR, await linesLostSnapshot(logLinesLost));
+    return merged.text();
+  });
+  return {
+    async answer(asker, id, workers) {
+      asked = workers;
+      send(asker, { tollgate: 'scraped', id, text: await text() });
+    },
+    took(from, id, snapshot) {
+      // A worker's last figures may come after it was counted as ended.
+      if (from.isDead()) return;
+      merged.take(from.id, snapshot);
+      const collection = collections.get(id);
+      if (collection) arrived(from, collection);
+    },
+    gone(worker) {
+      merged.retire(worker.id);
+      for (const collection of collections.values()) arrived(worker, collection);
+    },
+  };
+}
+
+function send(worker: Worker, message: SupervisorMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {});
+}
+
+/** The longest wait for a worker to reload. */
+const RELOAD_MS = 30_000;
+
+/** Reloads all workers from one text of the file, so that all get the same even if the file changes meanwhile. */
+interface WorkersReload {
+  all(workers: readonly Worker[]): Promise<ReloadOutcome>;
+  took(from: Worker, id: number, outcome: ReloadOutcome): void;
+  gone(worker: Worker): void;
+}
+
+function createWorkersReload(configFile: string | null): WorkersReload {
+  const waiting = new Map<string, (outcome: ReloadOutcome) => void>();
+  const place = (worker: Worker, id: number) => `${worker.id}/${id}`;
+  let last = 0;
+  return {
+    async all(workers) {
+      const id = (last += 1);
+      const text = readText(configFile);
+      const outcomes = await Promise.all(
+        workers.map((worker) =>
+          new Promise<ReloadOutcome>((resolve) => {
+            const late = { problem: `worker ${worker.id} did not answer in time`, isConfig: false };
+            const timer = setTimeout(resolve, RELOAD_MS, late);
+            waiting.set(place(worker, id), (outcome) => {
+              clearTimeout(timer);
+              resolve(outcome);
+            });
+            send(worker, { tollgate: 'reload', id, text });
+          }).finally(() => waiting.delete(place(worker, id))),
+        ),
+      );
+      return together(outcomes);
+    },
+    took: (from, id, outcome) => waiting.get(place(from, id))?.(outcome),
+    gone(worker) {
+      const ended = { problem: `worker ${worker.id} ended meanwhile`, isConfig: false };
+      for (const [key, tell] of waiting) if (key.startsWith(`${worker.id}/`)) tell(ended);
+    },
+  };
+}
+
+/**
+ * The report if all workers reloaded. Else the first problem, with the number of workers that reloaded nevertheless.
+ */
+function together(outcomes: readonly ReloadOutcome[]): ReloadOutcome {
+  const failed = outcomes.find((outcome) => 'problem' in outcome);
+  if (failed === undefined) return outcomes[0] ?? { problem: 'no worker runs at the moment', isConfig: false };
+  const taken = outcomes.filter((outcome) => 'report' in outcome).length;
+  if (taken === 0) return failed;
+  return {
+    problem: `${failed.problem}. ${taken} of ${outcomes.length} workers took the file, so calls may cost two prices: reload again`,
+    isConfig: false,
+  };
+}
+
+function readText(file: string | null): string | null {
+  try {
+    return file === null ? null : readFileSync(file, 'utf8');
+  } catch {
+    // The workers report what is wrong with the file.
+    return null;
+  }
 }

@@ -66,7 +66,7 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
 
 /** Files that assign functions to properties once: for the process, a gateway or a thread. */
 export const ASSIGNED_ONCE: readonly string[] = [
-  'src/app/media.ts',
+  'src/app/tasks.ts',
   'src/observe/logger.ts',
   'src/observe/tracer.ts',
   'src/rpc/dispatch.ts',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AuditedChain, ChainAudit } from '#pages';
-import { chainAuditView, showChains } from '../../src/cli/audit-chains.ts';
+import { chainAuditView, showChains } from '../../src/cli/audit.ts';
 
 const plain = (_style: unknown, text: string): string => text;
 

@@ -5,7 +5,7 @@ import { isIPv4, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findConnection } from '../../src/cli/connect/connection.ts';
-import { ownAddresses } from '../../src/cli/this-machine.ts';
+import { ownAddresses } from '../../src/cli/discovery.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 // What is wrong is told before a client is set up with it.

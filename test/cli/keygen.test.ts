@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadWallet } from '../../src/provide/wallet/load-wallet.ts';
-import { ownName } from '../../src/cli/own-name.ts';
+import { ownName } from '../../src/cli/command-line.ts';
 import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
 
 let place: Place;

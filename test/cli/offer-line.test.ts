@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeService } from '../../src/cli/offer-line.ts';
+import { describeService } from '../../src/cli/service-report.ts';
 import { modelAt, toolAt } from '../support/provider-proxy.ts';
 
 it('a service is one line, with the cheapest and the dearest price where they differ', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readAddress } from '../../src/cli/read-address.ts';
+import { readAddress } from '../../src/cli/discovery.ts';
 
 const read = (text: string): URL => readAddress(text, '--url', 'admin key goes in --admin-key');
 

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { workerCount } from '../../src/cli/workers.ts';
-import { clusterOfWorker } from '../../src/cli/workers-child.ts';
+import { clusterOfWorker } from '../../src/cli/worker.ts';
 
 describe('--workers', () => {
   it('takes a number, or one for each core', () => {

@@ -3,8 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { JournalLost, journalFile, openJournalFile } from '../../src/app/journal/journalfile.ts';
-import { openJournaled } from '../../src/app/journal/journal.ts';
+import { JournalLost, journalFile, openJournalFile, openJournaled } from '../../src/app/journal.ts';
 
 // The file in the data directory that remembers how far the journal went.
 

@@ -1,11 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { printable } from '#wire';
-import { CliError } from '../cli-error.ts';
-import { findGateway, readDevFile } from '../discovery.ts';
-import { OWN_NAME, START } from '../own-name.ts';
-import { readAddress } from '../read-address.ts';
-import { isOnThisMachine } from '../this-machine.ts';
+import { CliError } from '../terminal.ts';
+import { findGateway, readDevFile, readAddress, isOnThisMachine } from '../discovery.ts';
+import { OWN_NAME, START } from '../command-line.ts';
 
 export interface ConnectionFlags {
   readonly url?: string;

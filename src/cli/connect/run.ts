@@ -1,13 +1,9 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { askYesNo } from '../ask.ts';
-import { CliError } from '../cli-error.ts';
+import { askYesNo, CliError, say, painter, table, type Paint } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
-import { OWN_NAME } from '../own-name.ts';
-import { say } from '../target-words.ts';
-import { painter, table, type Paint } from '../terminal.ts';
-import type { Client, Machine, Setup } from './client.ts';
-import { CLIENTS, findClient } from './clients.ts';
+import { OWN_NAME } from '../command-line.ts';
+import { type Client, type Machine, type Setup, CLIENTS, findClient } from './clients.ts';
 import { findConnection, type ConnectionFlags } from './connection.ts';
 import { recordChange, undo, undoFile } from './undo.ts';
 import { backUp, changeOf, settingsText, writeChange } from './write-settings.ts';

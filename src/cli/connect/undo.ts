@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { CliError } from '../cli-error.ts';
-import type { FormatName, Machine } from './client.ts';
-import { isEmptyAt, valueAt, type Setting, type Value } from './settings.ts';
+import { CliError } from '../terminal.ts';
+import type { FormatName, Machine } from './clients.ts';
+import { isEmptyAt, valueAt, type Setting, type Value } from './formats.ts';
 import { changedText, plainValues, replaceFile, type Change } from './write-settings.ts';
 
 /** A value that `connect` wrote. */

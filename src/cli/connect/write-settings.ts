@@ -11,14 +11,19 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { CliError } from '../cli-error.ts';
+import { CliError } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
-import type { FormatName, SettingsFile } from './client.ts';
-import { DOTENV_FORMAT } from './dotenv-format.ts';
-import { JSON_FORMAT } from './json-format.ts';
-import { missing, withSettings, type Format, type Setting } from './settings.ts';
-import { TOML_FORMAT } from './toml-format.ts';
-import { YAML_FORMAT } from './yaml-format.ts';
+import type { FormatName, SettingsFile } from './clients.ts';
+import {
+  DOTENV_FORMAT,
+  JSON_FORMAT,
+  missing,
+  withSettings,
+  type Format,
+  type Setting,
+  TOML_FORMAT,
+  YAML_FORMAT,
+} from './formats.ts';
 
 const FORMATS: Readonly<Record<FormatName, Format>> = {
   json: JSON_FORMAT,

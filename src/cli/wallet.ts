@@ -1,7 +1,73 @@
+import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
-import { CliError } from './cli-error.ts';
-import { OWN_NAME } from './own-name.ts';
-import { say } from './target-words.ts';
+import type { Wallet } from '#provide/wallet';
+import { OWN_NAME, shellWord } from './command-line.ts';
+import { facts, painter, CliError, say } from './terminal.ts';
+
+/* Commands of wallets: `keygen` makes one, `siwx` signs in with one. */
+
+interface KeygenFlags {
+  readonly chain: 'solana' | 'evm';
+  readonly out: string;
+}
+
+const keygenHelp = (program: string) => `
+The file is made readable for its owner alone and holds the only copy of the key: whoever has it is the wallet, with
+its balance, its earnings and its registrations as a provider. An existing file is never overwritten.
+
+  solana   a JSON array of 64 numbers, as solana-keygen writes it
+  evm      the private key in hex with 0x
+
+Examples:
+  ${program} keygen --chain solana --out provider.json
+  ${program} keygen --chain evm --out wallet.hex
+  ${program} siwx --keypair wallet.hex --chain-id eip155:8453 --domain gateway.example`;
+
+/** `tollgate keygen`: creates a wallet in a new file. `program` is the name that its help shows. */
+export function keygenCommand(program: string): Command {
+  return new Command('keygen')
+    .summary('make a wallet to sign in with')
+    .usage('--chain <chain> --out <file>')
+    .description('Make a wallet and keep it in a file.')
+    .addOption(new Option('--chain <chain>', 'what kind of wallet').choices(['solana', 'evm']).makeOptionMandatory())
+    .addOption(new Option('-o, --out <file>', 'file to write; must not exist yet').makeOptionMandatory())
+    .addHelpText('after', keygenHelp(program))
+    .action(async ({ chain, out }: KeygenFlags) => {
+      // Loaded here, because other commands do not need it.
+      const { createWallet, writeKeypairFile } = await import('#provide/wallet');
+      const { wallet, fileText } = await createWallet(chain);
+      await writeKeypairFile(out, fileText);
+      process.stdout.write(`${describe(wallet, out)}\n`);
+    });
+}
+
+function describe(wallet: Wallet, out: string): string {
+  const paint = painter();
+  const shown = facts(
+    [
+      ['address', wallet.address],
+      ['account', wallet.accountId],
+      ['provider', wallet.providerId],
+    ],
+    paint,
+    '  ',
+  );
+  return `${paint('green', '✓')} ${out} holds a new wallet. Only you can read it, and nobody can restore it: keep a copy in a safe place.
+
+${shown}
+
+To call with it instead of an API key:
+  curl -H "SIGN-IN-WITH-X: $(${OWN_NAME} siwx --keypair ${shellWord(out)} --chain-id ${wallet.chainId} --domain <host>)" \\
+    https://<host>/api/v1/session/balance
+
+To provide services with it, in the file of ${OWN_NAME} provide:
+  [router]
+  url = "https://<host>"
+
+  [router.siwx]
+  chain_id = "${wallet.chainId}"
+  keypair_file = ${JSON.stringify(resolve(out))}`;
+}
 
 interface SiwxFlags {
   readonly keypair: string;
@@ -20,7 +86,7 @@ const ANSWER_MS = 5 * SECOND_MS;
 /** No gateway accepts a message with a longer lifetime. */
 const LIFETIME_MS_MAX = 24 * UNIT_MS.h;
 
-const help = (program: string) => `
+const siwxHelp = (program: string) => `
 Standard output is the header's value and nothing else. Whoever has it can act as the wallet, at gateways of this
 domain and until it expires: do not share it. Keys, withdrawals and a change of the payout address take a header of
 their own with a nonce that the gateway issued, GET /api/v1/auth/nonce, and only once.
@@ -58,7 +124,7 @@ export function siwxCommand(program: string): Command {
     .option('--lifetime <duration>', 'how long the header is good, such as 90s, 15m or 1h', '15m')
     .option('--statement <text>', 'one line that the wallet states')
     .option('--data <directory>', 'data directory (TOLLGATE_DATA) to find the running gateway by')
-    .addHelpText('after', help(program))
+    .addHelpText('after', siwxHelp(program))
     .action(async (flags: SiwxFlags) => {
       const lifetimeMs = parseLifetime(flags.lifetime);
       const { domain, uri } = await findDomain(flags);

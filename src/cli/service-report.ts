@@ -1,0 +1,51 @@
+import { formatUsd, METERS, type Meter, type Rates } from '#billing/amounts';
+import type { ServiceConfig } from '#config';
+import type { loadChecks, Log } from '#provide';
+import { painter } from './terminal.ts';
+
+/**
+ * A configured service on one line, without secrets: name, prices (a range if they differ), and its address or command.
+ */
+export function describeService({ service: { name, providerName, rates, variants }, target }: ServiceConfig): string {
+  const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
+    describePrice(meter, [rates, ...Object.values(variants)]),
+  );
+  const where = target.kind === 'http' ? `${target.url}${target.apiKey === null ? ' (no key)' : ''}` : target.command;
+  return `${name}  by ${providerName}  ${prices.join(', ')}  → ${where}`;
+}
+
+function describePrice(meter: Meter, all: readonly Rates[]): string {
+  const per1M = meter === 'prompt' || meter === 'completion';
+  const found = all.flatMap((rates) => rates[meter] ?? []);
+  const [least, most] = [found.reduce((a, b) => (b < a ? b : a)), found.reduce((a, b) => (b > a ? b : a))].map((rate) =>
+    formatUsd(per1M ? rate : rate / 1_000_000n),
+  );
+  return `${meter} ${least === most ? least : `${least} to ${most}`}${per1M ? '/1M' : ''}`;
+}
+
+type Checks = Awaited<ReturnType<typeof loadChecks>>;
+
+/** The log of checks, which writes nothing, because their results are printed. */
+export async function silentLog(): Promise<Log> {
+  const { createLog } = await import('#provide');
+  return createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });
+}
+
+/** Runs checks of services and prints a line for each. Sets the exit code if one failed. `scrub` removes secrets. */
+export async function printChecks(
+  checks: ReturnType<Checks['serviceChecks']>,
+  runChecks: Checks['runChecks'],
+  scrub: (text: string) => string,
+): Promise<void> {
+  const paint = painter();
+  const width = Math.max(0, ...checks.map(({ name }) => name.length));
+  const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {
+    const mark = result.ok ? paint('green', '✓') : paint('red', '✗');
+    const lines = [
+      `${mark} ${kind.padEnd(9)} ${name.padEnd(width)}  ${paint('dim', `${result.ms} ms`.padStart(8))}  ${scrub(result.detail)}`,
+      ...result.advice.map((advice) => `  ${paint('yellow', '!')} ${scrub(advice)}`),
+    ];
+    process.stdout.write(`${lines.join('\n')}\n`);
+  });
+  if (!ok) process.exitCode = 1;
+}
