@@ -50,7 +50,7 @@ import { openMedia, openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
 
-/** The parts of which the routes of the protocols are made: all that is open, and the parts that several routes share. */
+/** The parts that the routes of the protocols are made of: all that is open, and what several routes share. */
 interface RouteParts extends Middle, ReturnType<typeof openTasks> {
   readonly listeners: Counter;
   readonly targets: () => Partial<TargetAdapters>;

@@ -3,8 +3,8 @@ import { printable } from '#wire';
 import type { Config } from '#config';
 
 /**
- * Warnings and hints for the operator of a production gateway at its start, one line each. `file` is the configuration file,
- * null without one.
+ * Warnings and hints for the operator of a production gateway at its start, one line each. `file` is the configuration
+ * file, null without one.
  */
 export function startNotices(config: Config, file: string | null, env: NodeJS.ProcessEnv): readonly string[] {
   const lines = [
