@@ -13,16 +13,17 @@ interface AgentRequest {
   /** The version of `params`. */
   readonly version: A2aVersion;
   readonly params: JsonObject;
-  /** `params` as JSON text. */
-  readonly paramsText: string;
+  /** The client's own text of `params`. Default: `params` as JSON. */
+  readonly paramsText?: string;
   /** Id of the JSON-RPC request to the agent. */
   readonly id: string;
   readonly requestId: string;
-  readonly extensions: string | null;
+  /** The extensions that the client activates. Default: none. */
+  readonly extensions?: string | null;
   /**
-   * The run token for the agent, sent in `metadata["tollgate/run"]` of the message and in the header; null for none.
+   * The run token for the agent, sent in `metadata["tollgate/run"]` of the message and in the header. Default: none.
    */
-  readonly run: RunGift | null;
+  readonly run?: RunGift | null;
   /**
    * The webhook that the agent notifies, in place of the client's; null for no notifications. Absent if the client
    * asked for no notifications.
@@ -47,7 +48,8 @@ const RUN_KEY = 'tollgate/run';
  * forwarded unchanged. Throws A2aError if the agent has no such operation.
  */
 export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
-  const { operation, version, requestId, extensions } = asked;
+  const { operation, version, params, requestId, extensions = null, run = null } = asked;
+  const paramsText = asked.paramsText ?? JSON.stringify(params);
   const method = methodOf(link.version, operation);
   if (method === null || (link.binding === 'bare' && operation !== 'send'))
     throw new A2aError('UnsupportedOperation', 'The A2A version of the agent does not have this operation');
@@ -57,22 +59,28 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
     [VERSION_HEADER]: link.version,
     'x-request-id': requestId,
     ...(extensions === null ? {} : { [link.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: extensions }),
-    ...(asked.run === null ? {} : { [RUN_HEADER]: asked.run.token }),
+    ...(run === null ? {} : { [RUN_HEADER]: run.token }),
   };
-  const same = version === link.version && link.binding === 'jsonrpc';
   const base = { headers, listens: operation === 'subscribe' } as const;
-  if (same) {
-    const params = withGifts(withTenant(asked.paramsText, asked.params, link), link, asked);
-    return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, params) };
-  }
-  const translated = translateParams(operation, version, link.version, exactValue(asked.paramsText, asked.params));
-  const text = withGifts(withTenant(JSON.stringify(translated), translated, link), link, asked);
-  if (link.binding === 'jsonrpc')
-    return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, text) };
-  const params = exactly(text) as JsonObject;
-  if (link.binding === 'bare')
-    return { ...base, method: 'POST', path: link.path, body: JSON.stringify(bareFromSend(params)) };
-  const request = restRequest(operation, params);
+  const post = (body: string): UpstreamRequest => ({ ...base, method: 'POST', path: link.path, body });
+  /** The parameters with what only the gateway may set: the tenant, the webhook and the run. */
+  const withOwn = (text: string, value: unknown): string => {
+    const named = withTenant(text, value, link);
+    return withRun(
+      asked.webhook === undefined ? named : withOwnWebhook(link.version, named, asked.webhook),
+      params,
+      run,
+    );
+  };
+  const envelope = (text: string): string =>
+    `{"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},"method":"${method}","params":${text}}`;
+  if (version === link.version && link.binding === 'jsonrpc') return post(envelope(withOwn(paramsText, params)));
+  const translated = translateParams(operation, version, link.version, exactValue(paramsText, params));
+  const text = withOwn(JSON.stringify(translated), translated);
+  if (link.binding === 'jsonrpc') return post(envelope(text));
+  const written = exactly(text) as JsonObject;
+  if (link.binding === 'bare') return post(JSON.stringify(bareFromSend(written)));
+  const request = restRequest(operation, written);
   if (typeof request === 'string') throw new A2aError('InvalidParams', request);
   return {
     ...base,
@@ -82,23 +90,17 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
   };
 }
 
-const envelope = (id: string, method: string, params: string): string =>
-  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":${params}}`;
-
 /** Replaces the client's tenant, which is meant for this gateway, with the tenant in the agent's card. */
 function withTenant(text: string, params: unknown, { version, tenant }: Link): string {
   if (version !== '1.0' || !isObject(params) || (tenant === null && !Object.hasOwn(params, 'tenant'))) return text;
   return splice(text, [withMembers(text, whole(text), { tenant: tenant === null ? null : JSON.stringify(tenant) })]);
 }
 
-const withGifts = (text: string, { version }: Link, asked: AgentRequest): string =>
-  withRun(asked.webhook === undefined ? text : withOwnWebhook(version, text, asked.webhook), asked);
-
 /**
  * Adds the data that the agent needs to make calls to the metadata of the message. Executors find it there even if the
  * headers are lost on the way.
  */
-function withRun(asIs: string, { run, params }: AgentRequest): string {
+function withRun(asIs: string, params: JsonObject, run: RunGift | null): string {
   const text = withoutClaims(asIs, params);
   if (run === null) return text;
   const message = membersOf(text).get('message');

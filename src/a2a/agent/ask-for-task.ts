@@ -6,7 +6,7 @@ import { agentRequest } from './agent-request.ts';
 import { type Link, chooseLink } from './resolve.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
-import type { Cards } from '../cards/card-cache.ts';
+import type { Cards } from '../cards/cards.ts';
 import { versionIn } from '../tasks/agent-tasks.ts';
 import { translateResult } from '../wire/translate.ts';
 
@@ -34,18 +34,9 @@ type TaskShown =
  */
 export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', timeoutMs?: number): Promise<TaskShown> {
   const { send, link, taskId, id, requestId, replyBytesMax } = ask;
-  const params = { id: taskId };
-  const asked = {
-    operation,
-    version: link.version,
-    params,
-    paramsText: JSON.stringify(params),
-    id,
-    requestId,
-    extensions: null,
-    run: null,
-  } as const;
-  const exchange = send(agentRequest(link, asked));
+  const exchange = send(
+    agentRequest(link, { operation, version: link.version, params: { id: taskId }, id, requestId }),
+  );
   const timer =
     timeoutMs === undefined
       ? undefined

@@ -17,7 +17,8 @@ import type { A2aTail } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { resolveAgent } from '../agent/resolve.ts';
-import { createSendAdapter, type SendAdapterDeps } from '../send/send-adapter.ts';
+import { createSendAdapter } from '../send/send-adapter.ts';
+import type { SendAdapterDeps } from '../send/sent-message.ts';
 import { taskBefore } from '../agent/ask-for-task.ts';
 
 interface AgentTargetDeps extends SendAdapterDeps {

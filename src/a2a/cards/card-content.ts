@@ -1,6 +1,5 @@
-import type { AgentCard, AgentExtension, AgentSkill } from './agent-card.ts';
-import { cardText, cardTexts, elementsOfValue, mediaTypes, membersOfValue, webUrl } from './card-text.ts';
-import { plainParams } from './plain-params.ts';
+import { isObject } from '#wire';
+import type { AgentCard, AgentExtension, AgentSkill } from './write-card.ts';
 
 /**
  * The part of an agent's card that does not depend on its address or its callers. It is bounded in size and safe to
@@ -99,4 +98,123 @@ function readSkills(value: unknown): readonly AgentSkill[] {
     });
   }
   return [...skills.values()];
+}
+
+/** Bounds for the parameters of an extension. */
+const VALUES_MAX = 500;
+const PARAM_TEXT_MAX = 8_192;
+const KEY_MAX = 128;
+
+const PROTOTYPE_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+const NOWHERE = 'nowhere.invalid';
+const HOSTLESS: ReadonlySet<string> = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:']);
+
+type Plain = string | number | boolean | readonly Plain[] | { readonly [key: string]: Plain };
+
+/**
+ * The parameters of an untrusted extension, cleaned for a signed card. Empty values and null are dropped, because
+ * verifiers differ in how they treat them. Names of Object.prototype are dropped. URLs are dropped, because a call to
+ * one would bypass the gateway. undefined if nothing is left.
+ */
+export function plainParams(value: unknown): { readonly [key: string]: Plain } | undefined {
+  let left = VALUES_MAX;
+
+  const read = (one: unknown): Plain | undefined => {
+    if (left-- <= 0) return undefined;
+    if (typeof one === 'string')
+      return one !== '' && one.length <= PARAM_TEXT_MAX && one.isWellFormed() && !isAddress(one) ? one : undefined;
+    if (typeof one === 'boolean') return one;
+    if (typeof one === 'number') return Number.isFinite(one) ? one : undefined;
+    if (Array.isArray(one)) {
+      const kept = one
+        .slice(0, left)
+        .map(read)
+        .filter((element) => element !== undefined);
+      return kept.length > 0 ? kept : undefined;
+    }
+    return typeof one === 'object' && one !== null ? readObject(one as Readonly<Record<string, unknown>>) : undefined;
+  };
+
+  const readObject = (one: Readonly<Record<string, unknown>>): { readonly [key: string]: Plain } | undefined => {
+    const kept: [string, Plain][] = [];
+    for (const key of Object.keys(one)) {
+      if (left <= 0) break;
+      if (key === '' || key.length > KEY_MAX || !key.isWellFormed() || PROTOTYPE_KEYS.has(key) || isAddress(key))
+        continue;
+      const plain = read(one[key]);
+      if (plain !== undefined) kept.push([key, plain]);
+    }
+    return kept.length > 0 ? Object.fromEntries(kept) : undefined;
+  };
+
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? readObject(value as Readonly<Record<string, unknown>>)
+    : undefined;
+}
+
+/**
+ * Whether a URL parser would read a host in a text: true for `https:host` and `\\host`, false for `km/h` and `note: 1`.
+ */
+function isAddress(text: string): boolean {
+  const url = URL.parse(text) ?? URL.parse(text, `https://${NOWHERE}`);
+  return url !== null && (HOSTLESS.has(url.protocol) || (url.host !== '' && url.host !== NOWHERE));
+}
+
+/**
+ * Code points that do not print: control, format (bidi overrides, zero width), surrogate, private and unassigned,
+ * except tabs and line ends.
+ */
+const UNPRINTABLE = /[^\P{C}\t\n]/gu;
+const MEDIA_TYPE = /^[\w!#$&^.+*-]{1,100}(?:\/[\w!#$&^.+*-]{1,100})?(?:; ?[\w.+-]{1,40}=[\w.+-]{1,40})?$/;
+const URL_LENGTH_MAX = 2_048;
+
+/**
+ * Untrusted text for display: at most `max` characters, without code points that do not print. Empty for any other
+ * value.
+ */
+export function cardText(value: unknown, max: number): string {
+  if (typeof value !== 'string') return '';
+  // The text is cut first, so that a very long text costs no more than a short one.
+  const text = value
+    .slice(0, max * 2)
+    .replace(UNPRINTABLE, '')
+    .slice(0, max);
+  // The cut may have split a surrogate pair.
+  return (text.isWellFormed() ? text : text.slice(0, -1)).trim();
+}
+
+/** The distinct texts of a list that are not empty. */
+function cardTexts(value: unknown, countMax: number, max: number): readonly string[] {
+  return distinct(value, countMax, (text) => cardText(text, max) || null);
+}
+
+/**
+ * The media types of a list, such as `text/plain`. Types without a subtype are accepted too, because old cards have
+ * them.
+ */
+function mediaTypes(value: unknown): readonly string[] {
+  return distinct(value, 64, (text) => (typeof text === 'string' && MEDIA_TYPE.test(text) ? text : null));
+}
+
+/** A link for people: http or https without credentials. null for any other value. */
+function webUrl(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > URL_LENGTH_MAX) return null;
+  const url = URL.parse(value);
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return null;
+  return url.username === '' && url.password === '' && url.href.length <= URL_LENGTH_MAX ? url.href : null;
+}
+
+/** A JSON value as an object; an empty object for any other value. */
+export function membersOfValue(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+/** The first elements of a list; empty for any other value. */
+export function elementsOfValue(value: unknown, countMax: number): readonly unknown[] {
+  return Array.isArray(value) ? value.slice(0, countMax) : [];
+}
+
+function distinct(value: unknown, countMax: number, read: (element: unknown) => string | null): readonly string[] {
+  const found = elementsOfValue(value, countMax).map(read);
+  return [...new Set(found.filter((text) => text !== null))];
 }

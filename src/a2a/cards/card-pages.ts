@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { type RequestedAddress, type OwnOrigin, parseHost } from '#wire';
 import type { A2aVersion } from '../wire/protocol.ts';
-import type { AgentCard } from './agent-card.ts';
+import type { AgentCard, SecurityScheme } from './write-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';
-import { withLegacyMembers } from './with-legacy-members.ts';
 
 /** A card as bytes, with its strong ETag. */
 export interface CardPage {
@@ -73,5 +73,70 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date
       }
       return page;
     },
+  };
+}
+
+/**
+ * Adds the members that readers of 0.3 need. Readers of 1.0 ignore them. A client that names no version gets this card,
+ * because some clients of 1.0 name no version when they request a card.
+ */
+export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unknown>> {
+  const [primary, ...others] = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3');
+  if (!primary) throw new TypeError('The card names no interface of 0.3');
+  const { extendedAgentCard } = card.capabilities;
+  return {
+    ...card,
+    protocolVersion: '0.3',
+    url: primary.url,
+    preferredTransport: primary.protocolBinding,
+    additionalInterfaces: [primary, ...others].map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
+    ...(extendedAgentCard ? { supportsAuthenticatedExtendedCard: true } : {}),
+    securitySchemes: Object.fromEntries(
+      Object.entries(card.securitySchemes).map(([name, scheme]) => [name, { ...legacyScheme(scheme), ...scheme }]),
+    ),
+    security: card.securityRequirements.map(({ schemes }) =>
+      Object.fromEntries(Object.entries(schemes).map(([name, { list }]) => [name, list])),
+    ),
+  };
+}
+
+/** 0.3 names the kind of a scheme in `type`. 1.0 has a single member, whose name is the kind. */
+function legacyScheme(scheme: SecurityScheme): Readonly<Record<string, string>> {
+  if ('httpAuthSecurityScheme' in scheme) return { type: 'http', ...scheme.httpAuthSecurityScheme };
+  if ('openIdConnectSecurityScheme' in scheme) return { type: 'openIdConnect', ...scheme.openIdConnectSecurityScheme };
+  const { location, ...rest } = scheme.apiKeySecurityScheme;
+  return { type: 'apiKey', in: location, ...rest };
+}
+
+interface CardOriginOptions {
+  /** The public origin of this gateway; null if it is not known. */
+  readonly publicUrl: string | null;
+  /** The host names of this gateway, with a port if it is not the default of the scheme. */
+  readonly domains: readonly string[];
+  readonly ownOrigin: OwnOrigin;
+  /** The origin at which the gateway listens; null if it listens at every address of its machine. */
+  readonly listening: () => string | null;
+}
+
+/** The error for a request whose card can name no origin. */
+export const NO_ORIGIN =
+  'The Host header is not a name of this gateway that an agent card can have: send an IP address of the gateway, or a name that it knows. If clients use this name, the operator sets server.public_url';
+
+/**
+ * Finds the origin for the card of a request: the operator's public URL, else the Host of the request if that is the
+ * gateway's, else where the gateway listens. null if that is at every address, or if the Host is not valid.
+ */
+export function createCardOrigin({
+  publicUrl,
+  domains,
+  ownOrigin,
+  listening,
+}: CardOriginOptions): (request: RequestedAddress) => CardOrigin | null {
+  const names = new Set(domains.map((domain) => domain.toLowerCase()));
+  return (request) => {
+    const own = ownOrigin(request);
+    if (own !== null) return { url: own, known: publicUrl !== null || names.has(new URL(own).host) };
+    const url = parseHost(request.host) === null ? null : listening();
+    return url === null ? null : { url, known: false };
   };
 }

@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import { type Catalog, hasTagged } from '#gateway';
 import { readVersion, VERSION_HEADER, versionQuery } from '../wire/protocol.ts';
-import type { BridgedAgent, Cards } from './card-cache.ts';
-import { NO_ORIGIN } from './card-origin.ts';
-import type { CardOrigin, CardPage } from './card-pages.ts';
+import type { BridgedAgent, Cards } from './cards.ts';
+import { NO_ORIGIN, type CardOrigin, type CardPage } from './card-pages.ts';
 
 interface CardRoutesDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'version'>;

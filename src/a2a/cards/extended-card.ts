@@ -3,8 +3,8 @@ import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { Cards } from './card-cache.ts';
-import { NO_ORIGIN } from './card-origin.ts';
+import type { Cards } from './cards.ts';
+import { NO_ORIGIN } from './card-pages.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
 import { chooseLink, resolveAgent } from '../agent/resolve.ts';
 import { A2aError, translateError } from '../wire/errors.ts';
@@ -37,15 +37,8 @@ export async function showExtendedCard(
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
   const fetchCard = async (send: Send): Promise<ReplyEnd> => {
-    const asked = {
-      operation: 'card',
-      version: link.version,
-      params: {},
-      paramsText: '{}',
-      id: requestId,
-      requestId,
-    } as const;
-    const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
+    const asked = { operation: 'card', version: link.version, params: {}, id: requestId, requestId } as const;
+    const reply = await send(agentRequest(link, asked)).head;
     for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
       if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
       const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);

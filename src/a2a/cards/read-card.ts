@@ -1,5 +1,5 @@
 import { type A2aVersion, versionOf } from '../wire/protocol.ts';
-import { cardText, elementsOfValue, membersOfValue } from './card-text.ts';
+import { cardText, elementsOfValue, membersOfValue } from './card-content.ts';
 
 /** The protocol facts in an agent's card. The hosts in a card are not used: requests go to the registered endpoint. */
 export interface CardFacts {

@@ -1,5 +1,3 @@
-import { canonicalJson } from './canonical-json.ts';
-
 /** Signs cards with a key that it does not reveal. */
 export interface SignBytes {
   readonly kid: string;
@@ -27,7 +25,7 @@ const JWKS_PATH = '/.well-known/jwks.json';
  * empty texts, lists or objects, or explicit defaults: verifiers remove them before they check, each in a different
  * way. `origin`: the origin that the card names.
  */
-export function signatureOf(card: object, key: SignBytes, origin: string): CardSignature {
+function signatureOf(card: object, key: SignBytes, origin: string): CardSignature {
   const { signatures: _, ...content } = card as { readonly signatures?: unknown };
   const header = encode(
     JSON.stringify({ alg: key.alg, typ: 'JOSE', kid: key.kid, jku: key.jku ?? origin + JWKS_PATH }),
@@ -50,3 +48,35 @@ export function signCard<T extends object>(
 }
 
 const encode = (text: string) => Buffer.from(text).toString('base64url');
+
+/**
+ * Writes a JSON value by the JSON Canonicalization Scheme (RFC 8785): members sorted by their UTF-16 code units, no
+ * white space, numbers and strings as in ECMAScript. Throws TypeError for a value that is not I-JSON: lone surrogates,
+ * numbers that are not finite, values that JSON cannot write.
+ */
+export function canonicalJson(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      if (!value.isWellFormed()) throw new TypeError('A text with a lone surrogate has no canonical form');
+      return JSON.stringify(value);
+    case 'number':
+      if (!Number.isFinite(value)) throw new TypeError(`${value} has no canonical form`);
+      return JSON.stringify(value);
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'object': {
+      if (value === null) return 'null';
+      if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+      const members = value as Readonly<Record<string, unknown>>;
+      const written = Object.keys(members)
+        .toSorted(byCodeUnits)
+        .filter((key) => members[key] !== undefined)
+        .map((key) => `${canonicalJson(key)}:${canonicalJson(members[key])}`);
+      return `{${written.join(',')}}`;
+    }
+    default:
+      throw new TypeError(`A ${typeof value} has no canonical form`);
+  }
+}
+
+const byCodeUnits = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

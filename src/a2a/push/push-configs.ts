@@ -11,7 +11,7 @@ import {
   type Webhooks,
 } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
-import type { Push } from './push.ts';
+import type { Push } from './create-push.ts';
 import { keyOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import type { Operation, A2aVersion } from '../wire/protocol.ts';

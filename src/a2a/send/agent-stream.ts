@@ -6,16 +6,15 @@ import { bytesOfTask } from '../agent/ask-for-task.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { Link } from '../agent/resolve.ts';
 import type { CardFacts } from '../cards/read-card.ts';
-import { valueToNotify } from '../push/notification.ts';
+import { valueToNotify } from '../push/notifications.ts';
 import { observationOf } from '../tasks/agent-tasks.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { type A2aEvent, isOfTask, readEvent, isInterrupted, isTerminal } from '../wire/events.ts';
 import { translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
-import { endedElsewhere } from './cut-task.ts';
+import { type RunningTask, type SentMessage, update } from './sent-message.ts';
 import { type A2aTail, isTooLarge, pendingEnd, refusedEnd, toEnd, tooLargeEnd, bytesBehind } from './ending.ts';
 import { whyEnded } from './open-streams.ts';
-import { type RunningTask, type SentMessage, update } from './sent-message.ts';
 
 /** The agent of a message, and the way to it. */
 interface AgentStreamOptions {
@@ -155,7 +154,7 @@ export class AgentStream {
 
   /** Stores the state of the task if it has changed. Returns the end of the call if the task was already over. */
   async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd | null> {
-    const { ask, deps, call, measuring } = this.#message;
+    const { ask, deps, measuring } = this.#message;
     const moved = event.state !== null && event.state !== task.state && !first;
     if (isTerminal(event.state) || !(moved || (event.output && !task.gave))) return null;
     const observation = observationOf(task.offer, event, task.gave, measuring.bytes);
@@ -163,7 +162,7 @@ export class AgentStream {
     // The task was ended through another route, so later output would not be paid. But the client of a completed task
     // still gets the complete result.
     if (seen?.task.live !== false || (ask.waits && seen.task.state === 'completed')) return null;
-    return ask.waits ? endedElsewhere(deps, call, task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
+    return ask.waits ? this.#message.endedElsewhere(task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
   }
 
   async #over(task: RunningTask, tail: A2aTail & { readonly event: A2aEvent }, tell: () => void): Promise<ReplyEnd> {

@@ -1,67 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type LargeStrings, UpstreamFailure } from '#wire';
-import type { Call, ProviderAdapter, StreamQuota, Offer, ReplyEnd, Send } from '#gateway';
-import type { TaskKey, TaskOwner, Tasks } from '#tasks';
+import type { Offer, ProviderAdapter, ReplyEnd, Send } from '#gateway';
 import { broken, readAgent } from '../agent/agent-reply.ts';
-import type { RunGift } from '../agent/agent-request.ts';
-import { chooseLink, type Link } from '../agent/resolve.ts';
-import type { Cards } from '../cards/card-cache.ts';
-import type { A2aRequest } from '../http/parse-request.ts';
-import { A2aError } from '../wire/errors.ts';
-import type { A2aVersion } from '../wire/protocol.ts';
+import { chooseLink } from '../agent/resolve.ts';
+import { A2aError, A2A_ERRORS } from '../wire/errors.ts';
 import { AgentStream } from './agent-stream.ts';
-import { claimContext } from '../tasks/agent-tasks.ts';
-import { pendingEnd, measureWork } from './ending.ts';
-import type { OpenStreams } from './open-streams.ts';
-import { SentMessage } from './sent-message.ts';
-import { waitForTask } from './wait-for-task.ts';
-
-export interface SendAdapterDeps {
-  readonly cards: Pick<Cards, 'facts'>;
-  readonly tasks: Tasks;
-  /** The run token and budget for an agent that may make calls in the name of its consumer; null for none. */
-  readonly runGift: (call: Call) => RunGift | null;
-  /**
-   * The webhook at which an agent reports on the task of a message; null if the gateway does not know its own address.
-   */
-  readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
-  /** Called with each event of a task, for the client's webhooks. */
-  readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
-  readonly streams: OpenStreams;
-  readonly places: StreamQuota;
-  readonly replyBytesMax: number;
-  /** Most bytes of an answer with its files. */
-  readonly filesBytesMax: number;
-  readonly taskTtlMs: number;
-  /** Called with the error when the end of a task cannot be stored. The watch looks at such a task later. */
-  readonly onError: (error: unknown) => void;
-}
-
-export interface SendRequest extends Pick<
-  A2aRequest,
-  'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'
-> {
-  /** The task that the message continues; null for a new one. */
-  readonly taskId: string | null;
-  /** The A2A version in which this task began. */
-  readonly begunIn?: A2aVersion | null;
-  /** The context that the message names; null for none. */
-  readonly contextId: string | null;
-  /** The message continues a task that has not ended. */
-  readonly later: boolean;
-  /** The first message of the task pays for the whole task, so this call is free. */
-  readonly covered: boolean;
-  /**
-   * The call lasts until its task ends or asks for input, even if the agent answers earlier. It is set for callers that
-   * have no way to ask for the task.
-   */
-  readonly waits: boolean;
-  /** Aborts when the client of a stream disconnects. The call goes on. */
-  readonly left?: AbortSignal;
-  /** The client asked for push notifications. The gateway sends them, not the agent. */
-  readonly pushes: boolean;
-  /** Called once, after the task of the message is stored and before the client sees it. */
-  readonly onTask?: (key: TaskKey) => Promise<void>;
-}
+import { claimContext, observationOf } from '../tasks/agent-tasks.ts';
+import { pendingEnd, measureWork, isTooLarge, toEnd } from './ending.ts';
+import { type RunningTask, type SendAdapterDeps, type SendRequest, SentMessage, update } from './sent-message.ts';
+import { askOfTask } from '../agent/ask-for-task.ts';
+import { isInterrupted, isTerminal } from '../wire/events.ts';
 
 /**
  * The native side of a message to an agent. Its data frames are events, as JSON text in the client's version. Its tail
@@ -147,4 +95,61 @@ function operationOf({ operation, waits }: SendRequest, { service }: Offer, stre
     'UnsupportedOperation',
     `The agent card of ${service} says that it does not stream. Send the message without streaming`,
   );
+}
+
+/** Errors of an agent that never shows a task, so that retries are useless. */
+const UNSHOWN: ReadonlySet<number> = new Set([A2A_ERRORS.MethodNotFound.code, A2A_ERRORS.UnsupportedOperation.code]);
+
+const WAIT_MIN_MS = 500;
+const WAIT_MAX_MS = 5_000;
+
+/**
+ * Polls the task after its stream or answer has ended, for a client that cannot ask for the task. Ends when the task
+ * ends or asks for input.
+ */
+async function* waitForTask(
+  message: SentMessage,
+  task: RunningTask,
+  send: Send,
+  ending: AbortSignal,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
+    await sleep(pauseMs, undefined, { signal: ending });
+    let step: ReplyEnd | string | null;
+    try {
+      step = await poll(message, task, send);
+    } catch (error) {
+      if (ending.aborted || isTooLarge(error)) throw error;
+      if (error instanceof A2aError)
+        throw new Error(`the agent does not show its task: ${error.message}`, { cause: error });
+      if (!(error instanceof UpstreamFailure)) message.deps.onError(error);
+      continue;
+    }
+    if (typeof step === 'string') yield Buffer.from(step);
+    else if (step !== null) return step;
+  }
+}
+
+/** Returns the end of the call, the task as text if it has given output, or null if nothing has changed. */
+async function poll(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd | string | null> {
+  const { deps, measuring } = message;
+  const { offer, link, key } = task;
+  const shown = await askOfTask(message.asking(task, send), 'get');
+  if (shown.kind === 'error') {
+    if (shown.error.code === A2A_ERRORS.TaskNotFound.code) return message.lost(key, shown.error);
+    if (UNSHOWN.has(shown.error.code)) throw new A2aError('UnsupportedOperation', shown.error.message);
+    return null;
+  }
+  const { event } = shown;
+  const text = message.textOf(link, shown.value);
+  const tail = { text, event, error: null, cut: null };
+  if (isTerminal(event.state)) return message.over(task, tail, Math.max(measuring.bytes, Buffer.byteLength(text)));
+  if (event.state !== task.state || (event.output && !task.gave)) {
+    const observation = observationOf(offer, event, task.gave, measuring.bytes);
+    const seen = observation && (await deps.tasks.saw(key, observation));
+    if (seen?.task.live === false) return message.endedElsewhere(key);
+  }
+  update(task, event);
+  if (isInterrupted(event.state)) return toEnd(offer, event, tail, message.sofar(task.gave));
+  return event.output ? text : null;
 }

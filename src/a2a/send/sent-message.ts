@@ -1,18 +1,78 @@
-import { LargeStrings } from '#wire';
-import type { Call, Offer, ReplyEnd, Send } from '#gateway';
-import { ownerOf, type TaskKey } from '#tasks';
+import { randomUUID } from 'node:crypto';
+import { LargeStrings, UpstreamFailure } from '#wire';
+import {
+  type Call,
+  type Offer,
+  type ReplyEnd,
+  type Send,
+  measuredUse,
+  ONE_CALL,
+  type StreamQuota,
+  type ReportedUsage,
+} from '#gateway';
+import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import { broken } from '../agent/agent-reply.ts';
+import type { RunGift } from '../agent/agent-request.ts';
+import type { Cards } from '../cards/cards.ts';
+import type { A2aRequest } from '../http/parse-request.ts';
+import type { OpenStreams } from './open-streams.ts';
 import { type AskOfTask, cancelAtAgent } from '../agent/ask-for-task.ts';
 import type { Link } from '../agent/resolve.ts';
 import { keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
-import { type A2aEvent, isTerminal } from '../wire/events.ts';
+import { type A2aEvent, isTerminal, readEvent, stateName } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
-import { translateResult } from '../wire/translate.ts';
+import { translateResult, translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
-import { cutTask, endedElsewhere, type TaskCut } from './cut-task.ts';
-import { refusedEnd, toEnd, type A2aTail, measureWork, type Measuring } from './ending.ts';
-import type { SendRequest, SendAdapterDeps } from './send-adapter.ts';
+import { refusedEnd, toEnd, type A2aTail, measureWork, type Measuring, FREE, usageOf } from './ending.ts';
+
+export interface SendAdapterDeps {
+  readonly cards: Pick<Cards, 'facts'>;
+  readonly tasks: Tasks;
+  /** The run token and budget for an agent that may make calls in the name of its consumer; null for none. */
+  readonly runGift: (call: Call) => RunGift | null;
+  /**
+   * The webhook at which an agent reports on the task of a message; null if the gateway does not know its own address.
+   */
+  readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
+  /** Called with each event of a task, for the client's webhooks. */
+  readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
+  readonly streams: OpenStreams;
+  readonly places: StreamQuota;
+  readonly replyBytesMax: number;
+  /** Most bytes of an answer with its files. */
+  readonly filesBytesMax: number;
+  readonly taskTtlMs: number;
+  /** Called with the error when the end of a task cannot be stored. The watch looks at such a task later. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface SendRequest extends Pick<
+  A2aRequest,
+  'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'
+> {
+  /** The task that the message continues; null for a new one. */
+  readonly taskId: string | null;
+  /** The A2A version in which this task began. */
+  readonly begunIn?: A2aVersion | null;
+  /** The context that the message names; null for none. */
+  readonly contextId: string | null;
+  /** The message continues a task that has not ended. */
+  readonly later: boolean;
+  /** The first message of the task pays for the whole task, so this call is free. */
+  readonly covered: boolean;
+  /**
+   * The call lasts until its task ends or asks for input, even if the agent answers earlier. It is set for callers that
+   * have no way to ask for the task.
+   */
+  readonly waits: boolean;
+  /** Aborts when the client of a stream disconnects. The call goes on. */
+  readonly left?: AbortSignal;
+  /** The client asked for push notifications. The gateway sends them, not the agent. */
+  readonly pushes: boolean;
+  /** Called once, after the task of the message is stored and before the client sees it. */
+  readonly onTask?: (key: TaskKey) => Promise<void>;
+}
 
 /** A running task, as of its last event. */
 export interface RunningTask {
@@ -29,6 +89,13 @@ export function update(task: RunningTask, { contextId, state, output }: A2aEvent
   task.contextId = contextId ?? task.contextId;
   task.state = state ?? task.state;
   task.gave ||= output;
+}
+
+/** The reason why the gateway ends a task that its agent has not ended. */
+interface TaskCut {
+  readonly reason: 'timeout' | 'shutdown' | 'too_large' | 'gave_up';
+  /** The same reason in words. */
+  readonly failure: Error;
 }
 
 /** A task that has ended. `observation` is stored after the call is settled; then `tell` is called. */
@@ -148,23 +215,87 @@ export class SentMessage {
   async lost(key: TaskKey, error: NonNullable<A2aTail['error']>): Promise<ReplyEnd> {
     const { deps, ask, call } = this;
     const seen = await deps.tasks.saw(key, { state: 'failed', end: 'free' }, ask.covered ? undefined : call.id);
-    return seen?.task.state === 'failed' ? refusedEnd(error) : endedElsewhere(deps, call, key);
+    return seen?.task.state === 'failed' ? refusedEnd(error) : this.endedElsewhere(key);
   }
 
-  /** Cancels the task at its agent and ends the call. No more events of the task follow. */
-  async cut(task: RunningTask, detached: Send, why: TaskCut): Promise<ReplyEnd> {
-    const { link } = task;
+  /**
+   * Cancels a task that the gateway no longer waits for, and notifies the webhooks of its client. Its output until then
+   * is charged, later output is not. If another request has already seen the end of the task, that end counts.
+   */
+  async cut(task: RunningTask, detached: Send, { reason, failure }: TaskCut): Promise<ReplyEnd> {
+    const { offer, link, key, contextId } = task;
+    const { deps, call } = this;
     const { version, later, covered } = this.ask;
     const ended = await cancelAtAgent(this.asking(task, detached));
     const { bytes: heard } = this.measuring;
     const bytes = Math.max(heard, ended === null ? 0 : Buffer.byteLength(JSON.stringify(ended.value)));
-    if (ended !== null && ended.event.state !== 'canceled' && why.reason !== 'too_large') {
+    if (ended !== null && ended.event.state !== 'canceled' && reason !== 'too_large') {
       const { event, value } = ended;
       return this.over(task, { text: this.textOf(link, value), event, error: null, cut: null }, bytes);
     }
     const work = this.measuring.work(bytes);
-    const canceled = ended?.event ?? null;
-    return cutTask(this.deps, { ...task, call: this.call, version, later, covered, work, canceled }, why);
+    const large = failure instanceof UpstreamFailure && failure.tooLarge ? failure : null;
+    const before = await deps.tasks.find(key, ownerOf(call.caller)).catch(() => null);
+    const gave = task.gave || large !== null || ended?.event.output === true || before?.output === true;
+    const why = wordsOf(failure.message, { large: large !== null, gave });
+    const context = contextId === null ? {} : { contextId };
+    const status = {
+      state: stateName('canceled'),
+      timestamp: new Date().toISOString(),
+      message: {
+        messageId: randomUUID(),
+        taskId: key.taskId,
+        ...context,
+        role: 'ROLE_AGENT',
+        parts: [{ text: why }],
+      },
+    };
+    const metadata = gave ? { metadata: { 'tollgate/cut': why } } : {};
+    const event = { statusUpdate: { taskId: key.taskId, contextId: contextId ?? '', status, ...metadata } };
+    // Only paid output is shown later, and output that is too large cannot be shown.
+    const snapshot = gave && large === null ? null : JSON.stringify({ id: key.taskId, ...context, status });
+
+    const reported = ended?.event.usage;
+    const unreported = reported === undefined || reported === null;
+    const used: ReportedUsage =
+      unreported && large !== null && !later
+        ? { usage: measuredUse(large, work.elapsedMs), flags: [] }
+        : usageOf(offer, unreported ? undefined : reported, true, {
+            ...work,
+            bytesOut: work.bytesOut + (large?.received ?? 0),
+          });
+    const observation = {
+      state: 'canceled',
+      end: 'cut',
+      output: gave,
+      snapshot,
+      usageOf: (_call: unknown, first: boolean) => (first ? used : ONE_CALL),
+    } as const;
+    const seen = await deps.tasks.saw(key, observation, covered ? undefined : call.id).catch(deps.onError);
+    if (seen && seen.task.state !== 'canceled') return this.endedElsewhere(key);
+    deps.notify(key, link, translateEvent('1.0', link.version, event));
+    const tail: A2aTail = {
+      text: JSON.stringify(translateEvent('1.0', version, event)),
+      event: readEvent('1.0', event),
+      error: null,
+      cut: null,
+    };
+    if (!gave) return { ...FREE, finishReason: reason, tail };
+    const estimated = large !== null && unreported && offer.priceCap !== null && !later;
+    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, tail };
+  }
+
+  /** The end of a call whose task ended through another request. The call is settled before this resolves. */
+  async endedElsewhere(key: TaskKey): Promise<ReplyEnd> {
+    const seen = await this.deps.tasks.saw(key, { state: null, end: 'cut' });
+    const state = seen?.task.state ?? 'canceled';
+    const charged =
+      seen?.settled.some(({ callId, settlement }) => callId === this.call.id && settlement.charged > 0n) === true;
+    const why = `The task is ${state}: ${charged ? 'its output until then is charged' : 'nothing is charged'}`;
+    const tail: A2aTail = { text: null, event: null, error: null, cut: why };
+    return charged
+      ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, tail }
+      : { ...FREE, finishReason: state, tail };
   }
 
   /**
@@ -181,4 +312,10 @@ export class SentMessage {
       return `The task continues, and tasks/get shows its state, but its push notification configuration was not stored: ${why}`;
     }
   }
+}
+
+function wordsOf(why: string, { large, gave }: { readonly large: boolean; readonly gave: boolean }): string {
+  if (large) return `The agent's answer is charged but cannot be delivered, because ${why}. Ask for a smaller answer`;
+  if (gave) return `The task was canceled because ${why}. The output until then is charged`;
+  return `The task was canceled because ${why}. The agent had no output until then. Nothing is charged`;
 }

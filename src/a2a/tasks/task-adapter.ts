@@ -5,10 +5,10 @@ import { bytesOfTask } from '../agent/ask-for-task.ts';
 import { broken, readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { A2aRequest } from '../http/parse-request.ts';
-import type { Cards } from '../cards/card-cache.ts';
+import type { Cards } from '../cards/cards.ts';
 import { refusedEnd, type A2aTail, bytesBehind, measureWork } from '../send/ending.ts';
 import { chooseLink, type Link } from '../agent/resolve.ts';
-import { valueToNotify } from '../push/notification.ts';
+import { valueToNotify } from '../push/notifications.ts';
 import type { OpenStreams } from '../send/open-streams.ts';
 import { withTaskCost } from '../http/metadata.ts';
 import { beganBy, keyOf, observationOf, versionIn } from './agent-tasks.ts';
@@ -79,7 +79,7 @@ async function* startAttempt(
   try {
     const { params, paramsText, requestId, extensions } = ask;
     const exchange = send(
-      agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }),
+      agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions }),
     );
     if (streams)
       forget = open.add(() => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { undeliveredEvents } from '../../../src/a2a/tasks/undelivered-events.ts';
+import { undeliveredEvents } from '../../../src/a2a/tasks/listen-to-task.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 import { UNHURRIED } from '../../support/spine.ts';
 import type { Event } from '../contract/shapes.ts';

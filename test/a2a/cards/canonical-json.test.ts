@@ -1,8 +1,8 @@
 import { type AgentCard, canonicalizeAgentCard } from '@a2a-js/sdk';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/a2a/cards/canonical-json.ts';
-import { plainParams } from '../../../src/a2a/cards/plain-params.ts';
+import { canonicalJson } from '../../../src/a2a/cards/sign-card.ts';
+import { plainParams } from '../../../src/a2a/cards/card-content.ts';
 
 test('writes the example of RFC 8785 section 3.2 as section 3.2.3 has it', () => {
   const value = JSON.parse(

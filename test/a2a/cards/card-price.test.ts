@@ -1,6 +1,6 @@
 import { parseRates } from '#billing';
 import { expect, test } from 'vitest';
-import { cardPrice } from '../../../src/a2a/cards/card-price.ts';
+import { cardPrice } from '../../../src/a2a/cards/write-card.ts';
 import { agentOffer } from './support/card-world.ts';
 
 const priced = (rates: Readonly<Record<string, number>>, more: object = {}) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownCard } from '../../../src/a2a/cards/own-card.ts';
+import { ownCard } from '../../../src/a2a/cards/write-card.ts';
 import { agentOffer, startGateway } from './support/card-world.ts';
 
 const ROOT = '/.well-known/agent-card.json';

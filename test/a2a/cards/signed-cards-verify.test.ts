@@ -1,7 +1,7 @@
 import { createPublicKey, verify, type webcrypto } from 'node:crypto';
 import { type AgentCard, canonicalizeAgentCard } from '@a2a-js/sdk';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/a2a/cards/canonical-json.ts';
+import { canonicalJson } from '../../../src/a2a/cards/sign-card.ts';
 import {
   agentOffer,
   EDDSA,

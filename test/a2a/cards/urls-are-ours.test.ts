@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readContent } from '../../../src/a2a/cards/card-content.ts';
-import { rewriteCard } from '../../../src/a2a/cards/rewrite-card.ts';
+import { rewriteCard } from '../../../src/a2a/cards/write-card.ts';
 import { X402_EXTENSION } from '../../../src/a2a/http/x402.ts';
-import { withLegacyMembers } from '../../../src/a2a/cards/with-legacy-members.ts';
+import { withLegacyMembers } from '../../../src/a2a/cards/card-pages.ts';
 import { agentOffer, LEGACY_CARD, RICH_CARD, startAgent, startGateway } from './support/card-world.ts';
 
 /** Where an address may be somebody else's: for people to open, of the issuer, or a name that nobody calls. */

@@ -2,7 +2,7 @@ import { verifyAgentCardSignature, type AgentCard } from '@a2a-js/sdk';
 import { decodeProtectedHeader, flattenedVerify, importJWK, type JWK } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentSpine, type AgentSpine, type ServedAgent } from '../../support/a2a-agent/index.ts';
-import { canonicalJson } from '../../../src/a2a/cards/canonical-json.ts';
+import { canonicalJson } from '../../../src/a2a/cards/sign-card.ts';
 import { createTalk } from '../contract/client-calls.ts';
 
 /** A client that finds an agent finds how to sign in there, and that the card is the gateway's. */

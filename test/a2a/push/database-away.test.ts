@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TaskKey, WebhookEvent } from '#tasks';
-import { createPushRelay } from '../../../src/a2a/push/push-relay.ts';
+import { createPushRelay } from '../../../src/a2a/push/notifications.ts';
 
 const KEY: TaskKey = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' };
 const task = (state: string) => ({ kind: 'task', id: 'task-1', contextId: 'c', status: { state } });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Offer } from '#gateway';
-import { createOwnAddresses, PUSH_PATH } from '../../../src/a2a/push/own-address.ts';
+import { createOwnAddresses, PUSH_PATH } from '../../../src/a2a/push/own-webhook.ts';
 import { withOwnWebhook } from '../../../src/a2a/agent/agent-request.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';
 import { PRICE } from '../../gateway/tasks/tasks-world.ts';

@@ -7,7 +7,7 @@ import type { LostDelivery } from '../../../src/tasks/webhooks/webhook.ts';
 import type { A2aRequest } from '../../../src/a2a/http/parse-request.ts';
 import type { ReplyWriter } from '../../../src/a2a/http/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
-import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';
+import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-webhook.ts';
 import { METHODS, type Operation, type A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { newTask, tasksWorld } from '../../gateway/tasks/tasks-world.ts';
 

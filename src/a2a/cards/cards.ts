@@ -1,17 +1,12 @@
 import type { Primitive } from '#config';
 import type { Catalog, Offer, ServiceDescription } from '#gateway';
 import type { A2aVersion } from '../wire/protocol.ts';
-import type { AgentCard } from './agent-card.ts';
-import { readContent } from './card-content.ts';
-import { cardPrice } from './card-price.ts';
-import { cardText } from './card-text.ts';
+import { type AgentCard, cardPrice, type CardAuth, ownCard, rewriteCard } from './write-card.ts';
+import { readContent, cardText } from './card-content.ts';
 import { createCardPages, type CardOrigin, type CardPage } from './card-pages.ts';
-import type { CardAuth } from './card-security.ts';
 import type { FetchCard, KnownCard } from './fetch-card.ts';
 import { createKnownCards } from './known-cards.ts';
-import { ownCard } from './own-card.ts';
 import { DEFAULT_FACTS, readCard, type CardFacts } from './read-card.ts';
-import { rewriteCard } from './rewrite-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';
 
 export interface CardsOptions {
