@@ -2,7 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import { GatewayError } from './errors.ts';
 import { syntaxFault } from './json/syntax-error.ts';
 import { Halves, wellFormedText } from './json/well-formed.ts';
-import { ownTurn } from './reply/own-turn.ts';
+import { ownTurn } from './reply/long-work.ts';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** Limits for the structure of a JSON text. They are checked on the bytes, before any value is built. */
 export interface JsonLimits {

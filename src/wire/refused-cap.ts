@@ -1,4 +1,7 @@
-import type { CapName } from './cap-name.ts';
+/** The request fields that can cap completion tokens. `none` means that the provider takes no cap. */
+export const CAP_NAMES = ['max_tokens', 'max_completion_tokens', 'none'] as const;
+
+export type CapName = (typeof CAP_NAMES)[number];
 
 /** The request fields that can carry a cap. */
 export type CapField = Exclude<CapName, 'none'>;

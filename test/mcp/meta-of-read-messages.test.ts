@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject } from '../../src/wire/json/json-object.ts';
+import { isObject } from '../../src/wire/json-guard.ts';
 import { parseMessage } from '../../src/wire/json/message.ts';
 import { withMeta } from '../../src/mcp/wire/meta.ts';
 import { object, value } from '../gateway/json/json-text.ts';

@@ -1,4 +1,4 @@
-import { getOrInsert } from '../get-or-insert.ts';
+import { getOrInsert } from '../collections.ts';
 
 /**
  * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`

@@ -1,6 +1,7 @@
-import { isObject, type JsonObject } from './json-object.ts';
-import { type Members, membersOfParsed } from './raw-json.ts';
-import { RawJsonError } from './json-scan.ts';
+import { isObject, type JsonObject } from '../json-guard.ts';
+import { membersOfParsed } from './raw-json.ts';
+import { type Members, RawJsonError } from './json-scan.ts';
+import { interpretedFields, findAmbiguousKey, ambiguousKeyFault, type AmbiguousKeyFault } from './ambiguous-keys.ts';
 
 /** Use `idText` to answer, because a number above 2^53 may be rounded here. */
 export type RequestId = string | number;
@@ -128,4 +129,56 @@ export const aroundResult = (idText: string) => ({ before: `{"jsonrpc":"2.0","id
 export function errorText(idText: string, error: JsonRpcError): string {
   const { code, message, data } = error;
   return `{"jsonrpc":"2.0","id":${idText},"error":${JSON.stringify({ code, message, data })}}`;
+}
+
+const PARTS = {
+  request: ['jsonrpc', 'id', 'method', 'params'],
+  notification: ['jsonrpc', 'method', 'params'],
+  response: ['jsonrpc', 'id', 'result', 'error'],
+} as const;
+
+/** The names of the members of JSON-RPC messages. */
+const ENVELOPE = interpretedFields([...new Set(Object.values(PARTS).flat())]);
+
+/** A message that a server could read differently from the gateway. */
+interface Ambiguous {
+  readonly kind: 'ambiguous';
+  /** The id of a request as JSON text, else `null`. */
+  readonly idText: string;
+  readonly where: 'envelope' | 'params';
+  readonly fault: AmbiguousKeyFault;
+}
+
+/**
+ * Reads a client's message by the rules of parseMessage. The result is safe to pass on as text. The message is
+ * ambiguous if the name of a member looks like a name of the envelope, or if `faultOf` finds such a name in the
+ * parameters. All other unknown members of the envelope are removed from the text.
+ */
+export function readClientMessage(
+  text: string,
+  faultOf: (params: Readonly<Record<string, unknown>>) => AmbiguousKeyFault | null,
+): JsonRpcMessage | Ambiguous | null | undefined {
+  const message = parseMessage(text);
+  if (!message) return message;
+  const idText = message.kind === 'request' ? message.idText : 'null';
+  const names = findAmbiguousKey(message.members.keys(), ENVELOPE);
+  if (names !== null) return { kind: 'ambiguous', idText, where: 'envelope', fault: ambiguousKeyFault('', names) };
+  const params = message.kind === 'response' ? undefined : message.params;
+  const fault = params === undefined ? null : faultOf(params);
+  return fault === null ? envelopeAlone(message) : { kind: 'ambiguous', idText, where: 'params', fault };
+}
+
+function envelopeAlone(message: JsonRpcMessage): JsonRpcMessage {
+  const parts: readonly string[] = PARTS[message.kind];
+  for (const name of message.members.keys()) if (!parts.includes(name)) return parseMessage(rebuilt(message, parts))!;
+  return message;
+}
+
+function rebuilt({ text, members }: RawMessage, parts: readonly string[]): string {
+  const written: string[] = [];
+  for (const name of parts) {
+    const member = members.get(name);
+    if (member) written.push(`"${name}":${text.slice(member.start, member.end)}`);
+  }
+  return `{${written.join(',')}}`;
 }

@@ -1,9 +1,7 @@
 import type { KeepAlive, Silent } from './keep-alive.ts';
-import type { ClientSink } from './reply-sink.ts';
+import { type ClientSink, endInSlices } from './reply-sink.ts';
 import { eventText } from './event-reader.ts';
-import { editText, lengthOf, type MarkedText } from './marked-text.ts';
-import { responseSink } from './response-sink.ts';
-import { endInSlices } from './write-slices.ts';
+import { editText, lengthOf, type MarkedText } from './large-strings.ts';
 
 /** The reply to one request of a client: one JSON message, or an event stream that ends with the response. */
 export interface Answer {
@@ -32,7 +30,7 @@ export interface Answer {
   close(): void;
 }
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly sink: ClientSink;
   /** The client accepts an event stream. */
   readonly events: boolean;
@@ -141,3 +139,73 @@ class HttpAnswer implements Answer, Silent {
 }
 
 const NOTHING = Buffer.alloc(0);
+
+/**
+ * A sink for the bytes of the response that ends a reply: JSON, or the data of one event if the reply is an event
+ * stream by then. `begin` writes the head if there was none, and returns the form.
+ */
+function responseSink(client: ClientSink, begin: Begin): ClientSink {
+  return new ResponseSink(client, begin);
+}
+
+type Begin = (status: number, headers: Readonly<Record<string, string | number>>) => 'json' | 'event';
+
+class ResponseSink implements ClientSink {
+  readonly #client: ClientSink;
+  readonly #begin: Begin;
+  #isEvent = false;
+
+  constructor(client: ClientSink, begin: Begin) {
+    this.#client = client;
+    this.#begin = begin;
+  }
+
+  get closed(): boolean {
+    return this.#client.closed;
+  }
+
+  head(status: number, headers: Readonly<Record<string, string | number>>): void {
+    this.#isEvent = this.#begin(status, headers) === 'event';
+    if (this.#isEvent) this.#client.write(EVENT);
+  }
+
+  flush(): void {
+    this.#client.flush();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#client.write(this.#isEvent ? asData(bytes) : bytes);
+  }
+
+  drained(): Promise<void> {
+    return this.#client.drained();
+  }
+
+  end(rest: Uint8Array | string): void {
+    const bytes = typeof rest === 'string' ? Buffer.from(rest) : rest;
+    this.#client.end(this.#isEvent ? Buffer.concat([asData(bytes), EVENT_END]) : bytes);
+  }
+
+  fail(bytes: Uint8Array): void {
+    this.#client.fail(bytes);
+  }
+
+  cut(): void {
+    this.#client.cut();
+  }
+}
+
+const EVENT = Buffer.from('event: message\ndata: ');
+const EVENT_END = Buffer.from('\n\n');
+const LF = 0x0a;
+const CR = 0x0d;
+
+/**
+ * Each line becomes a `data:` line, as in eventText. JSON has line ends only between tokens, so this does not change
+ * its strings.
+ */
+function asData(bytes: Uint8Array): Uint8Array {
+  if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  return Buffer.from(text.replaceAll(/[\r\n]/g, '\ndata: '), 'latin1');
+}

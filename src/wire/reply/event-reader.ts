@@ -1,4 +1,4 @@
-import { createByteBuffer } from '../byte-buffer.ts';
+import { createByteBuffer } from '../lines.ts';
 
 export interface SseEvent {
   /** `message` if the event has no `event` field. */

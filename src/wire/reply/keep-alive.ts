@@ -1,4 +1,4 @@
-import { type Placed, PlacedList } from '../placed-list.ts';
+import { type Placed, PlacedList } from '../collections.ts';
 
 /** A stream that gets keep-alive comments while it is silent. */
 export interface Silent extends Placed {

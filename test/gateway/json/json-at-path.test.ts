@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { removeAt, replaceAt, spanAt } from '../../../src/wire/json/at-path.ts';
-import { membersOf } from '../../../src/wire/json/raw-json.ts';
+import { removeAt, replaceAt, spanAt, membersOf } from '../../../src/wire/json/raw-json.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject } from '../../../src/wire/json/json-object.ts';
-import { membersAlong, membersOfParsed, RawJsonError } from '../../../src/wire/json/raw-json.ts';
+import { isObject } from '../../../src/wire/json-guard.ts';
+import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
+import { membersAlong, membersOfParsed } from '../../../src/wire/json/raw-json.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 50_000 : 3_000;
 const PATH = ['params', '_meta'];

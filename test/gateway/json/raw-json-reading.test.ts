@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { elementsOf, membersOf, readableMembers } from '../../../src/wire/json/raw-json.ts';
-import { uniqueMembersOf } from '../../../src/wire/json/unique-members.ts';
-import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
+import { uniqueMembersOf, RawJsonError } from '../../../src/wire/json/json-scan.ts';
 import { entriesOf, key, object, space, value } from './json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -37,7 +37,7 @@ import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../..
 import { createModernToLegacy } from '../../../src/mcp/translators/modern-to-legacy.ts';
 import { errorText } from '../../../src/wire/json/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
-import { createSeals } from '../../../src/wire/seal.ts';
+import { createSeals } from '../../../src/wire/seals.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import type { Continued, McpTail, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import {

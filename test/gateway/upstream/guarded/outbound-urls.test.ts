@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublicAddress } from '../../../../src/wire/outbound-addresses.ts';
-import { outboundUrlFault } from '../../../../src/wire/outbound-url.ts';
+import { isPublicAddress, outboundUrlFault } from '../../../../src/wire/outbound-url.ts';
 
 const production = (url: string) => outboundUrlFault(url, { allowPrivate: false });
 const development = (url: string) => outboundUrlFault(url, { allowPrivate: true });

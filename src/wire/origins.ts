@@ -1,6 +1,117 @@
+import { isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
-import { printable } from './printable.ts';
-import { isLoopback, parseHost, type HostName } from './host-name.ts';
+import { printable } from './safe-text.ts';
+
+/** A host and its port, from a header or a URL. */
+interface HostName {
+  /** Lower case, without a trailing dot. Addresses are in their shortest form, IPv6 in brackets. */
+  readonly name: string;
+  /** The port's digits; empty without a port. */
+  readonly port: string;
+}
+
+/**
+ * Letters, digits, hyphens, underscores and dots, or an IPv6 address in brackets. No user, no percent-encoding, no
+ * other alphabet.
+ */
+const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,253}))(?::(\d{1,5}))?$/i;
+
+/** Parses `host` or `host:port`; null for anything else. */
+export function parseHost(text: string): HostName | null {
+  const [, host, port = ''] = HOST.exec(text) ?? [];
+  if (host === undefined) return null;
+  const name = URL.parse(`http://${host}/`)?.hostname.replace(/\.$/, '');
+  if (name === undefined || name === '') return null;
+  return { name, port };
+}
+
+/** True if a host name, in the form of parseHost or URL, is a loopback name or address. */
+export function isLoopback(name: string): boolean {
+  return name === 'localhost' || name === '[::1]' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'));
+}
+
+/**
+ * True if keys and metadata may be fetched from this URL: https, or http to a loopback host. No credentials and no
+ * fragment.
+ */
+export function isIssuerUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || url.username !== '' || url.password !== '' || url.hash !== '') return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+/** The parts of a request that show the address that its client used. Behind a trusted proxy: what the proxy says. */
+export interface RequestedAddress {
+  /** `http` or `https`. */
+  readonly protocol: string;
+  /** The host, with a port if it is not the default of the protocol. */
+  readonly host: string;
+}
+
+/** Returns the origin of this gateway that may be shown in the answer to a request. null if no origin is known. */
+export type OwnOrigin = (request: RequestedAddress) => string | null;
+
+interface OwnOriginOptions {
+  /** The origin in the configuration. null without one. */
+  readonly publicUrl: string | null;
+  /** Host names of this gateway, in the form of parseHost. */
+  readonly names?: Iterable<string>;
+  /** Called once, with the first host that could be public and is not known as this gateway's. */
+  readonly onUnknownHost?: (host: string) => void;
+}
+
+/**
+ * The gateway's own origin, for texts that people copy and clients store. It is the configured one. Without one it is
+ * the host of the request, but only if no stranger can own that host: with a name of their own that leads to this
+ * gateway, they would have visitors copy an address that they can later turn to a server of theirs.
+ */
+export function createOwnOrigin({ publicUrl, names = [], onUnknownHost }: OwnOriginOptions): OwnOrigin {
+  const own = new Set(names);
+  let told = false;
+  return ({ protocol, host }) => {
+    if (publicUrl !== null) return publicUrl;
+    const asked = parseHost(host);
+    if (asked === null) return null;
+    if (own.has(asked.name) || isOnlyOurs(asked.name)) return originAt(protocol, asked);
+    if (!told) onUnknownHost?.(host);
+    told = true;
+    return null;
+  };
+}
+
+function originAt(protocol: string, { name, port }: { readonly name: string; readonly port: string }): string | null {
+  const scheme = protocol === 'https' ? 'https' : 'http';
+  return URL.parse(`${scheme}://${name}${port === '' ? '' : `:${port}`}`)?.origin ?? null;
+}
+
+/**
+ * Ends of names that nobody can register: reserved ones (RFC 6761, 6762, 8375, and `internal` by ICANN), and ones of
+ * private networks and of Kubernetes that do not exist in the public DNS.
+ */
+const PRIVATE_ENDS = [
+  'localhost',
+  'local', // mDNS, and `svc.cluster.local`
+  'internal',
+  'home.arpa',
+  'test',
+  'lan',
+  'home',
+  'corp',
+  'intranet',
+  'private',
+  'svc', // the short names of Kubernetes: `gateway.default.svc`
+];
+
+/**
+ * Whether a host means the same to the client and to this gateway, whatever public DNS says: an IP address, because the
+ * client is connected to it; a name without a dot, such as `gateway` in a network of containers; and a name with a
+ * private end.
+ */
+const isOnlyOurs = (name: string): boolean =>
+  name.startsWith('[') ||
+  isIP(name) !== 0 ||
+  !name.includes('.') ||
+  PRIVATE_ENDS.some((end) => name.endsWith(`.${end}`));
 
 /** The configuration of the gateway's host names. */
 interface HostNames {

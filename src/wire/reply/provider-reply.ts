@@ -1,5 +1,6 @@
-import type { UpstreamFailure } from '../upstream-failure.ts';
-import { malformed, toFailure } from './provider-failure.ts';
+import { type UpstreamFailure, malformed, toFailure } from './upstream-failure.ts';
+import { GatewayError } from '../errors.ts';
+import { type JsonLimits, parseJson, TooMuchStructure, isObject } from '../json-guard.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -49,4 +50,27 @@ export function checkHead(status: number, headers: Headers): void {
 export function contentTypeOf(headers: Headers): string {
   const type = headers['content-type'];
   return typeof type === 'string' ? type.toLowerCase() : '';
+}
+
+type ToFailure = (what: string, cause: unknown) => UpstreamFailure;
+
+/**
+ * Parses the whole reply of a provider. Throws UpstreamFailure if it is not JSON, or has too much structure. `tooMuch`
+ * makes the failure for the second; by default it is a fault of the provider.
+ */
+export function parseReplyJson(bytes: Uint8Array, limits: JsonLimits, tooMuch: ToFailure = malformed): unknown {
+  try {
+    return parseJson(bytes, limits);
+  } catch (error) {
+    if (error instanceof TooMuchStructure) throw tooMuch('its reply has more structure than is read', error);
+    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
+    throw error;
+  }
+}
+
+/** As parseReplyJson. Also throws UpstreamFailure if the reply is not an object. */
+export function parseReplyObject(bytes: Uint8Array, limits: JsonLimits, tooMuch?: ToFailure): Record<string, unknown> {
+  const parsed = parseReplyJson(bytes, limits, tooMuch);
+  if (!isObject(parsed)) throw malformed('its reply is not a JSON object');
+  return parsed;
 }

@@ -1,7 +1,100 @@
+/* Texts that may be shown or logged: without characters that nobody sees, and without secrets. */
+
+/** The most characters of a service name, and of a name in an error message. */
+export const SERVICE_NAME_MAX = 128;
+
+/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
+export const UNPRINTABLE: RegExp = /[\p{C}\p{Zl}\p{Zp}]/u;
+const UNPRINTABLE_ALL = new RegExp(UNPRINTABLE, 'gu');
+
+/** Makes untrusted text safe for a message: removes unprintable characters and cuts it at `max`. */
+export function printable(text: string, max = SERVICE_NAME_MAX): string {
+  // Cut first, so that a megabyte costs no more than a word.
+  return text
+    .slice(0, max * 2)
+    .replace(UNPRINTABLE_ALL, '')
+    .slice(0, max);
+}
+
+/** Untrusted text on one line: white space and unprintable characters become single spaces. */
+export function oneLine(text: string): string {
+  return text.replace(/[\s\p{C}]+/gu, ' ').trim();
+}
+
+/** Replaces the secrets of one endpoint in a text. Returns the text itself if it contains no secret. */
+export type Scrub = (text: string) => string;
+
+type Headers = Readonly<Record<string, string>>;
+
 const REDACTED = '[redacted]';
+/** Shorter values are not secrets and occur in ordinary words. */
+const CHARACTERS_MIN = 8;
+
+const scrubs = new WeakMap<Headers, Scrub>();
+
+/**
+ * Removes the values of an endpoint's configured headers from its provider's messages, because servers repeat
+ * credentials that they refuse. It finds values with and without their scheme, in base64, URL-encoded, and in JSON with
+ * or without escapes. It does not find values that the server has cut or masked.
+ */
+export function scrubOf(headers: Headers): Scrub {
+  let scrub = scrubs.get(headers);
+  if (scrub === undefined) scrubs.set(headers, (scrub = createScrub(Object.values(headers))));
+  return scrub;
+}
+
+/** For endpoints whose credentials the gateway does not know. */
+export const scrubNothing: Scrub = (text) => text;
+
+function createScrub(values: readonly string[]): Scrub {
+  const secrets = [...new Set(values.flatMap(formsOf))].filter((form) => form.length >= CHARACTERS_MIN);
+  if (secrets.length === 0) return scrubNothing;
+  // The longest form comes first, because one form may be part of another. Base64 may have padding.
+  const longestFirst = secrets.toSorted((a, b) => b.length - a.length).map((secret) => RegExp.escape(secret));
+  const pattern = new RegExp(`(?:${longestFirst.join('|')})={0,2}`, 'g');
+  const replace = (text: string): string => text.replace(pattern, REDACTED);
+  return (text) => {
+    const plain = withoutEscapes(text) ?? text;
+    const clean = replace(plain);
+    return clean === plain ? text : clean;
+  };
+}
+
+/** Errors are short. A longer text is not parsed as JSON, because that takes time; it is searched as it is. */
+const READ_MAX = 256 * 1024;
+
+/** Rewrites a JSON text without needless escapes; null if the text is not JSON or too long. */
+function withoutEscapes(text: string): string | null {
+  if (text.length > READ_MAX) return null;
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+function formsOf(value: string): string[] {
+  const [, scheme = '', token = value] = /^(\w+) +(.+)$/.exec(value) ?? [];
+  const plain = token === value ? [value] : [value, token];
+  // RFC 7617: the secret is the name and the password.
+  if (scheme.toLowerCase() === 'basic') {
+    const pair = Buffer.from(token, 'base64').toString('utf8');
+    plain.push(pair, pair.slice(pair.indexOf(':') + 1));
+  }
+  return plain.flatMap((secret) => [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+    Buffer.from(secret).toString('base64url'),
+    encodeURIComponent(secret),
+  ]);
+}
+
+/** The sign-in header and its other names, in lower case. */
+export const SIGN_IN_HEADERS = ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx'] as const;
 
 /** Names whose values are never logged. Names are compared in lower case, with `_` as `-`. */
-const SECRET_NAMES = new Set([
+const SECRET_NAMES: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
   'cookie',
@@ -12,9 +105,7 @@ const SECRET_NAMES = new Set([
   'x-admin-key',
   'admin-key',
   'adminkey',
-  'sign-in-with-x',
-  'x-sign-in-with-x',
-  'x-siwx',
+  ...SIGN_IN_HEADERS,
   'siwx',
   'payment-signature',
   'x-payment',

@@ -1,3 +1,20 @@
+/**
+ * Returns the value of a key. If the map has none, `make` makes it, and the map keeps it. The method of the same name
+ * that Node 26 has is missing in Node 24.
+ */
+export function getOrInsert<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+/** Drops the oldest entry of a map or set that has more than `max` entries. */
+export function dropOldest<K>(kept: Map<K, unknown> | Set<K>, max: number): void {
+  if (kept.size > max) kept.delete(kept.keys().next().value!);
+}
+
 /** An item of a PlacedList. */
 export interface Placed {
   /** For the list only: the index of the item, -1 if it is not in the list. */
