@@ -1,6 +1,5 @@
-import type { ChatRequest } from './request.ts';
+import { type ChatRequest, splitTokens } from './request.ts';
 import { composeAnswer } from './sage.ts';
-import { splitTokens } from './tokens.ts';
 import { chooseTools } from './tool-choice.ts';
 
 /** One choice of the answer. Each piece is one token. */

@@ -1,17 +1,41 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { AgentCard, TaskState, type CancelTaskRequest, type SendMessageRequest } from '@a2a-js/sdk';
+import { randomUUID } from 'node:crypto';
+import {
+  AgentCard,
+  TaskState,
+  type CancelTaskRequest,
+  type SendMessageRequest,
+  Role,
+  type Part,
+  type TaskStatus,
+  type ListTasksResponse,
+  type Task,
+} from '@a2a-js/sdk';
 import { isLegacyJsonRpcMethod } from '@a2a-js/sdk/compat/v0_3';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { RequestMalformedError, TaskNotCancelableError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
-import { DefaultRequestHandler, JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import { croupierCard } from './croupier-card.ts';
-import { createCroupierExecutor } from './croupier-executor.ts';
-import { CroupierTasks } from './croupier-tasks.ts';
+import {
+  DefaultRequestHandler,
+  JsonRpcTransportHandler,
+  ServerCallContext,
+  AgentEvent,
+  type AgentExecutor,
+  DefaultExecutionEventBus,
+  type ExecutionEventBus,
+  type ExecutionEventBusManager,
+  type TaskStore,
+} from '@a2a-js/sdk/server';
 import { isObject } from './request.ts';
 import type { Surroundings } from './tools.ts';
+import { createGame, type GamePart, type GameStep, readRun } from './croupier-game.ts';
 
-/** An A2A agent. Answers one POST of JSON-RPC, of A2A 0.3 or 1.0. */
-export type Croupier = (text: string, headers: IncomingHttpHeaders, response: ServerResponse) => Promise<void>;
+/** An A2A agent. */
+export interface Croupier {
+  /** The agent's card, with this address for JSON-RPC posts. */
+  readonly card: (url: string) => object;
+  /** Answers one POST of JSON-RPC, of A2A 0.3 or 1.0. */
+  readonly answer: (text: string, headers: IncomingHttpHeaders, response: ServerResponse) => Promise<void>;
+}
 
 const ID_MAX = 256;
 const VERSIONS: readonly unknown[] = [undefined, '', '0.3', '0.3.0', '1.0'];
@@ -26,7 +50,7 @@ export function createCroupier(around: Surroundings): Croupier {
   );
   const [current, legacy] = [new JsonRpcTransportHandler(handler), new LegacyJsonRpcTransportHandler(handler)];
 
-  return async (text, headers, response) => {
+  const answer: Croupier['answer'] = async (text, headers, response) => {
     const request = parse(text);
     if (request === undefined) return refuse(response, null, { code: -32700, message: 'The body is not JSON' });
     if (!isObject(request) || (typeof request['id'] !== 'string' && !Number.isSafeInteger(request['id'])))
@@ -51,6 +75,7 @@ export function createCroupier(around: Surroundings): Croupier {
       else refuse(response, request['id'], told);
     }
   };
+  return { card: croupierCard, answer };
 }
 
 /**
@@ -125,4 +150,178 @@ const refuse = (response: ServerResponse, id: unknown, error: object) =>
 function sendJson(response: ServerResponse, body: object): void {
   const text = JSON.stringify(body);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+const STATES = {
+  completed: TaskState.TASK_STATE_COMPLETED,
+  rejected: TaskState.TASK_STATE_REJECTED,
+  'input-required': TaskState.TASK_STATE_INPUT_REQUIRED,
+} as const;
+
+/** Plays the game for each message and publishes its steps as A2A events. */
+function createCroupierExecutor(around: Surroundings, tasks: CroupierTasks): AgentExecutor {
+  const game = createGame(around);
+  /** Ids of the running tasks. A canceled task is removed, so that its later steps are not published. */
+  const playing = new Set<string>();
+
+  const statusOf = (taskId: string, contextId: string, state: TaskState, words: string | null): TaskStatus => {
+    const about = {
+      messageId: randomUUID(),
+      taskId,
+      contextId,
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    };
+    const message = words === null ? undefined : { ...about, role: Role.ROLE_AGENT, parts: [partOf({ text: words })] };
+    return { state, message, timestamp: new Date(around.now()).toISOString() };
+  };
+  const update = (taskId: string, contextId: string, state: TaskState, words: string | null) =>
+    AgentEvent.statusUpdate({
+      taskId,
+      contextId,
+      status: statusOf(taskId, contextId, state, words),
+      metadata: undefined,
+    });
+
+  return {
+    async execute({ taskId, contextId, userMessage, task }, bus) {
+      playing.add(taskId);
+      const state = task ? TaskState.TASK_STATE_WORKING : TaskState.TASK_STATE_SUBMITTED;
+      const begun = task ?? { id: taskId, contextId, artifacts: [], metadata: undefined };
+      bus.publish(AgentEvent.task({ ...begun, history: [], status: statusOf(taskId, contextId, state, null) }));
+      let append = false;
+      const tell = (step: GameStep) => {
+        if (step.kind === 'working')
+          return bus.publish(update(taskId, contextId, TaskState.TASK_STATE_WORKING, step.words));
+        if (step.kind === 'over') return bus.publish(update(taskId, contextId, STATES[step.state], step.words));
+        const artifact = {
+          artifactId: 'roll',
+          name: 'roll',
+          description: '',
+          parts: step.parts.map(partOf),
+          metadata: undefined,
+          extensions: [],
+        };
+        bus.publish(
+          AgentEvent.artifactUpdate({ taskId, contextId, artifact, append, lastChunk: step.last, metadata: undefined }),
+        );
+        append = true;
+      };
+      try {
+        const said = userMessage.parts
+          .flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : []))
+          .join('\n');
+        for await (const step of game(said, readRun(userMessage.metadata))) {
+          if (!playing.has(taskId)) return;
+          tell(step);
+        }
+      } catch {
+        if (playing.has(taskId))
+          bus.publish(update(taskId, contextId, TaskState.TASK_STATE_FAILED, 'The croupier dropped the dice.'));
+      } finally {
+        playing.delete(taskId);
+      }
+    },
+
+    async cancelTask(taskId, bus) {
+      playing.delete(taskId);
+      bus.publish(update(taskId, tasks.find(taskId)?.contextId ?? '', TaskState.TASK_STATE_CANCELED, null));
+      tasks.cleanupByTaskId(taskId);
+    },
+  };
+}
+
+function partOf(part: GamePart): Part {
+  const rest = { metadata: undefined, filename: '' };
+  return 'text' in part
+    ? { ...rest, content: { $case: 'text', value: part.text }, mediaType: '' }
+    : { ...rest, content: { $case: 'data', value: part.data }, mediaType: 'application/json' };
+}
+
+/** Above this number of tasks, the oldest tasks that aren't running are deleted. */
+const TASKS_MAX = 1_000;
+const ACTIVE: ReadonlySet<TaskState | undefined> = new Set([
+  TaskState.TASK_STATE_SUBMITTED,
+  TaskState.TASK_STATE_WORKING,
+]);
+
+/** The croupier's tasks and their event buses, in memory. The SDK's own stores would keep every task forever. */
+class CroupierTasks implements TaskStore, ExecutionEventBusManager {
+  readonly #tasks = new Map<string, Task>();
+  readonly #buses = new Map<string, ExecutionEventBus>();
+
+  find(id: string): Task | undefined {
+    return this.#tasks.get(id);
+  }
+
+  async load(id: string): Promise<Task | undefined> {
+    return structuredClone(this.#tasks.get(id));
+  }
+
+  async save(task: Task): Promise<void> {
+    // The history is neither stored nor sent back, because a message may be large and contains the run token. The
+    // history is cleared in this very object because the SDK answers with it.
+    task.history = [];
+    this.#tasks.set(task.id, structuredClone(task));
+    for (const [id, old] of this.#tasks) {
+      if (this.#tasks.size <= TASKS_MAX) break;
+      if (ACTIVE.has(old.status?.state)) continue;
+      this.#tasks.delete(id);
+      this.cleanupByTaskId(id);
+    }
+  }
+
+  async list(): Promise<ListTasksResponse> {
+    throw new UnsupportedOperationError('The croupier has no lists of tasks');
+  }
+
+  createOrGetByTaskId(id: string): ExecutionEventBus {
+    const bus = this.#buses.get(id) ?? new DefaultExecutionEventBus();
+    this.#buses.set(id, bus);
+    return bus;
+  }
+
+  getByTaskId(id: string): ExecutionEventBus | undefined {
+    return this.#buses.get(id);
+  }
+
+  cleanupByTaskId(id: string): void {
+    this.#buses.get(id)?.removeAllListeners();
+    this.#buses.delete(id);
+  }
+}
+
+/**
+ * The agent card of the demo's croupier. Clients of A2A 0.3 and of 1.0 can both read it. `url` is the address for
+ * JSON-RPC posts.
+ */
+function croupierCard(url: string): object {
+  return {
+    name: 'Demo: Croupier',
+    description:
+      'Rolls dice and comments on them. Given a run token, it has demo/toolbox roll and asks demo/sage for the comment.',
+    version: '1.0.0',
+    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
+      url,
+      protocolBinding: 'JSONRPC',
+      protocolVersion,
+    })),
+    protocolVersion: '0.3.0',
+    url,
+    preferredTransport: 'JSONRPC',
+    capabilities: { streaming: true },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain', 'application/json'],
+    skills: [
+      {
+        id: 'roll',
+        name: 'Roll dice',
+        description:
+          'Rolls dice as players write them, and says how lucky that was. Asks which dice where none are named.',
+        tags: ['dice', 'demo'],
+        examples: ['Roll 2d6', 'd20+3, please'],
+      },
+    ],
+  };
 }

@@ -1,89 +1,112 @@
 import { createHash } from 'node:crypto';
-import { isObject, RequestError } from './request.ts';
-import { type Picture, toPng } from './png.ts';
-import { seedOf } from './seed.ts';
+import { readFileSync } from 'node:fs';
+import { readPng, toPng, type Rgba } from './png.ts';
+import { isObject, RequestError, seedOf } from './request.ts';
+
+/* The demo's image model. It shows a tollgate in one of a few landscapes, and paints a bar over images that it edits. */
 
 const IMAGES_MAX = 10;
 const EDGE_MAX = 4096;
-const SKIES = 64;
+const LANDSCAPES = 4;
 
-/**
- * Answers `POST /v1/images/generations`. Each image is a tollgate in a landscape. The prompt and the seed decide what
- * it looks like.
- */
-export function paintImages(body: unknown, created: number): object {
+/** Answers `POST /v1/images/generations`. The prompt and the seed decide which landscape an image shows. */
+export function generateImages(body: unknown, created: number): object {
   if (!isObject(body)) throw new RequestError('The body must be a JSON object.', null);
   const { prompt, n = 1, size = '1024x1024', seed, response_format: format } = body;
   if (typeof prompt !== 'string' || prompt === '') throw new RequestError('prompt must be a text.', 'prompt');
-  if (!Number.isInteger(n) || (n as number) < 1 || (n as number) > IMAGES_MAX)
-    throw new RequestError(`n must be an integer from 1 to ${IMAGES_MAX}.`, 'n');
-  const edges = /^(\d{2,4})x(\d{2,4})$/.exec(String(size));
-  const [width, height] = [Number(edges?.[1]), Number(edges?.[2])];
-  if (!(width > 0 && height > 0 && width <= EDGE_MAX && height <= EDGE_MAX))
-    throw new RequestError('size must be written like 1024x1024.', 'size');
+  const count = countOf(n);
+  const [width, height] = edgesOf(size);
   if (format !== undefined && format !== 'b64_json')
     throw new RequestError('response_format must be b64_json.', 'response_format');
   const first = seedOf(seed);
-  const data = Array.from({ length: n as number }, (_, index) => ({
-    b64_json: toPng(paint(prompt, first + index, width, height)).toString('base64'),
+  const data = Array.from({ length: count }, (_, index) => ({
+    // Seeds that follow each other give different landscapes, so that the images of one answer differ.
+    b64_json: base64Of(scaled(landscape((chanceOf(prompt) + first + index) % LANDSCAPES), width, height)),
     seed: first + index,
   }));
   return { created, data, size: `${width}x${height}`, output_format: 'png' };
 }
 
-/** Paints a sky with a colour gradient, a sun, two hills, and a striped bar in front of a booth. */
-function paint(prompt: string, seed: number, width: number, height: number): Picture {
-  const chance = createHash('sha256')
-    .update(JSON.stringify([prompt, seed]))
-    .digest();
-  const of = (index: number) => chance[index]! / 255;
-  const hue = of(0);
-  const palette = [
-    ...Array.from({ length: SKIES }, (_, step) => colour(hue, 0.55, 0.45 + (0.45 * step) / SKIES)),
-    colour(hue + 0.5, 0.8, 0.75),
-    colour(hue + 0.3, 0.35, 0.4),
-    colour(hue + 0.3, 0.4, 0.28),
-    [245, 245, 240],
-    [200, 40, 45],
-    [60, 55, 60],
-  ] as const;
-  const [SUN, FAR, NEAR, WHITE, RED, BOOTH] = [0, 1, 2, 3, 4, 5].map((place) => SKIES + place) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const edge = Math.min(width, height);
-  const sun = { x: width * (0.2 + 0.6 * of(1)), y: height * (0.15 + 0.3 * of(2)), r: edge * (0.06 + 0.06 * of(3)) };
-  const hill = (x: number, place: number, level: number) =>
-    height * (level + 0.06 * Math.sin((x / width) * (3 + 4 * of(place)) + 6 * of(place + 1)));
-  const bar = { top: height * 0.72, bottom: height * 0.76, left: width * 0.18 };
-  const booth = { top: height * 0.6, bottom: height * 0.92, left: width * 0.12, right: width * 0.2 };
-  const pixels = new Uint8Array(width * height);
-  for (let x = 0; x < width; x += 1) {
-    const far = hill(x, 4, 0.6);
-    const near = hill(x, 6, 0.78);
-    for (let y = 0; y < height; y += 1) {
-      let place = Math.min(SKIES - 1, Math.floor((y / height) * SKIES));
-      if ((x - sun.x) ** 2 + (y - sun.y) ** 2 < sun.r ** 2) place = SUN;
-      if (y > far) place = FAR;
-      if (y > near) place = NEAR;
-      if (x > booth.left && x < booth.right && y > booth.top && y < booth.bottom) place = BOOTH;
-      if (x > bar.left && y > bar.top && y < bar.bottom) place = Math.floor((x + y) / (edge / 16)) % 2 ? RED : WHITE;
-      pixels[y * width + x] = place;
-    }
-  }
-  return { width, height, palette, pixels };
+/**
+ * Answers `POST /v1/images/edits`, whose body is a form. Paints a striped bar over the first image, at a height that
+ * depends on the prompt. If there is a mask, the bar is painted only where the mask is transparent.
+ */
+export async function editImages(form: FormData, created: number): Promise<object> {
+  const prompt = form.get('prompt');
+  if (typeof prompt !== 'string' || prompt === '') throw new RequestError('prompt must be a text.', 'prompt');
+  const count = countOf(Number(form.get('n') ?? 1));
+  const base = await pictureOf(form.get('image') ?? form.get('image[]'), 'image');
+  if (base === null) throw new RequestError('image must be a file.', 'image');
+  const mask = await pictureOf(form.get('mask'), 'mask');
+  const size = form.get('size');
+  const [width, height] = size === null ? [base.width, base.height] : edgesOf(size);
+  const first = seedOf(Number(form.get('seed') ?? -1));
+  const data = Array.from({ length: count }, (_, index) => {
+    const picture = scaled(base, width, height);
+    paintBar(picture, mask && scaled(mask, width, height), chanceOf(prompt, first + index) / 255);
+    return { b64_json: base64Of(picture) };
+  });
+  return { created, data, size: `${width}x${height}`, output_format: 'png' };
 }
 
-/** Converts HSL to RGB. `hue` is in turns: 1 is the full circle. */
-function colour(hue: number, saturation: number, lightness: number): readonly [number, number, number] {
-  const part = (offset: number) => {
-    const k = (offset + (hue % 1) * 12) % 12;
-    const amount = saturation * Math.min(lightness, 1 - lightness);
-    return Math.round(255 * (lightness - amount * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  };
-  return [part(0), part(8), part(4)];
+function countOf(n: unknown): number {
+  if (!Number.isInteger(n) || (n as number) < 1 || (n as number) > IMAGES_MAX)
+    throw new RequestError(`n must be an integer from 1 to ${IMAGES_MAX}.`, 'n');
+  return n as number;
+}
+
+function edgesOf(size: unknown): readonly [width: number, height: number] {
+  const edges = /^(\d{2,4})x(\d{2,4})$/.exec(String(size));
+  const [width, height] = [Number(edges?.[1]), Number(edges?.[2])];
+  if (!(width > 0 && height > 0 && width <= EDGE_MAX && height <= EDGE_MAX))
+    throw new RequestError('size must be written like 1024x1024.', 'size');
+  return [width, height];
+}
+
+async function pictureOf(entry: string | File | null, param: string): Promise<Rgba | null> {
+  return entry === null || typeof entry === 'string' ? null : readPng(Buffer.from(await entry.arrayBuffer()), param);
+}
+
+/** A number from 0 to 255 that is always the same for the same values. */
+const chanceOf = (...values: readonly unknown[]): number =>
+  createHash('sha256').update(JSON.stringify(values)).digest()[0]!;
+
+const base64Of = (picture: Rgba): string => toPng(picture).toString('base64');
+
+const landscapes = new Map<number, Rgba>();
+
+function landscape(index: number): Rgba {
+  let found = landscapes.get(index);
+  if (found === undefined) {
+    const file = readFileSync(new URL(`./fixtures/landscape-${index + 1}.png`, import.meta.url));
+    landscapes.set(index, (found = readPng(file, 'image')));
+  }
+  return found;
+}
+
+/** The picture in another size, without smoothing. */
+function scaled({ width: sourceWidth, height: sourceHeight, pixels }: Rgba, width: number, height: number): Rgba {
+  const source = new Uint32Array(pixels.buffer, pixels.byteOffset, sourceWidth * sourceHeight);
+  const drawn = new Uint32Array(width * height);
+  for (let y = 0; y < height; y += 1) {
+    const row = Math.floor((y * sourceHeight) / height) * sourceWidth;
+    for (let x = 0; x < width; x += 1) drawn[y * width + x] = source[row + Math.floor((x * sourceWidth) / width)]!;
+  }
+  return { width, height, pixels: new Uint8Array(drawn.buffer) };
+}
+
+const RED = [200, 40, 45, 255];
+const WHITE = [245, 245, 240, 255];
+
+/** `level`: how low the bar is, from 0 to 1. */
+function paintBar({ width, height, pixels }: Rgba, mask: Rgba | null, level: number): void {
+  const top = height * (0.1 + 0.7 * level);
+  const bottom = top + height * 0.1;
+  const stripe = Math.max(2, Math.min(width, height) / 12);
+  for (let y = Math.ceil(top); y < bottom; y += 1)
+    for (let x = 0; x < width; x += 1) {
+      const at = (y * width + x) * 4;
+      if (mask !== null && mask.pixels[at + 3] !== 0) continue;
+      pixels.set(Math.floor((x + y) / stripe) % 2 ? RED : WHITE, at);
+    }
 }

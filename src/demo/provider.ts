@@ -6,11 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { Croupier } from './croupier.ts';
-import { croupierCard } from './croupier-card.ts';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
-import { paintImages } from './easel.ts';
-import { retouchImages } from './retouch.ts';
+import type { Croupier } from './croupier.ts';
+import { editImages, generateImages } from './easel.ts';
 import { embed } from './embedder.ts';
 import { createProjector, type Projector } from './projector.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
@@ -111,9 +109,9 @@ async function handle(
     });
   }
   if (route === 'POST /v1/images/generations')
-    return sendJson(response, 200, paintImages(await readJson(request), Math.floor(Date.now() / 1000)));
+    return sendJson(response, 200, generateImages(await readJson(request), Math.floor(Date.now() / 1000)));
   if (route === 'POST /v1/images/edits')
-    return sendJson(response, 200, await retouchImages(await readForm(request), Math.floor(Date.now() / 1000)));
+    return sendJson(response, 200, await editImages(await readForm(request), Math.floor(Date.now() / 1000)));
   if (route === 'POST /v1/embeddings') return sendJson(response, 200, embed(await readJson(request)));
   const [method = '', path = ''] = route.split(' ');
   if (path.startsWith('/v1/videos') && (await projector(method, path, () => readJson(request), response))) return;
@@ -210,11 +208,11 @@ function refusesPost(request: IncomingMessage, response: ServerResponse, what: s
 async function askAgent(request: IncomingMessage, response: ServerResponse, croupier: Croupier): Promise<void> {
   const path = request.url!.split('?')[0]!.slice(AGENT_PATH.length);
   if (request.method === 'GET' && path === '/.well-known/agent-card.json')
-    return sendJson(response, 200, croupierCard(`http://127.0.0.1:${request.socket.localPort}${AGENT_PATH}`));
+    return sendJson(response, 200, croupier.card(`http://127.0.0.1:${request.socket.localPort}${AGENT_PATH}`));
   if (path !== '' && path !== '/')
     return sendError(response, 404, 'not_found', `There is no ${request.url} here.`, null);
   if (refusesPost(request, response, 'The croupier is')) return;
-  await croupier(await readText(request), request.headers, response);
+  await croupier.answer(await readText(request), request.headers, response);
 }
 
 async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {

@@ -1,4 +1,4 @@
-import { IMAGE_TOKENS, MESSAGE_TOKENS, PROMPT_TOKENS, countTokens } from './tokens.ts';
+import { randomInt } from 'node:crypto';
 
 /** A picture in a prompt, with the facts that the demo mentions in its answer. */
 export interface Picture {
@@ -10,7 +10,7 @@ export interface Picture {
   readonly bytes: number | null;
 }
 
-export interface Message {
+interface Message {
   readonly role: string;
   readonly text: string;
   readonly pictures: readonly Picture[];
@@ -173,3 +173,39 @@ function integer(body: JsonObject, name: string, min: number, max: number): numb
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+// One token is up to six letters or digits, or up to three other visible characters, each with the space before them. A
+// run of up to 16 blanks is a token too. No real model counts like this, but anyone can check the count. The tokens
+// together are the whole text.
+const TOKEN = / ?[\p{L}\p{N}\p{M}]{1,6}| ?[^\s\p{L}\p{N}\p{M}]{1,3}|\s{1,16}/gu;
+
+/** Splits a text into its tokens. Joined, they give the same text. */
+export function splitTokens(text: string): string[] {
+  return text.match(TOKEN) ?? [];
+}
+
+/** Counts the tokens of a text. */
+export function countTokens(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at += CHUNK) count += text.slice(at, at + CHUNK).match(TOKEN)?.length ?? 0;
+  return count;
+}
+
+// A long prompt is counted in chunks of this many characters, so that no array of millions of tokens is made. A token
+// across the border of two chunks counts twice.
+const CHUNK = 65_536;
+
+/** Tokens that a request has besides its texts: for the prompt, for each message, and for each image. */
+const PROMPT_TOKENS = 3;
+const MESSAGE_TOKENS = 4;
+const IMAGE_TOKENS = 85;
+
+/**
+ * The largest seed of a request. The pictures of one request have consecutive seeds, so a random seed stays below it.
+ */
+const SEED_MAX = 2_147_483_647;
+const PICTURES_MAX = 16;
+
+/** Returns the seed of a request if it is 0 or more. Otherwise, also for -1, returns a new random seed. */
+export const seedOf = (given: unknown): number =>
+  Number.isInteger(given) && (given as number) >= 0 ? (given as number) : randomInt(SEED_MAX - PICTURES_MAX);

@@ -1,9 +1,5 @@
-import { solve } from './arithmetic.ts';
-import { commentOn } from './dice-odds.ts';
-import { ownWords } from './own-words.ts';
-import { ANY_OBJECT, type ChatRequest, type Picture } from './request.ts';
-import { exampleFor } from './schema-example.ts';
-import { countTokens } from './tokens.ts';
+import { ANY_OBJECT, type ChatRequest, type Picture, countTokens } from './request.ts';
+import { exampleFor } from './tool-choice.ts';
 
 /**
  * Returns the whole text of a model's answer, before `max_tokens` and `stop` cut it. The same request and choice give
@@ -140,4 +136,100 @@ function pick(options: readonly string[], text: string, seed: number): string {
   for (const character of text) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
   const index = (((sum + seed) % options.length) + options.length) % options.length;
   return options[index] ?? '';
+}
+
+/** At most this many blocks are removed. */
+const BLOCKS_MAX = 100;
+const OPENING = /<([a-z][a-z_-]{2,40})>/g;
+
+/**
+ * Returns what the user wrote, without the blocks that coding agents add, such as `<system-reminder>…` and
+ * `<environment_context>…`. Returns the whole text if it consists only of such blocks.
+ */
+export function ownWords(text: string): string {
+  let own = '';
+  let from = 0;
+  let blocks = 0;
+  OPENING.lastIndex = 0;
+  for (let match = OPENING.exec(text); match && blocks < BLOCKS_MAX; match = OPENING.exec(text)) {
+    blocks++;
+    const closing = `</${match[1]!}>`;
+    const end = text.indexOf(closing, OPENING.lastIndex);
+    if (end < 0) continue;
+    own += text.slice(from, match.index);
+    from = OPENING.lastIndex = end + closing.length;
+  }
+  own = (own + text.slice(from)).trim();
+  return own === '' ? text : own;
+}
+
+/**
+ * Finds an arithmetic expression in a text (`12 + 3 * (4 - 1)`, `add 2, 3 and 4`) and computes it. Returns null if the
+ * text has no such expression.
+ */
+function solve(text: string): { readonly question: string; readonly result: string } | null {
+  const list =
+    /\b(?:add|sum(?: of)?|plus|total of)\b[^\d-]*(-?[\d.,\s]*\d(?:\s*(?:,|and|\+|plus)\s*-?\d[\d.]*)*)/i.exec(
+      text,
+    )?.[1];
+  const numbers = list?.match(/-?\d+(?:\.\d+)?/g);
+  if (numbers !== undefined && numbers !== null && numbers.length > 1) return solved(numbers.join(' + '));
+  const expression = /[-(\d][\d\s.+\-*/×÷x()^]*[\d)]/i.exec(
+    text
+      .replaceAll(/\btimes\b/gi, '×')
+      .replaceAll(/\bplus\b/gi, '+')
+      .replaceAll(/\bminus\b/gi, '-')
+      .replaceAll(/\bdivided by\b/gi, '/'),
+  )?.[0];
+  return expression !== undefined && /\d[\s)]*[+\-*/×÷x]/i.test(expression) ? solved(expression.trim()) : null;
+}
+
+function solved(question: string): { question: string; result: string } | null {
+  const tokens = question.match(/\d+(?:\.\d+)?|[-+*/×÷x()]/gi) ?? [];
+  if (tokens.length > 200) return null;
+  let at = 0;
+  const sum = (): number => {
+    let value = product();
+    while (tokens[at] === '+' || tokens[at] === '-')
+      value = tokens[at++] === '+' ? value + product() : value - product();
+    return value;
+  };
+  const product = (): number => {
+    let value = atom();
+    while (/^[*/×÷x]$/i.test(tokens[at] ?? ''))
+      value = /[/÷]/.test(tokens[at++] ?? '') ? value / atom() : value * atom();
+    return value;
+  };
+  const atom = (): number => {
+    const token = tokens[at++];
+    if (token === '-') return -atom();
+    if (token !== '(') return Number(token);
+    const value = sum();
+    return tokens[at++] === ')' ? value : NaN;
+  };
+  const value = sum();
+  if (at !== tokens.length || Number.isNaN(value)) return null;
+  return {
+    question,
+    result: Number.isFinite(value)
+      ? String(Number(value.toPrecision(12)))
+      : 'not a number: there is a division by zero in it',
+  };
+}
+
+const ROLL = /(?<![\w.])(\d{0,3})d(\d{1,4})([+-]\d{1,6})?:(?:[ \d+-]*=)? *(-?\d{1,9})/i;
+
+/**
+ * Returns a remark on a roll such as `2d6: 4 + 2 = 6`, depending on how likely the sum was. Returns null for a text
+ * without a roll.
+ */
+export function commentOn(text: string): string | null {
+  const [, count, sides, added, sum] = ROLL.exec(text) ?? [];
+  if (sides === undefined) return null;
+  const [dice, faces, more, total] = [Number(count || 1), Number(sides), Number(added ?? 0), Number(sum)];
+  const expected = (dice * (faces + 1)) / 2 + more;
+  if (total === dice * faces + more) return `${total} is the most that these dice have. Stop while you are ahead.`;
+  if (total === dice + more) return `${total} is the least that these dice have. From here it can only get better.`;
+  if (total === expected) return `${total} is just what was to be expected.`;
+  return `${total} is ${total > expected ? 'above' : 'below'} the ${expected} that was to be expected.`;
 }

@@ -1,8 +1,7 @@
-import { ownWords } from './own-words.ts';
-import type { ChatRequest, Tool } from './request.ts';
-import { exampleFor } from './schema-example.ts';
+import { ownWords } from './sage.ts';
+import { type ChatRequest, type Tool, isObject } from './request.ts';
 
-export interface ToolCall {
+interface ToolCall {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
@@ -57,4 +56,156 @@ function isMeant(tool: Tool, said: string): boolean {
     text.includes(tool.name.toLowerCase()) ||
     words.some((word) => word.length >= 3 && !COMMON_WORDS.has(word) && text.includes(word))
   );
+}
+
+const DEPTH_MAX = 8;
+
+/**
+ * Makes a plausible value for a JSON Schema, with words and numbers from the user's message. Follows only `$ref`s
+ * inside the schema.
+ */
+export function exampleFor(schema: unknown, said: string): unknown {
+  const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
+  const make = (part: unknown, name: string, depth: number): unknown => {
+    if (!isObject(part) || depth > DEPTH_MAX) return null;
+    if (typeof part['$ref'] === 'string') return make(lookUp(schema, part['$ref']), name, depth + 1);
+    if (Object.hasOwn(part, 'const')) return part['const'];
+    if (Array.isArray(part['enum']))
+      return part['enum'].find((value) => typeof value === 'string' && mentions(said, value)) ?? part['enum'][0];
+    const alternatives = part['anyOf'] ?? part['oneOf'];
+    if (Array.isArray(alternatives))
+      return make(
+        alternatives.find((option) => isObject(option) && option['type'] !== 'null'),
+        name,
+        depth + 1,
+      );
+    if (Array.isArray(part['allOf']))
+      return Object.assign({}, ...part['allOf'].map((option) => make(option, name, depth + 1)));
+    switch (typeOf(part)) {
+      case 'object': {
+        const properties = isObject(part['properties']) ? part['properties'] : {};
+        const required = Array.isArray(part['required']) ? part['required'] : Object.keys(properties);
+        const wanted = Object.keys(properties).filter(
+          (key) => required.includes(key) || namesProperty(properties[key], key, said),
+        );
+        // Clients that ask for a list put it into an object, and several call the list optional there.
+        if (wanted.length === 0) wanted.push(...Object.keys(properties).filter((key) => listsObjects(properties[key])));
+        return Object.fromEntries(wanted.map((key) => [key, make(properties[key], key, depth + 1)]));
+      }
+      case 'array':
+        return Array.from({ length: Math.min(Math.max(1, limit(part, 'minItems') ?? 1), 8) }, () =>
+          make(part['items'], name, depth + 1),
+        );
+      case 'integer':
+      case 'number':
+        return exampleNumber(part, numbers);
+      case 'boolean':
+        return part['default'] ?? !new RegExp(`\\b(no|not|without|off)\\b`, 'i').test(said);
+      case 'null':
+        return null;
+      default:
+        return exampleString(part, name, said);
+    }
+  };
+  const listsObjects = (part: unknown): boolean => {
+    if (!isObject(part) || typeOf(part) !== 'array' || !isObject(part['items'])) return false;
+    const { $ref: reference } = part['items'];
+    const item = typeof reference === 'string' ? lookUp(schema, reference) : part['items'];
+    return isObject(item) && typeOf(item) === 'object';
+  };
+  return make(schema, '', 0);
+}
+
+function typeOf(schema: Readonly<Record<string, unknown>>): unknown {
+  const type = schema['type'];
+  if (Array.isArray(type)) return type.find((option) => option !== 'null') ?? 'null';
+  return type ?? (schema['properties'] === undefined ? 'string' : 'object');
+}
+
+function lookUp(root: unknown, reference: string): unknown {
+  if (!reference.startsWith('#')) return null;
+  let found = root;
+  for (const step of reference.split('/').slice(1))
+    found = isObject(found) ? found[step.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
+  return found;
+}
+
+function exampleNumber(schema: Readonly<Record<string, unknown>>, said: number[]): number {
+  const min = limit(schema, 'minimum') ?? (limit(schema, 'exclusiveMinimum') ?? -Infinity) + 1;
+  const max = limit(schema, 'maximum') ?? (limit(schema, 'exclusiveMaximum') ?? Infinity) - 1;
+  const whole = schema['type'] === 'integer';
+  const fits = (value: number): boolean => value >= min && value <= max && (!whole || Number.isInteger(value));
+  const position = said.findIndex(fits);
+  // Each number of the message is used once, so "from 3 to 5" fills two properties.
+  if (position !== -1) return said.splice(position, 1)[0] ?? 1;
+  if (typeof schema['default'] === 'number') return schema['default'];
+  return fits(1) ? 1 : Number.isFinite(min) ? min : max;
+}
+
+function exampleString(schema: Readonly<Record<string, unknown>>, name: string, said: string): string {
+  const alike = likeAnExample(schema, said);
+  if (alike !== null) return alike;
+  if (typeof schema['default'] === 'string') return schema['default'];
+  switch (schema['format']) {
+    case 'date':
+      return /\d{4}-\d{2}-\d{2}/.exec(said)?.[0] ?? '2026-01-31';
+    case 'date-time':
+      return '2026-01-31T12:00:00Z';
+    case 'email':
+      return /[\w.+-]+@[\w.-]+\w/.exec(said)?.[0] ?? 'someone@example.com';
+    case 'uri':
+      return /https?:\/\/\S+/.exec(said)?.[0] ?? 'https://example.com/';
+  }
+  const quoted = /["“]([^"”]{1,200})["”]/.exec(said)?.[1];
+  if (quoted !== undefined) return quoted;
+  if (/query|text|prompt|question|message|input|search|content/i.test(name)) return said.slice(0, 200);
+  // A place, as in "the weather in New York?": the capitalised words after a preposition. Without those, the last
+  // capitalised words that don't begin the message.
+  const place =
+    /\b(?:in|at|for|from|to|of|about)\s+((?:\p{Lu}[\p{L}'-]*\s?)+)/u.exec(said)?.[1] ??
+    [...said.matchAll(/(?<=\s)(?:\p{Lu}[\p{L}'-]+\s?)+/gu)].at(-1)?.[0];
+  return place?.trim() ?? (name === '' ? 'example' : `example ${name}`);
+}
+
+function limit(schema: Readonly<Record<string, unknown>>, name: string): number | null {
+  const value = schema[name];
+  return typeof value === 'number' ? value : null;
+}
+
+/**
+ * Tells whether the message mentions an optional property: by its name, by one of its `enum` values, or in the form of
+ * one of its `examples`.
+ */
+function namesProperty(property: unknown, name: string, said: string): boolean {
+  const allowed = isObject(property) && Array.isArray(property['enum']) ? property['enum'] : [];
+  return (
+    mentions(said, name) ||
+    allowed.some((value) => typeof value === 'string' && mentions(said, value)) ||
+    likeAnExample(property, said) !== null
+  );
+}
+
+const EXAMPLES_MAX = 8;
+const EXAMPLE_CHARS_MAX = 40;
+
+/**
+ * Finds words of the message that have the form of one of the property's `examples`, with other digits. Returns null if
+ * there are no such words.
+ */
+function likeAnExample(property: unknown, said: string): string | null {
+  const examples = isObject(property) && Array.isArray(property['examples']) ? property['examples'] : [];
+  for (const example of examples.slice(0, EXAMPLES_MAX)) {
+    if (typeof example !== 'string' || example.length > EXAMPLE_CHARS_MAX || !/\d/.test(example)) continue;
+    const form = example
+      .split(/\d+/)
+      .map((text) => RegExp.escape(text))
+      .join(String.raw`\d{1,9}`);
+    const found = new RegExp(`(?<![\\w.])${form}(?![\\w.])`, 'i').exec(said);
+    if (found !== null) return found[0];
+  }
+  return null;
+}
+
+function mentions(said: string, word: string): boolean {
+  return said.toLowerCase().includes(word.toLowerCase());
 }

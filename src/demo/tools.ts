@@ -1,4 +1,4 @@
-import { countTokens } from './tokens.ts';
+import { countTokens } from './request.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -2,8 +2,7 @@ import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import fc from 'fast-check';
 import { type DemoProvider, runDemoProvider } from '../../src/demo/provider.ts';
-import { rgbaToPng, toPng } from '../../src/demo/png.ts';
-import { readPng } from '../../src/demo/read-png.ts';
+import { readPng, toPng } from '../../src/demo/png.ts';
 
 // The easel lowers a bar over an image that it is given.
 
@@ -14,7 +13,11 @@ beforeAll(async () => {
 afterAll(() => provider.close());
 
 const GREEN = [20, 160, 60] as const;
-const green = toPng({ width: 48, height: 40, palette: [GREEN], pixels: new Uint8Array(48 * 40) });
+const green = toPng({
+  width: 48,
+  height: 40,
+  pixels: new Uint8Array(48 * 40 * 4).map((_, at) => [...GREEN, 255][at % 4]!),
+});
 
 async function edit(fields: Readonly<Record<string, string | Buffer>>): Promise<Response> {
   const form = new FormData();
@@ -42,7 +45,7 @@ test('the image is kept, and has a bar', async () => {
 
 test('a mask keeps what it covers, and a size is kept to', async () => {
   const mask = (alpha: number) =>
-    rgbaToPng({ width: 2, height: 2, pixels: new Uint8Array(16).map((_, at) => (at % 4 === 3 ? alpha : 0)) });
+    toPng({ width: 2, height: 2, pixels: new Uint8Array(16).map((_, at) => (at % 4 === 3 ? alpha : 0)) });
   const images = await edited({ prompt: 'Lower it', image: green, mask: mask(255), n: '2', size: '96x80' });
   expect(images.map((image) => [image.width, image.height, countOf(image)])).toEqual([
     [96, 80, 96 * 80],
@@ -67,7 +70,7 @@ test('files are read with every filter of their rows', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 24, maxLength: 24 }), fc.constantFrom(0, 1, 2, 3, 4), (bytes, filter) => {
       const picture = { width: 3, height: 2, pixels: bytes };
-      const file = rgbaToPng(picture);
+      const file = toPng(picture);
       expect(readPng(withFilter(file, bytes, filter), 'image').pixels).toEqual(bytes);
     }),
   );

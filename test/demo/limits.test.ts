@@ -1,6 +1,6 @@
 import { BadRequestError, NotFoundError } from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { countTokens, splitTokens } from '../../src/demo/tokens.ts';
+import { countTokens, splitTokens } from '../../src/demo/request.ts';
 import { startDemo } from './demo-client.ts';
 
 let started: Awaited<ReturnType<typeof startDemo>>;

@@ -5,7 +5,7 @@ import { toPng } from '../../../src/demo/png.ts';
 
 /** A PNG of this size, of one colour. */
 export const png = (width: number, height: number): Buffer =>
-  toPng({ width, height, palette: [[200, 40, 45]], pixels: new Uint8Array(width * height) });
+  toPng({ width, height, pixels: new Uint8Array(new Uint32Array(width * height).fill(0xff_2d_28_c8).buffer) });
 
 /** A PNG that states this size and has the pixels of a small one, so that a large one costs nothing to make. */
 export function pngThatSays(width: number, height: number): Buffer {
