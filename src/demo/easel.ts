@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readPng, toPng, type Rgba } from './png.ts';
-import { isObject, RequestError, seedOf } from './request.ts';
+import { isObject, RequestError } from './request.ts';
 
 /* The demo's image model. It shows a tollgate in one of a few landscapes, and paints a bar over images that it edits. */
 
@@ -66,6 +66,15 @@ function edgesOf(size: unknown): readonly [width: number, height: number] {
 async function pictureOf(entry: string | File | null, param: string): Promise<Rgba | null> {
   return entry === null || typeof entry === 'string' ? null : readPng(Buffer.from(await entry.arrayBuffer()), param);
 }
+
+/**
+ * The largest seed of a request. The images of one request have consecutive seeds, so a random seed stays below it.
+ */
+const SEED_MAX = 2_147_483_647;
+
+/** Returns the seed of a request if it is 0 or more. Otherwise, also for -1, returns a new random seed. */
+const seedOf = (given: unknown): number =>
+  Number.isInteger(given) && (given as number) >= 0 ? (given as number) : randomInt(SEED_MAX - IMAGES_MAX);
 
 /** A number from 0 to 255 that is always the same for the same values. */
 const chanceOf = (...values: readonly unknown[]): number =>

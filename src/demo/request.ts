@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-
 /** A picture in a prompt, with the facts that the demo mentions in its answer. */
 export interface Picture {
   /** The format, such as `PNG`. `image` if the address doesn't show it. */
@@ -174,6 +172,31 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** At most this many blocks are removed. */
+const BLOCKS_MAX = 100;
+const OPENING = /<([a-z][a-z_-]{2,40})>/g;
+
+/**
+ * Returns what the user wrote, without the blocks that coding agents add, such as `<system-reminder>…` and
+ * `<environment_context>…`. Returns the whole text if it consists only of such blocks.
+ */
+export function ownWords(text: string): string {
+  let own = '';
+  let from = 0;
+  let blocks = 0;
+  OPENING.lastIndex = 0;
+  for (let match = OPENING.exec(text); match && blocks < BLOCKS_MAX; match = OPENING.exec(text)) {
+    blocks++;
+    const closing = `</${match[1]!}>`;
+    const end = text.indexOf(closing, OPENING.lastIndex);
+    if (end < 0) continue;
+    own += text.slice(from, match.index);
+    from = OPENING.lastIndex = end + closing.length;
+  }
+  own = (own + text.slice(from)).trim();
+  return own === '' ? text : own;
+}
+
 // One token is up to six letters or digits, or up to three other visible characters, each with the space before them. A
 // run of up to 16 blanks is a token too. No real model counts like this, but anyone can check the count. The tokens
 // together are the whole text.
@@ -199,13 +222,3 @@ const CHUNK = 65_536;
 const PROMPT_TOKENS = 3;
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 85;
-
-/**
- * The largest seed of a request. The pictures of one request have consecutive seeds, so a random seed stays below it.
- */
-const SEED_MAX = 2_147_483_647;
-const PICTURES_MAX = 16;
-
-/** Returns the seed of a request if it is 0 or more. Otherwise, also for -1, returns a new random seed. */
-export const seedOf = (given: unknown): number =>
-  Number.isInteger(given) && (given as number) >= 0 ? (given as number) : randomInt(SEED_MAX - PICTURES_MAX);

@@ -1,5 +1,4 @@
-import { ownWords } from './sage.ts';
-import { type ChatRequest, type Tool, isObject } from './request.ts';
+import { type ChatRequest, isObject, ownWords, type Tool } from './request.ts';
 
 interface ToolCall {
   readonly name: string;

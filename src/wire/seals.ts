@@ -1,5 +1,7 @@
 import { createHmac, timingSafeEqual, createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
+/* Texts that others store for the gateway: signed ones (Seals), and encrypted ones (SealedTexts). */
+
 /**
  * Signed texts that a client stores for the gateway: `<payload>.<tag>`, both base64url. Each is bound to one account
  * and expires. The payload is not encrypted.

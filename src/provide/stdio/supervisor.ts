@@ -6,10 +6,21 @@ import { type Era, askEra } from './era.ts';
 import type { ProcessOptions } from './message-process.ts';
 import { openPipe, type Pipe } from './pipe.ts';
 
+interface ServerOptions extends ProcessOptions {
+  /** Version of this program. The server gets it. */
+  readonly version: string;
+}
+
 export interface SupervisorOptions extends ServerOptions {
   readonly random: () => number;
   readonly now: () => number;
   readonly stopTimes: StopTimes;
+}
+
+/** A server that is ready for requests. */
+interface Running {
+  readonly pipe: Pipe;
+  readonly era: Era;
 }
 
 /** One MCP server's process, restarted whenever it ends. */
@@ -31,7 +42,7 @@ export function superviseServer(options: SupervisorOptions): Supervisor {
   const { service, log, random, now, stopTimes } = options;
   const backoff = createBackoff(random);
   const stopping = new AbortController();
-  let run: Run | null = null;
+  let run: ReturnType<typeof startServer> | null = null;
   let running: Promise<Running | null> = Promise.resolve(null);
 
   async function runOnce(): Promise<void> {
@@ -90,32 +101,12 @@ function factsOf(era: Era): { readonly server: unknown; readonly version: unknow
   };
 }
 
-/** A server that is ready for requests. */
-interface Running {
-  readonly pipe: Pipe;
-  readonly era: Era;
-}
-
-/** A server's process from its start to its end. */
-interface Run {
-  /** Settles when the server's era is known. Rejects if the server can't be used. */
-  readonly ready: Promise<Running>;
-  /** Settles with a text that says how the process ended. */
-  readonly ended: Promise<string>;
-  stop(times: StopTimes): Promise<string>;
-  kill(): void;
-}
-
-interface ServerOptions extends ProcessOptions {
-  /** Version of this program. The server gets it. */
-  readonly version: string;
-}
-
 /**
  * Starts a server and asks for its era. Some legacy servers exit if the first message isn't `initialize`. Such a server
- * is started a second time.
+ * is started a second time. `ready` settles when the era is known, and rejects if the server can't be used. `ended`
+ * settles with a text that says how the process ended.
  */
-export function startServer(options: ServerOptions): Run {
+export function startServer(options: ServerOptions) {
   const { version } = options;
   let pipe = openPipe(options);
   let stopping = false;
@@ -138,7 +129,7 @@ export function startServer(options: ServerOptions): Run {
   return {
     ready,
     ended: ready.then(how, how),
-    async stop(times) {
+    async stop(times: StopTimes): Promise<string> {
       stopping = true;
       return pipe.stop(times);
     },

@@ -105,7 +105,7 @@ class HttpAnswer implements Answer, Silent {
 
   body(asEvent = false): ClientSink {
     const { sink } = this.#options;
-    return responseSink(sink, (status, headers) => {
+    return new ResponseSink(sink, (status, headers) => {
       if (this.#finish() && asEvent) this.#begin();
       if (this.#begun) return 'event';
       sink.head(status, { 'content-type': 'application/json', ...headers });
@@ -140,16 +140,12 @@ class HttpAnswer implements Answer, Silent {
 
 const NOTHING = Buffer.alloc(0);
 
+type Begin = (status: number, headers: Readonly<Record<string, string | number>>) => 'json' | 'event';
+
 /**
  * A sink for the bytes of the response that ends a reply: JSON, or the data of one event if the reply is an event
  * stream by then. `begin` writes the head if there was none, and returns the form.
  */
-function responseSink(client: ClientSink, begin: Begin): ClientSink {
-  return new ResponseSink(client, begin);
-}
-
-type Begin = (status: number, headers: Readonly<Record<string, string | number>>) => 'json' | 'event';
-
 class ResponseSink implements ClientSink {
   readonly #client: ClientSink;
   readonly #begin: Begin;

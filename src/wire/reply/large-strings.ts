@@ -2,6 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { malformed } from './upstream-failure.ts';
 import { ownTurn } from './long-work.ts';
 
+/*
+ * Large strings of JSON, such as images in base64. They are taken out of a reply before it is parsed, and marks replace
+ * them in an answer until it is written.
+ */
+
 /** A JSON text without its long strings. */
 interface Outline {
   /** The text with a mark instead of each long string. */
