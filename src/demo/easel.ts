@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { readPng, toPng, type Rgba } from './png.ts';
 import { isObject, RequestError } from './request.ts';
 
-/* The demo's image model. It shows a tollgate in one of a few landscapes, and paints a bar over images that it edits. */
+/* The demo's image model: tollgates in a few landscapes, and a bar over images that are edited. */
 
 const IMAGES_MAX = 10;
 const EDGE_MAX = 4096;
 const LANDSCAPES = 4;
 
-/** Answers `POST /v1/images/generations`. The prompt and the seed decide which landscape an image shows. */
+/** Answers `POST /v1/images/generations`. The prompt and the seed decide on the landscape of an image and its light. */
 export function generateImages(body: unknown, created: number): object {
   if (!isObject(body)) throw new RequestError('The body must be a JSON object.', null);
   const { prompt, n = 1, size = '1024x1024', seed, response_format: format } = body;
@@ -20,8 +20,7 @@ export function generateImages(body: unknown, created: number): object {
     throw new RequestError('response_format must be b64_json.', 'response_format');
   const first = seedOf(seed);
   const data = Array.from({ length: count }, (_, index) => ({
-    // Seeds that follow each other give different landscapes, so that the images of one answer differ.
-    b64_json: base64Of(scaled(landscape((chanceOf(prompt) + first + index) % LANDSCAPES), width, height)),
+    b64_json: base64Of(scaled(landscapeOf(prompt, first + index), width, height)),
     seed: first + index,
   }));
   return { created, data, size: `${width}x${height}`, output_format: 'png' };
@@ -43,7 +42,7 @@ export async function editImages(form: FormData, created: number): Promise<objec
   const first = seedOf(Number(form.get('seed') ?? -1));
   const data = Array.from({ length: count }, (_, index) => {
     const picture = scaled(base, width, height);
-    paintBar(picture, mask && scaled(mask, width, height), chanceOf(prompt, first + index) / 255);
+    paintBar(picture, mask && scaled(mask, width, height), chanceOf(prompt, first + index)[0]! / 255);
     return { b64_json: base64Of(picture) };
   });
   return { created, data, size: `${width}x${height}`, output_format: 'png' };
@@ -76,21 +75,27 @@ const SEED_MAX = 2_147_483_647;
 const seedOf = (given: unknown): number =>
   Number.isInteger(given) && (given as number) >= 0 ? (given as number) : randomInt(SEED_MAX - IMAGES_MAX);
 
-/** A number from 0 to 255 that is always the same for the same values. */
-const chanceOf = (...values: readonly unknown[]): number =>
-  createHash('sha256').update(JSON.stringify(values)).digest()[0]!;
+/** Bytes that are always the same for the same prompt and seed. */
+const chanceOf = (prompt: string, seed: number): Buffer =>
+  createHash('sha256')
+    .update(JSON.stringify([prompt, seed]))
+    .digest();
 
 const base64Of = (picture: Rgba): string => toPng(picture).toString('base64');
 
 const landscapes = new Map<number, Rgba>();
 
-function landscape(index: number): Rgba {
-  let found = landscapes.get(index);
-  if (found === undefined) {
+/** One of the landscapes. Its red, green and blue are darkened by up to a third, so that images of two seeds differ. */
+function landscapeOf(prompt: string, seed: number): Rgba {
+  const [place = 0, ...light] = chanceOf(prompt, seed);
+  const index = place % LANDSCAPES;
+  let picture = landscapes.get(index);
+  if (picture === undefined) {
     const file = readFileSync(new URL(`./fixtures/landscape-${index + 1}.png`, import.meta.url));
-    landscapes.set(index, (found = readPng(file, 'image')));
+    landscapes.set(index, (picture = readPng(file, 'image')));
   }
-  return found;
+  const pixels = picture.pixels.map((value, at) => (at % 4 === 3 ? value : value * (1 - light[at % 4]! / 765)));
+  return { ...picture, pixels };
 }
 
 /** The picture in another size, without smoothing. */

@@ -27,7 +27,10 @@ const JOBS_MAX = 100;
 const WAITS_MS = 300;
 const FILMS_MS = 1_200;
 
-/** A video API. Each video is the same film of a tollgate whose bar opens while the sun rises, in the size and length of its job. */
+/**
+ * A video API. Each video is the same film of a tollgate whose bar opens while the sun rises, in the size and length of
+ * its job.
+ */
 export function createProjector(now: () => number): Projector {
   const jobs = new Map<string, Job>();
   return async (method, path, body, response) => {
