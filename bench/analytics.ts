@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findMarket } from '../src/analytics/index.ts';
-import { createFigurePages } from '../src/pages/figures/figure-pages.ts';
+import { createFigurePages } from '../src/pages/figures/public-routes.ts';
 import { openDatabase, type Statement } from '../src/store/index.ts';
 import { chatInTurns, middle } from './in-turns.ts';
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import { DOCUMENTED } from '#gateway';
-import { objectOf, titled } from './answer-schemas.ts';
+import { objectOf, titled } from './route-schemas.ts';
 import { DAY_MS, dateOf, type DayRange } from '#analytics';
 
 const DAYS_MAX = 366;

@@ -30,7 +30,7 @@ test('each guide that people without a checkout read says where the command come
     'docs/payments.md',
     'docs/providers.md',
     'src/pages/reference/front-document.ts',
-    'src/pages/reference/llms-text.ts',
+    'src/pages/reference/reference-routes.ts',
   ])
     expect.soft(files.find((file) => file.path === path)?.text, path).toMatch(/not on npm/);
 });

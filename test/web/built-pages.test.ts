@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findBuilt, ROOT } from '../../src/pages/web/built-folder.ts';
+import { findBuilt, ROOT } from '../../src/pages/web/page-files.ts';
 
 // Where the pages come from: built in a checkout when they have changed, brought along by a package, or missing.
 

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createFirstAnswers } from '../../src/pages/web/first-answers.ts';
+import { createFirstAnswers } from '../../src/pages/web/page-document.ts';
 
 // What a document brings along of the API, so that its page waits for no request.
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { findBuilt, ROOT } from '../../src/pages/web/built-folder.ts';
+import { findBuilt, ROOT } from '../../src/pages/web/page-files.ts';
 
 // What a visitor loads, packed by gzip, in KiB.
 

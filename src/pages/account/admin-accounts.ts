@@ -3,7 +3,7 @@ import { earningsOf, escrowOf, formatUsd, type Ledger } from '#billing';
 import type { Consumer, ConsumerStore } from '#auth';
 import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
 import type { Seller } from '#network';
-import { objectOf, titled } from '../answer-schemas.ts';
+import { objectOf, titled } from '../route-schemas.ts';
 
 export interface AdminAccountsDeps {
   /** CAIP-2 ids of the gateway's own chains. Contract wallets sign in on them. */

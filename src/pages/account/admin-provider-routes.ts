@@ -1,14 +1,19 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
 import { DOCUMENTED } from '#gateway';
-import { earningsOf, formatUsd, type Ledger, type Payouts } from '#billing';
+import { earningsOf, formatUsd, type Ledger, type Payouts, type Payout } from '#billing';
 import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#auth/accounts';
 import type { KnownProvider } from '#network';
-import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
-import { amountOf, referenceOf, amountProperties, eitherAmount, referenceField, type AmountBody } from './amount.ts';
-import { pageSchema, type Page } from './page.ts';
-import { payoutSchema, viewPayout } from './payout-view.ts';
+import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
+import {
+  amountOf,
+  referenceOf,
+  amountProperties,
+  eitherAmount,
+  referenceField,
+  type AmountBody,
+} from './body-fields.ts';
 
 interface AdminProvidersDeps {
   readonly gate: AdminGate;
@@ -39,7 +44,6 @@ interface UndoBody {
   readonly reason: string;
 }
 
-const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
 const CREDIT = { adminRole: 'credit' } as const;
 const CONFIGURE = { adminRole: 'configure' } as const;
 
@@ -351,3 +355,30 @@ function providerNamed(id: string, { identity }: Pick<AdminProvidersDeps, 'ident
     { param: 'id' },
   );
 }
+
+export const payoutSchema = titled(
+  'Payout',
+  objectOf({
+    reference: { type: 'string', description: "The operator's name of the payment" },
+    amount_micro_usdc: { type: 'integer' },
+    amount_usd: { type: 'string' },
+    note: { type: 'string' },
+    paid_at: { type: 'string', description: 'When the operator booked it' },
+    undone_at: {
+      type: ['string', 'null'],
+      description: 'When the operator took it back; null for a payout that holds',
+    },
+    undone_reason: { type: ['string', 'null'] },
+  }),
+);
+
+/** A payout in the form of answers. */
+export const viewPayout = ({ reference, amount, note, at, undone }: Payout) => ({
+  reference,
+  amount_micro_usdc: Number(amount),
+  amount_usd: formatUsd(amount),
+  note,
+  paid_at: new Date(at).toISOString(),
+  undone_at: undone === null ? null : new Date(undone.at).toISOString(),
+  undone_reason: undone === null ? null : undone.reason,
+});

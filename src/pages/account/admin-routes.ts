@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { escrowOf, type AccountTotals, type Ledger, OPERATOR_TREASURY } from '#billing';
+import { type AccountTotals, type Ledger, type FoundLocks, type LocksQuery, type LockRecord } from '#billing';
 import { DOCUMENTED } from '#gateway';
 import type { AdminGate } from '#auth';
 import { ACCOUNT_ID_PATTERN } from '#auth/accounts';
 import { ACCOUNT_STATES, type AccountState } from '#auth/keys';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
-import type { KeysDeps } from './account-keys.ts';
+import { GatewayError } from '#wire';
+import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
+import type { KeysDeps } from './keys.ts';
 import {
   accountParams,
   accountSchema,
@@ -16,17 +17,14 @@ import {
   type AdminAccountsDeps,
   type NewAccountBody,
 } from './admin-accounts.ts';
-import { addAdminCallRoute, type AdminCallDeps } from './admin-call-route.ts';
-import { addAdminDebitRoute } from './admin-debit-routes.ts';
-import { addAdminKeyRoutes } from './admin-key-routes.ts';
-import { addAdminMembersRoutes } from './admin-members-routes.ts';
-import { addAdminLimitsRoutes } from './admin-limits-routes.ts';
+import { addCreditRoute, addDebitRoute, type OperatorTransferDeps } from './operator-transfers.ts';
+import { addAdminKeyRoutes } from './key-routes.ts';
+import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
+import { addAdminLimitsRoutes } from './limits.ts';
 import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import { labelTaken, readLabel } from './label.ts';
-import type { MembersDeps } from './members-view.ts';
-import { transferOnce, type OperatorTransferDeps } from './operator-transfer.ts';
-import { amountOf, referenceOf, amountProperties, eitherAmount, referenceField, type AmountBody } from './amount.ts';
-import { pageSchema, type Page } from './page.ts';
+import { viewTree, generationSchema, viewCall } from './generation-view.ts';
+import { findGenerations } from './generations.ts';
 
 interface AdminDeps extends AdminAccountsDeps, AdminCallDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
@@ -43,11 +41,6 @@ interface AccountsQuery extends Page {
   readonly state?: AccountState;
   readonly label?: string;
 }
-interface CreditBody extends AmountBody {
-  readonly reference: string;
-}
-
-const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
 const CREDIT = { adminRole: 'credit' } as const;
 const oneAccountSchema = dataOf(accountSchema);
 
@@ -58,13 +51,13 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     createAccount(app, deps);
     listAccounts(app, deps);
     showAccount(app, deps);
-    creditAccount(app, deps);
-    addAdminCallRoute(app, deps, ADMINISTRATION);
-    addAdminDebitRoute(app, deps, ADMINISTRATION);
-    addAdminStatesRoutes(app, deps, ADMINISTRATION);
-    addAdminKeyRoutes(app, deps, ADMINISTRATION);
-    addAdminLimitsRoutes(app, deps, ADMINISTRATION);
-    addAdminMembersRoutes(app, deps, ADMINISTRATION);
+    addCreditRoute(app, deps);
+    addAdminCallRoute(app, deps);
+    addDebitRoute(app, deps);
+    addAdminStatesRoutes(app, deps);
+    addAdminKeyRoutes(app, deps);
+    addAdminLimitsRoutes(app, deps);
+    addAdminMembersRoutes(app, deps);
   };
 }
 
@@ -173,48 +166,51 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
   });
 }
 
-const creditSchema = objectOf(
-  {
-    account: accountSchema,
-    reference: { type: 'string' },
-    amount_micro_usdc: { type: 'integer' },
-    duplicate: { type: 'boolean', description: 'The reference had been credited before, so nothing was added now.' },
-  },
-  ['amount_micro_usdc'],
-);
+interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'> {
+  readonly ledger: AdminAccountsDeps['ledger'] & Pick<Ledger, 'find' | 'children'>;
+  readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
+}
 
-function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
-  const reference = referenceField('Your name of the payment, for example an invoice number.');
+/** Adds the route that shows one call of any account. */
+function addAdminCallRoute(app: FastifyInstance, deps: AdminCallDeps): void {
   const schema = {
     ...ADMINISTRATION,
-    summary: 'Credit an account',
+    summary: 'Show a call of any account',
+    operationId: 'showCallOfAnAccount',
     description:
-      'Adds money to the account, which for a wallet need not be made before. You choose the `reference`. It counts once: a repetition changes nothing, and a repetition with another amount or account is refused.',
-    params: accountParams,
-    body: {
+      'Who made the call, of what, when and at which provider, every movement of its money, and all calls that were made under it, without receipts. The ledger finds a call by its own id. By the id of its request (`x-request-id`) it is looked for only with `account`, among the last 10,000 calls of that account.',
+    params: objectOf({
+      id: { type: 'string', maxLength: 128, description: 'Id of the call; with `account` also that of its request.' },
+    }),
+    querystring: {
       type: 'object',
-      additionalProperties: false,
-      examples: [{ amount_usd: 25, reference: 'invoice-17' }],
-      required: ['reference'],
-      ...eitherAmount,
-      properties: { ...amountProperties, reference },
+      properties: { account: { type: 'string', maxLength: 256, description: 'Id of the account that made the call.' } },
     },
-    response: { 200: dataOf(creditSchema) },
+    response: { 200: dataOf(generationSchema) },
   };
-  app.post<{ Params: AccountParams; Body: CreditBody }>(
-    '/accounts/:id/credit',
-    { schema, config: CREDIT },
-    async (request) => {
-      const found = await findAccount(request.params.id, deps);
-      const amount = amountOf(request.body);
-      const reference = referenceOf(request.body);
-      // An account that gets money must be in the list of accounts, so it is registered.
-      const account = found.createdAt === null ? await deps.consumers.ensure(found.account) : found;
-      const to = escrowOf(account.account);
-      const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to, amount };
-      const { duplicate } = await transferOnce(deps, { ...transfer, memo: 'operator credit' }, 'credit');
-      const data = { account: await viewAccount(account, deps), reference };
-      return { data: { ...data, amount_micro_usdc: Number(amount), duplicate } };
+  app.get<{ Params: { readonly id: string }; Querystring: { readonly account?: string } }>(
+    '/calls/:id',
+    { schema },
+    async ({ params: { id }, query: { account } }) => {
+      const record = (await deps.ledger.find(id)) ?? (await findOfRequest(id, account, deps));
+      return { data: await viewTree(record, deps.ledger, null, deps.networks) };
     },
   );
+}
+
+/** The newest call of the account's request. Rejects with GatewayError. */
+async function findOfRequest(id: string, named: string | undefined, deps: AdminCallDeps): Promise<LockRecord> {
+  if (named === undefined)
+    throw new GatewayError(
+      'not_found',
+      'There is no call with this id. If it is the x-request-id of a call, name the account that made it, too',
+      { param: 'id' },
+    );
+  const { account } = await findAccount(named, deps);
+  const view = (record: LockRecord) => viewCall(record, deps.networks);
+  const { data, next_cursor: rest } = await findGenerations(deps.findLocks, view, account, { request: id, limit: 1 });
+  const record = data.length === 0 ? null : await deps.ledger.find(data[0]!.id);
+  if (record !== null) return record;
+  const where = rest === null ? 'No call of this account' : 'None of the last 10,000 calls of this account';
+  throw new GatewayError('not_found', `${where} has this id, or a request with this id`, { param: 'id' });
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
 import { escrowOf, formatUsd, OPERATOR_TREASURY } from '#billing';
 import type { AccountState } from '#auth/keys';
-import { dataOf } from '../answer-schemas.ts';
+import { ADMINISTRATION, dataOf } from '../route-schemas.ts';
 import {
   accountParams,
   accountSchema,
@@ -11,9 +11,9 @@ import {
   viewSeller,
   type AdminAccountsDeps,
 } from './admin-accounts.ts';
-import { amountOf, amountProperties, type AmountBody } from './amount.ts';
+import { amountOf, amountProperties, type AmountBody } from './body-fields.ts';
 import { labelTaken, readLabel } from './label.ts';
-import { transferOnce, type OperatorTransfer, type OperatorTransferDeps } from './operator-transfer.ts';
+import { transferOnce, type OperatorTransfer, type OperatorTransferDeps } from './operator-transfers.ts';
 
 type Deps = AdminAccountsDeps & OperatorTransferDeps;
 interface Params {
@@ -46,14 +46,14 @@ const reasonBody = {
 } as const;
 
 /** Adds the routes with which the operator renames, freezes and closes accounts. */
-export function addAdminStatesRoutes(app: FastifyInstance, deps: Deps, administration: object): void {
-  renameAccount(app, deps, administration);
+export function addAdminStatesRoutes(app: FastifyInstance, deps: Deps): void {
+  renameAccount(app, deps);
   changeRoute(app, deps, {
     path: 'freeze',
     from: 'open',
     to: 'frozen',
     schema: {
-      ...administration,
+      ...ADMINISTRATION,
       summary: 'Freeze an account',
       description:
         'Within a second, all gateways refuse new calls and withdrawals of the account with 403, whatever its credential is. Calls, tasks and agents that run go on to their end and are charged. Deposits arrive, and the owner can still look at everything. A withdrawal that is not signed yet is given back.',
@@ -63,25 +63,25 @@ export function addAdminStatesRoutes(app: FastifyInstance, deps: Deps, administr
     path: 'unfreeze',
     from: 'frozen',
     to: 'open',
-    schema: { ...administration, summary: 'Unfreeze an account', description: 'The same keys work again.' },
+    schema: { ...ADMINISTRATION, summary: 'Unfreeze an account', description: 'The same keys work again.' },
   });
-  closeAccount(app, deps, administration);
+  closeAccount(app, deps);
   changeRoute(app, deps, {
     path: 'reopen',
     from: 'closed',
     to: 'open',
     schema: {
-      ...administration,
+      ...ADMINISTRATION,
       summary: 'Reopen an account',
       description: 'The account can be used again. Its former keys stay deleted.',
     },
   });
 }
 
-function renameAccount(app: FastifyInstance, deps: Deps, administration: object): void {
+function renameAccount(app: FastifyInstance, deps: Deps): void {
   const label = { type: 'string', minLength: 1, maxLength: 128, pattern: '\\S', description: 'A name for people.' };
   const schema = {
-    ...administration,
+    ...ADMINISTRATION,
     summary: 'Rename an account',
     description:
       'Changes the label. The id stays: keys, receipts and the books refer to it. A label that another account has as its label or name, in any case of letters, is refused with 422. So is a label with invisible characters, or with a word of letters of two scripts that look alike.',
@@ -142,9 +142,9 @@ async function change(
     );
 }
 
-function closeAccount(app: FastifyInstance, deps: Deps, administration: object): void {
+function closeAccount(app: FastifyInstance, deps: Deps): void {
   const schema = {
-    ...administration,
+    ...ADMINISTRATION,
     summary: 'Close an account',
     description:
       'Ends a frozen account: its keys are deleted, and every request of it is refused. Nothing may be locked any more. An account that is a provider must not be connected, and must have been paid its earnings. If the account has money, name what becomes of it: `remainder`, with its exact amount and a `reference`. The history stays, and the name is not given to another account. A deposit that arrives later is credited, and the account is in `GET /accounts?state=closed` with its balance.',

@@ -10,9 +10,8 @@ import {
   type AdminLog,
   type AdminRole,
 } from '#auth/keys';
-import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
-import { pageSchema, type Page } from './page.ts';
-import { parseTime } from './time.ts';
+import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
+import { parseTime } from './body-fields.ts';
 
 interface AdministratorDeps {
   readonly gate: AdminGate;
@@ -27,7 +26,6 @@ interface NewAdminKeyBody {
   readonly expires_at?: string | null;
 }
 
-const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
 const TIME = { type: ['string', 'null'], description: 'RFC 3339.' };
 const ROLES = { type: 'array', items: { type: 'string', enum: [...ADMIN_ROLES] } };
 

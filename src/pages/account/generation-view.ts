@@ -1,9 +1,61 @@
-import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd } from '#billing';
+import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd, type Ledger } from '#billing';
 import { toCaip10 } from '#auth/accounts';
-import { objectOf } from '../answer-schemas.ts';
-import { otherClientsSchema, viewForOtherClients } from './generation-for-other-clients.ts';
+import { objectOf } from '../route-schemas.ts';
 
 const money = { type: 'integer', description: 'Micro-USD.' } as const;
+
+/* Members of a call's record that clients of other gateways require. This gateway knows few of these facts. The
+   others are null. */
+
+/** The kind of call as those clients name it. null for a kind that they don't have. */
+const API_TYPES: Readonly<Record<string, string>> = { model: 'completions', image: 'image', video: 'video' };
+
+/** Members that are the same for every call. */
+const CONSTANT = {
+  origin: '',
+  data_region: 'global',
+  is_byok: false,
+  app_id: null,
+  cache_discount: null,
+  external_user: null,
+  http_referer: null,
+  moderation_latency: null,
+  native_tokens_completion_images: null,
+  num_fetches: null,
+  num_input_audio_prompt: null,
+  num_media_completion: null,
+  num_search_results: null,
+  preset_id: null,
+  provider_responses: null,
+  response_cache_source_id: null,
+  router: null,
+  service_tier: null,
+  session_id: null,
+  upstream_id: null,
+  upstream_inference_cost: null,
+  user_agent: null,
+  web_search_engine: null,
+  workspace_id: null,
+} as const;
+
+const alwaysNull = { type: 'null', description: 'Always null here.' } as const;
+const tokens = { type: ['integer', 'null'], description: 'As counted by the provider.' } as const;
+
+const otherClientsSchema = {
+  ...Object.fromEntries(
+    Object.entries(CONSTANT).map(([name, value]) => [name, value === null ? alwaysNull : { const: value }]),
+  ),
+  origin: { type: 'string', description: 'Always empty here.' },
+  data_region: { type: 'string', description: 'Always `global` here.' },
+  is_byok: { type: 'boolean', description: 'Always false here.' },
+  api_type: { type: ['string', 'null'], description: '`completions`, `image` or `video`; null for tools and agents.' },
+  native_finish_reason: { type: ['string', 'null'], description: 'The same as `finish_reason`.' },
+  native_tokens_prompt: tokens,
+  native_tokens_completion: tokens,
+  native_tokens_cached: tokens,
+  native_tokens_reasoning: tokens,
+  num_media_prompt: { type: ['integer', 'null'], description: 'Images in the prompt.' },
+};
 
 const callProperties = {
   id: { type: 'string' },
@@ -132,7 +184,7 @@ export const generationSchema = {
 export type CallView = ReturnType<typeof viewCall>;
 
 /** The same, with the calls under it. */
-export type GenerationView = Readonly<Record<string, unknown>> &
+type GenerationView = Readonly<Record<string, unknown>> &
   Pick<CallView, 'id' | 'state'> & { readonly children: readonly GenerationView[] };
 
 /**
@@ -203,7 +255,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
  * A call's record with all that is known of it. `runCost` is the charge for it and for all calls under it. The view has
  * no member for a `receipt` that is undefined.
  */
-export function viewGeneration(
+function viewGeneration(
   record: LockRecord,
   receipt: string | null | undefined,
   networks: readonly string[],
@@ -218,6 +270,30 @@ export function viewGeneration(
     ...(receipt === undefined ? {} : { receipt }),
     run_cost: toUsdNumber(runCost),
     children,
+  };
+}
+
+/** The members of a call's view that are needed here. */
+interface ShownCall {
+  readonly primitive: string | null;
+  /** Units by meter. */
+  readonly usage_details: Readonly<Record<string, number>>;
+  readonly tokens_prompt: number;
+  readonly tokens_cached: number | null;
+  readonly tokens_reasoning: number | null;
+  readonly finish_reason: string | null;
+}
+
+export function viewForOtherClients({ primitive, usage_details: usage, ...call }: ShownCall) {
+  return {
+    ...CONSTANT,
+    api_type: primitive === null ? null : (API_TYPES[primitive] ?? null),
+    native_finish_reason: call.finish_reason,
+    native_tokens_prompt: usage['prompt'] === undefined ? null : call.tokens_prompt,
+    native_tokens_cached: call.tokens_cached,
+    native_tokens_reasoning: call.tokens_reasoning,
+    native_tokens_completion: usage['completion'] ?? null,
+    num_media_prompt: usage['image'] ?? null,
   };
 }
 
@@ -263,3 +339,30 @@ function readCounts(json: string | null): Readonly<Record<string, number>> {
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const whole = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;
+
+/** The most calls of a tree that are shown. */
+const CALLS_MAX = 1_000;
+
+/** Returns the view of a call with the views of all calls under it. Without `receipt` they have no member for it. */
+export async function viewTree(
+  record: LockRecord,
+  ledger: Pick<Ledger, 'children'>,
+  receipt: ((record: LockRecord) => string | null) | null,
+  networks: readonly string[],
+): Promise<GenerationView> {
+  let left = CALLS_MAX - 1;
+  const view = async (one: LockRecord): Promise<{ readonly shown: GenerationView; readonly cost: MicroUsd }> => {
+    const under = one.lendable > 0n && left > 0 ? await ledger.children(one.id, left) : [];
+    left -= under.length;
+    const children: GenerationView[] = [];
+    let cost = one.charged;
+    for (const child of under) {
+      // oxlint-disable-next-line no-await-in-loop -- what is left to show is counted over the whole tree
+      const seen = await view(child);
+      children.push(seen.shown);
+      cost += seen.cost;
+    }
+    return { shown: viewGeneration(one, receipt?.(one), networks, children, cost), cost };
+  };
+  return (await view(record)).shown;
+}

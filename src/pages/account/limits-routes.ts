@@ -10,7 +10,7 @@ import {
   type Nonces,
 } from '#auth';
 import type { BudgetNotices } from '#tasks';
-import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import {
   limitsBodySchema,
   limitsSchema,
@@ -20,8 +20,8 @@ import {
   viewLimits,
   type LimitsBody,
   type LimitsDeps,
-} from './limits-view.ts';
-import { limitSetByProperty } from './key-view.ts';
+} from './limits.ts';
+import { limitSetByProperty } from './keys.ts';
 
 interface OwnLimitsDeps extends LimitsDeps {
   readonly admit: Pipeline['admit'];

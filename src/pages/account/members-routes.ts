@@ -14,9 +14,9 @@ import {
 } from '#auth';
 import { localAccount } from '#auth/accounts';
 import { reaches } from '#auth/keys';
-import { dataOf, listOf, objectOf, titled } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
 import { labelTaken, readCustomersLabel } from './label.ts';
-import { limitsBodySchema, parseLimits, type LimitsBody } from './limits-view.ts';
+import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';
 import {
   addMember,
   findMember,
@@ -30,8 +30,7 @@ import {
   viewMembers,
   type MembersDeps,
   type NewMemberBody,
-} from './members-view.ts';
-import { pageSchema, type Page } from './page.ts';
+} from './members.ts';
 
 interface OwnMembersDeps extends MembersDeps {
   readonly admit: Pipeline['admit'];

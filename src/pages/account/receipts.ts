@@ -1,4 +1,12 @@
-import { usageToText, type EndFrame, type LockRecord, type Receipt, type Settlement } from '#billing';
+import {
+  usageToText,
+  type EndFrame,
+  type LockRecord,
+  type Receipt,
+  type Settlement,
+  type Ledger,
+  type ReceiptSigner,
+} from '#billing';
 import type { Call } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { accountOfRecord } from './generation-view.ts';
@@ -47,5 +55,31 @@ export function receiptOfRecord(record: LockRecord, networks: readonly string[])
     charged,
     fee,
     time: resolvedAt,
+  };
+}
+
+/** Receipts (compact JWS) of calls that were settled in the past. null for a call that was not charged. */
+interface PastReceipts {
+  ofRecord(record: LockRecord): string | null;
+  /** Returns null also for an unknown call. Rejects if the database can't be reached. */
+  ofCall(callId: string): Promise<string | null>;
+}
+
+/** `networks` are the gateway's own chains. They name the network of wallets that signed in without one. */
+export function createPastReceipts(
+  signer: ReceiptSigner,
+  ledger: Pick<Ledger, 'find'>,
+  networks: readonly string[],
+): PastReceipts {
+  const ofRecord = (record: LockRecord) => {
+    const receipt = receiptOfRecord(record, networks);
+    return receipt === null ? null : signer.sign(receipt);
+  };
+  return {
+    ofRecord,
+    async ofCall(callId) {
+      const record = await ledger.find(callId);
+      return record === null ? null : ofRecord(record);
+    },
   };
 }

@@ -4,15 +4,20 @@ import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger, type MicroUsd } from 
 import { LOSSES, TRANSIT, type OpenMoney } from '#chains';
 import { needsNoMaking, parseAccountId } from '#auth/accounts';
 import type { ConsumerStore, AdminGate } from '#auth';
-import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/amount.ts';
-import { ADMINISTRATION } from './administration.ts';
-import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
-import { addressField, networkField } from './network-fields.ts';
-import { depositSchema, iso, viewDeposit, viewWithdrawal, withdrawalSchema } from './fund-views.ts';
+import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
+import { fundPageSchema, ADMINISTRATION, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
+import {
+  addressField,
+  networkField,
+  depositSchema,
+  iso,
+  viewDeposit,
+  viewWithdrawal,
+  withdrawalSchema,
+} from './fund-views.ts';
 import { hideWithoutFunds, requireFunds, termsOf, type Funds } from './funds.ts';
 import { addTreasuryRoutes } from './treasury-routes.ts';
-import { withdrawalError } from './withdrawal-error.ts';
-import { withdrawalIdOf } from './withdrawals-routes.ts';
+import { withdrawalError, withdrawalIdOf } from './withdrawals-routes.ts';
 
 interface AdminFundsDeps {
   readonly gate: AdminGate;
@@ -83,7 +88,7 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
           'What each treasury held when it was last compared, what is open, and what is halted. `GET /audit?chain=true` compares now.',
         ...ADMINISTRATION,
         response: {
-          200: oneOf({
+          200: dataOf({
             type: 'object',
             required: ['chains', 'suspense_micro_usdc', 'losses_micro_usdc', 'transit_micro_usdc', 'fees_micro_usdc'],
             properties: {
@@ -210,7 +215,7 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
             },
           },
         },
-        response: { 200: oneOf(depositSchema) },
+        response: { 200: dataOf(depositSchema) },
       },
     },
     async (request) => {
@@ -249,7 +254,7 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
             ...amountProperties,
           },
         },
-        response: { 201: oneOf(withdrawalSchema) },
+        response: { 201: dataOf(withdrawalSchema) },
       },
     },
     async (request, reply) => {

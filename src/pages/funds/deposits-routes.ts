@@ -3,10 +3,10 @@ import { GatewayError } from '#wire';
 import { type KeyStore, refuseRestricted } from '#auth';
 import type { Deposit } from '#chains';
 import type { Admission } from '#gateway';
-import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
+import { fundPageSchema, noBody, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { depositSchema, viewDeposit } from './fund-views.ts';
 import { requireFunds, type Funds } from './funds.ts';
-import { formsOf, ownWallet } from './own-wallet.ts';
+import { formsOf, ownWallet } from './wallets-routes.ts';
 
 interface DepositsDeps {
   readonly funds: Funds | null;
@@ -67,7 +67,7 @@ export function addDepositsRoutes(
           required: ['id'],
           properties: { id: { type: 'string', description: 'Its id, percent-encoded.' } },
         },
-        response: { 200: oneOf(depositSchema) },
+        response: { 200: dataOf(depositSchema) },
       },
     },
     async (request) => {
@@ -87,7 +87,7 @@ export function addDepositsRoutes(
           'Credits final deposits in suspense that were sent by the wallet of your account or by a wallet that is bound to it: plain transfers from a wallet that this gateway had not seen before.',
         tags: ['Money'],
         body: noBody,
-        response: { 200: oneOf({ type: 'array', items: depositSchema }) },
+        response: { 200: dataOf({ type: 'array', items: depositSchema }) },
       },
     },
     async (request) => {

@@ -1,6 +1,7 @@
 import { FEES, formatUsd } from '#billing';
 import { CANCELED, type Deposit, type Withdrawal } from '#chains';
 import { toCaip10 } from '#auth/accounts';
+import { DOCUMENTED } from '#gateway';
 
 export const text = (description: string) => ({ type: 'string', description }) as const;
 export const maybe = (description: string) => ({ type: ['string', 'null'], description }) as const;
@@ -158,3 +159,21 @@ function statusOf({ state, reason }: Withdrawal): string {
 }
 
 export const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
+
+/* Networks and addresses in requests. The code names what is wrong with one; the reference has its form. */
+
+const BASE58 = '[1-9A-HJ-NP-Za-km-z]';
+
+export const networkField = (description?: string) => ({
+  type: 'string',
+  maxLength: 64,
+  ...(description === undefined ? {} : { description }),
+  [DOCUMENTED]: { pattern: `^(?:eip155:[0-9]{1,32}|solana:${BASE58}{32})$` },
+});
+
+export const addressField = (description?: string) => ({
+  type: 'string',
+  maxLength: 64,
+  ...(description === undefined ? {} : { description }),
+  [DOCUMENTED]: { pattern: `^(?:0x[0-9a-fA-F]{40}|${BASE58}{32,44})$` },
+});

@@ -11,13 +11,11 @@ import {
   eitherAmount,
   parseUsdField,
   type AmountBody,
-} from '../account/amount.ts';
-import { ADMINISTRATION } from './administration.ts';
-import { addressField, networkField } from './network-fields.ts';
-import { fundPageSchema, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
-import { iso, maybe, text } from './fund-views.ts';
+} from '../account/body-fields.ts';
+import { addressField, networkField, iso, maybe, text } from './fund-views.ts';
+import { fundPageSchema, ADMINISTRATION, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { requireFunds, termsOf, type Funds } from './funds.ts';
-import { withdrawalError } from './withdrawal-error.ts';
+import { withdrawalError } from './withdrawals-routes.ts';
 
 const BEARERS = { losses: LOSSES, fees: FEES, operator: OPERATOR_TREASURY } as const;
 type BearerName = keyof typeof BEARERS;
@@ -191,7 +189,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
             reference,
           },
         },
-        response: { 201: oneOf(actSchema) },
+        response: { 201: dataOf(actSchema) },
       },
     },
     async ({ body }, reply) => {
@@ -224,7 +222,7 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
           ...eitherAmount,
           properties: { ...amountProperties, paid_by: { type: 'string', enum: ['fees', 'operator'] }, reference },
         },
-        response: { 201: oneOf(actSchema) },
+        response: { 201: dataOf(actSchema) },
       },
     },
     async ({ body }, reply) => {
@@ -283,7 +281,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
             reference,
           },
         },
-        response: { 201: oneOf(actSchema) },
+        response: { 201: dataOf(actSchema) },
       },
     },
     async ({ body }, reply) => {
@@ -310,7 +308,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
           'Takes back a move that its treasury has not signed yet, or another act that is not booked yet: it is `refused` then, with the reason `Canceled`. A move that is given back for another reason keeps that reason. 422 where it is too late. Repeating it is safe.',
         ...ADMINISTRATION,
         params: actId,
-        response: { 200: oneOf(actSchema) },
+        response: { 200: dataOf(actSchema) },
       },
     },
     async ({ params }) => ({ data: viewAct(await explained(requireFunds(funds).chains.acts.cancel(params.id))) }),
@@ -331,7 +329,7 @@ function addMoves(app: FastifyInstance, funds: Funds | null): void {
           properties: { deposit: { type: 'string', maxLength: 512, description: 'Its id, of `GET /deposits`.' } },
           examples: [{ deposit: 'eip155:8453:0x…' }],
         },
-        response: { 200: oneOf(actSchema) },
+        response: { 200: dataOf(actSchema) },
       },
     },
     async ({ params, body }) => ({

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError, checksummed } from '#wire';
 import type { BoundWallet } from '#chains';
 import type { Caller, Admission } from '#gateway';
 import { isWallet, parseAccountId, toCaip10 } from '#auth/accounts';
@@ -11,10 +11,9 @@ import {
   type Nonces,
   type SignIn,
 } from '#auth';
-import { oneOf } from './fund-pages.ts';
+import { dataOf } from '../route-schemas.ts';
 import { iso } from './fund-views.ts';
 import { requireFunds, type Funds, withFunds } from './funds.ts';
-import { ownWallet, shownAddress } from './own-wallet.ts';
 
 export interface WalletsDeps {
   readonly funds: Funds | null;
@@ -57,7 +56,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
         summary: 'List your wallets',
         description: 'Wallets that are bound to your account, the oldest first.',
         tags: TAGS,
-        response: { 200: oneOf({ type: 'array', items: walletSchema }) },
+        response: { 200: dataOf({ type: 'array', items: walletSchema }) },
       },
     },
     async (request) => {
@@ -85,7 +84,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
           properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } },
         },
         response: {
-          200: oneOf({
+          200: dataOf({
             type: 'object',
             required: ['wallet', 'deleted'],
             properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } },
@@ -154,7 +153,7 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
             },
           },
         },
-        response: { 201: oneOf(walletSchema) },
+        response: { 201: dataOf(walletSchema) },
       },
     },
     async (request, reply) => {
@@ -206,3 +205,36 @@ async function signedBy<T>(check: () => T | Promise<T>): Promise<T> {
     throw error;
   }
 }
+
+/** The wallet that an account is named after. */
+interface OwnWallet {
+  readonly family: 'eip155' | 'solana';
+  /** EVM addresses are in lower case. */
+  readonly address: string;
+  /**
+   * CAIP-2 id of the chain of a contract wallet. null for an ordinary wallet, which exists on all chains of its family.
+   */
+  readonly network: string | null;
+}
+
+const EVM = /^(eip155:\d+:|eip155:)(0x[0-9a-f]{40})$/;
+
+/** Returns the wallet of a ledger account, or null if the account isn't a wallet. */
+export function ownWallet(account: string): OwnWallet | null {
+  if (account.startsWith('solana:'))
+    return { family: 'solana', address: account.slice('solana:'.length), network: null };
+  const [, place, address] = EVM.exec(account) ?? [];
+  if (place === undefined || address === undefined) return null;
+  return { family: 'eip155', address, network: place === 'eip155:' ? null : place.slice(0, -1) };
+}
+
+export const familyOf = (network: string): OwnWallet['family'] => (network.startsWith('eip155:') ? 'eip155' : 'solana');
+
+/** The forms in which a wallet's address may be stored. */
+export function formsOf({ family, address }: OwnWallet): readonly string[] {
+  return family === 'solana' ? [address] : [checksummed(address), address];
+}
+
+/** The address in the form that people and block explorers use. */
+export const shownAddress = ({ family, address }: OwnWallet): string =>
+  family === 'solana' ? address : checksummed(address);

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError, parseEvmAddress } from '#wire';
 import { earningsOf, escrowOf } from '#billing';
-import type { Withdrawal } from '#chains';
+import { type Withdrawal, type Wallets, WithdrawalProblem } from '#chains';
 import { isDevelopment, parseIdempotencyKey, type Admission } from '#gateway';
 import {
   refuseRestricted,
@@ -13,14 +13,11 @@ import {
   type Identity,
   providerIdOf,
 } from '#auth';
-import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/amount.ts';
-import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
-import { viewWithdrawal, withdrawalSchema } from './fund-views.ts';
-import { addressField, networkField } from './network-fields.ts';
+import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
+import { fundPageSchema, noBody, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
+import { viewWithdrawal, withdrawalSchema, addressField, networkField, iso } from './fund-views.ts';
 import { requireFunds, termsOf, type Funds, withFunds } from './funds.ts';
-import { familyOf } from './own-wallet.ts';
-import { withdrawalAddress } from './withdrawal-address.ts';
-import { withdrawalError } from './withdrawal-error.ts';
+import { familyOf, ownWallet, shownAddress } from './wallets-routes.ts';
 
 export interface WithdrawalsDeps {
   readonly funds: Funds | null;
@@ -117,7 +114,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
             },
           },
         },
-        response: { 201: oneOf(withdrawalSchema) },
+        response: { 201: dataOf(withdrawalSchema) },
       },
     },
     async (request, reply) => {
@@ -205,7 +202,7 @@ function addReading(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
         summary: 'Show a withdrawal',
         tags: TAGS,
         params: idParams,
-        response: { 200: oneOf(withdrawalSchema) },
+        response: { 200: dataOf(withdrawalSchema) },
       },
     },
     async (request) => {
@@ -228,7 +225,7 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
         tags: TAGS,
         body: noBody,
         params: idParams,
-        response: { 200: oneOf(withdrawalSchema) },
+        response: { 200: dataOf(withdrawalSchema) },
       },
     },
     async (request) => {
@@ -256,7 +253,7 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
         tags: TAGS,
         body: noBody,
         params: idParams,
-        response: { 200: oneOf(withdrawalSchema) },
+        response: { 200: dataOf(withdrawalSchema) },
       },
     },
     async (request) => {
@@ -269,4 +266,93 @@ function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admi
       return { data: viewWithdrawal(submitted) };
     },
   );
+}
+
+interface AddressQuestion {
+  readonly account: string;
+  readonly network: string;
+  /** The address as the caller wrote it. If it is undefined, the gateway chooses one. */
+  readonly asked: string | undefined;
+  readonly wallets: Pick<Wallets, 'list'>;
+  readonly cooldownMs: number;
+  readonly now: number;
+}
+
+/**
+ * Returns the address to which an account's money may go on a network. For a wallet account this is the wallet itself.
+ * For other accounts it is a wallet that was bound long enough ago. Rejects with GatewayError `invalid_request` or
+ * `permission_denied`, which says what would be right.
+ */
+async function withdrawalAddress({
+  account,
+  network,
+  asked,
+  wallets,
+  cooldownMs,
+  now,
+}: AddressQuestion): Promise<string> {
+  const family = familyOf(network);
+  const wanted = asked === undefined ? null : family === 'solana' ? asked : parseEvmAddress(asked);
+  if (asked !== undefined && wanted === null)
+    throw refused('address must be an EVM address: 0x and 40 hex digits, in lower case or with their checksum');
+
+  const own = ownWallet(account);
+  if (own !== null) {
+    const shown = shownAddress(own);
+    if (own.family !== family || (own.network !== null && own.network !== network)) {
+      const where = own.network ?? (own.family === 'eip155' ? 'EVM networks' : 'Solana');
+      throw new GatewayError(
+        'invalid_request',
+        `The wallet of this account, ${shown}, is on ${where}. Withdraw there`,
+        { param: 'network' },
+      );
+    }
+    if (wanted !== null && wanted !== own.address)
+      throw refused(`Withdrawals of this account always go to its own wallet, ${shown}. Omit address`);
+    return shown;
+  }
+
+  const bound = (await wallets.list(account)).flatMap(({ wallet, boundAt }) => {
+    const known = ownWallet(wallet);
+    return known?.family === family ? [{ ...known, from: boundAt + cooldownMs }] : [];
+  });
+  const chosen =
+    wanted === null ? (bound.length === 1 ? bound[0] : undefined) : bound.find(({ address }) => address === wanted);
+  if (!chosen) {
+    const names = bound.map(shownAddress).join(', ');
+    if (bound.length > 0) throw refused(`address must be one of the wallets that are bound to this account: ${names}`);
+    const kind = family === 'eip155' ? 'an EVM' : 'a Solana';
+    throw refused(
+      `This account has no wallet on ${network}. Bind ${kind} wallet to it first, with POST /api/v1/wallets`,
+    );
+  }
+  if (chosen.from > now)
+    throw new GatewayError(
+      'permission_denied',
+      `The wallet ${shownAddress(chosen)} was bound recently. Withdrawals to it are possible from ${iso(chosen.from)} on`,
+      {
+        param: 'address',
+      },
+    );
+  return shownAddress(chosen);
+}
+
+const refused = (message: string) => new GatewayError('invalid_request', message, { param: 'address' });
+
+const RETRY_S: Readonly<Partial<Record<WithdrawalProblem['code'], number>>> = {
+  rate_limit_exceeded: 3_600,
+  service_unavailable: 60,
+};
+/** Names of the body's fields, by the names that the problems use. */
+const PARAMS: Readonly<Record<string, string>> = { amount: 'amount_usd' };
+
+/** Turns a refused withdrawal into a GatewayError. Returns any other error unchanged. */
+export function withdrawalError(error: unknown): unknown {
+  if (!(error instanceof WithdrawalProblem)) return error;
+  const { code, message, param } = error;
+  return new GatewayError(code, message, {
+    ...(param === undefined ? {} : { param: PARAMS[param] ?? param }),
+    ...(RETRY_S[code] === undefined ? {} : { retryAfterS: RETRY_S[code] }),
+    cause: error,
+  });
 }

@@ -1,7 +1,7 @@
-import { ICON } from '../reference/icon.ts';
-import { FIRST_SCRIPT_PATH } from '../reference/first-script.ts';
-import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage } from './guide-pages.ts';
-import { escapeHtml, renderPage, type RenderedPage } from './render-page.ts';
+import { createHash } from 'node:crypto';
+import { Marked, type Tokens } from 'marked';
+import { ICON, FIRST_SCRIPT_PATH } from '../reference/front-page.ts';
+import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage, createAnchors } from './guide-pages.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
 
@@ -97,3 +97,95 @@ function neighbours({ chapters }: Guide, page: GuidePage): string {
   if (!before && !after) return '';
   return `<p class="neighbours">${before ? `<span>Before: ${linkTo(before)}</span>` : '<span></span>'}${after ? `<span>Next: ${linkTo(after)}</span>` : ''}</p>`;
 }
+
+/** A page as HTML, with its second-level headings. */
+interface RenderedPage {
+  readonly html: string;
+  readonly contents: readonly { readonly anchor: string; readonly title: string }[];
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const escapeHtml = (text: string): string => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character]!);
+
+/**
+ * Renders a page of the guide. HTML in a page is shown as text. Links to files that only the repository has become
+ * plain text.
+ */
+function renderPage(guide: Guide, page: GuidePage): RenderedPage {
+  const anchorOf = createAnchors();
+  const contents: { readonly anchor: string; readonly title: string }[] = [];
+  let diagrams = 0;
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text }: Tokens.Heading) {
+        const inner = this.parser.parseInline(tokens);
+        const anchor = anchorOf(text);
+        if (depth === 1) return `<h1>${inner}</h1>\n`;
+        if (depth === 2) contents.push({ anchor, title: inner.replaceAll(/<[^>]+>/g, '') });
+        const label = `aria-label="Link to this part" href="#${escapeHtml(anchor)}"`;
+        return `<h${depth} id="${escapeHtml(anchor)}">${inner} <a class="anchor" ${label}>#</a></h${depth}>\n`;
+      },
+      link({ href, tokens }: Tokens.Link) {
+        const inner = this.parser.parseInline(tokens);
+        const address = guide.resolve(page, href);
+        if (address === null)
+          return `<span class="source" title="In the repository: ${escapeHtml(href)}">${inner}</span>`;
+        const away = /^https?:/.test(address) ? ' rel="noopener"' : '';
+        return `<a href="${escapeHtml(address)}"${away}>${inner}</a>`;
+      },
+      image({ href, text }: Tokens.Image) {
+        const address = guide.resolve(page, href);
+        return address === null
+          ? escapeHtml(text)
+          : `<img src="${escapeHtml(address)}" alt="${escapeHtml(text)}" loading="lazy">`;
+      },
+      code({ text, lang }: Tokens.Code) {
+        if (lang !== 'mermaid') return codeBlock(text);
+        const picture = guide.resolve(page, `images/${diagramFile(page.file, diagrams)}`);
+        diagrams += 1;
+        return diagram(text, picture);
+      },
+      // HTML comments are for the authors of the page, so they are removed.
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(withoutComments(text)),
+      table(token: Tokens.Table) {
+        const row = (cells: readonly Tokens.TableCell[], tag: 'th' | 'td') =>
+          `<tr>${cells.map((cell) => cellOf(cell.text === '' ? 'td' : tag, this.parser.parseInline(cell.tokens))).join('')}</tr>`;
+        const head = token.header.some(({ text }) => text !== '') ? `<thead>${row(token.header, 'th')}</thead>` : '';
+        const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
+        return `<div class="table" tabindex="0"><table>${head}<tbody>${body}</tbody></table></div>\n`;
+      },
+    },
+  });
+  return { html: marked.parse(page.text, { async: false }), contents };
+}
+
+const withoutComments = (text: string): string => text.replaceAll(/<!--[^]*?-->/g, '');
+
+const cellOf = (tag: 'th' | 'td', inner: string): string => `<${tag}>${inner}</${tag}>`;
+
+const codeBlock = (text: string): string =>
+  `<div class="code"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>\n`;
+
+/**
+ * A diagram as the picture that `scripts/diagrams.ts` drew, because the library that draws it is larger than the whole
+ * guide. Its text is below, for who cannot see the picture.
+ */
+function diagram(text: string, picture: string | null): string {
+  const image =
+    picture === null
+      ? ''
+      : `<img class="diagram" src="${escapeHtml(picture)}" alt="A diagram; its text is below" loading="lazy">`;
+  return `${image}<details><summary>The diagram as text</summary>${codeBlock(text)}</details>\n`;
+}
+
+/** The sources of a page's Mermaid diagrams, in order. */
+export const diagramsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/^```mermaid\n([^]*?)^```$/gm)].map(([, source]) => source!.trimEnd());
+
+/** The picture of a page's diagram in `docs/images/`. `file`: `billing.md`. `index`: 0 for the page's first diagram. */
+export const diagramFile = (file: string, index: number): string =>
+  `diagram-${file.replace(/\.md$/, '').replaceAll('/', '-')}${index === 0 ? '' : `-${index + 1}`}.svg`;
+
+/** A line in the picture that names the source it was drawn from, so that an old picture is noticed. */
+export const diagramMark = (source: string): string =>
+  `source ${createHash('sha256').update(source).digest('hex').slice(0, 16)}`;

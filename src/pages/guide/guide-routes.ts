@@ -4,8 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hasTagged, tagOf } from '#gateway';
-import { ROOT } from '../web/built-folder.ts';
-import { pageHeaders } from '../web/page-headers.ts';
+import { ROOT, pageHeaders } from '../web/page-files.ts';
 import type { Guide, GuidePage } from './guide-pages.ts';
 
 export interface GuideOptions {
@@ -105,7 +104,7 @@ const sourceText = ({ text }: GuidePage): string => text.replaceAll(/\]\(\.\.\/(
 
 const beside = (name: string) => readFile(new URL(name, import.meta.url));
 const styles = async () => {
-  const { PALETTE } = await import('../reference/palette.ts');
+  const { PALETTE } = await import('../reference/front-document.ts');
   // The frame's style sheet must be last, because it overrides the text's styles on small screens.
   const files = await Promise.all(['guide-text.css', 'guide-frame.css'].map(beside));
   return answerOf([PALETTE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');

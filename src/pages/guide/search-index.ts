@@ -1,5 +1,4 @@
-import { createAnchors } from './anchors.ts';
-import { addressOfPage, plain, type Guide, type GuidePage } from './guide-pages.ts';
+import { createAnchors, addressOfPage, plain, type Guide, type GuidePage } from './guide-pages.ts';
 
 /** A part of a page below one heading: `[address, title of the page, heading, text]`. */
 type Entry = readonly [address: string, page: string, heading: string, text: string];

@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { printable, GatewayError } from '#wire';
 import { type Catalog, createFreshPage, sendPage, tagPage } from '#gateway';
-import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { dataOf, listOf, objectOf } from '../route-schemas.ts';
 import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
 import { servicesRoutes } from './services-routes.ts';
 import { viewProviderDetail, viewProviders } from './providers-view.ts';
-import { viewService, viewServices } from './tool-agent-view.ts';
-import { createToolPages, type MarketDeps } from './tool-pages.ts';
+import { viewService, viewServices, createToolPages, type MarketDeps } from './tool-pages.ts';
 
 type Offers = ReturnType<Catalog['offers']>;
 

@@ -1,6 +1,6 @@
 import { PRIMITIVES } from '#config';
 import { flagsSchema, healthProperties } from '#gateway';
-import { objectOf, titled } from '../answer-schemas.ts';
+import { objectOf, titled } from '../route-schemas.ts';
 
 /* Schemas of the catalogue's pages, for the reference. */
 

@@ -18,9 +18,8 @@ import { dateOf, type DayRange } from '#analytics';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import type { Payouts } from '#billing';
-import { pageSchema, type Page } from '../account/page.ts';
-import { payoutSchema, viewPayout } from '../account/payout-view.ts';
-import { listOf, objectOf } from '../answer-schemas.ts';
+import { pageSchema, type Page, listOf, objectOf } from '../route-schemas.ts';
+import { payoutSchema, viewPayout } from '../account/admin-provider-routes.ts';
 import { pricingSchema } from './market-schema.ts';
 
 interface OwnPagesDeps extends HealthSources {

@@ -1,7 +1,28 @@
 import { GatewayError, dropOldest } from '#wire';
-import { type Catalog, type HealthSources, createFreshPage, type TaggedPage, type ToolListings } from '#gateway';
-import { viewServices } from './tool-agent-view.ts';
-import { viewTools, type ToolViewOptions } from './tool-view.ts';
+import {
+  type Catalog,
+  type HealthSources,
+  createFreshPage,
+  type TaggedPage,
+  type ToolListings,
+  type Offer,
+  byService,
+  descriptionOf,
+  primitivesOf,
+  viewPrice,
+  type PriceView,
+  viewHealth,
+  type HealthView,
+  compare,
+  viewDefinition,
+  type DefinitionView,
+  type ListedTool,
+  byPrice,
+  viewToolCallPrice,
+  type ToolCallPrice,
+} from '#gateway';
+import type { Primitive } from '#config';
+import { statusOf, type ProviderStatus } from './providers-view.ts';
 
 export interface MarketDeps extends HealthSources {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
@@ -74,5 +95,125 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
     pages.set(key, page);
     dropOldest(pages, PAGES_MAX);
     return page();
+  };
+}
+
+/**
+ * A tool or an agent in the catalogue, with all its providers. It has a list of tools if the tools of at least one
+ * provider are known.
+ */
+interface ServiceView extends Partial<ServiceToolsView> {
+  readonly id: string;
+  readonly name: string;
+  readonly display_name: string;
+  readonly description: string;
+  /** All primitives that one of its providers offers under this name: one listing, several routes. */
+  readonly primitives: readonly Primitive[];
+  readonly status: ProviderStatus;
+  readonly providers: readonly ServiceProviderView[];
+}
+
+interface ServiceProviderView extends HealthView {
+  readonly id: string;
+  readonly name: string;
+  readonly primitives: readonly Primitive[];
+  readonly pricing: PriceView;
+}
+
+/** All services of one primitive, sorted by name. `all` are the offers of every primitive. */
+export function viewServices(
+  offers: readonly Offer[],
+  all: readonly Offer[],
+  healthSources: HealthSources,
+): readonly ServiceView[] {
+  const listings = Map.groupBy(all, listingKey);
+  return byService(offers).map((group) =>
+    viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], healthSources),
+  );
+}
+
+/**
+ * One service as an entry. `offers` has at least one offer. `offersOf` returns all offers that form one listing with an
+ * offer.
+ */
+export function viewService(
+  offers: readonly Offer[],
+  offersOf: (offer: Offer) => readonly Offer[],
+  healthSources: HealthSources,
+): ServiceView {
+  const { service, displayName } = offers[0]!;
+  return {
+    id: service,
+    name: service,
+    display_name: displayName,
+    description: descriptionOf(offers),
+    primitives: primitivesOf(offers.flatMap(offersOf)),
+    status: statusOf(offers, healthSources),
+    providers: offers.map((offer) => ({
+      id: offer.provider.id,
+      name: offer.provider.name,
+      primitives: primitivesOf(offersOf(offer)),
+      pricing: viewPrice(offer),
+      ...viewHealth(offer, healthSources),
+    })),
+  };
+}
+
+/** The space separates the two, because a provider's id contains no space. */
+const listingKey = ({ provider, service }: Offer) => `${provider.id} ${service}`;
+
+/** The tools of a service. */
+interface ServiceToolsView {
+  /** Sorted by name. null while they are unknown. */
+  readonly tools: readonly ToolView[] | null;
+  /** The number of all tools, also if `tools` is cut. */
+  readonly tools_total: number;
+}
+
+interface ToolView {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string;
+  readonly price: ToolCallPrice;
+  readonly definition: DefinitionView;
+  readonly input_schema?: unknown;
+}
+
+interface ToolViewOptions {
+  /** The most tools to show. */
+  readonly max: number;
+  /** The most characters of a description. */
+  readonly descriptionMax: number;
+  readonly schemas: boolean;
+}
+
+/**
+ * The tools that at least one of a service's offers lists. If several offers list a tool, the cheapest offer describes
+ * it.
+ */
+function viewTools(
+  offers: readonly Offer[],
+  listings: ToolListings,
+  { max, descriptionMax, schemas }: ToolViewOptions,
+): ServiceToolsView {
+  const found = new Map<string, readonly [ListedTool, Offer]>();
+  let known = false;
+  for (const offer of byPrice(offers)) {
+    const tools = listings.toolsOf(offer);
+    known ||= tools !== null;
+    for (const tool of tools ?? []) if (!found.has(tool.name)) found.set(tool.name, [tool, offer]);
+  }
+  if (!known) return { tools: null, tools_total: 0 };
+  const shown = [...found.values()].sort(([a], [b]) => compare(a.name, b.name)).slice(0, max);
+  return {
+    tools: shown.map(([tool, offer]) => ({
+      name: tool.name,
+      title: tool.title,
+      description: tool.description.slice(0, descriptionMax),
+      price: viewToolCallPrice(offer, tool.name, offers),
+      definition: viewDefinition(tool.definition),
+      ...(schemas ? { input_schema: tool.inputSchema ?? null } : {}),
+    })),
+    tools_total: found.size,
   };
 }

@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { OwnOrigin } from '#wire';
 import type { Primitive } from '#config';
-import { ICON } from './icon.ts';
-import { FIRST_SCRIPT_PATH, FIRST_SCRIPT } from './first-script.ts';
 
 const CACHED = 'public, max-age=86400';
 
@@ -43,10 +41,7 @@ export function frontPage({ version, ownOrigin, count }: FrontPageOptions): (app
 }
 
 async function load() {
-  const [{ frontDocument }, { FRONT_STYLE }] = await Promise.all([
-    import('./front-document.ts'),
-    import('./front-style.ts'),
-  ]);
+  const { frontDocument, FRONT_STYLE } = await import('./front-document.ts');
   return { frontDocument, policy: policyFor(FRONT_STYLE) };
 }
 
@@ -57,3 +52,21 @@ function policyFor(style: string): string {
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
   );
 }
+
+/** The path of the script that runs first on pages that aren't part of the web pages. */
+export const FIRST_SCRIPT_PATH = '/docs/static/first.js';
+
+/**
+ * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
+ * are signed in there (`web/src/api/session.ts`).
+ */
+const FIRST_SCRIPT =
+  'const page = document.documentElement.dataset;' +
+  "const theme = localStorage.getItem('tollgate.theme'); if (theme === 'light' || theme === 'dark') page.theme = theme;" +
+  "if (localStorage.getItem('tollgate.signed-in') !== null) page.signedIn = '';";
+
+/** The icon: a barrier on its post. */
+export const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#14281d"/>' +
+  '<rect x="7" y="9" width="4" height="16" rx="1.5" fill="#f4c95d"/><rect x="9" y="11" width="18" height="4" rx="2" fill="#fff"/>' +
+  '<rect x="14" y="11" width="4" height="4" fill="#1f7a4d"/><rect x="22" y="11" width="3" height="4" fill="#1f7a4d"/></svg>';

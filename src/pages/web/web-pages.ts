@@ -2,12 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, type OwnOrigin } from '#wire';
 import type { Mode } from '#config';
 import { answerMissingPages, type Catalog, hasTagged, tagOf } from '#gateway';
-import { findBuilt, ROOT } from './built-folder.ts';
-import { earlyRequests } from './early-requests.ts';
-import { createFirstAnswers } from './first-answers.ts';
-import { pageDocument } from './page-document.ts';
-import { readPages, type PageFile, type PageFiles } from './page-files.ts';
-import { pageHeaders } from './page-headers.ts';
+import { findBuilt, ROOT, readPages, type PageFile, type PageFiles, pageHeaders } from './page-files.ts';
+import { earlyRequests, createFirstAnswers, pageDocument } from './page-document.ts';
 import { PAGE_PATHS, type PagePath } from './page-paths.ts';
 
 interface WebPagesOptions {

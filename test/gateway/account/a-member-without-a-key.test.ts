@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { MemberRole } from '#gateway';
-import { createKey, type KeysDeps } from '../../../src/pages/account/account-keys.ts';
+import { createKey, type KeysDeps } from '../../../src/pages/account/keys.ts';
 
 // The store makes no key for an account that has too many, nor for who is no member any more, or a viewer by now.
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { viewForOtherClients } from '../../../src/pages/account/generation-for-other-clients.ts';
+import { viewForOtherClients } from '../../../src/pages/account/generation-view.ts';
 import { openWorld, type ErrorBody, type World } from './gateway-world.ts';
 
 interface Generation {

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createOwnOrigin } from '#wire';
 import { referenceRoutes } from '#pages';
-import { diagramFile, diagramMark, diagramsOf } from '../../../src/pages/guide/diagrams.ts';
+import { diagramFile, diagramMark, diagramsOf } from '../../../src/pages/guide/guide-document.ts';
 import { ROOT } from '../../architecture/source.ts';
 
 // The guide at /docs/guide as any HTTP client gets it.

@@ -1,10 +1,13 @@
+import { Readable } from 'node:stream';
 import { GatewayError } from '#wire';
-import { type FoundLocks, type LockPlace, type LocksQuery, type LockRecord, type LockState } from '#billing';
+import type { FoundLocks, LockPlace, LocksQuery, LockRecord, LockState } from '#billing';
 import { PRIMITIVES } from '#config';
-import { DOCUMENTED } from '#gateway';
+import { DOCUMENTED, type Caller } from '#gateway';
+import { isRestricted, type KeyStore } from '#auth/keys';
 import type { CallView } from './generation-view.ts';
 import { documentedInstant } from '../day-range.ts';
-import { parseDay, parseTime } from './time.ts';
+import { parseDay, parseTime } from './body-fields.ts';
+import { csvLine, csvUsd } from '../figures/csv.ts';
 
 /** The query of a list of calls, after validation. */
 export interface GenerationsQuery {
@@ -143,4 +146,103 @@ function instant(text: string, param: 'from' | 'to'): number {
       },
     );
   return day && param === 'to' ? at + DAY_MS - 1 : at;
+}
+
+/** Number of calls that are read at once. */
+const PAGE = 500;
+
+type Page = Awaited<ReturnType<typeof findGenerations>>;
+
+const COLUMNS = [
+  'id',
+  'created_at',
+  'resolved_at',
+  'state',
+  'outcome',
+  'primitive',
+  'model',
+  'tool',
+  'provider',
+  'provider_name',
+  'key',
+  'prompt_tokens',
+  'completion_tokens',
+  'cost_usd',
+  'cost_micro_usdc',
+  'latency_ms',
+  'duration_ms',
+  'finish_reason',
+  'error',
+  'parent',
+];
+
+const lineOf = (call: CallView): string =>
+  csvLine([
+    call.id,
+    call.created_at,
+    call.resolved_at,
+    call.state,
+    call.outcome,
+    call.primitive,
+    call.model,
+    call.tool,
+    call.provider,
+    call.provider_name,
+    call.api_key,
+    call.tokens_prompt,
+    call.tokens_completion,
+    csvUsd(BigInt(call.cost_micro_usdc)),
+    call.cost_micro_usdc,
+    call.latency,
+    call.generation_time,
+    call.finish_reason,
+    call.error,
+    call.parent,
+  ]);
+
+/**
+ * Returns every matching call of an account as a CSV stream, newest first. The calls are read while the client
+ * downloads. Throws GatewayError `invalid_request` before the first byte.
+ */
+export async function generationsCsv(
+  find: (asked: LocksQuery) => Promise<FoundLocks>,
+  view: (record: LockRecord) => CallView,
+  account: string,
+  query: GenerationsQuery,
+): Promise<Readable> {
+  const pageAt = (cursor?: string) =>
+    findGenerations(find, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+  const first = await pageAt();
+  return Readable.from(linesFrom(first, pageAt), { objectMode: false });
+}
+
+async function* linesFrom(first: Page, pageAt: (cursor: string) => Promise<Page>): AsyncGenerator<string> {
+  yield csvLine(COLUMNS);
+  for (let page = first; ;) {
+    yield page.data.map(lineOf).join('');
+    if (page.next_cursor === null) return;
+    // oxlint-disable-next-line no-await-in-loop -- where the next page begins is told by the one before
+    page = await pageAt(page.next_cursor);
+  }
+}
+
+/**
+ * Returns the hash of the key whose calls the caller may see: the requested key, or for a restricted key only the key
+ * itself. undefined means all calls of the account. Throws GatewayError `permission_denied` if a restricted key asks
+ * for another key.
+ */
+export async function ownKey(
+  keys: Pick<KeyStore, 'find'>,
+  { key }: Caller,
+  asked: string | undefined,
+  param: string,
+): Promise<string | undefined> {
+  if (!(await isRestricted(keys, key))) return asked;
+  if (asked !== undefined && asked !== key!.hash)
+    throw new GatewayError(
+      'permission_denied',
+      'A key with a spending limit, a rate, an expiry or a list of services sees only its own calls',
+      { param },
+    );
+  return key!.hash;
 }

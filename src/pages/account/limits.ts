@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
 import { DOCUMENTED } from '#gateway';
 import { formatUsd, toUsdNumber, withCarried, type Ledger } from '#billing';
@@ -10,9 +11,10 @@ import {
   type LimitsSubject,
 } from '#auth/keys';
 import { budgetAt, LIMIT_RESETS, type LimitReset } from '#auth/accounts';
-import { dataOf, objectOf, titled } from '../answer-schemas.ts';
-import { documentedUsd, parseUsdField } from './amount.ts';
-import { notifyProperty, rateProperty } from './key-view.ts';
+import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
+import { documentedUsd, parseUsdField } from './body-fields.ts';
+import { notifyProperty, rateProperty } from './keys.ts';
+import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
 
 /* The limits of an account or of a member: what the operator and the owner can set, and the form of the answers. */
 
@@ -171,4 +173,48 @@ export async function changeLimits(
 ) {
   const limits = await deps.limits.change(account, subject, changes);
   return { data: await viewLimits(account, subject, limits, deps) };
+}
+
+interface AccountParams {
+  readonly id: string;
+}
+
+const LIMITS = '/accounts/:id/limits';
+/** Limits need the role configure. With the role credit one must not be able to lift an account's limits. */
+const CONFIGURE = { adminRole: 'configure' } as const;
+
+/**
+ * Adds the routes for the operator's limits of every account to `app`, which only the operator can access. They apply
+ * in addition to the owner's limits.
+ */
+export function addAdminLimitsRoutes(app: FastifyInstance, deps: AdminAccountsDeps & LimitsDeps): void {
+  const shown = {
+    ...ADMINISTRATION,
+    summary: "Show an account's limits",
+    description:
+      'The limits that the operator has set for the account, with what was spent. The owner may have set others.',
+    params: accountParams,
+    response: { 200: oneLimitsSchema },
+  };
+  app.get<{ Params: AccountParams }>(LIMITS, { schema: shown }, async ({ params }) => {
+    const { account } = await findAccount(params.id, deps);
+    return { data: await viewLimits(account, 'operator', await deps.limits.get(account, 'operator'), deps) };
+  });
+  const changed = {
+    ...ADMINISTRATION,
+    summary: "Change an account's limits",
+    description:
+      'Changes only the given fields: budgets and rates of all keys of the account together. `budgets` replaces the list. It takes effect at once on this gateway, and within a second on every other gateway.',
+    params: accountParams,
+    body: limitsBodySchema,
+    response: { 200: oneLimitsSchema },
+  };
+  app.patch<{ Params: AccountParams; Body: LimitsBody }>(
+    LIMITS,
+    { schema: changed, config: CONFIGURE },
+    async ({ params, body }) => {
+      const { account } = await findAccount(params.id, deps);
+      return changeLimits(account, 'operator', parseLimits(body), deps);
+    },
+  );
 }
