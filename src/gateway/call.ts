@@ -22,7 +22,7 @@ export interface Call {
   readonly stream: boolean;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** The same moment on a monotonic clock, in milliseconds. Durations are counted from it. */
+  /** The moment of `startedAt` on a monotonic clock, in milliseconds. Durations are counted from it. */
   readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
@@ -53,7 +53,7 @@ export interface Call {
   readonly wantsReceipt: boolean;
   /** Id of the quote that it uses; absent for none. */
   readonly quote?: string;
-  /** See CallRequest. */
+  /** See CallRequest.priced. */
   readonly priced?: ((offer: Offer) => PricedFacts) | undefined;
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentAttempt | null;
@@ -64,7 +64,7 @@ export interface Call {
    * Default false.
    */
   readonly outlivesClient?: boolean;
-  /** Is given back when the call has ended, or did not begin; absent for none. */
+  /** Memory that is given back when the call has ended, or did not begin; absent for none. */
   readonly memory?: HeldByCall | undefined;
 }
 
@@ -159,11 +159,11 @@ export interface CallRequest {
    * is needed.
    */
   readonly room?: (call: Call) => Promise<void>;
-  /** See Call. */
+  /** See Call.onLocked. */
   readonly onLocked?: (() => void) | undefined;
-  /** See Call. */
+  /** See Call.outlivesClient. */
   readonly outlivesClient?: boolean;
-  /** See Call. */
+  /** See Call.memory. */
   readonly memory?: HeldByCall;
 }
 

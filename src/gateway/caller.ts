@@ -126,9 +126,9 @@ interface CallerMember {
   /** The account that the member signed in as. */
   readonly account: string;
   readonly role: MemberRole;
-  /** Its credential is an API key of its own account, not a wallet, a session or an access token. */
+  /** The member's credential is an API key of its own account, not a wallet, a session or an access token. */
   readonly byKey: boolean;
-  /** It signed in to an account with play money. */
+  /** The member signed in to an account with play money. */
   readonly development: boolean;
 }
 
@@ -186,7 +186,7 @@ export function anonymousAt(address: string): Caller {
   return { account: `${ANONYMOUS_ACCOUNT}:${from}`, key: null, wallet: null, anonymous: { from } };
 }
 
-/** See Pipeline.visitor. */
+/** The caller of a request that needs no credential, see Pipeline.visitor. */
 export function visitorOf(
   authenticate: (headers: IncomingHttpHeaders, address: string, calls: boolean) => Caller | Promise<Caller>,
   headers: IncomingHttpHeaders,

@@ -310,7 +310,10 @@ class HeldFrames implements AsyncIterator<Frame> {
     };
   }
 
-  /** To be called when the answer is written, or will not be. Frames that nobody has begun to read never end. */
+  /**
+   * The answer is written, or will not be. Frames that nobody has begun to read never end, so their body is given back
+   * here.
+   */
   written(): void {
     if (!this.#begun) this.#giveBack();
   }

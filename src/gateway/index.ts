@@ -1,67 +1,65 @@
+/* The HTTP server: requests, bodies, schemas, errors, shutdown. */
+
+export { bodiesBytesOf, type BodyRefusal, type HeldBody, heldBodyOf, PARSED_JSON } from './server/body-memory.ts';
+export { allowPages } from './server/cors.ts';
+export { MUST_BE, toGatewayError, unknownMember } from './server/errors.ts';
+export { type MoreMemory, readBytes, type RequestBodies, UNCOUNTED_BYTES } from './server/request-bodies.ts';
 export {
-  ACCOUNT_HEADER,
-  letAct,
-  type MemberRole,
-  nobodyActs,
-  ownPartOf,
-  roleToAct,
-  anonymousAt,
-  hasCredentials,
-  needsCredential,
-  ANONYMOUS_ACCOUNT,
-  type Caller,
-  isDevelopment,
-  OWN_ACCOUNT,
-  type AccountRates,
-  type CallerBudget,
-  type Rates,
-} from './caller.ts';
-export { callGraceMs, type CallRequest, type Call, type Candidate, type CallObserver, newCallId } from './call.ts';
+  addressOf,
+  admissionOf,
+  clientNetworkOf,
+  type CookieKind,
+  cookieNames,
+  cookieValues,
+  letCookieCount,
+  noteAdmission,
+  noteVisitor,
+  shownAddress,
+  type WebRequest,
+  webRequestOf,
+} from './server/request-context.ts';
 export {
-  type ProviderAdapter,
-  type Cut,
-  type RequestAdapter,
-  measuredUse,
-  PROVIDER_FLAGS,
-  type ProviderFlag,
-  type ReplyEnd,
-  type ReplyReader,
-  type ProviderStream,
-  endOnly,
-  singleRequest,
-} from './provider-adapter.ts';
-export {
-  type Send,
-  type UpstreamRequest,
-  bodyBytes,
-  PiecedBody,
-  type PieceSource,
-  CALL_OVER,
-  type Upstream,
-  type UpstreamExchange,
-  type UpstreamOf,
-  type UpstreamReply,
-} from './upstream.ts';
-export {
-  type DirectEndpoint,
-  type Offer,
-  type Provider,
-  type TunnelEndpoint,
-  withFirstSeen,
-  offersFromConfig,
-  pinned,
-  toOffer,
-} from './catalog/offers.ts';
-export { capCost, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside } from './cost-cap.ts';
+  createCheck,
+  DOCUMENTED,
+  DOCUMENTED_USD,
+  hasValue,
+  nameSchema,
+  notTogether,
+  numberField,
+  objectField,
+  onlyIf,
+  onlyTogether,
+  tokensField,
+} from './server/schemas.ts';
+export { createServer, type ServerOptions } from './server/server.ts';
+export { closeGracefully, createConnectionRelease, createDrain } from './server/shutdown.ts';
+export { createFreshPage, hasTagged, sendPage, type TaggedPage, tagOf, tagPage } from './server/tagged-page.ts';
+export { answerMissingPages } from './server/unknown-routes.ts';
+
+/* The catalogue: offers, their prices, health and tools. */
+
 export {
   type Catalog,
   createCatalog,
-  type Resolved,
+  createOffersById,
   nearestHint,
   nearestNames,
-  createOffersById,
   resolveAny,
+  type Resolved,
 } from './catalog/catalog.ts';
+export {
+  flagsSchema,
+  healthProperties,
+  type HealthSources,
+  type HealthView,
+  offerStatus,
+  type OfferStatus,
+  raisedSchema,
+  statusSchema,
+  viewHealth,
+} from './catalog/health-view.ts';
+export { createHealth, type Health } from './catalog/health/health.ts';
+export { openKeptFigures } from './catalog/health/kept-figures.ts';
 export { LATELY_MS } from './catalog/lately-served.ts';
 export {
   byService,
@@ -73,63 +71,52 @@ export {
   primitivesOf,
 } from './catalog/listings.ts';
 export {
+  type DirectEndpoint,
+  type Offer,
+  offersFromConfig,
+  pinned,
+  type Provider,
+  toOffer,
+  type TunnelEndpoint,
+  withFirstSeen,
+} from './catalog/offers.ts';
+export {
+  byPrice,
   type ImagePrice,
   type ModelPrice,
   type PriceView,
   type RaiseView,
+  type ToolCallPrice,
   type VideoPrice,
   viewImagePrice,
   viewModelPrice,
   viewPrice,
   viewRaise,
-  viewVideoPrice,
-  byPrice,
-  type ToolCallPrice,
   viewToolCallPrice,
+  viewVideoPrice,
 } from './catalog/price-view.ts';
 export {
-  flagsSchema,
-  offerStatus,
-  type OfferStatus,
-  raisedSchema,
-  healthProperties,
-  type HealthSources,
-  type HealthView,
-  statusSchema,
-  viewHealth,
-} from './catalog/health-view.ts';
-export { createFreshPage, hasTagged, sendPage, type TaggedPage, tagOf, tagPage } from './server/tagged-page.ts';
-export {
+  createToolPins,
   type DefinitionView,
   type ListedTool,
   type ToolDefinition,
   type ToolListings,
-  viewDefinition,
-  createToolPins,
   type ToolPin,
   type ToolPins,
+  viewDefinition,
 } from './catalog/tool-definitions.ts';
-export { createExecute, type StopCall } from './execute.ts';
-export { createFree, type FreeCall, runFree } from './free-calls.ts';
-export {
-  createIdempotency,
-  type GivenReply,
-  type Idempotency,
-  idempotencyError,
-  KEPT_BYTES_MAX,
-  parseIdempotencyKey,
-  type StoredReply,
-  createKeptBytes,
-} from './idempotency.ts';
+
+/* Messages of JSON-RPC from servers. */
+
 export { messageFault } from './json-rpc/message-fault.ts';
 export {
-  onceOnly,
-  type LargeReply,
   ANSWER_LIMITS,
   answerTo,
   hasEvents,
   isIdOf,
+  type LargeReply,
   type Marker,
+  onceOnly,
   onlyAnswerTo,
   parseGuarded,
   readEventData,
@@ -139,89 +126,132 @@ export {
   type Received,
   refuseOtherAnswer,
 } from './json-rpc/upstream-messages.ts';
-export { UNLIMITED, type RateLimiter, type RatePolicy, spendTokens } from './limits/rate-limiter.ts';
+
+/* Calls: who makes them, what they may cost, how they are limited, paid and run. */
+
+export { createRetryBudget } from './attempts.ts';
+export { type Call, callGraceMs, type CallObserver, type CallRequest, type Candidate, newCallId } from './call.ts';
 export {
-  createStreamQuota,
-  LISTEN_MS,
-  type StreamSlot,
-  type StreamQuota,
-  OVER,
-  createCounter,
-  type Counter,
-} from './limits/stream-quota.ts';
+  ACCOUNT_HEADER,
+  type AccountRates,
+  ANONYMOUS_ACCOUNT,
+  anonymousAt,
+  type Caller,
+  type CallerBudget,
+  hasCredentials,
+  isDevelopment,
+  letAct,
+  type MemberRole,
+  needsCredential,
+  nobodyActs,
+  OWN_ACCOUNT,
+  ownPartOf,
+  type Rates,
+  roleToAct,
+} from './caller.ts';
+export { capCost, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, refuseCapBeside } from './cost-cap.ts';
+export { createExecute, type StopCall } from './execute.ts';
+export { createFree, type FreeCall, runFree } from './free-calls.ts';
 export {
+  createHandlePaidRequest,
+  type HandlePaidRequest,
+  openCall,
+  type PendingRequest,
+  type Refusal,
+  type RepeatKey,
+  type ResponseRecord,
+  type StartedCall,
+  type StartedProviderCall,
+  type TakenKey,
+} from './handle-paid-request.ts';
+export {
+  createIdempotency,
+  createKeptBytes,
+  type GivenReply,
+  type Idempotency,
+  idempotencyError,
+  KEPT_BYTES_MAX,
+  parseIdempotencyKey,
+  type StoredReply,
+} from './idempotency.ts';
+export {
+  type Admission,
   createRatePolicies,
+  limitedAs,
   rateHeaders,
   rateLimitError,
-  type Admission,
-  limitedAs,
   sharedAs,
 } from './limits/caller-rates.ts';
+export { type RateLimiter, type RatePolicy, spendTokens, UNLIMITED } from './limits/rate-limiter.ts';
 export { createRateLimiter } from './limits/redis-limiter.ts';
 export {
-  decodePartsEvents,
-  encodePartsEvent,
-  type FilePart,
-  lastOf,
-  NO_TASK,
-  partsEndOf,
-  type Part,
-  type PartsEnd,
-  type PartsEvent,
-  largePart,
-  type LargeFile,
-  type ContentTurn,
-  type TargetContext,
-  type TargetRequest,
-  type TargetAdapter,
-  targetOf,
-  type TargetAdapters,
-  type ServiceDescription,
-} from './target-adapter.ts';
-export { createLockPayments, type LockPayments } from './payments/lock-payments.ts';
-export {
-  paidCaller,
-  PaymentNeeded,
-  refusesPayment,
-  NO_PAYMENTS,
-  type PaymentReceipt,
-  type Payments,
-  type PaymentAttempt,
-  errorWithTerms,
-  withTerms,
-} from './payments/payments.ts';
-export {
-  receiptSink,
-  receiptHeaders,
-  tellPayment,
-  PAYMENT_HEADERS,
-  paymentHeader,
-  paymentOf,
-  readPayment,
-  canonical,
-  keyedRequest,
-  paymentKey,
-  requestKey,
-} from './payments/payment-header.ts';
-export { createPipeline, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
+  type Counter,
+  createCounter,
+  createStreamQuota,
+  LISTEN_MS,
+  OVER,
+  type StreamQuota,
+  type StreamSlot,
+} from './limits/stream-quota.ts';
 export {
   answersOn,
   bodyFrom,
-  servedRequest,
+  costOf,
+  type CostOf,
   onceSettled,
   PAYABLE,
   type Payer,
   payerOf,
+  recordReply,
   refusedWithTerms,
   refuseEncoding,
+  servedRequest,
   takeBytes,
-  costOf,
-  type CostOf,
-  wasCharged,
-  recordReply,
   wantsReceipt,
+  wasCharged,
 } from './paid-route.ts';
+export { createLockPayments, type LockPayments } from './payments/lock-payments.ts';
+export {
+  canonical,
+  keyedRequest,
+  PAYMENT_HEADERS,
+  paymentHeader,
+  paymentKey,
+  paymentOf,
+  readPayment,
+  receiptHeaders,
+  receiptSink,
+  requestKey,
+  tellPayment,
+} from './payments/payment-header.ts';
+export {
+  errorWithTerms,
+  NO_PAYMENTS,
+  paidCaller,
+  type PaymentAttempt,
+  PaymentNeeded,
+  type PaymentReceipt,
+  type Payments,
+  refusesPayment,
+  withTerms,
+} from './payments/payments.ts';
+export { createPipeline, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
 export { authorise } from './prepare.ts';
+export {
+  type Cut,
+  endOnly,
+  measuredUse,
+  PROVIDER_FLAGS,
+  type ProviderAdapter,
+  type ProviderFlag,
+  type ProviderStream,
+  type ReplyEnd,
+  type ReplyReader,
+  type RequestAdapter,
+  singleRequest,
+} from './provider-adapter.ts';
+export { type Quotable, quoteCall, quoteSchema, type QuoteView } from './quote-call.ts';
+export { createQuotes, QUOTE_HEADER, type Quotes, type RequestedQuote, requestedQuote } from './quotes.ts';
 export { createReplyMemory, type ReplyHold } from './reply-memory.ts';
 export {
   clampReportedUsage,
@@ -230,67 +260,48 @@ export {
   readReportedUsage,
   type ReportedUsage,
 } from './reported-usage.ts';
-export { type Quotable, quoteCall, type QuoteView, quoteSchema } from './quote-call.ts';
-export { QUOTE_HEADER, type RequestedQuote, requestedQuote, createQuotes, type Quotes } from './quotes.ts';
 export { createArrivals } from './routing/arrivals.ts';
-export { createHealth, type Health } from './catalog/health/health.ts';
-export { openKeptFigures } from './catalog/health/kept-figures.ts';
-export { releaseProbes, createRouter } from './routing/router.ts';
 export {
-  requestedModels,
-  withModel,
   NO_PREFERENCES,
-  type RoutePreferences,
   type ProviderPreferences,
+  requestedModels,
+  requestedSession,
+  type RoutePreferences,
   routingFields,
   toPreferences,
-  requestedSession,
+  withModel,
 } from './routing/preferences.ts';
-export { createRetryBudget } from './attempts.ts';
+export { createRouter, releaseProbes } from './routing/router.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
-export { closeGracefully, createConnectionRelease, createDrain } from './server/shutdown.ts';
 export {
-  type PendingRequest,
-  createHandlePaidRequest,
-  openCall,
-  type StartedCall,
-  type StartedProviderCall,
-  type Refusal,
-  type RepeatKey,
-  type HandlePaidRequest,
-  type TakenKey,
-  type ResponseRecord,
-} from './handle-paid-request.ts';
+  type ContentTurn,
+  decodePartsEvents,
+  encodePartsEvent,
+  type FilePart,
+  type LargeFile,
+  largePart,
+  lastOf,
+  NO_TASK,
+  type Part,
+  type PartsEnd,
+  partsEndOf,
+  type PartsEvent,
+  type ServiceDescription,
+  type TargetAdapter,
+  type TargetAdapters,
+  type TargetContext,
+  targetOf,
+  type TargetRequest,
+} from './target-adapter.ts';
 export {
-  addressOf,
-  admissionOf,
-  clientNetworkOf,
-  noteAdmission,
-  noteVisitor,
-  shownAddress,
-  type CookieKind,
-  cookieNames,
-  cookieValues,
-  letCookieCount,
-  type WebRequest,
-  webRequestOf,
-} from './server/request-context.ts';
-export { bodiesBytesOf, type BodyRefusal, PARSED_JSON, type HeldBody, heldBodyOf } from './server/body-memory.ts';
-export { allowPages } from './server/cors.ts';
-export {
-  nameSchema,
-  numberField,
-  objectField,
-  tokensField,
-  createCheck,
-  DOCUMENTED,
-  DOCUMENTED_USD,
-  hasValue,
-  notTogether,
-  onlyIf,
-  onlyTogether,
-} from './server/schemas.ts';
-export { UNCOUNTED_BYTES, type MoreMemory, readBytes, type RequestBodies } from './server/request-bodies.ts';
-export { MUST_BE, toGatewayError, unknownMember } from './server/errors.ts';
-export { createServer, type ServerOptions } from './server/server.ts';
-export { answerMissingPages } from './server/unknown-routes.ts';
+  bodyBytes,
+  CALL_OVER,
+  PiecedBody,
+  type PieceSource,
+  type Send,
+  type Upstream,
+  type UpstreamExchange,
+  type UpstreamOf,
+  type UpstreamReply,
+  type UpstreamRequest,
+} from './upstream.ts';

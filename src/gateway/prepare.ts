@@ -26,7 +26,7 @@ export interface PrepareOptions {
   readonly elapsed: () => number;
 }
 
-/** See Pipeline.prepare. */
+/** Makes the function that turns a request into a call with priced candidates, see Pipeline.prepare. */
 export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
   const prepare = (request: CallRequest, id: string): Call | Promise<Call> => {
     const targets = resolve(options, request);

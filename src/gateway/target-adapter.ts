@@ -4,6 +4,43 @@ import type { Caller } from './caller.ts';
 import type { Offer } from './catalog/offers.ts';
 import type { CallRequest } from './call.ts';
 
+/** A part of a message to a primitive or from it. Every protocol has its own form of it. */
+export type Part = TextPart | DataPart | FilePart;
+
+interface TextPart {
+  readonly kind: 'text';
+  readonly text: string;
+}
+
+/** A JSON value. */
+interface DataPart {
+  readonly kind: 'data';
+  readonly data: unknown;
+}
+
+/** A file. Either `url` or `bytes` (base64) is set. */
+export interface FilePart {
+  readonly kind: 'file';
+  readonly mediaType: string | null;
+  readonly name: string | null;
+  readonly url: string | null;
+  readonly bytes: string | null;
+}
+
+/** A file that is too large for an event. */
+export interface LargeFile {
+  readonly mediaType: string;
+  readonly name: string;
+  /** Validated base64 of RFC 4648. */
+  readonly base64: Uint8Array;
+}
+
+/** One turn of a conversation, in parts. */
+export interface ContentTurn {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly parts: readonly Part[];
+}
+
 /** A request of a route to a primitive of another protocol. */
 export interface TargetRequest {
   /** At least one. The last turn is the user's. */
@@ -81,42 +118,6 @@ export function targetOf(
   const prefix = slash === -1 ? '' : name.slice(0, slash);
   const target = Object.hasOwn(targets, prefix) ? targets[prefix as keyof TargetAdapters] : undefined;
   return target === undefined ? null : { target, name: name.slice(slash + 1) };
-}
-
-/** A part of a message to a primitive or from it. Every protocol has its own form of it. */
-export type Part = TextPart | DataPart | FilePart;
-
-interface TextPart {
-  readonly kind: 'text';
-  readonly text: string;
-}
-
-/** A JSON value. */
-interface DataPart {
-  readonly kind: 'data';
-  readonly data: unknown;
-}
-
-/** Either `url` or `bytes` (base64) is set. */
-export interface FilePart {
-  readonly kind: 'file';
-  readonly mediaType: string | null;
-  readonly name: string | null;
-  readonly url: string | null;
-  readonly bytes: string | null;
-}
-
-/** A file that is too large for an event. */
-export interface LargeFile {
-  readonly mediaType: string;
-  readonly name: string;
-  /** Validated base64 of RFC 4648. */
-  readonly base64: Uint8Array;
-}
-
-export interface ContentTurn {
-  readonly role: 'system' | 'user' | 'assistant';
-  readonly parts: readonly Part[];
 }
 
 /** The next event of an answer: a part (texts that follow each other form one text) or progress. */

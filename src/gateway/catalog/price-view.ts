@@ -149,7 +149,7 @@ export function viewImagePrice({ price, variants }: Priced): ImagePrice {
   };
 }
 
-/** The variant with the prices of edits, see imagePrice in the room media. */
+/** The variant with the prices of edited images. The module media reads it too. */
 const EDIT = 'edit';
 
 const WITH_AUDIO = '+audio';

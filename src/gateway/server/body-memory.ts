@@ -27,7 +27,7 @@ export interface BodyMemory {
   open(account: string | null, network: string | null): MemoryHold;
   /** Asks for `bytes` in total. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
   take(hold: MemoryHold, bytes: number): void;
-  /** The same, but returns the count that has no room, or null if the bytes are counted. */
+  /** Asks for `bytes` in total like `take`. Returns the count that has no room, or null if the bytes are counted. */
   lacks(hold: MemoryHold, bytes: number): FullShare | null;
   /** Makes the error of a body that is refused, and counts the refusal. */
   refusal(full: FullShare): GatewayError;
@@ -112,7 +112,7 @@ type Holding = FastifyRequest & { [HELD]?: HeldBody };
 export class HeldBody {
   /** null while nothing is counted. */
   hold: MemoryHold | null = null;
-  /** As much is counted for the body itself. */
+  /** The bytes of `hold` that are counted for the body itself. */
   bytes = 0;
   #users = 0;
 

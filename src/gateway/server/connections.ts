@@ -9,7 +9,10 @@ type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'medi
 /** The maximum number of bytes of a body that is read after its request was answered, and the longest time for it. */
 const DRAIN_BYTES = 32 * 1024 * 1024;
 const DRAIN_MS = 10_000;
-/** As much is read each time, in milliseconds. One connection may give 2 MiB more, as libuv reads them at once. */
+/**
+ * Bytes that are read in each turn, and the milliseconds between turns. One connection may give 2 MiB more, as libuv
+ * reads them at once.
+ */
 const TURN_BYTES = 1024 * 1024;
 const TURN_MS = 20;
 

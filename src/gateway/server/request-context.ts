@@ -4,9 +4,14 @@ import { networkOf, createOwnOrigin, type OwnOrigin, parseHost } from '#wire';
 import type { Caller } from '../caller.ts';
 import type { Admission } from '../limits/caller-rates.ts';
 
+/*
+ * What is known of a request before its handler runs: its caller, its client's address, the names of this gateway, and
+ * the session of a browser.
+ */
+
 /**
- * These are properties of the request. A WeakMap would cost more, because each collection of the young heap scans all
- * its entries.
+ * Properties of the request that hold its admission and its visitor. A WeakMap would cost more, because each collection
+ * of the young heap scans all its entries.
  */
 const ADMISSION = Symbol('admission');
 const VISITOR = Symbol('visitor');

@@ -2,6 +2,8 @@ import { createRequire } from 'node:module';
 import type { AnySchema, ValidateFunction, Ajv, Options } from 'ajv';
 import { MUST_BE, schemaError } from './errors.ts';
 
+/* JSON schemas of requests: how they are checked, and what their fields share. */
+
 const compile = compileOnce(
   { allErrors: false, verbose: true, allowUnionTypes: true, strictRequired: false, strictTypes: false },
   (ajv) =>

@@ -8,9 +8,9 @@ export interface WaitingBody {
   readonly account: string;
   /** Asks for its memory. Returns the count that has no room, or null if it has its memory now. */
   take(): FullShare | null;
-  /** It has its memory. */
+  /** Called once the body has its memory: it can be read now. */
   begin(): void;
-  /** It does not get any memory. `full`: the count for which it waited. */
+  /** Called if the body does not get any memory. `full`: the count for which it waited. */
   refuse(full: FullShare): void;
 }
 

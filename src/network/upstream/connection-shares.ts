@@ -77,7 +77,7 @@ class Shares implements ConnectionShares {
     for (const { waiting } of this.#queue) for (const request of waiting) request.refuse();
   }
 
-  /** To be called when a request is over. `held`: whether it had a connection. */
+  /** A request is over. `held`: whether it had a connection. */
   left(request: Request, held: boolean): void {
     const { share } = request;
     if (held) {

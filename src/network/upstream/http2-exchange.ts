@@ -14,6 +14,7 @@ const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 const QUEUE_BYTES_MAX = 32 * 1024;
 /** Bytes that a stream may still send after `discard`, before it is reset. */
 const DISCARD_BYTES_MAX = 16 * 1024;
+
 /** Interprets the events of an exchange. */
 export interface ExchangeOwner {
   /** Interprets a response head. null: it is a reply. `again`: the request was not processed and may be sent again. */
@@ -95,7 +96,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
     else stream.end(body);
   }
 
-  /** To be called at each tick of the clock. */
+  /** The owner calls this at each tick of its clock. */
   turn(): void {
     if (this.queue.length > 0) {
       // The exchange waits for its reader, so the provider's timeout does not run. The chunks are copied, because each

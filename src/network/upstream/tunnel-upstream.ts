@@ -24,7 +24,7 @@ export interface TunnelUpstreamOptions {
    * 4,096 in total.
    */
   readonly connectionsMax: number;
-  /** See CONSUMER_HEADER. */
+  /** Makes the value of CONSUMER_HEADER. */
   readonly consumerTag: (provider: string, account: string) => string;
 }
 

@@ -39,7 +39,7 @@ export interface Health {
   flagged(offer: Offer, flag: string): void;
   /** False while an offer cools down after a failure, for this account or for all. */
   available(offer: Offer, account?: string): boolean;
-  /** The health state for `account`; without `account`, The health state for all accounts. */
+  /** The state of an offer for `account`; without `account`, its state for all accounts. */
   healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
   probing(offer: Offer, account?: string): void;

@@ -7,7 +7,7 @@ import type { HealthState } from './health.ts';
  * provider answers with an error.
  */
 export interface OfferOutages {
-  /** `account`: the caller's; absent for The health state for all accounts. */
+  /** The state of the offer for `account`; without `account`, its state for all accounts. */
   healthState(at: number, account?: string): HealthState;
   /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
