@@ -1,8 +1,8 @@
-import { GatewayError } from '#wire';
 import { cost, type MicroUsd, type Price } from '#billing/amounts';
 import { imageVariant } from '#config';
 import type { Offer } from '#gateway';
 import { edgeOfTier, type ImageAsk, sizeIn, tierOfSize } from './request/image-ask.ts';
+import { unprocessable } from './media-error.ts';
 
 /**
  * The resolution tier of a request at an offer; null if the offer has no tiers. A request without a tier and a size
@@ -124,5 +124,3 @@ function refuseUnpricedQuality(ask: ImageAsk, offer: Offer): void {
     `quality ${quality} has no price at ${offer.provider.name}; it has ${known.join(', ')}, and auto`,
   );
 }
-
-export const unprocessable = (param: string, message: string) => new GatewayError('unprocessable', message, { param });

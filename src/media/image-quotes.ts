@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
-import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView } from '#gateway';
+import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView, type Quotable } from '#gateway';
 import { MEDIA_ERROR } from '#pages';
 import type { ImageRoute } from './image-route-list.ts';
-import { imageToCall } from './image-to-call.ts';
+import { imageToCall, createReadImage, type ReadRoute } from './image-request.ts';
 import type { MediaErrors } from './media-error.ts';
-import { createReadImage, type ReadRoute } from './read-request.ts';
 import { bodySchema, editQuoteFields, generateQuoteFields } from './request/image-fields.ts';
 
 interface QuoteDeps {
@@ -21,7 +20,7 @@ interface QuoteRoute extends ReadRoute {
 const BINDING =
   ' The quote is binding: a call with it as `quote_id` costs `price_usd`, even if the price has risen. It is for one call of this account. The body is the body of the call; the prompt and images may be omitted.';
 
-export const QUOTE_ROUTES: readonly QuoteRoute[] = [
+const QUOTE_ROUTES: readonly QuoteRoute[] = [
   {
     path: '/image/generate/quote',
     schema: bodySchema('ImageQuoteRequest', generateQuoteFields, []),
@@ -46,6 +45,40 @@ export const QUOTE_ROUTES: readonly QuoteRoute[] = [
   },
 ];
 
+type QuoteConfig = Pick<Config, 'limits' | 'upstream' | 'billing'>;
+
+/** Reads a quote request for images and turns it into a call. Its body may leave out the prompt and the images. */
+function createQuotable({ limits, upstream, billing }: QuoteConfig, route: QuoteRoute) {
+  const fetchInputs = () => {
+    throw new Error('nothing is fetched for a quote');
+  };
+  const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, route);
+  return async (
+    bytes: Buffer,
+    { caller, requestId, headers }: Parameters<Quotable>[1],
+    readHeaders: typeof headers,
+  ): Promise<CallRequest> => {
+    const image = await read(bytes, readHeaders, caller, null);
+    return imageToCall(image.body, {
+      ...image,
+      events: { prefix: 'image_generation', partialImages: 2 },
+      requestId,
+      headers,
+      replyBytesMax: upstream.imagesReplyBytesMax,
+      receipts: billing.receipts,
+    }).request;
+  };
+}
+
+/** Turns a quote request for images into a call. A body with `images`, `image` or `image_count` is an edit. */
+export function quotableImages(config: QuoteConfig): Quotable {
+  const [generate, edit] = QUOTE_ROUTES.map((route) => createQuotable(config, route));
+  return (body, context) => {
+    const edits = ['images', 'image', 'image_count'].some((name) => Object.hasOwn(body, name));
+    return (edits ? edit! : generate!)(Buffer.from(JSON.stringify(body)), context, {});
+  };
+}
+
 const EMPTY = Buffer.alloc(0);
 
 /** Adds the routes for quotes to the plugin of the image routes, whose parsers leave bodies as bytes. */
@@ -55,12 +88,9 @@ export function addImageQuotes(
   callerOf: (request: FastifyRequest) => Caller,
   errors: MediaErrors,
 ): void {
-  const { limits, upstream, billing } = config;
-  const fetchInputs = () => {
-    throw new Error('nothing is fetched for a quote');
-  };
+  const { limits } = config;
   for (const route of QUOTE_ROUTES) {
-    const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInputs }, route);
+    const quotable = createQuotable(config, route);
     app.post<{ Body: Buffer | undefined }>(
       route.path,
       {
@@ -77,16 +107,9 @@ export function addImageQuotes(
         ...errors,
       },
       async (request, reply) => {
-        const image = await read(request.body ?? EMPTY, request.headers, callerOf(request), null);
-        const { request: call } = imageToCall(image.body, {
-          ...image,
-          events: { prefix: 'image_generation', partialImages: 2 },
-          requestId: request.id,
-          headers: request.headers,
-          replyBytesMax: upstream.imagesReplyBytesMax,
-          receipts: billing.receipts,
-        });
-        return reply.send(await quote({ ...call, quote: null }));
+        const { headers } = request;
+        const context = { caller: callerOf(request), requestId: request.id, headers };
+        return reply.send(await quote({ ...(await quotable(request.body ?? EMPTY, context, headers)), quote: null }));
       },
     );
   }

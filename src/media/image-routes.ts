@@ -28,16 +28,13 @@ import {
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
 import { type Blobs, createKeptReplies } from '#tasks';
-import { type ImageCall, imageToCall } from './image-to-call.ts';
+import { type ImageCall, imageToCall, createReadImage, type ImageRequest } from './image-request.ts';
 import { addImageQuotes } from './image-quotes.ts';
-import { type ImageRoute, IMAGE_ROUTES } from './image-route-list.ts';
-import { imageAnswerOf } from './image-schema.ts';
+import { type ImageRoute, IMAGE_ROUTES, imageAnswerOf } from './image-route-list.ts';
 import { mediaErrors, toMediaError } from './media-error.ts';
-import { createReadImage, type ImageRequest } from './read-request.ts';
-import { bodyOrForm } from './request/form-schema.ts';
+import { bodyOrForm } from './request/form.ts';
 import type { FetchInputs } from './request/input-images.ts';
-import { writeImages } from './write-images.ts';
-import { writeStream } from './write-stream.ts';
+import { writeImages, writeStream } from './write-images.ts';
 
 interface ImageDeps {
   readonly pipeline: Pipeline;

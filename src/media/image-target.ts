@@ -15,9 +15,8 @@ import {
   type ReplyReader,
   type TargetAdapter,
 } from '#gateway';
-import { createImageRequestAdapter } from './image-request-adapter.ts';
-import { imageToCall } from './image-to-call.ts';
-import { unprocessable } from './image-price.ts';
+import { createImageRequestAdapter, imageToCall } from './image-request.ts';
+import { unprocessable } from './media-error.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 import { type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { bodySchema, generateFields } from './request/image-fields.ts';

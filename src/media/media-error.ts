@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type GatewayError, isOfProvider, toHttpError } from '#wire';
+import { GatewayError, isOfProvider, toHttpError } from '#wire';
 import { toGatewayError } from '#gateway';
 
 interface MediaError {
@@ -40,3 +40,6 @@ export const mediaErrors = (onError: OnError, below: '/image' | '/video') => ({
     refusesBelow: below,
   },
 });
+
+/** The error for a field whose value no offer can serve. */
+export const unprocessable = (param: string, message: string) => new GatewayError('unprocessable', message, { param });

@@ -1,8 +1,10 @@
-import { endInSlices, type ReplySink } from '#wire';
+import { endInSlices, type ReplySink, GatewayError, writeSlices } from '#wire';
 import { formatUsd } from '#billing/amounts';
-import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
-import type { Answer } from './image-answer.ts';
-import type { ImageAsk } from './request/image-ask.ts';
+import { onceSettled, type StartedProviderCall, wasCharged, toGatewayError } from '#gateway';
+import type { Answer, UsageForm } from './image-answer.ts';
+import type { ImageAsk, ImageStream } from './request/image-ask.ts';
+import type { ImageTail } from './reply/image-reader.ts';
+import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
 
 /**
  * Writes the images of a call to its client, after the settlement. Resolves with whether anything was charged; false
@@ -36,3 +38,83 @@ export const writeImages = (
     await endInSlices(pieces(), sink);
     return wasCharged(settled);
   });
+
+interface StreamOptions {
+  readonly stream: ImageStream;
+  /** The seed that was sent. null for none. */
+  readonly seed: number | null;
+  readonly usage: UsageForm;
+  /** The body of an error, in the form of the route. */
+  readonly errorBody: (error: GatewayError) => object;
+  readonly onError: (error: unknown) => void;
+}
+
+const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+
+/**
+ * Writes a call as a stream: partial images as they come, and the final images, one after the other, after the
+ * settlement. The event of the last one has the cost of all. Resolves with whether anything was charged; false if the
+ * client is gone. Throws the errors of the call before the first event.
+ */
+export async function writeStream(
+  { id, call, frames }: StartedProviderCall,
+  { stream, seed, usage, errorBody, onError }: StreamOptions,
+  sink: ReplySink,
+): Promise<boolean> {
+  const iterator = frames[Symbol.asyncIterator]();
+  let provider = '';
+  let begun = false;
+  const begin = () => {
+    if (!begun) sink.head(200, { ...HEADERS, 'x-generation-id': id, 'x-provider': provider });
+    begun = true;
+  };
+  try {
+    for (;;) {
+      const next = await iterator.next();
+      if (sink.closed) return false;
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
+      if (value.type === 'head') provider = value.provider.name;
+      if (value.type === 'data' && value.bytes.byteLength > 0) {
+        begin();
+        await writeSlices(value.bytes, sink);
+      }
+      if (value.type !== 'settled') continue;
+      provider = value.providerName;
+      begin();
+      const { images, raw } = value.tail as ImageTail;
+      const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
+      const created = Math.floor(call.startedAt / 1000);
+      const cost = {
+        usage: usage(value),
+        ...(value.receipt === null ? {} : { receipt: value.receipt }),
+      };
+      for (const [index, image] of images.entries()) {
+        const used = image.seed ?? seed;
+        const isLast = index === images.length - 1;
+        const [before, base64, after] = completedEvent(stream.eventPrefix, image, {
+          ...(stream.inOpenrouter ? { created, media_type: `image/${image.format}` } : { created_at: created }),
+          ...rest,
+          ...(stream.partialImages === null ? { index } : {}),
+          ...(used === null ? {} : { seed: used }),
+          ...(isLast ? cost : {}),
+        });
+        await writeSlices(before!, sink);
+        await writeSlices(base64!, sink);
+        if (!isLast) await writeSlices(after!, sink);
+        else if (!sink.closed) sink.end(after!);
+      }
+      return wasCharged(value);
+    }
+  } catch (error) {
+    if (sink.closed) return false;
+    if (!begun) throw error;
+    const known = toGatewayError(error);
+    if (known.code === 'internal') onError(error);
+    sink.fail(errorEvent(errorBody(known)));
+    return false;
+  } finally {
+    // This has no effect after the end. If the client left, the call goes on and is settled.
+    iterator.return?.().catch(onError);
+  }
+}

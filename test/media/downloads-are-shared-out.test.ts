@@ -3,8 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Task } from '../../src/tasks/index.ts';
 import { UpstreamFailure } from '../../src/wire/index.ts';
 import { createDownloadQueue } from '../../src/media/video/run/download-queue.ts';
-import { createFetchVideos } from '../../src/media/video/run/fetch-video.ts';
-import { watchPace } from '../../src/media/video/run/watch-pace.ts';
+import { createFetchVideos, watchPace } from '../../src/media/video/run/fetch-video.ts';
 
 interface Film {
   readonly provider?: string;

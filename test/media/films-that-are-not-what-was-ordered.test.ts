@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createMp4Scan } from '../../src/media/video/files/mp4.ts';
+import { createMp4Scan } from '../../src/media/video/mp4.ts';
 import { billedSeconds } from '../../src/media/video/video-task.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { box, fragmentedMp4, tinyMp4 } from './support/tiny-mp4.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formParts } from '../../src/media/request/form-parts.ts';
+import { formParts } from '../../src/media/request/form.ts';
 
 const TYPE = 'multipart/form-data; boundary=edge';
 const form = (...parts: readonly string[]) =>

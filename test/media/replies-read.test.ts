@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkBase64, headOf } from '../../src/media/reply/found-image.ts';
-import { readImageHead } from '../../src/media/reply/image-head.ts';
+import { checkBase64, headOf, readImageHead } from '../../src/media/reply/image-file.ts';
 import { createReplyBytes } from '../../src/wire/reply/reply-bytes.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from '../../src/wire/reply/large-strings.ts';
 import { parseImageReply } from '../../src/media/reply/image-reader.ts';

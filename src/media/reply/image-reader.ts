@@ -14,8 +14,7 @@ import {
 } from '#wire/replies';
 import type { MicroUsd, Usage } from '#billing/amounts';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { base64Of, checkBase64, type FoundImage, headOf, seedOf } from './found-image.ts';
-import { isWholeImage } from './whole-image.ts';
+import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from './image-file.ts';
 
 /** The images of a settled call, from which a route writes its answer. */
 export interface ImageTail {

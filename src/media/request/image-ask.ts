@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError, isObject } from '#wire';
 import type { ProviderPreferences } from '#gateway';
-import type { EventPrefix } from '../reply/stream-events.ts';
+import type { EventPrefix } from '../reply/image-stream-reader.ts';
 import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
 

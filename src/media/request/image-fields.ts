@@ -1,3 +1,4 @@
+import { GatewayError, isObject } from '#wire';
 import {
   DOCUMENTED,
   hasValue,
@@ -9,19 +10,56 @@ import {
   objectField,
   routingFields,
 } from '#gateway';
-import { formSchema } from './form-schema.ts';
+import type { ImageBody } from './image-ask.ts';
+import { formSchema } from './form.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
-import { REFERENCES } from './openrouter-image.ts';
+
+/* Requests for images in the form of OpenRouter's API: one address for images of a prompt, and of other images. */
+
+/** Its name of the images of a request. */
+export const REFERENCES = 'input_references';
+
+const TIER = /^(?:512|\d{1,2}K)$/;
+
+/**
+ * Turns a parsed body into one with the gateway's names. Throws GatewayError `invalid_request` for two tiers that
+ * differ.
+ */
+export function fromOpenrouter(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  // What `trace` asks for happens nowhere here, and no provider gets it.
+  const { trace: _, size, aspect_ratio: ratio, ...rest } = value;
+  const body: Record<string, unknown> = rest;
+  if (ratio !== undefined && ratio !== 'auto') body['aspect_ratio'] = ratio;
+  if (typeof size !== 'string' || !TIER.test(size)) return size === undefined ? body : { ...body, size };
+  const named = body['resolution'] ?? size;
+  if (named !== size)
+    throw new GatewayError('invalid_request', `size ${size} and resolution ${String(named)} differ: send only one`, {
+      param: 'size',
+    });
+  return { ...body, resolution: size };
+}
+
+/** Throws GatewayError `invalid_request` for images under the names of other addresses. */
+export function refuseOtherImages(body: ImageBody): void {
+  for (const name of ['images', 'mask'])
+    if ((body[name] ?? null) !== null)
+      throw new GatewayError(
+        'invalid_request',
+        `${name} is not a field of this address: send images as ${REFERENCES}, and masks to /images/edits`,
+        { param: name },
+      );
+}
 
 /* The fields of requests for images. A field that is null counts as absent, because clients send either. */
 
 export const PROMPT_MAX = 32_000;
-export const IMAGES_MAX = 10;
+const IMAGES_MAX = 10;
 export const EDGE_MIN = 64;
 export const EDGE_MAX = 4096;
 export const SEED_MAX = 2_147_483_647;
 export const METADATA_BYTES_MAX = 4096;
-export const FORMATS = ['png', 'jpeg', 'webp'] as const;
+const FORMATS = ['png', 'jpeg', 'webp'] as const;
 export type ImageFormat = (typeof FORMATS)[number];
 
 export const oneOf = (values: readonly string[], about: string) => ({
@@ -84,7 +122,7 @@ const promptField = {
 };
 const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
 const EDITED_MAX = 6;
-export const formatField = oneOf(FORMATS, 'File format of the images.');
+const formatField = oneOf(FORMATS, 'File format of the images.');
 const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
 export const userField = textField(
   1024,

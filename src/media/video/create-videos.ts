@@ -2,14 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, getOrInsert, UpstreamFailure } from '#wire';
 import { authorise, type Caller, type Pipeline } from '#gateway';
 import { type Blobs, type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
-import { askProvider } from './run/ask-provider.ts';
+import { askProvider, askForJson } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
 import { createPollVideos } from './run/poll-videos.ts';
-import { createProgressNotes } from './run/progress.ts';
-import { askForJson } from './run/read-json.ts';
-import { viewVideo, type VideoView } from './run/video-view.ts';
+import { createProgressNotes, viewVideo, type VideoView } from './run/video-view.ts';
 import { filesOf, fromVideoId, notesOf, resultOf, resultToText, TIME_LIMIT, type VideoResult } from './video-task.ts';
-import { cancelJob } from './wires/openai-videos.ts';
+import { cancelJob } from './openai-videos.ts';
 
 interface VideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

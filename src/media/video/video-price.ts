@@ -1,7 +1,7 @@
-import { GatewayError } from '#wire';
 import type { Price } from '#billing/amounts';
 import type { Offer } from '#gateway';
 import type { VideoAsk } from './request/video-ask.ts';
+import { unprocessable } from '../media-error.ts';
 
 /** The parts of a request that decide its price at one offer. */
 export interface VideoPlan {
@@ -48,5 +48,3 @@ export function videoPrice(ask: VideoAsk, offer: Offer): Price {
   const { resolution, audio } = planAt(ask, offer);
   return offer.variants[audio ? resolution + WITH_AUDIO : resolution] ?? offer.price;
 }
-
-export const unprocessable = (param: string, message: string) => new GatewayError('unprocessable', message, { param });

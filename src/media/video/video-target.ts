@@ -17,14 +17,13 @@ import {
   type TargetAdapter,
 } from '#gateway';
 import type { Blobs, Task, Tasks } from '#tasks';
-import { videoToCall } from './http/video-to-call.ts';
+import { videoToCall } from './http/video-request.ts';
 import type { Videos } from './create-videos.ts';
 import { describedFields, videoBodySchema } from './request/video-fields.ts';
 import { toVideoAsk, type VideoBody, withOwnVideoNames } from './request/video-ask.ts';
-import { roomForVideos } from './room-for-videos.ts';
-import { type BegunVideo, createMakeVideos, type MakeVideosDeps } from './run/make-videos.ts';
+import { roomForVideos, type BegunVideo, createMakeVideos, type MakeVideosDeps } from './run/make-videos.ts';
 import { billedSeconds, notesOf, toVideoId } from './video-task.ts';
-import { unprocessable } from './video-price.ts';
+import { unprocessable } from '../media-error.ts';
 
 interface VideoTargetOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;

@@ -13,8 +13,7 @@ import { MEDIA_ERROR } from '#pages';
 import type { MediaErrors } from '../../media-error.ts';
 import { toVideoAsk } from '../request/video-ask.ts';
 import { queueFields, VIDEO_RULES, videoBodySchema } from '../request/video-fields.ts';
-import { createReadVideo } from './read-video.ts';
-import { videoToCall } from './video-to-call.ts';
+import { createReadVideo, videoToCall } from './video-request.ts';
 
 type QuoteConfig = Pick<Config, 'limits' | 'billing' | 'webhooks'>;
 

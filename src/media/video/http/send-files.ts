@@ -1,8 +1,63 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type ClientSink, GatewayError } from '#wire';
-import { type Blob, BlobUnreachable, type Blobs, type Piece, pieceLength, rangeOf, writePieces } from '#tasks';
-import { zipPieces } from '../files/zip.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createHttpSink, type ClientSink, GatewayError } from '#wire';
+import type { Config } from '#config';
+import { type Admission, rateHeaders } from '#gateway';
+import {
+  type Blob,
+  type Blobs,
+  type Task,
+  BlobUnreachable,
+  type Piece,
+  pieceLength,
+  rangeOf,
+  writePieces,
+} from '#tasks';
+
+interface SendFilesDeps {
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly config: Pick<Config, 'limits'>;
+  /** Gets the error if a reply is interrupted. */
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
+}
+
+/** Answers a request with the files of a task. `several`: as an archive. */
+export type SendFiles = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  task: Task,
+  files: readonly Blob[],
+  several: boolean,
+) => Promise<void>;
+
+/** `admissionOf`: the admission of a request, for the rate headers. */
+export function createSendFiles(
+  { blobs, config, onError }: SendFilesDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+): SendFiles {
+  return async (request, reply, task, files, several) => {
+    const sink = createHttpSink(
+      reply,
+      config.limits.clientStallMs,
+      () => {},
+      () => rateHeaders(admissionOf(request).rate),
+    );
+    const more = { 'x-task-status': 'completed', 'x-generation-id': task.taskId };
+    try {
+      await sendBody(blobs, bodyOf(files, task.taskId, several), request.headers, more, sink);
+    } catch (error) {
+      if (!reply.sent) throw error;
+      // The head is already sent, and the connection is closed. The client sees from the length that bytes are
+      // missing.
+      onError(error, request);
+    }
+    if (!reply.sent) reply.hijack();
+  };
+}
 
 /** A body that is sent in whole or in part. */
 interface Sent {
@@ -18,7 +73,7 @@ const RETRY_S = 5;
  * The body for files: an archive if several variants were asked for, even if only one of them came, else the file as it
  * is. `name`: name of the file, without its extension.
  */
-export function bodyOf(files: readonly Blob[], name: string, several: boolean): Sent {
+function bodyOf(files: readonly Blob[], name: string, several: boolean): Sent {
   const [first] = files;
   if (!several && first) return { pieces: [first], type: first.type, name: `${name}.mp4`, etag: `"${first.sha256}"` };
   const pieces = zipPieces(files.map((blob, at) => ({ name: `variant_${at}.mp4`, blob })));
@@ -30,7 +85,7 @@ export function bodyOf(files: readonly Blob[], name: string, several: boolean): 
  * Sends a body, or the part of it that `Range` asks for. If `If-Range` names another body, the whole body is sent.
  * Throws GatewayError `service_unavailable` while a file cannot be read.
  */
-export async function sendBody(
+async function sendBody(
   blobs: Pick<Blobs, 'read'>,
   { pieces, type, name, etag }: Sent,
   headers: IncomingHttpHeaders,
@@ -73,4 +128,60 @@ export async function sendBody(
       cause,
     });
   }
+}
+
+/*
+ * A ZIP archive without compression (APPNOTE.TXT 6.3.10, method 0). The checksums are known before, so the length of
+ * the archive is known too.
+ */
+
+const LOCAL = 0x04_03_4b_50;
+const CENTRAL = 0x02_01_4b_50;
+const END = 0x06_05_4b_50;
+const VERSION = 20;
+/** Names are UTF-8. */
+const FLAGS = 0x08_00;
+/** The pieces of an archive of these files, under these names. Together they have less than 4 GiB. */
+function zipPieces(files: readonly { readonly name: string; readonly blob: Blob }[]): readonly Piece[] {
+  const pieces: Piece[] = [];
+  const directory: Buffer[] = [];
+  let at = 0;
+  for (const { name, blob } of files) {
+    const written = Buffer.from(name, 'utf8');
+    const common = commonFields(blob, written.length);
+    const local = Buffer.alloc(4);
+    local.writeUInt32LE(LOCAL);
+    pieces.push(Buffer.concat([local, common, written]), blob);
+    const head = Buffer.alloc(6);
+    head.writeUInt32LE(CENTRAL);
+    head.writeUInt16LE(VERSION, 4);
+    const tail = Buffer.alloc(14);
+    tail.writeUInt32LE(at, 10);
+    directory.push(Buffer.concat([head, common, tail, written]));
+    at += local.length + common.length + written.length + blob.bytes;
+  }
+  const entries = Buffer.concat(directory);
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(END);
+  end.writeUInt16LE(files.length, 8);
+  end.writeUInt16LE(files.length, 10);
+  end.writeUInt32LE(entries.length, 12);
+  end.writeUInt32LE(at, 16);
+  return [...pieces, Buffer.concat([entries, end])];
+}
+
+/** The fields that both headers have: from the version to the lengths of name and extra field. */
+function commonFields({ bytes, crc32, createdAt }: Blob, nameLength: number): Buffer {
+  const fields = Buffer.alloc(26);
+  fields.writeUInt16LE(VERSION, 0);
+  fields.writeUInt16LE(FLAGS, 2);
+  const made = new Date(createdAt);
+  fields.writeUInt16LE((made.getUTCHours() << 11) | (made.getUTCMinutes() << 5) | (made.getUTCSeconds() >> 1), 6);
+  const day = ((made.getUTCFullYear() - 1980) << 9) | ((made.getUTCMonth() + 1) << 5) | made.getUTCDate();
+  fields.writeUInt16LE(day, 8);
+  fields.writeUInt32LE(crc32, 10);
+  fields.writeUInt32LE(bytes, 14);
+  fields.writeUInt32LE(bytes, 18);
+  fields.writeUInt16LE(nameLength, 22);
+  return fields;
 }

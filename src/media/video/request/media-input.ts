@@ -1,7 +1,6 @@
 import { GatewayError, isObject, outboundUrlFault } from '#wire';
-import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/found-image.ts';
-import { InputBytes } from '../../request/input-bytes.ts';
-import { type BodyParts, type FetchedInputs, isBase64 } from '../../request/input-images.ts';
+import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/image-file.ts';
+import { InputBytes, type BodyParts, type FetchedInputs, isBase64 } from '../../request/input-images.ts';
 
 /** A picture, a video or sound that a request brings as input. */
 export interface MediaInput {

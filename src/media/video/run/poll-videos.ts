@@ -10,10 +10,9 @@ import {
   type VideoNotes,
   type VideoResult,
 } from '../video-task.ts';
-import { pollJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
-import { askProvider } from './ask-provider.ts';
+import { pollJob, type SeenJob, seenJob } from '../openai-videos.ts';
+import { askProvider, askForJson } from './ask-provider.ts';
 import type { FetchVideos } from './fetch-video.ts';
-import { askForJson } from './read-json.ts';
 
 interface PollVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

@@ -1,6 +1,6 @@
 import type { Blob, Blobs, Task } from '#tasks';
 import { fileOf, filesOf, resultOf, type VideoResult } from '../video-task.ts';
-import type { Progress, ProgressNotes } from './progress.ts';
+import type { SeenJob } from '../openai-videos.ts';
 
 /** The state of a task's videos, for its owner. `expired`: the files are no longer stored. */
 export type VideoView =
@@ -28,4 +28,75 @@ export async function viewVideo(
   if (found.some(({ state, leaseUntil }) => state === 'writing' && leaseUntil > now()))
     return { status: 'generating', progress: progress.of(task) };
   return files.length > 0 ? { status: 'completed', files } : { status: 'failed', error: TOO_LATE, raw: {} };
+}
+
+/** The progress of a task. */
+interface Progress {
+  /** 0 to 100. */
+  readonly percent: number;
+  readonly secondsLeft: number;
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The progress that looks have seen, and the durations of earlier tasks. They are in memory, so they are lost with
+ * the process.
+ */
+interface ProgressNotes {
+  seen(task: Task, jobs: readonly SeenJob[]): void;
+  ended(task: Task): void;
+  of(task: Task): Progress;
+}
+
+const TASKS_MAX = 10_000;
+const DURATIONS_MAX = 32;
+const OFFERS_MAX = 1_000;
+/** The assumed duration for an offer without earlier tasks. */
+const USUAL_MS = 60_000;
+/** A running task never shows 100 percent. */
+const GUESS_MAX = 95;
+const TOLD_MAX = 99;
+/** From this percentage on, the provider's progress tells how long the rest takes. */
+const TELLING = 5;
+
+export function createProgressNotes(now: () => number): ProgressNotes {
+  const told = new Map<string, { readonly percent: number | null; readonly raw: Progress['raw'] }>();
+  const durations = new Map<string, number[]>();
+
+  /** Four fifths of an offer's latest videos took at most this long. */
+  const usualMs = (offerId: string): number => {
+    const known = [...(durations.get(offerId) ?? [])].sort((a, b) => a - b);
+    return known.length === 0 ? USUAL_MS : known[Math.min(known.length - 1, Math.floor(known.length * 0.8))]!;
+  };
+
+  return {
+    seen({ taskId }, jobs) {
+      if (jobs.length === 0) return;
+      if (told.size >= TASKS_MAX) told.clear();
+      const percents = jobs.map(({ progress, state }) => (state === 'completed' ? 100 : progress));
+      const known = percents.filter((percent) => percent !== null);
+      const percent = known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0) / jobs.length;
+      told.set(taskId, { percent, raw: jobs[0]!.raw });
+    },
+    ended({ taskId, offerId, createdAt }) {
+      told.delete(taskId);
+      if (durations.size >= OFFERS_MAX) durations.clear();
+      const known = durations.get(offerId) ?? [];
+      known.push(now() - createdAt);
+      durations.set(offerId, known.slice(-DURATIONS_MAX));
+    },
+    of({ taskId, offerId, createdAt }) {
+      const elapsed = now() - createdAt;
+      const usual = usualMs(offerId);
+      const { percent = null, raw = {} } = told.get(taskId) ?? {};
+      // The provider's progress of this video says more than the durations of other videos.
+      const left = percent !== null && percent >= TELLING ? (elapsed * (100 - percent)) / percent : usual - elapsed;
+      const guess = Math.min(GUESS_MAX, Math.floor((100 * elapsed) / usual));
+      return {
+        percent: percent === null ? guess : Math.min(TOLD_MAX, Math.round(percent)),
+        secondsLeft: Math.max(1, Math.ceil(left / 1000)),
+        raw,
+      };
+    },
+  };
 }

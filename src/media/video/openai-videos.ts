@@ -2,10 +2,11 @@ import { isObject } from '#wire';
 import { malformed } from '#wire/replies';
 import type { Offer, UpstreamRequest } from '#gateway';
 import { VIDEOS_PATH } from '#config';
-import type { MediaInput } from '../request/media-input.ts';
-import { sizeIn, type VideoAsk, WIRE_NAMES } from '../request/video-ask.ts';
-import { FormBody } from '../../wires/form-body.ts';
-import { planAt, unprocessable } from '../video-price.ts';
+import type { MediaInput } from './request/media-input.ts';
+import { sizeIn, type VideoAsk, WIRE_NAMES } from './request/video-ask.ts';
+import { FormBody } from '../request/form.ts';
+import { planAt } from './video-price.ts';
+import { unprocessable } from '../media-error.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
 
