@@ -1,9 +1,12 @@
-import { loadStatement, type Database, type Query, type Row, type RunProgram, type Statement } from '#store';
-import { auditChains } from './audit-chains.ts';
+import { loadStatement, type Database, type Query, type Row, type RunProgram, type Statement, GENESIS } from '#store';
 import type { AuditedLog } from './audit-log-program.ts';
-import { auditCharges, auditPrices } from './audit-charges.ts';
 import { texts } from './ledger-postgres-write.ts';
 import type { MicroUsd } from './money.ts';
+import type { JournalRow } from './ledger-changes.ts';
+import { areMovements, hashBatch, hashGroup } from './journal.ts';
+import { feeOf } from './ledger-operations.ts';
+import { cost, priceId, usageFromText, type Rates } from './price.ts';
+import { ratesFromText } from './price-book.ts';
 
 export interface AuditCheck {
   readonly name: string;
@@ -219,4 +222,208 @@ async function totals(query: Query, operations: number): Promise<AuditTotals> {
     shortfall: locks.shortfall as bigint,
     operations,
   };
+}
+
+const BATCHES = loadStatement(import.meta.url, './sql/audit-batches.sql');
+const ROWS = loadStatement(import.meta.url, './sql/audit-rows.sql');
+const ORPHANS = loadStatement(import.meta.url, './sql/audit-orphans.sql');
+
+/** Batches read at a time. A batch has at most 1,024 operations, so this bounds the memory. */
+const PAGE = 50;
+const PROBLEMS_MAX = 20;
+const OTHER_HASH = 'its rows do not have the hash that was recorded';
+
+interface AuditedChains {
+  readonly problems: string[];
+  readonly chains: number;
+  readonly batches: number;
+  readonly operations: number;
+  /** Groups whose movements cannot be parsed, so nothing can be computed from them. */
+  readonly unreadable: readonly { readonly chain: string; readonly n: bigint }[];
+}
+
+/**
+ * Recomputes every hash of every chain. Each broken batch is reported once: after a break, the check goes on from the
+ * recorded hash.
+ */
+async function auditChains(query: Query): Promise<AuditedChains> {
+  const problems: string[] = [];
+  const unreadable: { chain: string; n: bigint }[] = [];
+  let chains = 0;
+  let batches = 0;
+  let operations = 0;
+  let chain = '';
+  let n = 0;
+  let prev = GENESIS;
+  for (;;) {
+    const page = await query(BATCHES, [chain, n, PAGE]);
+    if (page.length === 0) break;
+    for (const part of byChain(page)) {
+      const name = part[0]!.chain as string;
+      const hasRows = part.some((batch) => batch.movements === null);
+      const found = hasRows ? await query(ROWS, [name, part[0]!.n!, part.at(-1)!.n!]) : [];
+      const rows = Map.groupBy(found, (row) => row.batch);
+      for (const batch of part) {
+        if (name !== chain) {
+          chain = name;
+          n = 0;
+          prev = GENESIS;
+          chains += 1;
+        }
+        const problem = checkBatch({ batch, journal: rows.get(batch.n) ?? [], n: n + 1, prev });
+        if (problem && problems.length < PROBLEMS_MAX) problems.push(`chain ${chain}, batch ${batch.n}: ${problem}`);
+        if (problem && batch.movements !== null && !areMovements(batch.movements as string))
+          unreadable.push({ chain, n: batch.n as bigint });
+        n = Number(batch.n);
+        prev = batch.hash as string;
+        batches += 1;
+        operations += Number(batch.count);
+      }
+    }
+  }
+  for (const row of await query(ORPHANS))
+    problems.push(`chain ${row.chain}, batch ${row.batch}: row ${row.position} belongs to no batch`);
+  return { problems, chains, batches, operations, unreadable };
+}
+
+function byChain(page: readonly Row[]): readonly (readonly Row[])[] {
+  return [...Map.groupBy(page, (row) => row.chain).values()];
+}
+
+function checkBatch({
+  batch,
+  journal,
+  n,
+  prev,
+}: {
+  batch: Row;
+  journal: readonly Row[];
+  n: number;
+  prev: string;
+}): string | null {
+  const { chain, at, count, hash, movements } = batch;
+  if (Number(batch.n) !== n) return `batch ${n} is missing before it`;
+  if (batch.prev !== prev) return 'it does not follow the hash of the batch before it';
+  if (movements !== null) {
+    const header = { chain: chain as string, n, at: Number(at), count: Number(count) };
+    return hashGroup(prev, header, movements as string) === hash ? null : OTHER_HASH;
+  }
+  if (journal.length !== Number(count)) return `it has ${journal.length} rows instead of ${count}`;
+  if (journal.some((row, index) => Number(row.position) !== index)) return 'its rows are not numbered in sequence';
+  return hashBatch(prev, chain as string, n, Number(at), journal.map(toJournalRow)) === hash ? null : OTHER_HASH;
+}
+
+function toJournalRow(row: Row): JournalRow {
+  return {
+    kind: row.kind as JournalRow['kind'],
+    id: row.id as string,
+    account: row.account as string,
+    counterparty: row.counterparty as string | null,
+    amount: row.amount as bigint,
+    charged: row.charged as bigint,
+    fee: row.fee as bigint,
+    drawn: row.drawn as bigint,
+    price: row.price as string | null,
+    at: Number(row.at),
+  };
+}
+
+const PRICES = loadStatement(import.meta.url, './sql/audit-prices.sql');
+const SETTLED = loadStatement(import.meta.url, './sql/audit-settled.sql');
+
+const CHARGES_PAGE = 2_000;
+
+/** Reads every price version. An id is a digest of its content, so a changed price does not match its id. */
+async function auditPrices(query: Query): Promise<{ problems: string[]; rates: ReadonlyMap<string, Rates> }> {
+  const problems: string[] = [];
+  const rates = new Map<string, Rates>();
+  for await (const row of pages(query, PRICES)) {
+    const id = row.id as string;
+    const parsed = attempt(() => ratesFromText(row.rates as string));
+    if (parsed) rates.set(id, parsed);
+    if (!parsed || priceId(row.provider as string, row.service as string, parsed) !== id) {
+      if (problems.length < PROBLEMS_MAX) problems.push(`price ${id} does not match its id`);
+    }
+  }
+  return { problems, rates };
+}
+
+/**
+ * Recomputes every settlement from its price version and its usage. A call may cost less than that, because it is cut
+ * to its estimate, or to what came of what was ordered, but never more. There is one exception: earlier versions
+ * charged the estimate for output past its cap (`outcome: over_cap`). That is at most the lock without its lendable
+ * part. The fee is recomputed too. Old settlements did not store their basis points, so their fee is only compared with
+ * the journal.
+ */
+async function auditCharges(
+  query: Query,
+  prices: ReadonlyMap<string, Rates>,
+): Promise<{ problems: string[]; fine: string }> {
+  const problems: string[] = [];
+  let exact = 0;
+  let below = 0;
+  let wholeEstimates = 0;
+  const say = (problem: string) => {
+    if (problems.length < PROBLEMS_MAX) problems.push(problem);
+  };
+  for await (const row of pages(query, SETTLED)) {
+    const asked = (row.charged as bigint) + (row.shortfall as bigint);
+    const due = dueOf(row, prices);
+    const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
+    if (fee !== null && row.fee !== fee)
+      say(`lock ${row.id}: its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
+    if (typeof due === 'string') say(`lock ${row.id}: ${due}`);
+    else if (asked === due.cost) exact += 1;
+    else if (asked < due.cost) below += 1;
+    else if (asked <= due.most) wholeEstimates += 1;
+    else say(`lock ${row.id}: was charged ${asked} for usage that costs ${due.cost}`);
+  }
+  const earlier =
+    wholeEstimates === 0 ? '' : `, ${wholeEstimates} the estimate (past their cap, by an earlier version)`;
+  return {
+    problems,
+    fine: `${exact} settlements cost what price and usage say, ${below} less (cut to their estimate, or to what came)${earlier}`,
+  };
+}
+
+interface Due {
+  /** Computed from price version and usage. */
+  readonly cost: bigint;
+  /** The highest charge that is accepted. */
+  readonly most: bigint;
+}
+
+const FREE: Due = { cost: 0n, most: 0n };
+
+/** The cost of a settlement, computed from its record, or the reason why it cannot be computed. */
+function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): Due | string {
+  if (!(JSON.parse(row.prices as string) as string[]).includes(row.price as string))
+    return 'it was settled at a price that it was not locked with';
+  const outcome = attempt(() => (JSON.parse(row.detail as string) as { outcome?: unknown } | null)?.outcome);
+  if (outcome === 'free') return FREE;
+  const asked = (row.charged as bigint) + (row.shortfall as bigint);
+  const rates = prices.get(row.price as string);
+  if (!rates) return asked === 0n ? FREE : `its price ${row.price} is not known`;
+  const usage = attempt(() => usageFromText(row.usage as string));
+  if (!usage) return 'its usage cannot be read';
+  const due = cost(rates, usage);
+  const estimate = (row.amount as bigint) - (row.lendable as bigint);
+  return { cost: due, most: outcome === 'over_cap' && estimate > due ? estimate : due };
+}
+
+async function* pages(query: Query, statement: typeof PRICES): AsyncGenerator<Row, void, undefined> {
+  for (let after = ''; ;) {
+    const rows = await query(statement, [after, CHARGES_PAGE]);
+    yield* rows;
+    if (rows.length < CHARGES_PAGE) return;
+    after = rows.at(-1)!.id as string;
+  }
+}
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,17 @@
 import { CancelSource, type CancelSignal } from './cancel-signal.ts';
-import type { Budget, Ledger, LockRequest, LockResult, Settlement, SettleRequest, SettleResult } from './ledger.ts';
+import type {
+  Budget,
+  Ledger,
+  LockRequest,
+  LockResult,
+  Settlement,
+  SettleRequest,
+  SettleResult,
+  LockRecord,
+} from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
+import type { PriceBook } from './price-book.ts';
 
 /** The part of a call that billing needs; the pipeline's Call carries it. */
 export interface Billable {
@@ -365,7 +375,7 @@ const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ char
  * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage. With `ceiling`
  * it is at most the estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
  */
-export function chargeOf(quote: Quote, end: Charged, ceiling: boolean): MicroUsd {
+function chargeOf(quote: Quote, end: Charged, ceiling: boolean): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
   const full = cost(quote.price.rates, end.usage);
   const exact = (end.costMax ?? full) < full ? end.costMax! : full;
@@ -376,11 +386,7 @@ export function chargeOf(quote: Quote, end: Charged, ceiling: boolean): MicroUsd
  * If another process resolved the lock first, the consumer gets no error. It pays what was settled then, and nothing if
  * the lock was released or expired. Throws for every other refusal.
  */
-export async function resolutionOf(
-  ledger: Pick<Ledger, 'find'>,
-  id: string,
-  result: SettleResult,
-): Promise<Settlement> {
+async function resolutionOf(ledger: Pick<Ledger, 'find'>, id: string, result: SettleResult): Promise<Settlement> {
   if (result.ok) return settlementOf(result);
   if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
   const record = await ledger.find(id);
@@ -390,4 +396,58 @@ export async function resolutionOf(
 function failureDetail(error: unknown, clientGone: boolean): string {
   const message = error instanceof Error ? error.message : String(error);
   return JSON.stringify({ outcome: 'failed', clientGone, error: message });
+}
+
+/** The end of the work of a pending call: what its EndFrame would have contained. */
+type PendingCallEnd = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
+  readonly outcome: 'complete' | 'cut' | 'free';
+  /**
+   * The estimate of the provider that did the work. The lock may be larger, because it was made for a dearer provider.
+   * null takes the lock without its lendable part.
+   */
+  readonly most?: MicroUsd | null;
+};
+
+interface SettledPendingCall {
+  readonly settlement: Settlement;
+  /** The lock before this settlement. */
+  readonly lock: LockRecord;
+  /** True if the lock was resolved already. Then `settlement` is what was charged at that time. */
+  readonly before: boolean;
+}
+
+interface SettlePendingCallOptions {
+  readonly ledger: Pick<Ledger, 'find' | 'settle'>;
+  readonly prices: Pick<PriceBook, 'find'>;
+  readonly feeBps: number;
+}
+
+/**
+ * Settles a pending call once, whichever gateway saw the end of its work. It charges by the price that the lock was
+ * made with, at most the estimate. Resolves with null for a call without a lock. Rejects with LedgerUnavailable.
+ */
+export type SettlePendingCall = (id: string, conclusion: PendingCallEnd) => Promise<SettledPendingCall | null>;
+
+export function createSettlePendingCall({ ledger, prices, feeBps }: SettlePendingCallOptions): SettlePendingCall {
+  return async (id, { price: priceId, most = null, provider, usage, outcome, detail }) => {
+    const lock = await ledger.find(id);
+    if (!lock) return null;
+    const { charged, fee, drawn, shortfall } = lock;
+    if (lock.state !== 'held') return { lock, settlement: { charged, fee, drawn, shortfall }, before: true };
+    const price = await prices.find(priceId);
+    if (!price) throw new Error(`call ${id}: price version ${priceId} is not stored`);
+    const own = lock.amount - lock.lendable;
+    const charge = chargeOf({ price, estimate: most !== null && most < own ? most : own }, { outcome, usage }, true);
+    const result = await ledger.settle({
+      id,
+      price: priceId,
+      provider,
+      charge,
+      draw: false,
+      feeBps,
+      usage: usageToText(usage ?? {}),
+      detail: JSON.stringify(detail),
+    });
+    return { lock, settlement: await resolutionOf(ledger, id, result), before: !result.ok };
+  };
 }

@@ -1,5 +1,8 @@
-export { findLocks, type FoundLocks, type LockPlace, type LocksQuery } from './account-locks.ts';
 export {
+  findLocks,
+  type FoundLocks,
+  type LockPlace,
+  type LocksQuery,
   accountTotals,
   type AccountTotals,
   countHeldLocks,
@@ -7,7 +10,7 @@ export {
   findTransfer,
   listMovements,
   type TransferRecord,
-} from './account-totals.ts';
+} from './account-records.ts';
 export { audit, type AuditCheck, type AuditOptions, type AuditReport } from './audit.ts';
 export {
   type Billable,
@@ -17,14 +20,14 @@ export {
   type Frame,
   type Resolution,
   type SettledFrame,
+  type SettlePendingCall,
+  createSettlePendingCall,
 } from './bill.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
-export { type SettlePendingCall, createSettlePendingCall } from './settle-pending-call.ts';
 export type { CancelSignal } from './cancel-signal.ts';
-export { expireAll, expireOrphans } from './expire-all.ts';
-export { compareJournal, hasOldBooks, journalHead, type JournalHead } from './journal-head.ts';
-export { createLedger } from './ledger-create.ts';
-export type { LedgerBatch } from './ledger-engine.ts';
+export { expireAll, expireOrphans, createLedger } from './ledger-create.ts';
+export { compareJournal, hasOldBooks, journalHead, type JournalHead } from './journal.ts';
+export type { LedgerBatch } from './group-commit.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 export {
   type AccountName,
@@ -48,10 +51,9 @@ export {
   withCarried,
 } from './ledger.ts';
 export { formatUsd, MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, parseUsd, toUsdNumber } from './money.ts';
-export { offerId, partsOfOffer } from './offer-id.ts';
-export { createPayouts, type Payout, type Payouts } from './payouts.ts';
-export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
 export {
+  offerId,
+  partsOfOffer,
   cost,
   costAtMost,
   maxPromptRate,
@@ -70,6 +72,10 @@ export {
   unitUsd,
   type Usage,
   usageToText,
+  JUMP,
+  jumpedMeters,
+  ratesAbove,
 } from './price.ts';
-export { JUMP, jumpedMeters, ratesAbove } from './rates-above.ts';
+export { createPayouts, type Payout, type Payouts } from './payouts.ts';
+export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
 export { createReceiptSigner, type Receipt, type ReceiptSigner } from './receipt.ts';

@@ -1,11 +1,11 @@
 import { GENESIS, loadStatement, type Row, type Step } from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
 import type { LedgerState, LockRow } from './ledger-changes.ts';
-import type { ChainHead } from './ledger-journal.ts';
+import type { ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { texts } from './ledger-postgres-write.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
-import type { OwnLocks } from './own-locks.ts';
+import type { OwnLocks } from './ledger-memory.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const BEGIN: Step = { statement: load('pg-begin') };

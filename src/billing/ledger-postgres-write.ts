@@ -1,7 +1,7 @@
 import { DatabaseError, loadStatement, type Step, type Value } from '#store';
 import { budgetText, isPlain, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
-import type { GroupHeader } from './ledger-journal.ts';
+import type { GroupHeader } from './journal.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const OPEN_ACCOUNTS = load('pg-open-accounts');

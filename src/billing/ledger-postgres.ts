@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { DatabaseError, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
 import type { AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
-import type { Attempt, Engine } from './ledger-engine.ts';
-import { hashGroup, movementsText, type ChainHead } from './ledger-journal.ts';
+import type { Attempt, Engine } from './group-commit.ts';
+import { hashGroup, movementsText, type ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { readState, type Doubt } from './ledger-postgres-read.ts';
 import { changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
-import { OwnLocks } from './own-locks.ts';
+import { OwnLocks } from './ledger-memory.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const SETUP = [load('pg-setup-plans'), load('pg-setup-limits'), load('pg-setup-durable')];

@@ -1,5 +1,5 @@
 import { loadStatement, type Database } from '#store';
-import { findTransfer } from './account-totals.ts';
+import { findTransfer } from './account-records.ts';
 import { earningsOf, type Ledger, OPERATOR_TREASURY } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 

@@ -173,3 +173,39 @@ export function usageFromText(text: string): Usage {
     Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)]),
   );
 }
+
+/** A price that grows by more than this factor counts as a jump. */
+export const JUMP = 2n;
+
+/** True if the rate of any meter is more than `times` its old rate. */
+export function ratesAbove(rates: Rates, was: Rates, times: bigint = JUMP): boolean {
+  return METERS.some((meter) => isAbove(meter, rates, was, times));
+}
+
+/**
+ * The meters whose price has jumped. A meter without a price before and after is left out, because the meter that it
+ * follows shows the jump.
+ */
+export const jumpedMeters = (rates: Rates, was: Rates): readonly Meter[] =>
+  METERS.filter((meter) => (rates[meter] ?? was[meter]) !== undefined && isAbove(meter, rates, was, JUMP));
+
+const isAbove = (meter: Meter, rates: Rates, was: Rates, times: bigint): boolean =>
+  rateOf(rates, meter) > times * rateOf(was, meter);
+
+interface OfferParts {
+  readonly primitive: string;
+  /** Public key of the provider. */
+  readonly provider: string;
+  readonly service: string;
+}
+
+/** The id of an offer: a service of one provider. Tables and routing use this id. */
+export const offerId = ({ primitive, provider, service }: OfferParts): string => `${primitive}/${provider}:${service}`;
+
+const OFFER = /^([a-z]+)\/([^:]*):(.*)$/s;
+
+/** The parts of an offer's id; empty texts if the text is no such id. */
+export function partsOfOffer(id: string): OfferParts {
+  const [, primitive = '', provider = '', service = ''] = OFFER.exec(id) ?? [];
+  return { primitive, provider, service };
+}

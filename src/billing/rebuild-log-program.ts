@@ -1,6 +1,6 @@
 import { GENESIS, loadStatement, type Prepare } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
-import { hashBatch } from './ledger-journal.ts';
+import { hashBatch } from './journal.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);

@@ -1,6 +1,14 @@
-import { DatabaseError } from './database.ts';
+import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
 import type { PostgresDatabase } from './postgres.ts';
-import { openSqlite, type SqliteDatabase } from './sqlite.ts';
+import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
+import { hasLog, LOG_FOLDER } from './log/segments.ts';
+import { shareProgress } from './log/shared-progress.ts';
+import { loadMigrations } from './migrations.ts';
+import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
+import { connect } from './sqlite-thread.ts';
+import type { Refusal } from './sqlite-worker.ts';
 
 export type OpenDatabase = SqliteDatabase | PostgresDatabase;
 
@@ -24,5 +32,123 @@ export async function openDatabase(options: {
     {
       code: 'unusable',
     },
+  );
+}
+
+export interface SqliteDatabase extends Database {
+  readonly engine: 'sqlite';
+  /**
+   * The log that the ledger writes. The tables follow it, and a statement about these tables sees everything in the
+   * log.
+   */
+  readonly log: LedgerLog;
+  /**
+   * Runs code in the worker, next to the data. The module exports `run` (see Program), which is called inside one
+   * transaction. Arguments and result are cloned. Its writes are durable when the promise resolves.
+   */
+  readonly program: RunProgram;
+}
+
+/**
+ * The module that applies the log to the tables. It is fixed here, so that nobody can open tables that do not follow
+ * the log.
+ */
+const FOLLOWER = new URL('../billing/ledger-follower.ts', import.meta.url).href;
+/** The module that rebuilds the journal from the tables if the log is missing. */
+const REBUILD = new URL('../billing/rebuild-log-program.ts', import.meta.url).href;
+
+/**
+ * Opens the embedded database of a data directory in a worker thread, so that no fsync blocks the event loop. A missing
+ * directory is created. Only one process can open it: a second one fails with code `in_use` and a message that says
+ * what to do. Tables whose log is missing are refused with `log_gone`, unless `withoutLog` begins a new log.
+ */
+async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise<SqliteDatabase> {
+  const folder = resolve(dataDir);
+  const path = join(folder, 'tollgate.db');
+  const place = { path, log: join(folder, LOG_FOLDER) };
+  prepareFolder(folder, path);
+  const progress = shareProgress();
+  const refused = ({ message, busy, logGone }: Refusal) =>
+    busy
+      ? inUse(folder)
+      : new DatabaseError(`${path} cannot be opened: ${message}`, { code: logGone ? 'log_gone' : 'unusable' });
+  if (withoutLog && hasLog(place.log))
+    throw new DatabaseError(`The log in ${place.log} exists, so no new log is needed`, { code: 'unusable' });
+  const writer = await connect(
+    {
+      ...place,
+      writer: {
+        lock: join(folder, 'tollgate.lock'),
+        migrations: loadMigrations(),
+        now: Date.now(),
+        follower: FOLLOWER,
+        rebuild: withoutLog ? REBUILD : null,
+        progress: progress.memory,
+      },
+    },
+    refused,
+  );
+  const follow = async () => void (await writer.perform({ kind: 'follow' }));
+  const wake = () => writer.perform({ kind: 'wake' }).catch(() => {});
+  const log = openLedgerLog(writer.log!, progress, { follow, wake });
+
+  return {
+    log,
+    engine: 'sqlite',
+    query: (statement, params = []) => writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
+    batch: (steps: readonly Step[]) => writer.perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>,
+    program: (module, args) => writer.perform({ kind: 'program', module, args }),
+    async snapshot(run, temporary = []) {
+      await follow();
+      // A separate connection. SQLite's readers see the state at their first read. They do not wait for the writer and
+      // do not block it.
+      const reader = await connect({ ...place, writer: null }, refused);
+      const query: Query = (statement, params = []) =>
+        reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
+      try {
+        for (const statement of temporary) await query(statement);
+        return await run(query, (module, args) => reader.perform({ kind: 'program', module, args }));
+      } finally {
+        await reader.close();
+      }
+    },
+    async close() {
+      await log.close();
+      await writer.close();
+    },
+  };
+}
+
+/** Creates the files, readable by their owner only, and flushes the folder so that it survives a power cut. */
+function prepareFolder(folder: string, path: string): void {
+  try {
+    const made = makeFolder(folder);
+    makeFile(path);
+    makeFile(join(folder, 'tollgate.lock'));
+    for (const each of made === undefined ? [folder] : [folder, dirname(made)]) {
+      const handle = openSync(each, 'r');
+      fsyncSync(handle);
+      closeSync(handle);
+    }
+  } catch (cause) {
+    const reason =
+      deniedTo(cause) ??
+      `${cause instanceof Error ? cause.message : String(cause)}. Give another one with TOLLGATE_DATA.`;
+    throw new DatabaseError(`The data directory ${folder} cannot be used: ${reason}`, { code: 'unusable', cause });
+  }
+}
+
+/** Makes an empty file if it does not exist. */
+function makeFile(path: string): void {
+  const isNew = !existsSync(path);
+  const descriptor = openSync(path, 'a', 0o600);
+  if (isNew) giveToOwner(descriptor, dirname(path));
+  closeSync(descriptor);
+}
+
+function inUse(folder: string): DatabaseError {
+  return new DatabaseError(
+    `The data directory ${folder} is open in another tollgate process. Use that gateway's admin API, stop it first, or give another directory with TOLLGATE_DATA.`,
+    { code: 'in_use' },
   );
 }

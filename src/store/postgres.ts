@@ -1,4 +1,4 @@
-import { Pool, types, type Client, type PoolClient, type QueryConfig } from 'pg';
+import { Pool, types, Client, type PoolClient, type QueryConfig, type ClientConfig } from 'pg';
 import {
   DatabaseError,
   type Database,
@@ -16,8 +16,6 @@ import {
   MIGRATIONS_TABLE,
   missingMigrations,
 } from './migrations.ts';
-import { toDatabaseError } from './postgres-error.ts';
-import { openSession, type PostgresSession } from './postgres-session.ts';
 import { VERSION } from '../version.ts';
 
 export interface PostgresDatabase extends Database {
@@ -195,4 +193,115 @@ async function migrate(client: PoolClient): Promise<void> {
     await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
     await client.query('INSERT INTO migrated_by (name, version) VALUES ($1, $2)', [name, VERSION]);
   }
+}
+
+/** One connection in pipeline mode. */
+export interface PostgresSession {
+  /**
+   * Sends all steps at once, without waiting for answers in between. After all answers have arrived, rejects with the
+   * first error.
+   */
+  pipeline(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
+  /** True after the connection is lost. Statements in flight may or may not have been executed. */
+  readonly lost: boolean;
+  /** Closes the connection at once. Statements in flight fail with `unavailable`. */
+  destroy(): void;
+  close(): Promise<void>;
+}
+
+const CLOSE_MS = 1_000;
+/**
+ * Timeout for connecting and setup together. The connection timeout alone would not cover a server that stops answering
+ * during the setup.
+ */
+const SETUP_MS = 4_000;
+
+export async function openSession(config: ClientConfig, setup: readonly Statement[]): Promise<PostgresSession> {
+  const client = new Client({ ...config, pipeline: true });
+  let lost = false;
+  const lose = () => {
+    lost = true;
+  };
+  client.on('error', lose);
+  client.on('end', lose);
+
+  const pipeline = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
+    if (lost)
+      throw new DatabaseError('The connection to the database is lost', { code: 'connection', unavailable: true });
+    const { stream } = client.connection;
+    stream.cork();
+    const answers = steps.map(({ statement, params }) =>
+      client.query<Record<string, Value>>({
+        name: statement.name,
+        text: statement.text,
+        values: (params ?? []) as Value[],
+      }),
+    );
+    stream.uncork();
+    const settled = await Promise.allSettled(answers);
+    return settled.map((answer) => {
+      if (answer.status === 'rejected') throw toDatabaseError(answer.reason);
+      return answer.value.rows;
+    });
+  };
+
+  const timer = setTimeout(() => client.connection.stream.destroy(), SETUP_MS);
+  try {
+    await client.connect();
+    await pipeline(setup.map((statement) => ({ statement })));
+  } catch (error) {
+    client.connection.stream.destroy();
+    throw toDatabaseError(error);
+  } finally {
+    clearTimeout(timer);
+  }
+  return {
+    pipeline,
+    get lost() {
+      return lost;
+    },
+    destroy() {
+      lost = true;
+      client.connection.stream.destroy();
+    },
+    async close() {
+      // A server that no longer answers must not keep a gateway from stopping.
+      const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_MS);
+      await client.end();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** PostgreSQL's SQLSTATEs of violated constraints, with the codes that both engines share. */
+const CONSTRAINTS: Readonly<Record<string, string>> = {
+  '23502': 'not_null_violation',
+  '23503': 'foreign_key_violation',
+  '23505': 'unique_violation',
+  '23514': 'check_violation',
+};
+
+/**
+ * Codes after which a retry may succeed: the server shuts down, crashed, starts, is out of connections, memory or disk,
+ * is a standby, or ended an idle session.
+ */
+const UNAVAILABLE = /^(08...|53...|57P0[1-5]|58030|25006|25P03|E.*)$/;
+
+const DISK_FULL = '53100';
+
+/**
+ * Wraps an error of `pg`. An error of the server has a SQLSTATE. An error without any code counts as a failed
+ * connection.
+ */
+export function toDatabaseError(error: unknown): DatabaseError {
+  if (error instanceof DatabaseError) return error;
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'connection';
+  const unavailable = code === 'connection' || UNAVAILABLE.test(code);
+  return new DatabaseError(message || code, {
+    code: CONSTRAINTS[code] ?? code,
+    unavailable,
+    full: code === DISK_FULL,
+    cause: error,
+  });
 }

@@ -1,12 +1,10 @@
 import { Worker } from 'node:worker_threads';
-import { DatabaseError } from './database.ts';
-import type { LogStart } from './log/writer.ts';
-import { Slots } from './slots.ts';
-import { toDatabaseError } from './sqlite-codes.ts';
+import { DatabaseError, toDatabaseError } from './database.ts';
+import type { LogStart } from './log/ledger-log.ts';
 import type { Answer, ConnectionSetup, Refusal, Reply, Request, Work } from './sqlite-worker.ts';
 
 /** A connection to an SQLite file, in a separate thread. */
-export interface Connection {
+interface Connection {
   /** For the writer: the end of the log, from which to continue. */
   readonly log: LogStart | null;
   perform(work: Work): Promise<unknown>;
@@ -149,3 +147,34 @@ function forget(thread: Thread): void {
 }
 
 const closedError = () => new DatabaseError('The database is closed', { code: 'closed', unavailable: true });
+
+/**
+ * Items that come and go with each call, such as those that wait for an answer. Each has a number, which is free again
+ * after it. An array, not a Map or a Set: each time one of these grows, its old table stays in the old heap and keeps
+ * the calls of that moment alive until the next full collection (decision 91).
+ */
+class Slots<T extends object> {
+  readonly #items: (T | null)[] = [];
+  readonly #free: number[] = [];
+
+  /** Returns the number of the item. */
+  add(item: T): number {
+    const slot = this.#free.pop() ?? this.#items.length;
+    this.#items[slot] = item;
+    return slot;
+  }
+
+  /** Takes the item with this number out; null without one. */
+  take(slot: number): T | null {
+    const item = this.#items[slot] ?? null;
+    if (item === null) return null;
+    this.#items[slot] = null;
+    this.#free.push(slot);
+    return item;
+  }
+
+  /** Takes all items out. */
+  takeAll(): readonly T[] {
+    return this.#items.flatMap((_item, slot) => this.take(slot) ?? []);
+  }
+}

@@ -1,14 +1,12 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
-import type { Row, Statement, Step, Value } from './database.ts';
-import { followsLog } from './follows-log.ts';
-import { compressClosed } from './log/compress.ts';
-import { followLog, type Follower } from './log/follow.ts';
+import { type Row, type Statement, type Step, type Value, UNAVAILABLE } from './database.ts';
+import { followsLog, followLog, type Follower } from './log/follow.ts';
+import { compressClosed } from './log/segments.ts';
 import { LogGone } from './log/reader.ts';
 import { shareProgress } from './log/shared-progress.ts';
-import type { LogStart } from './log/writer.ts';
+import type { LogStart } from './log/ledger-log.ts';
 import { deniedTo } from './owner.ts';
-import { UNAVAILABLE } from './sqlite-codes.ts';
 import {
   APPLIED_MIGRATIONS,
   type AppliedMigration,

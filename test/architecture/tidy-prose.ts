@@ -29,13 +29,13 @@ export const MADE_ONCE: readonly string[] = [
   'src/mcp/request/cancellation.ts',
   'src/network/peer-listener.ts',
   'src/store/backup/archive.ts',
-  'src/store/backup/copy-media.ts',
+  'src/store/backup/copy-files.ts',
   'src/store/backup/make-backup.ts',
   'src/store/due-worker.ts',
   'src/store/log/ledger-log.ts',
   'src/store/log/shared-progress.ts',
-  'src/store/log/writer.ts',
-  'src/store/postgres-session.ts',
+  'src/store/log/ledger-log.ts',
+  'src/store/postgres.ts',
 ];
 
 /**
@@ -109,8 +109,8 @@ export const GENERATORS_MADE_ONCE: readonly string[] = [
   'src/mcp/translators/legacy-to-modern-listen.ts',
   'src/mcp/translators/modern-to-legacy.ts',
   'src/mcp/translators/modern-to-modern.ts',
-  'src/store/backup/copy-embedded.ts',
-  'src/store/backup/copy-media.ts',
+  'src/store/backup/copy-files.ts',
+  'src/store/backup/copy-files.ts',
   'src/store/backup/make-backup.ts',
 ];
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
 import { GENESIS, openDatabase, type OpenDatabase } from '#store';
-import { hashBatch } from '../../src/billing/ledger-journal.ts';
+import { hashBatch } from '../../src/billing/journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';

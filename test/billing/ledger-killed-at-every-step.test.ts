@@ -11,7 +11,7 @@ const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 40 : 1;
 /** The child ends here where its step did not come. */
 const ACKNOWLEDGEMENTS = 100_000;
 
-const WRITER = 'src/store/log/writer.ts';
+const WRITER = 'src/store/log/ledger-log.ts';
 const FOLLOW = 'src/store/log/follow.ts';
 /** One copy of the sources dies at all steps: what tells it at which is the environment of its process. */
 const kill = (step: string, chance: number) =>

@@ -21,12 +21,12 @@ const CHECK: Mutation = {
 };
 /** On the embedded engine a decision is checked before it is written, as the tables follow later. */
 const EMBEDDED_CHECK: Mutation = {
-  file: 'src/billing/ledger-checks.ts',
+  file: 'src/billing/ledger-sqlite.ts',
   find: 'available >= 0n || mayBeNegative(id)',
   put: 'true',
 };
 const EMBEDDED_LENDING_CHECK: Mutation = {
-  file: 'src/billing/ledger-checks.ts',
+  file: 'src/billing/ledger-sqlite.ts',
   find: 'lent > lendable',
   put: 'false',
 };

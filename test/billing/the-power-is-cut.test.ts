@@ -85,7 +85,7 @@ test('nothing that was acknowledged is lost when the power is cut', { timeout: 3
 test('without the flush something is lost, so that the test above can fail', { timeout: 600_000 }, async () => {
   if (disk === null) return;
   const mutant = createMutant([
-    { file: 'src/store/log/writer.ts', find: 'await call((done) => fs.fdatasync(target, done));', put: '' },
+    { file: 'src/store/log/ledger-log.ts', find: 'await call((done) => fs.fdatasync(target, done));', put: '' },
   ]);
   let isLost = false;
   for (let round = 0; round < CONTROL_ROUNDS && !isLost; round += 1) {

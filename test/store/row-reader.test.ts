@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOne, numberOrNull, rowReader } from '../../src/store/row-reader.ts';
+import { isOne, numberOrNull, rowReader } from '../../src/store/statement.ts';
 
 interface Thing {
   readonly id: string;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { Client } from 'pg';
 import { databaseName } from '../database-name.ts';
 import { BackupError } from './archive.ts';
-import { MEDIA_HOLDERS, STORED_FILES, type MediaRows } from './copy-media.ts';
+import { MEDIA_HOLDERS, STORED_FILES, type MediaRows } from './copy-files.ts';
 
 /** Environment variables of the programs. */
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ArchiveEntry, BackupError, createArchive, explained, type ArchivedFile } from './archive.ts';
-import { copyEmbedded, fileEntry } from './copy-embedded.ts';
-import { copyMedia, mediaRowsOf, type MediaRows } from './copy-media.ts';
+import { copyEmbedded, fileEntry, copyMedia, mediaRowsOf, type MediaRows } from './copy-files.ts';
 import { dumpPostgres } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isMediaFile } from '../media-folder.ts';
+import { isMediaFile } from '../owner.ts';
 import { fileOfMigration, loadMigrations } from '../migrations.ts';
 import { BackupError, damaged, type ArchivedFile } from './archive.ts';
 

@@ -2,10 +2,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LOG_FOLDER } from '../log/segments.ts';
-import { isMediaFile } from '../media-folder.ts';
-import { giveToOwner, makeFolderIn } from '../owner.ts';
+import { isMediaFile, giveToOwner, makeFolderIn } from '../owner.ts';
 import { BackupError, explained, readArchive, type EntrySink } from './archive.ts';
-import { holderIn } from './copy-media.ts';
+import { holderIn } from './copy-files.ts';
 import { refuseTables, restorePostgres } from './dump-postgres.ts';
 import { syncFolder, type BackupPlace } from './make-backup.ts';
 import {

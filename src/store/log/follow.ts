@@ -7,7 +7,7 @@ import { readRecords, readToEnd } from './reader.ts';
 import type { LogHead, LogRecord } from './record.ts';
 import { listSegments, sizeOf } from './segments.ts';
 import type { SharedProgress } from './shared-progress.ts';
-import type { LogStart } from './writer.ts';
+import type { LogStart } from './ledger-log.ts';
 
 /** A module that applies records of the log to the tables. */
 export interface Follower {
@@ -89,3 +89,9 @@ function* replayed(folder: string, from: LogHead): Generator<LogRecord> {
   fsyncSync(file);
   closeSync(file);
 }
+
+/** Tables that follow the log. A statement that names one must see everything that is in the log. */
+const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|ledger_log)\b/i;
+
+/** True if a statement names a table that follows the ledger's log. Names in its comments do not count. */
+export const followsLog = (text: string): boolean => FOLLOWS.test(text.replaceAll(/^\s*--.*$/gm, ''));

@@ -1,7 +1,10 @@
+import fs from 'node:fs';
+import { promisify } from 'node:util';
 import { DatabaseError } from '../database.ts';
-import type { LogHead } from './record.ts';
+import { type LogHead, encodeRecord } from './record.ts';
 import type { SharedProgress } from './shared-progress.ts';
-import { openLogWriter, type LogStart } from './writer.ts';
+import { giveToOwner } from '../owner.ts';
+import { SEGMENT_BYTES, segmentPath } from './segments.ts';
 
 /** The log of the embedded ledger. Records are appended one at a time. */
 export interface LedgerLog {
@@ -52,4 +55,111 @@ function unavailable(error: unknown): never {
   if (error instanceof DatabaseError && error.unavailable) throw error;
   const message = `The tables cannot follow the log of the ledger: ${(error as Error).message}`;
   throw new DatabaseError(message, { code: 'behind', unavailable: true, cause: error });
+}
+
+/**
+ * The end of a log: `head`, in the segment that begins at `segment`. If `segment` is null, the next record begins a new
+ * segment.
+ */
+export interface LogStart {
+  readonly folder: string;
+  readonly head: LogHead;
+  readonly segment: number | null;
+}
+
+interface LogWriter {
+  /** The last record on disk. */
+  readonly head: LogHead;
+  /**
+   * Appends one record, which is on disk when the promise resolves. Do not call it again before that. If it rejects
+   * with DatabaseError, the end of the log is unchanged.
+   */
+  append(at: number, payload: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Writes the log. After a failed write or flush, the bytes of that record may or may not be on disk, and a later flush
+ * of the same file may report success for them. So the file is truncated, and the next record begins a new segment. The
+ * name of the new segment shows where the old one ends.
+ */
+function openLogWriter(start: LogStart): LogWriter {
+  const { folder } = start;
+  let head = start.head;
+  let segment = start.segment ?? head.position;
+  let file: number | null = null;
+  let isSuspect = start.segment === null;
+
+  const beginSegment = async () => {
+    if (file !== null) {
+      const old = file;
+      file = null;
+      await call((done) => fs.close(old, done)).catch(() => {});
+    }
+    const path = segmentPath(folder, head.position);
+    // The file may exist, left by an attempt that failed before its first record.
+    await fs.promises.rm(path, { force: true });
+    file = await open(path, 'wx', 0o600);
+    giveToOwner(file, folder);
+    const directory = await open(folder, 'r');
+    await call((done) => fs.fsync(directory, done)).finally(() => fs.closeSync(directory));
+    segment = head.position;
+    isSuspect = false;
+  };
+
+  const write = async (bytes: Buffer) => {
+    if (isSuspect || head.position - segment >= SEGMENT_BYTES) {
+      isSuspect = true;
+      await beginSegment();
+    }
+    file ??= await open(segmentPath(folder, segment), 'r+');
+    const target = file;
+    const offset = head.position - segment;
+    try {
+      for (let sent = 0; sent < bytes.byteLength;)
+        sent += await count((done) => fs.write(target, bytes, sent, bytes.byteLength - sent, offset + sent, done));
+      await call((done) => fs.fdatasync(target, done));
+    } catch (error) {
+      isSuspect = true;
+      // If this fails too, the name of the next segment still shows where this one ends.
+      await call((done) => fs.ftruncate(target, offset, done)).catch(() => {});
+      throw error;
+    }
+  };
+
+  return {
+    get head() {
+      return head;
+    },
+    async append(at, payload) {
+      const record = encodeRecord(head, at, payload);
+      try {
+        await write(record.bytes);
+      } catch (error) {
+        throw toDatabaseError(error, folder);
+      }
+      head = record.head;
+    },
+    async close() {
+      const old = file;
+      file = null;
+      if (old !== null) await call((done) => fs.close(old, done));
+    },
+  };
+}
+
+const open = promisify(fs.open);
+
+const call = (run: (done: (error: Error | null) => void) => void) =>
+  new Promise<void>((resolve, reject) => run((error) => (error ? reject(error) : resolve())));
+const count = (run: (done: (error: Error | null, written: number) => void) => void) =>
+  new Promise<number>((resolve, reject) => run((error, written) => (error ? reject(error) : resolve(written))));
+
+/** No disk space or no quota left. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+function toDatabaseError(cause: unknown, folder: string): DatabaseError {
+  const { code = 'log', message } = cause as NodeJS.ErrnoException;
+  const text = `The log of the ledger in ${folder} cannot be written: ${message}`;
+  return new DatabaseError(text, { code, unavailable: true, full: FULL.has(code), cause });
 }
