@@ -15,15 +15,12 @@ import { type Wallet, signInHeader } from './wallet/wallet.ts';
 import type { RouterConfig } from './provider-file.ts';
 
 interface ConnectionOptions {
-  /** ws:// or wss:// address of the tunnel. */
-  readonly url: string;
+  readonly router: RouterConfig;
   /** Request headers of the dial. They include the provider's credential. */
   readonly headers: Readonly<Record<string, string>>;
   /** Returns the text of the document to register first. */
   readonly document: () => string;
   readonly wallet: Wallet | null;
-  /** The router's name in the signed registration. */
-  readonly router: string;
   /** The most calls that may run at once. The gateway queues the others. */
   readonly streamsMax: number;
   /** The connection counts as lost after this time without a byte from the router. */
@@ -80,7 +77,7 @@ export function connect(options: ConnectionOptions): Connection {
   const { log, streamsMax, silenceMs } = options;
   const ending = Promise.withResolvers<Ending>();
   const closed = Promise.withResolvers<void>();
-  const socket = dial(options);
+  const socket = dial(options.router, options.headers);
   // Created before the socket opens. The gateway sends its first bytes at once, and they would be lost otherwise.
   const duplex = createSocketStream(socket);
   let session: ServerHttp2Session | null = null;
@@ -124,7 +121,7 @@ export function connect(options: ConnectionOptions): Connection {
       stream,
       document: options.document,
       wallet: options.wallet,
-      router: options.router,
+      router: options.router.domain,
       welcomed: (welcome) => tellWelcome(log, welcome),
       answered(answer) {
         clearTimeout(ready);
@@ -202,8 +199,9 @@ function tellWelcome(log: Log, { provider, account, version, payouts }: Welcome)
   if (payouts !== undefined) log.info({ payouts }, 'how this router pays your earnings');
 }
 
-function dial({ url, headers }: ConnectionOptions): WebSocket {
-  return new WebSocket(url, [TUNNEL_PROTOCOL], {
+/** Opens the WebSocket of a tunnel. `headers` have the provider's credential, see credentialHeaders. */
+export function dial(router: RouterConfig, headers: Readonly<Record<string, string>>): WebSocket {
+  return new WebSocket(tunnelUrl(router.url), [TUNNEL_PROTOCOL], {
     ...SOCKET_OPTIONS,
     headers,
     handshakeTimeout: HANDSHAKE_MS,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServiceConfig } from '#config';
-import { connect, type Connection, credentialHeaders, tunnelUrl } from './connection.ts';
+import { connect, type Connection, credentialHeaders } from './connection.ts';
 import type { Log } from './log.ts';
 import { refuse } from './call-stream.ts';
 import type { ProviderConfig } from './provider-file.ts';
@@ -87,7 +87,6 @@ export function createProxy(options: ProxyOptions): Proxy {
   const closed = Promise.withResolvers<ExitCode>();
   /** The current connection, and older connections to draining routers on which calls still run. */
   const connections = new Set<Connection>();
-  const url = tunnelUrl(config.router.url);
   /** null until `start`. */
   let upstreams: Upstreams | null = null;
   const offering: Offering = createOffering({
@@ -102,11 +101,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     let readyAt: number | null = null;
     log.debug({ router: config.router.url }, 'dialling the router');
     const connection = connect({
-      url,
+      router: config.router,
       headers: await credentialHeaders(config.router, wallet, now()),
       document: offering.document,
       wallet,
-      router: config.router.domain,
       streamsMax: limits.streamsMax,
       silenceMs: limits.silenceMs,
       serve(stream, headers) {

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { isObject, oneLine, readStart } from '#wire';
-import { SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
-import { credentialHeaders, describeFault, tunnelUrl } from '../connection.ts';
+import { credentialHeaders, describeFault, dial, tunnelUrl } from '../connection.ts';
 import type { RouterConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
 import { ask, jsonObject, mustSucceed, wordsOf, type Answer, ProbeFailure, type Check } from './ask.ts';
@@ -52,7 +51,6 @@ function payoutsIn({ text }: Answer): string {
     : 'It does not say how it pays earnings: ask its operator before you sell';
 }
 
-const DIAL_MS = 10_000;
 const ANSWER_BYTES_MAX = 4_096;
 
 /**
@@ -60,26 +58,20 @@ const ANSWER_BYTES_MAX = 4_096;
  * are not disturbed.
  */
 function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: () => number): Check {
-  const url = tunnelUrl(router.url);
   return {
     kind: 'tunnel',
-    name: url,
+    name: tunnelUrl(router.url),
     async run() {
-      await dial(url, await credentialHeaders(router, wallet, now()));
+      await mustOpen(dial(router, await credentialHeaders(router, wallet, now())));
       await checkHost(router.url);
       return 'a WebSocket gets through';
     },
   };
 }
 
-async function dial(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+/** Waits until the WebSocket is open, and closes it. Rejects with ProbeFailure if it does not open. */
+async function mustOpen(socket: WebSocket): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = new WebSocket(url, [TUNNEL_PROTOCOL], {
-    ...SOCKET_OPTIONS,
-    headers,
-    handshakeTimeout: DIAL_MS,
-    followRedirects: false,
-  });
   const refuse = (message: string) => reject(new ProbeFailure(message));
   socket.on('open', resolve);
   socket.on('error', (error) => refuse(`no WebSocket can be opened: ${describeFault(error)}`));
