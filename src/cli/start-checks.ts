@@ -35,26 +35,18 @@ export async function checkTreasuries({ chains }: Pick<Config, 'chains'>): Promi
   return new Map((await Promise.all(addresses)).flat());
 }
 
-/** A data directory in which nothing was when the start began. */
-interface FreshDirectory {
-  /**
-   * Removes what a failed start has made in it, and the folders that were made for it. Removes nothing if another
-   * gateway uses it meanwhile, or if a PostgreSQL database may already know the identity that was made.
-   */
-  clear(error: unknown): void;
-}
-
-/** The data directory as one that can be cleared. null if something is in it. */
-export function freshDirectory({
-  dataDir,
-  databaseUrl,
-}: Pick<Config, 'dataDir' | 'databaseUrl'>): FreshDirectory | null {
+/** A data directory in which nothing is when the start begins. null if something is in it. */
+export function freshDirectory({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>) {
   const folder = resolve(dataDir);
   // A file in the place of the directory is no directory to clear: the start says what is wrong with it.
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) return null;
   const made = missingFolders(folder);
   return {
-    clear(error) {
+    /**
+     * Removes what a failed start has made in it, and the folders that were made for it. Removes nothing if another
+     * gateway uses it meanwhile, or if a PostgreSQL database may already know the identity that was made.
+     */
+    clear(error: unknown): void {
       const isUsed = (error as { readonly code?: unknown } | null)?.code === 'in_use';
       const isKnown = databaseUrl !== null && existsSync(join(folder, 'identity.json'));
       if (isUsed || isKnown || !existsSync(folder) || existsSync(join(folder, 'gateway.json'))) return;

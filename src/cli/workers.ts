@@ -130,17 +130,23 @@ function createAddress(write: (baseUrl: string) => void) {
   };
 }
 
-interface CrewOptions {
-  /** Number of workers. */
-  readonly count: number;
-  readonly stopped: Promise<void>;
-  readonly listensAt: (baseUrl: string) => void;
-  readonly logLinesLost: () => number;
-  readonly configFile: string | null;
-}
-
-/** Keeps workers running, each in its own slot, until `end` or `stopped`. */
-function createCrew(logger: Logger, { count, stopped, listensAt, logLinesLost, configFile }: CrewOptions) {
+/** Keeps `count` workers running, each in its own slot, until `end` or `stopped`. */
+function createCrew(
+  logger: Logger,
+  {
+    count,
+    stopped,
+    listensAt,
+    logLinesLost,
+    configFile,
+  }: {
+    readonly count: number;
+    readonly stopped: Promise<void>;
+    readonly listensAt: (baseUrl: string) => void;
+    readonly logLinesLost: () => number;
+    readonly configFile: string | null;
+  },
+) {
   const metrics = createWorkersMetrics(logLinesLost);
   const reloads = createWorkersReload(configFile);
   const ends: Promise<Exit>[] = [];
@@ -256,16 +262,11 @@ const COLLECT_MS = 2_000;
 /** The key of the supervisor's figures. Ids of workers begin at 1. */
 const SUPERVISOR = 0;
 
-/** Merges the figures of all workers, whichever worker is scraped. */
-interface WorkersMetrics {
-  /** Collects the figures of all workers, and sends them to the worker that asked. */
-  answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void>;
-  took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void;
-  gone(worker: Worker): void;
-}
-
-/** `logLinesLost`: the count of this process, the supervisor. */
-function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics {
+/**
+ * Merges the figures of all workers, whichever worker is scraped. `logLinesLost` is the count of this process, the
+ * supervisor.
+ */
+function createWorkersMetrics(logLinesLost: () => number) {
   const merged = createMergedMetrics();
   const collections = new Map<number, { readonly missing: Set<number>; readonly done: () => void }>();
   let last = 0;
@@ -290,18 +291,19 @@ function createWorkersMetrics(logLinesLost: () => number): WorkersMetrics {
     return merged.text();
   });
   return {
-    async answer(asker, id, workers) {
+    /** Collects the figures of all workers, and sends them to the worker that asked. */
+    async answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void> {
       asked = workers;
       send(asker, { tollgate: 'scraped', id, text: await text() });
     },
-    took(from, id, snapshot) {
+    took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void {
       // A worker's last figures may come after it was counted as ended.
       if (from.isDead()) return;
       merged.take(from.id, snapshot);
       const collection = collections.get(id);
       if (collection) arrived(from, collection);
     },
-    gone(worker) {
+    gone(worker: Worker): void {
       merged.retire(worker.id);
       for (const collection of collections.values()) arrived(worker, collection);
     },
@@ -316,18 +318,12 @@ function send(worker: Worker, message: SupervisorMessage): void {
 const RELOAD_MS = 30_000;
 
 /** Reloads all workers from one text of the file, so that all get the same even if the file changes meanwhile. */
-interface WorkersReload {
-  all(workers: readonly Worker[]): Promise<ReloadOutcome>;
-  took(from: Worker, id: number, outcome: ReloadOutcome): void;
-  gone(worker: Worker): void;
-}
-
-function createWorkersReload(configFile: string | null): WorkersReload {
+function createWorkersReload(configFile: string | null) {
   const waiting = new Map<string, (outcome: ReloadOutcome) => void>();
   const place = (worker: Worker, id: number) => `${worker.id}/${id}`;
   let last = 0;
   return {
-    async all(workers) {
+    async all(workers: readonly Worker[]): Promise<ReloadOutcome> {
       const id = (last += 1);
       const text = readText(configFile);
       const outcomes = await Promise.all(
@@ -345,8 +341,10 @@ function createWorkersReload(configFile: string | null): WorkersReload {
       );
       return together(outcomes);
     },
-    took: (from, id, outcome) => waiting.get(place(from, id))?.(outcome),
-    gone(worker) {
+    took(from: Worker, id: number, outcome: ReloadOutcome): void {
+      waiting.get(place(from, id))?.(outcome);
+    },
+    gone(worker: Worker): void {
       const ended = { problem: `worker ${worker.id} ended meanwhile`, isConfig: false };
       for (const [key, tell] of waiting) if (key.startsWith(`${worker.id}/`)) tell(ended);
     },

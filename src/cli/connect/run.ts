@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { askYesNo, CliError, say, painter, table, type Paint } from '../terminal.ts';
+import { askYesNo, CliError, say, painter, table } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
 import { OWN_NAME } from '../command-line.ts';
 import { type Client, type Machine, type Setup, CLIENTS, findClient } from './clients.ts';
@@ -67,11 +67,19 @@ export async function connectClient(name: string, asked: ConnectFlags, consent =
   const setup = recipe(connection, machine);
   const paint = painter();
   if (!tools && isDemo(model)) process.stdout.write(`${paint('yellow', demoWarning(client, model))}\n\n`);
-  const printing = { again: againOf(name, asked), paint };
-  printSetup(client, setup, printing);
-  if (write) await writeSetup(client, setup, { tools, machine, secret: connection.key, yes, consent, ...printing });
-  else if (setup.files.length > 0)
-    process.stdout.write(`${paint('dim', `Nothing was written. To write it: ${printing.again}`)}\n\n`);
+  for (const file of setup.files)
+    process.stdout.write(`${paint('dim', `${file.path} gets:`)}\n\n${settingsText(file)}\n`);
+  if (setup.byHand !== undefined) {
+    if (setup.files.length === 0)
+      process.stdout.write(paint('dim', `By hand, because ${client.title} keeps its settings elsewhere:\n\n`));
+    process.stdout.write(`${setup.byHand}\n\n`);
+  }
+  const again = againOf(name, asked);
+  if (write) {
+    const isAgreed = async (paths: readonly string[]) => yes || (await agrees(client, paths, consent, again));
+    await writeSetup(client, setup, { tools, machine, secret: connection.key, isAgreed });
+  } else if (setup.files.length > 0)
+    process.stdout.write(`${paint('dim', `Nothing was written. To write it: ${again}`)}\n\n`);
   if (setup.tryIt !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.tryIt}\n\n`);
   for (const note of setup.notes ?? []) process.stdout.write(`${paint('yellow', '•')} ${note}\n`);
   process.stdout.write(`${paint('dim', `More: ${base}/docs/guide/clients/${client.name}`)}\n`);
@@ -123,38 +131,33 @@ function againOf(name: string, { url, model, data, mcp, project, key }: ConnectF
 
 const inShell = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
-interface Printing {
-  /** The command that writes. */
-  readonly again: string;
-  readonly paint: Paint;
-}
-
-function printSetup({ title }: Client, setup: Setup, { paint }: Printing): void {
-  for (const file of setup.files)
-    process.stdout.write(`${paint('dim', `${file.path} gets:`)}\n\n${settingsText(file)}\n`);
-  if (setup.byHand === undefined) return;
-  if (setup.files.length === 0)
-    process.stdout.write(paint('dim', `By hand, because ${title} keeps its settings elsewhere:\n\n`));
-  process.stdout.write(`${setup.byHand}\n\n`);
-}
-
-interface Writing extends Printing {
-  readonly tools: boolean;
-  readonly machine: Machine;
-  readonly secret: string;
-  readonly yes: boolean;
-  readonly consent: Consent;
-}
-
-async function writeSetup(client: Client, setup: Setup, writing: Writing): Promise<void> {
+/**
+ * Writes the files of a setup, each with a copy of the old file and a record for `--undo`. `secret` is the key in them.
+ * `isAgreed` tells whether files that hold for all projects may be changed.
+ */
+async function writeSetup(
+  client: Client,
+  setup: Setup,
+  {
+    tools,
+    machine,
+    secret,
+    isAgreed,
+  }: {
+    readonly tools: boolean;
+    readonly machine: Machine;
+    readonly secret: string;
+    readonly isAgreed: (paths: readonly string[]) => Promise<boolean>;
+  },
+): Promise<void> {
   if (setup.files.length === 0) return;
-  const { paint, machine, secret, tools } = writing;
+  const paint = painter();
   // All files are checked before the first one is written.
   const changes = setup.files.map((file) => ({ file, change: changeOf(file) }));
   for (const { change } of changes) if (change.after === null) process.stdout.write(`${change.path} has it already.\n`);
   const needed = changes.filter(({ change }) => change.after !== null);
   const ofUser = needed.filter(({ file }) => !file.ofProject).map(({ change }) => change.path);
-  if (ofUser.length > 0 && !(await isAgreed(client, ofUser, writing))) return;
+  if (ofUser.length > 0 && !(await isAgreed(ofUser))) return;
   for (const { file, change } of needed) {
     const backup = backUp(change, new Date());
     const project = file.ofProject ? machine.cwd : null;
@@ -171,13 +174,8 @@ async function writeSetup(client: Client, setup: Setup, writing: Writing): Promi
   process.stdout.write('\n');
 }
 
-/** Whether files may be changed that hold for all projects. Rejects with CliError if nobody can be asked. */
-async function isAgreed(
-  { title }: Client,
-  paths: readonly string[],
-  { yes, consent: { ask }, again }: Pick<Writing, 'yes' | 'consent' | 'again'>,
-): Promise<boolean> {
-  if (yes) return true;
+/** Asks whether files may be changed that hold for all projects. Rejects with CliError if nobody can be asked. */
+async function agrees({ title }: Client, paths: readonly string[], { ask }: Consent, again: string): Promise<boolean> {
   const files = paths.join(' and ');
   if (ask === null)
     throw new CliError(
