@@ -1,3 +1,5 @@
+// The content of a tool's result and the gateway's neutral parts: one becomes the other, in both directions.
+
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type JsonObject, parseExact, type LargeStrings } from '#wire';
 import type { FilePart, Part, LargeFile } from '#gateway';

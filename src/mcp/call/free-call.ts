@@ -12,6 +12,7 @@ import {
   type Send,
 } from '#gateway';
 import type { FreeRequest } from '../sessions/sessions.ts';
+import { freeEnd } from '../request/ending.ts';
 import type { McpTail } from '../request/mcp-request.ts';
 
 /**
@@ -20,7 +21,7 @@ import type { McpTail } from '../request/mcp-request.ts';
  */
 type McpFreeCall = Omit<FreeCall, 'primitive'>;
 
-/** Runs such a call. Resolves to its tail. */
+/** Runs a free call. Resolves to the response that its attempt ends with; null without one. */
 export async function runFreeCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   call: McpFreeCall,
@@ -66,5 +67,5 @@ async function workInTime(work: (send: Send) => Promise<unknown>, send: Send): P
     over.abort();
     running.catch(() => {});
   }
-  return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+  return freeEnd(null);
 }

@@ -16,6 +16,7 @@ import {
   type ProviderStream,
 } from '#gateway';
 import { ERROR } from '../wire/revisions.ts';
+import { freeEnd } from '../request/ending.ts';
 import type { McpTail } from '../request/mcp-request.ts';
 import { failureText, resultParts } from './content-parts.ts';
 
@@ -65,7 +66,7 @@ async function* inParts(
 }
 
 /** A value that nobody reads, because the attempt was aborted. */
-const NO_END: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+const NO_END: ReplyEnd = freeEnd(null);
 
 const PROGRESS_CHARS_MAX = 1_000;
 

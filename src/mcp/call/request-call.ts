@@ -27,7 +27,7 @@ interface RunRequestDeps extends RequestCallDeps {
   readonly unlistedTool: UnlistedTool;
 }
 
-/** A request in the form that the route knows, with its turn. */
+/** A client's request, with everything that the route read from it. */
 export interface RequestToRun extends RequestCall {
   readonly mcpRequest: Omit<McpRequest, 'callId' | 'left'>;
   /** null without a key. */
@@ -68,7 +68,7 @@ export interface RequestCallDeps extends UpstreamAdapterDeps {
   readonly lacks: (offer: Offer, tool: string) => boolean;
 }
 
-/** The facts that make a call out of a turn, besides the turn itself. */
+/** The facts that make a call out of a client's request, besides the request itself. */
 interface RequestCall {
   readonly rule: MethodRule;
   readonly requestId: string;
@@ -84,7 +84,10 @@ interface RequestCall {
   readonly target: string;
 }
 
-/** A turn in the form that the pipeline takes. Throws GatewayError `invalid_request` for a call that names no tool. */
+/**
+ * A client's request in the form that the pipeline takes. Throws GatewayError `invalid_request` for a call that names
+ * no tool.
+ */
 export function requestCall(deps: RequestCallDeps, request: RequestCall, mcpRequest: McpRequest): CallRequest {
   const { message, caller, continued } = mcpRequest;
   const billed = request.rule.billing === 'billed';

@@ -2,7 +2,6 @@ import {
   GatewayError,
   type JsonLimits,
   type JsonObject,
-  parseMessage,
   printable,
   type RequestMessage,
   guardStructure,
@@ -10,6 +9,8 @@ import {
 } from '#wire';
 import { type Catalog, newCallId, nearestHint, type TargetAdapter, type Part, type TargetRequest } from '#gateway';
 import type { ToolCatalogue, ServiceListing } from '../catalogue/tool-catalogue.ts';
+import { allWithin } from '../request/waiting.ts';
+import { readOwnRequest } from '../wire/own-messages.ts';
 import { LEGACY_METHODS } from '../wire/revisions.ts';
 import { priceOfTool } from '../request/ending.ts';
 import { partsAdapter } from './parts-adapter.ts';
@@ -41,14 +42,68 @@ export interface ToolTarget {
   toolsOf(service: string): Promise<readonly DescribedTool[]>;
 }
 
+/** Most characters of a name: a pinned service with its tool. */
+const NAME_MAX = 512;
+const LISTED_WITHIN_MS = 5_000;
 /** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 const SENTENCE_MAX = 200;
 
+/** The tool that a name refers to. */
+interface Place {
+  /** The service as the caller wrote it. */
+  readonly target: string;
+  readonly tool: string;
+  readonly listing: ServiceListing;
+}
+
 /** Tools that other routes speak to in parts. Each ask is one `tools/call`, at the same price as for an MCP client. */
 export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
   const { catalog, catalogue, limits, bytesMax } = deps;
-  const { locate, listed, names } = createToolLookup(deps);
+
+  function serviceOf(target: string): ServiceListing | null {
+    const exact = catalogue.service(target);
+    // The name may be pinned to a provider, or may end with a preference for choosing the provider.
+    if (exact || !target.includes(':')) return exact;
+    try {
+      return catalogue.service(catalog.resolve(target, 'tool').service);
+    } catch (error) {
+      if (error instanceof GatewayError) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Finds a tool by its name, `<service>/<tool>`. The longest known service name at the beginning counts. Null for a
+   * name that is not that of a tool.
+   */
+  function locate(name: string): Place | null {
+    if (name.length > NAME_MAX) return null;
+    for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
+      const target = name.slice(0, slash);
+      const listing = serviceOf(target);
+      if (listing === null) continue;
+      const tool = name.slice(slash + 1);
+      if (tool === '' || tool.length > TOOL_NAME_MAX) return null;
+      const complete = listing.listings.every((one) => one !== null && !one.truncated);
+      return listing.tools.has(tool) || !complete ? { target, tool, listing } : null;
+    }
+    return null;
+  }
+
+  /** The names of all tools, each with its service. */
+  function* names(): Generator<string> {
+    for (const service of catalogue.services())
+      for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
+  }
+
+  /** Waits for the lists of a service that was never reached. Resolves to null for an unknown service. */
+  async function listed(service: string): Promise<ServiceListing | null> {
+    const listing = catalogue.service(service);
+    if (listing === null || listing.listings.some((one) => one !== null)) return listing;
+    await allWithin(LISTED_WITHIN_MS, [catalogue.tried(service)]);
+    return catalogue.service(service);
+  }
 
   function unknown(name: string): GatewayError {
     const hint = nearestHint(name, take(names(), NEAR_MAX)) || 'Names are <service>/<tool>';
@@ -135,9 +190,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
 function toolsCall(id: string, tool: string, given: string, progress: boolean): RequestMessage {
   const meta = progress ? `,"_meta":{"progressToken":${JSON.stringify(id)}}` : '';
   const params = `{"name":${JSON.stringify(tool)},"arguments":${given}${meta}}`;
-  const message = parseMessage(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`);
-  if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
-  return message;
+  return readOwnRequest(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`);
 }
 
 /** The first sentence of a description. */
@@ -152,80 +205,6 @@ function* take<T>(all: Iterable<T>, most: number): Generator<T> {
     if (taken++ >= most) return;
     yield one;
   }
-}
-
-/** Most characters of a name: a pinned service with its tool. */
-const NAME_MAX = 512;
-const LISTED_WITHIN_MS = 5_000;
-
-/** The tool that a name refers to. */
-interface Place {
-  /** The service as the caller wrote it. */
-  readonly target: string;
-  readonly tool: string;
-  readonly listing: ServiceListing;
-}
-
-/** Finds tools by their names, `<service>/<tool>`. */
-interface ToolLookup {
-  /** Null for a name that is not that of a tool. */
-  locate(name: string): Place | null;
-  /** Waits for the lists of a service that was never reached. Resolves to null for an unknown service. */
-  listed(service: string): Promise<ServiceListing | null>;
-  /** The names of all tools, each with its service. */
-  names(): Generator<string>;
-}
-
-function createToolLookup({
-  catalog,
-  catalogue,
-}: {
-  readonly catalog: Pick<Catalog, 'resolve'>;
-  readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
-}): ToolLookup {
-  function serviceOf(target: string): ServiceListing | null {
-    const exact = catalogue.service(target);
-    // The name may be pinned to a provider, or may end with a preference for choosing the provider.
-    if (exact || !target.includes(':')) return exact;
-    try {
-      return catalogue.service(catalog.resolve(target, 'tool').service);
-    } catch (error) {
-      if (error instanceof GatewayError) return null;
-      throw error;
-    }
-  }
-
-  /** The longest known service name at the beginning of the name counts. The rest is the name of its tool. */
-  function locate(name: string): Place | null {
-    if (name.length > NAME_MAX) return null;
-    for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
-      const target = name.slice(0, slash);
-      const listing = serviceOf(target);
-      if (listing === null) continue;
-      const tool = name.slice(slash + 1);
-      if (tool === '' || tool.length > TOOL_NAME_MAX) return null;
-      const complete = listing.listings.every((one) => one !== null && !one.truncated);
-      return listing.tools.has(tool) || !complete ? { target, tool, listing } : null;
-    }
-    return null;
-  }
-
-  function* names(): Generator<string> {
-    for (const service of catalogue.services())
-      for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
-  }
-
-  async function listed(service: string): Promise<ServiceListing | null> {
-    const listing = catalogue.service(service);
-    if (listing === null || listing.listings.some((one) => one !== null)) return listing;
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, LISTED_WITHIN_MS);
-    await Promise.race([catalogue.tried(service), late.promise]);
-    clearTimeout(timer);
-    return catalogue.service(service);
-  }
-
-  return { locate, listed, names };
 }
 
 interface CallArgumentsOptions {

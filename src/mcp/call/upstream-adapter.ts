@@ -1,6 +1,6 @@
 import { elementsOf, errorText, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
 import { type Call, type ProviderAdapter, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
-import { clampToMeasured, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
+import { clampToMeasured, freeEnd, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
@@ -21,8 +21,8 @@ export interface UpstreamAdapterDeps {
 }
 
 /**
- * The native side of a turn's call. It asks the server which era it speaks, and takes the translator for that. Its end
- * has a McpTail.
+ * The native side of the call of a request. It asks the server which era it speaks, and takes the translator for
+ * that. Its end has a McpTail.
  */
 export class UpstreamAdapter implements ProviderAdapter {
   readonly endsWithCall: boolean;
@@ -103,7 +103,7 @@ function readable(error: unknown): unknown {
 /** An error that the gateway itself returns in the middle of a call. */
 function refusal({ message }: McpRequest, code: number, text: string): ReplyEnd {
   const tail: McpTail = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
-  return { usage: null, outcome: 'free', estimated: false, finishReason: `error ${code}`, flags: [], tail };
+  return freeEnd(tail, `error ${code}`);
 }
 
 function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd {

@@ -1,3 +1,5 @@
+// The lists of one server as the gateway keeps them: read, pinned and indexed.
+
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObject, isObject, membersOf, type Members } from '#wire';

@@ -6,19 +6,25 @@ import { createModernToModern } from '../translators/modern-to-modern.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
 import type { ListMethod, FetchDeps } from './fetch-lists.ts';
+import { freeEnd } from '../request/ending.ts';
 import { OURSELVES, runFreeCall } from '../call/free-call.ts';
+import { readOwnRequest, requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../tasks/extension.ts';
 import type { EraTranslator, McpTail, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
-interface OwnCatalogueOptions
-  extends
-    Omit<OwnListsOptions, 'translators'>,
-    Pick<ToolCatalogueOptions, 'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'> {
+interface OwnCatalogueOptions extends Pick<
+  ToolCatalogueOptions,
+  'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'
+> {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly servers: Servers;
   readonly held: HeldCalls;
   readonly seals: Seals;
   readonly replyBytesMax: number;
+  /** The version of this program, as servers are told it. */
+  readonly version: string;
   /** Called with servers whose lists could not be read. */
   readonly onUnlisted: ToolCatalogueOptions['onError'];
 }
@@ -35,16 +41,80 @@ const SESSION_IDLE_MS = 5_000;
 /** Most bytes of a page of a list. It is more than the catalogue keeps of all lists of a server. */
 const PAGE_BYTES_MAX = 16 * 1024 * 1024;
 
+/**
+ * The capabilities that the gateway declares while it lists. Some servers list a tool only to a client with the
+ * capabilities that the tool needs. The listing is for all clients, so the gateway declares them all. A server refuses
+ * a later call from a client that lacks one. No server asks the gateway anything while it lists, and the gateway would
+ * not answer.
+ */
+const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
+
+/**
+ * The catalogue of tools, which the gateway reads for itself. It asks the servers behind the offers as a modern client.
+ */
 export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptions): OwnCatalogue {
-  const { held, seals, version } = options;
+  const { pipeline, servers, held, seals, version } = options;
   const sessions = createUpstreamSessions({ ...options, idleMs: SESSION_IDLE_MS });
   const replyBytesMax = Math.min(options.replyBytesMax, PAGE_BYTES_MAX);
   const translators = {
     modern: createModernToModern({ seals, replyBytesMax, schemaOf: () => null, version }),
     legacy: createModernToLegacy({ sessions, held, seals, replyBytesMax }),
   };
+
+  const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
+  const run = (offer: Offer, method: string, startAttempt: ProviderAdapter['startAttempt'], signal: AbortSignal) =>
+    runFreeCall(
+      pipeline,
+      { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, startAttempt },
+      signal,
+    );
+
+  function requestOf(method: ListMethod, cursor: string | null, { service }: Offer): McpRequest {
+    const params = { ...(cursor === null ? {} : { cursor }), _meta: meta };
+    const message = readOwnRequest(requestText(`tollgate:${method}`, method, params));
+    return {
+      message,
+      client: 'modern',
+      caller: OURSELVES,
+      callId: `own-${method}`,
+      service,
+      events: false,
+      capabilities: ASKED,
+      paramHeaders: {},
+      session: null,
+      continued: null,
+      toClient: (text) => text,
+    };
+  }
+
+  const lists: FetchDeps = {
+    async facts(offer, signal) {
+      let facts: ServerFacts | null = null;
+      const startAttempt: ProviderAdapter['startAttempt'] = (at, send) =>
+        endOnly(async () => {
+          facts = await servers.facts(at, send);
+          return freeEnd(null);
+        });
+      await run(offer, 'server/discover', startAttempt, signal);
+      if (facts === null)
+        throw new UpstreamFailure('the server was not reached', { retryable: true, attributedTo: 'provider' });
+      return facts;
+    },
+
+    async list(offer, method, cursor, signal) {
+      const mcpRequest = requestOf(method, cursor, offer);
+      let legacy = false;
+      const onFacts = ({ era }: ServerFacts) => void (legacy = era === 'legacy');
+      const startAttempt: ProviderAdapter['startAttempt'] = (at, send, over, detached) =>
+        ask({ servers, translators, mcpRequest, onFacts }, { offer: at, send, detached, signal: over });
+      const tail = await run(offer, method, startAttempt, signal);
+      const result = tail === null ? null : resultOf(tail, method);
+      return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
+    },
+  };
+
   const catalogue = createToolCatalogue({
-    ...createOwnLists({ ...options, translators }),
+    ...lists,
     ...options,
     onError: onUnlisted,
   });
@@ -61,80 +131,10 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
   };
 }
 
-interface OwnListsOptions {
-  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+interface Asking {
   readonly servers: Servers;
   /** The translators of a modern client. */
   readonly translators: Readonly<Record<ServerFacts['era'], EraTranslator>>;
-  /** The version of this program, as servers are told it. */
-  readonly version: string;
-}
-
-/**
- * The capabilities that the gateway declares while it lists. Some servers list a tool only to a client with the
- * capabilities that the tool needs. The listing is for all clients, so the gateway declares them all. A server refuses
- * a later call from a client that lacks one. No server asks the gateway anything while it lists, and the gateway would
- * not answer.
- */
-const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
-
-/** Asks the servers behind the offers for their facts and lists. The gateway does so as a modern client. */
-function createOwnLists({ pipeline, servers, translators, version }: OwnListsOptions): FetchDeps {
-  const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
-  const run = (offer: Offer, method: string, startAttempt: ProviderAdapter['startAttempt'], signal: AbortSignal) =>
-    runFreeCall(
-      pipeline,
-      { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, startAttempt },
-      signal,
-    );
-
-  return {
-    async facts(offer, signal) {
-      let facts: ServerFacts | null = null;
-      const startAttempt: ProviderAdapter['startAttempt'] = (at, send) =>
-        endOnly(async () => {
-          facts = await servers.facts(at, send);
-          return NOTHING;
-        });
-      await run(offer, 'server/discover', startAttempt, signal);
-      if (facts === null)
-        throw new UpstreamFailure('the server was not reached', { retryable: true, attributedTo: 'provider' });
-      return facts;
-    },
-
-    async list(offer, method, cursor, signal) {
-      const mcpRequest = turnOf(method, cursor, offer);
-      let legacy = false;
-      const onFacts = ({ era }: ServerFacts) => void (legacy = era === 'legacy');
-      const startAttempt: ProviderAdapter['startAttempt'] = (at, send, over, detached) =>
-        ask({ servers, translators, mcpRequest, onFacts }, { offer: at, send, detached, signal: over });
-      const tail = await run(offer, method, startAttempt, signal);
-      const result = tail === null ? null : resultOf(tail, method);
-      return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
-    },
-  };
-
-  function turnOf(method: ListMethod, cursor: string | null, { service }: Offer): McpRequest {
-    const params = { ...(cursor === null ? {} : { cursor }), _meta: meta };
-    const message = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: `tollgate:${method}`, method, params }));
-    if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
-    return {
-      message,
-      client: 'modern',
-      caller: OURSELVES,
-      callId: `own-${method}`,
-      service,
-      events: false,
-      capabilities: ASKED,
-      paramHeaders: {},
-      session: null,
-      continued: null,
-      toClient: (text) => text,
-    };
-  }
-}
-
-interface Asking extends Pick<OwnListsOptions, 'servers' | 'translators'> {
   readonly mcpRequest: McpRequest;
   readonly onFacts: (facts: ServerFacts) => void;
 }
@@ -147,8 +147,6 @@ async function* ask(
   onFacts(facts);
   return yield* translators[facts.era](mcpRequest, { ...at, facts });
 }
-
-const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
 
 /**
  * The result, or null if the server has no such list. Throws UpstreamFailure if the server refuses for another reason.

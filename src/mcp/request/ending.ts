@@ -1,3 +1,5 @@
+// How a call ends: with a response and its price, free, too large, or with a failure of the provider.
+
 import { isObject, type RequestMessage, type ResponseMessage, resultText, UpstreamFailure } from '#wire';
 import {
   clampReportedUsage,

@@ -1,3 +1,6 @@
+// One request of a client and everything that belongs to it on its way: its session, the server's facts, the
+// translator's surroundings, and the response with its events.
+
 import { type LargeStrings, type RequestMessage, type ResponseMessage, errorText, eventText } from '#wire';
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller, Offer, ReplyEnd, Send, Marker, Received } from '#gateway';
@@ -37,7 +40,7 @@ export interface McpRequest {
 
 /** The content of a `requestState` that the gateway sealed. */
 export interface Continued {
-  /** Id of the pending call. This turn takes over its lock. */
+  /** Id of the pending call. The request that continues it takes over its lock. */
   readonly callId: string;
   readonly offerId: string;
   /** Id of the price at which the call began. The call continues at no other price. */
@@ -79,8 +82,9 @@ export interface Place {
 }
 
 /**
- * Takes a turn to a server and back: unchanged if both speak the same era, else through a translation. Yields whole
- * server-sent events for the client, as bytes. Returns the end of the call with a McpTail. Throws UpstreamFailure.
+ * Takes a request to a server and its answer back: unchanged if both speak the same era, else through a translation.
+ * Yields whole server-sent events for the client, as bytes. Returns the end of the call with a McpTail. Throws
+ * UpstreamFailure.
  */
 export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
@@ -161,7 +165,7 @@ export const eventBytes = (text: string): Uint8Array => Buffer.from(eventText(te
 /** Begins a stream that a client listens on, so that the client gets the response headers before the first event. */
 export const LISTENING: Uint8Array = Buffer.from(': listening\n\n');
 
-/** The bytes of a server's event for the client: the server's own bytes, unless the turn changes the message. */
+/** The bytes of a server's event for the client: the server's own bytes, unless the request changes messages. */
 export function toEvent(
   { toClient }: Pick<McpRequest, 'toClient'>,
   { message, raw, eventId }: Received | Marker,

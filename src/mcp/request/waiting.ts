@@ -1,3 +1,5 @@
+// Ways to wait: for the next item of several sources, for a signal, or for a time at most.
+
 /** The result of `take` if no item came in time. */
 export const LATE = Symbol('late');
 

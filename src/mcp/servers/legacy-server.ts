@@ -1,3 +1,6 @@
+// What the gateway posts to a server and how it reads the answer: `initialize`, the end of a session, refusals. The
+// headers and the first response of a reply are the same for servers of both eras.
+
 import {
   isObject,
   type JsonObject,
@@ -79,7 +82,7 @@ export async function postInitialized(send: Send, session: ServerSession): Promi
 
 const INITIALIZED = notificationText('notifications/initialized');
 
-/** Like postInitialized, but throws UpstreamFailure if the server refuses. */
+/** Tells the server that its client is ready. Throws UpstreamFailure if the server refuses. */
 export async function notifyInitialized(send: Send, session: ServerSession): Promise<void> {
   const status = await postInitialized(send, session);
   if (status >= 300) throw providerFailure(`it answered notifications/initialized with status ${status}`, status);
@@ -174,5 +177,5 @@ export const POST_HEADERS = {
   accept: 'application/json, text/event-stream',
 } as const;
 
-/** The same, for a modern server. */
+/** Headers of each message that the gateway posts to a modern server. */
 export const MODERN_POST_HEADERS = { ...POST_HEADERS, 'mcp-protocol-version': MODERN } as const;

@@ -1,3 +1,5 @@
+// Event streams that a server may end early and continue later from the id of the last event.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tooLarge, UpstreamFailure } from '#wire';
 import {

@@ -40,7 +40,7 @@ const RETRY_MS_MAX = 60_000;
  * because a server that asks before it has the stream asks nobody, and its call hangs.
  */
 const PRESUME_MS = 1_000;
-/** The same for a server that is known to send the head late. */
+/** After this time, the stream of a server that is known to send the head late counts as open. */
 const PRESUME_LATE_MS = 50;
 /** How many streams in a row may end without an event. */
 const FRUITLESS_MAX = 5;

@@ -53,7 +53,7 @@ interface UpstreamSessionOptions extends OpenedSession {
   /** Sends messages that belong to no call. */
   readonly send: Send;
   readonly bytesMax: number;
-  /** Of the offer of this session. */
+  /** The facts about the streams of the session's offer. */
   readonly heads: StreamHeads;
   readonly onEntered: () => void;
   /** Called when nobody uses the session any more. */

@@ -11,11 +11,11 @@ import { allWithin } from '../request/waiting.ts';
 /** Sessions at legacy servers that the gateway opens for clients without a session. Never shared between accounts. */
 export interface UpstreamSessions {
   /**
-   * The session for this turn's account, its offer, and what its client declares. Opens it if it does not exist yet.
+   * The session for the request's account and offer, and what its client declares. Opens it if it does not exist yet.
    * Throws UpstreamFailure, GatewayError.
    */
   of(mcpRequest: McpRequest, place: Place): Promise<UpstreamSession>;
-  /** Forgets a session that the server no longer knows, so that the next turn opens another. */
+  /** Forgets a session that the server no longer knows, so that the next request opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
   /**
@@ -149,7 +149,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
         (session) => {
           entry.session = session;
           if (entries.get(key) !== entry) void session.end();
-          // The turn that opened the session may have ended meanwhile.
+          // The request that opened the session may have ended meanwhile.
           else if (entry.idle === null) left(entry);
         },
         () => forget(entry),

@@ -1,3 +1,5 @@
+// How the session of a legacy client with one service is stored, and how it is renewed at a server that lost it.
+
 import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, setMember, splice } from '#wire';
 import type { Offer } from '#gateway';

@@ -42,7 +42,7 @@ export function withoutTasks(capabilities: string): string {
   ]);
 }
 
-/** The same for parsed capabilities. */
+/** Parsed capabilities of a client or a server without tasks of either era. */
 export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonObject): JsonObject {
   if (extensions === undefined) return rest;
   if (!isObject(extensions) || !Object.hasOwn(extensions, TASKS)) return { ...rest, extensions };

@@ -1,3 +1,5 @@
+// A task as its server shows it, what it costs, and how the client sees it: with another id and lifetime.
+
 import { hash } from 'node:crypto';
 import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
 import { clampReportedUsage, type Offer, costOf } from '#gateway';

@@ -1,3 +1,5 @@
+// The texts of messages between a legacy client and a modern server, in both directions.
+
 import {
   type Edit,
   isObject,

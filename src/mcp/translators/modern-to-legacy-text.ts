@@ -1,3 +1,5 @@
+// The texts of messages between a modern client and a legacy server, in both directions.
+
 import {
   type Edit,
   isObject,
@@ -70,9 +72,9 @@ const CODES: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * A legacy server's response as the response to the request of `turn`, with that request's id. For a modern client, it
- * adds the members that results must have and replaces error codes. Every other character stays. Null if the result is
- * not an object.
+ * A legacy server's response as the response to the client's request, with the id of that request. For a modern client,
+ * it adds the members that results must have and replaces error codes. Every other character stays. Null if the result
+ * is not an object.
  */
 export function toClientResponse(
   { message, client }: Pick<McpRequest, 'message' | 'client'>,

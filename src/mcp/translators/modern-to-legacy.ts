@@ -198,7 +198,7 @@ interface BeginCallOptions {
 const BROKEN = new Error("the client's answer could not be delivered");
 
 /**
- * Posts the request of a turn. `mayBeLost`: the call throws SessionLost if the server no longer knows the session.
+ * Posts the client's request. `mayBeLost`: the call throws SessionLost if the server no longer knows the session.
  * Throws UpstreamFailure, GatewayError.
  */
 async function startCall(
@@ -228,8 +228,9 @@ async function startCall(
 }
 
 /**
- * Takes the held call with this id, and delivers the client's answers to its server. Null if this turn may not continue
- * the call; `elsewhere` if another gateway holds it. Throws UpstreamFailure if the server does not accept an answer.
+ * Takes the held call with this id, and delivers the client's answers to its server. Null if this request may not
+ * continue the call; `elsewhere` if another gateway holds it. Throws UpstreamFailure if the server does not accept an
+ * answer.
  */
 async function goOn(
   mcpRequest: McpRequest,

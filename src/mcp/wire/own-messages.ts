@@ -1,3 +1,5 @@
+// Messages that the gateway itself writes, among them those of `subscriptions/listen`.
+
 import { parseMessage, type RequestId, type RequestMessage, isObject, type JsonObject, resultText } from '#wire';
 import { META } from './revisions.ts';
 

@@ -1,3 +1,6 @@
+// The names of tools, prompts and resources in the aggregate. Each is made of the service's name and the service's own
+// name for it, so nothing needs to be stored.
+
 import { createHash } from 'node:crypto';
 
 /**
