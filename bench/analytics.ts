@@ -4,13 +4,13 @@
  * `--calls` chats in turns. One adds calls up every 2 s, which is the default. The other one never does. The
  * measurement includes the whole work of adding up. With `--calls 0` this part is skipped.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findMarket } from '../src/analytics/index.ts';
 import { createFigurePages } from '../src/pages/figures/public-routes.ts';
-import { openDatabase, type Statement } from '../src/store/index.ts';
+import { loadStatements, openDatabase, type Statement } from '../src/store/index.ts';
 import { chatInTurns, middle } from './in-turns.ts';
 
 const ROUNDS = 9;
@@ -61,8 +61,15 @@ async function readFigures(): Promise<void> {
     'known',
     `INSERT INTO known_users SELECT account_hash, 1, MIN(day), -2 FROM user_days GROUP BY account_hash`,
   );
-  for (const counted of ['count-active-users', 'note-counted-users', 'count-known-accounts', 'note-counted-accounts'])
-    await run(counted, readFileSync(new URL(`../src/analytics/sql/${counted}.sql`, import.meta.url), 'utf8'));
+  const ofUsers = loadStatements(import.meta.url, '../src/analytics/sql/roll-up.sql', [
+    'countActiveUsers',
+    'noteCountedUsers',
+  ]);
+  const ofAccounts = loadStatements(import.meta.url, '../src/analytics/sql/known-accounts.sql', [
+    'countKnownAccounts',
+    'noteCountedAccounts',
+  ]);
+  for (const [name, { text }] of Object.entries({ ...ofUsers, ...ofAccounts })) await run(name, text);
   await run(
     'listings',
     `INSERT INTO service_days SELECT ${FIRST} + d, 0, 'model', 's/' || s, 'p' || p, 50, 1, 1000, 9, 9, 0, 0, 0, 0, 9, 9

@@ -1,46 +1,55 @@
-import { loadStatement, type Query, type Row, type RunProgram, type Statement } from '#store';
+import { loadStatements, type Query, type Row, type RunProgram, type Statement } from '#store';
 import { resolvedInGroups } from '#billing/resolved';
 import { dateOf } from './call-facts.ts';
 import { type Cursors, findCursors, findState } from './roll-up-state.ts';
 import { rowsText } from './sums.ts';
 import type { RequestedPart } from './roll-up-program.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const ADD_UNCOUNTED = load('add-uncounted');
+const SQL = loadStatements(import.meta.url, './sql/compare-sums.sql', [
+  'addUncounted',
+  'uncountedTable',
+  'compareAccounts',
+  'compareListings',
+  'compareMarket',
+  'compareUsers',
+  'comparePreviousDays',
+  'compareUserCounts',
+  'compareKnownCounts',
+]);
 const PROGRAM = new URL('./uncounted-program.ts', import.meta.url).href;
 
 /** The statement for the temporary table that compareSums needs. */
-export const COMPARE_TEMPORARY = [load('uncounted-table')];
+export const COMPARE_TEMPORARY = [SQL.uncountedTable];
 
 const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row) => string }[] = [
   {
-    statement: load('compare-accounts'),
+    statement: SQL.compareAccounts,
     say: (row) => `${dateOf(Number(row['day']))}, ${row['account']}: ${differences(row)} other than in the ledger`,
   },
   {
-    statement: load('compare-listings'),
+    statement: SQL.compareListings,
     say: (row) =>
       `${dateOf(Number(row['day']))}, ${row['primitive']} ${row['service']} of ${row['provider'] || 'nobody'}: ${differences(row)} other than those of the accounts`,
   },
   {
-    statement: load('compare-market'),
+    statement: SQL.compareMarket,
     say: (row) =>
       `${dateOf(Number(row['day']))}, ${row['primitive']}: ${differences(row)} other than those of the services`,
   },
   {
-    statement: load('compare-users'),
+    statement: SQL.compareUsers,
     say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users other than those of the accounts`,
   },
   {
-    statement: load('compare-previous-days'),
+    statement: SQL.comparePreviousDays,
     say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users with another day before it`,
   },
   {
-    statement: load('compare-user-counts'),
+    statement: SQL.compareUserCounts,
     say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users are counted otherwise`,
   },
   {
-    statement: load('compare-known-counts'),
+    statement: SQL.compareKnownCounts,
     say: (row) => `known since ${dateOf(Number(row['day']))}: ${row['users']} accounts are counted otherwise`,
   },
 ];
@@ -66,7 +75,7 @@ export async function compareSums(
   if (uncounted === null)
     return { name, ok: true, detail: `not compared: more than ${UNCOUNTED_MAX} calls are not added up yet` };
   for (let from = 0; from < uncounted.length; from += PAGE)
-    await query(ADD_UNCOUNTED, [rowsText(uncounted.slice(from, from + PAGE).map((id) => [id]))]);
+    await query(SQL.addUncounted, [rowsText(uncounted.slice(from, from + PAGE).map((id) => [id]))]);
   const problems: string[] = [];
   for (const { statement, say } of CHECKS) {
     const params = statement.text.includes('$1') ? [usageSince] : [];

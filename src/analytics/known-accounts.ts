@@ -1,4 +1,4 @@
-import { createDueWorker, loadStatement, type Database } from '#store';
+import { createDueWorker, loadStatements, type Database } from '#store';
 import { hashOf, isWallet, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './sums.ts';
@@ -13,19 +13,21 @@ interface KnownAccountsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const NEW = load('new-accounts');
-const ADD = load('add-known-users');
-const NOTE = load('note-accounts');
-const HOLD = { statement: load('hold-state') };
+const SQL = loadStatements(import.meta.url, './sql/known-accounts.sql', [
+  'newAccounts',
+  'addKnownUsers',
+  'noteAccounts',
+  'holdState',
+  'countKnownAccounts',
+  'noteCountedAccounts',
+]);
+const HOLD = { statement: SQL.holdState };
 
 /**
  * Statements that count the new accounts, in the transaction that adds them. No other transaction may count at the same
  * time.
  */
-export const COUNT_KNOWN_ACCOUNTS = ['count-known-accounts', 'note-counted-accounts'].map((name) => ({
-  statement: load(name),
-}));
+export const COUNT_KNOWN_ACCOUNTS = [{ statement: SQL.countKnownAccounts }, { statement: SQL.noteCountedAccounts }];
 
 /**
  * Each search begins this much before the last one, because the clocks of gateways differ and transactions commit later
@@ -48,17 +50,17 @@ export function createKnownAccounts({ database, now, everyMs, onError }: KnownAc
       const at = now();
       const found = await database.snapshot(async (query) => {
         const { accountsAt } = await findState(query);
-        return query(NEW, [accountsAt - OVERLAP_MS]);
+        return query(SQL.newAccounts, [accountsAt - OVERLAP_MS]);
       });
       const rows = found.map(({ account, at: since }) => {
         const name = account as string;
         return [`${hashOf(name)}`, isWallet(name) ? 1 : 0, Math.floor(Number(since) / DAY_MS)];
       });
       for (let from = 0; from < rows.length; from += PAGE) {
-        const added = { statement: ADD, params: [rowsText(rows.slice(from, from + PAGE))] };
+        const added = { statement: SQL.addKnownUsers, params: [rowsText(rows.slice(from, from + PAGE))] };
         await database.batch([HOLD, added, ...COUNT_KNOWN_ACCOUNTS]);
       }
-      await database.query(NOTE, [at]);
+      await database.query(SQL.noteAccounts, [at]);
     },
   });
 }

@@ -1,5 +1,5 @@
 import { offerId } from '#billing';
-import { loadStatement, type Query, type Row } from '#store';
+import { loadStatements, type Query, type Row } from '#store';
 import { daysOf, type DayRange, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText, quantileOf } from './sums.ts';
@@ -64,12 +64,15 @@ interface Quantiles {
   readonly p95: number;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const BY_DAY = load('listing-by-day');
-const IS_CALLED = load('is-called');
-const TIMES_OF_LISTING = load('times-of-listing');
-const ATTEMPTS = load('attempts-of-offers');
-const PRICES = load('prices-of-listing');
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', [
+  'listingByDay',
+  'isCalled',
+  'timesOfListing',
+  'attemptsOfOffers',
+  'pricesOfListing',
+  'recentTimes',
+  'recentSpeeds',
+]);
 
 /** Whether a service was called in a range. Counts only calls that are public. */
 export async function isCalled(
@@ -78,7 +81,7 @@ export async function isCalled(
   { first, last }: DayRange,
   { development }: Shown,
 ): Promise<boolean> {
-  return (await query(IS_CALLED, [service, primitive, first, last, development ? 1 : 0])).length > 0;
+  return (await query(SQL.isCalled, [service, primitive, first, last, development ? 1 : 0])).length > 0;
 }
 
 /** Reads the figures of a service. Returns null if nothing is known of it. */
@@ -90,17 +93,17 @@ export async function findListing(
 ): Promise<ListingFigures | null> {
   const { first, last } = range;
   const development = shown.development ? 1 : 0;
-  const all = await query(BY_DAY, [service, primitive, first, last, development]);
-  const prices = await query(PRICES, [service]);
+  const all = await query(SQL.listingByDay, [service, primitive, first, last, development]);
+  const prices = await query(SQL.pricesOfListing, [service]);
   if (all.length === 0 && offering.length === 0) return null;
   const hiddenServices = await findHiddenServices(query, range, shown, { primitive, service });
   const isHidden = (day: number) => day > shown.until || hiddenServices.has(day, primitive, service);
   const rows = all.filter((row) => !isHidden(Number(row['day'])));
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
   const offerOf = (provider: string) => offerId({ primitive, provider, service });
-  const attempts = await query(ATTEMPTS, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
+  const attempts = await query(SQL.attemptsOfOffers, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
   const shownDays = daysOf(range).filter((day) => !isHidden(day));
-  const times = await query(TIMES_OF_LISTING, [
+  const times = await query(SQL.timesOfListing, [
     service,
     primitive,
     rowsText(shownDays.map((day) => [day])),
@@ -180,9 +183,6 @@ interface RecentTimes {
   readonly tokensPerSecond: number | null;
 }
 
-const RECENT_TIMES = loadStatement(import.meta.url, './sql/recent-times.sql');
-const SPEEDS = loadStatement(import.meta.url, './sql/recent-speeds.sql');
-
 /** Days that are read: today and yesterday. */
 const RECENT_DAYS = 2;
 /** Number of times in the sample. */
@@ -195,14 +195,17 @@ export async function findRecentTimes(query: Query, now: number): Promise<readon
   const buckets = new Map<string, Map<number, number>>();
   const offerOf = ({ primitive, provider, service }: Row) =>
     offerId({ primitive: `${primitive}`, provider: `${provider}`, service: `${service}` });
-  for (const row of await query(RECENT_TIMES, days)) {
+  for (const row of await query(SQL.recentTimes, days)) {
     const offer = offerOf(row);
     let own = buckets.get(offer);
     if (!own) buckets.set(offer, (own = new Map<number, number>()));
     own.set(Number(row['bucket']), Number(row['calls']));
   }
   const speeds = new Map(
-    (await query(SPEEDS, days)).map((row) => [offerOf(row), (Number(row['tokens']) * 1000) / Number(row['ms'])]),
+    (await query(SQL.recentSpeeds, days)).map((row) => [
+      offerOf(row),
+      (Number(row['tokens']) * 1000) / Number(row['ms']),
+    ]),
   );
   return [...new Set([...buckets.keys(), ...speeds.keys()])].map((offer) => ({
     offer,

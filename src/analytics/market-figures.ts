@@ -1,5 +1,5 @@
 import { partsOfOffer } from '#billing';
-import { loadStatement, type Query, type Row } from '#store';
+import { loadStatements, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './sums.ts';
@@ -49,13 +49,14 @@ interface MarketDay {
   readonly providers: number;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const BY_DAY = load('market-by-day');
-const HIDDEN_USERS = load('users-of-hidden-days');
-const PROVIDERS = load('providers-by-day');
-const LISTINGS = load('listings-of-days');
-const KNOWN = load('count-known-users');
-const ALL_ATTEMPTS = load('all-attempts');
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', [
+  'marketByDay',
+  'usersOfHiddenDays',
+  'providersByDay',
+  'listingsOfDays',
+  'countKnownUsers',
+  'allAttempts',
+]);
 
 /** Reads the figures of the market. `query` should read from one snapshot. */
 export async function findMarket(query: Query, range: DayRange, shown: Shown): Promise<MarketFigures> {
@@ -63,10 +64,10 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
   const { asOf } = await findState(query);
   const { sums, users, isHidden, listings } = await findDays(query, range, shown);
   const activeUsers = await countUsers(query, range, users, isHidden);
-  const allProviders = await query(PROVIDERS, [first, last, shown.development ? 1 : 0]);
+  const allProviders = await query(SQL.providersByDay, [first, last, shown.development ? 1 : 0]);
   const providers = allProviders.filter(({ day }) => !isHidden(Number(day)));
   const providersOf = Map.groupBy(providers, ({ day }) => Number(day));
-  const known = (await query(KNOWN, [Math.min(last, shown.until), users.without]))[0]!;
+  const known = (await query(SQL.countKnownUsers, [Math.min(last, shown.until), users.without]))[0]!;
   const shownRows = [...sums].flatMap(([day, rows]) => (isHidden(day) ? [] : rows));
   return {
     days: daysOf(range).map((day) => {
@@ -92,13 +93,13 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
 async function findDays(query: Query, range: DayRange, shown: Shown) {
   const { first, last } = range;
   const development = shown.development ? 1 : 0;
-  const sums = Map.groupBy(await query(BY_DAY, [first, last, development]), (row) => Number(row['day']));
+  const sums = Map.groupBy(await query(SQL.marketByDay, [first, last, development]), (row) => Number(row['day']));
   const users = await findUsers(query, range, shown);
   const isHidden = (day: number) => users.isHidden(day, sums.has(day));
   const days = daysOf(range).filter(isHidden);
   const hidden = rowsText(days.map((day) => [day]));
   const hiddenServices = await findHiddenServices(query, range, shown);
-  const rows = await query(LISTINGS, [first, last, development, hidden, hiddenServices.text]);
+  const rows = await query(SQL.listingsOfDays, [first, last, development, hidden, hiddenServices.text]);
   return { sums, users, isHidden, hidden, hiddenServices, listings: rows.map(toListing) };
 }
 
@@ -117,7 +118,7 @@ async function countUsers(
   const lastShown = Math.max(...[...byDay.keys()].filter((day) => !isHidden(day)));
   const hidden = [...byDay.keys()].filter((day) => isHidden(day) && day < lastShown);
   if (hidden.length === 0) return count;
-  const rows = await query(HIDDEN_USERS, [first, last, without, rowsText(hidden.map((day) => [day]))]);
+  const rows = await query(SQL.usersOfHiddenDays, [first, last, without, rowsText(hidden.map((day) => [day]))]);
   return count + Number(rows[0]!['users']);
 }
 
@@ -139,7 +140,7 @@ export async function findListings(
   const found = new Map<string, ListingSums & { successes: number; failures: number }>();
   for (const listing of listings)
     found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
-  for (const row of await query(ALL_ATTEMPTS, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
+  for (const row of await query(SQL.allAttempts, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
     const { primitive, service } = partsOfOffer(row['offer'] as string);
     if (hiddenServices.has(Number(row['day']), primitive, service)) continue;
     const key = `${primitive} ${service}`;

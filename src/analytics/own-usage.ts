@@ -1,4 +1,4 @@
-import { loadStatement, type Query } from '#store';
+import { loadStatements, type Query } from '#store';
 import type { DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 
@@ -40,7 +40,7 @@ export interface UsageRow extends UsageSums {
   readonly primitive: string;
 }
 
-const USAGE = loadStatement(import.meta.url, './sql/own-usage.sql');
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['ownUsage']);
 
 /** The most rows of one answer. */
 export const USAGE_ROWS_MAX = 50_000;
@@ -55,7 +55,7 @@ export async function findUsage(
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
   const apart = USAGE_GROUPS.map((group) => (groups.includes(group) ? 1 : 0));
   const filters = [model, key, provider, primitive];
-  const found = await query(USAGE, [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1]);
+  const found = await query(SQL.ownUsage, [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1]);
   if (found.length > USAGE_ROWS_MAX) return null;
   const rows = found.map((row) => ({
     day: Number(row['day']),

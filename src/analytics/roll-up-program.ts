@@ -1,4 +1,4 @@
-import { loadStatement, type Prepare, type Row } from '#store';
+import { loadStatements, type Prepare, type Row } from '#store';
 import { resolvedInLog, type JournalPlace } from '#billing/resolved';
 import { readCall } from './call-facts.ts';
 import { SumsOfCalls, type Sums } from './sums.ts';
@@ -19,13 +19,13 @@ export interface RequestedPart {
   readonly most: number;
 }
 
-const FIND = loadStatement(import.meta.url, './sql/find-resolved.sql');
+const SQL = loadStatements(import.meta.url, './sql/roll-up.sql', ['findResolved']);
 
 /** Reads a part of the log file beside the embedded database, and adds its calls up. */
 export function run(prepare: Prepare, args: unknown, folder: string): ReadPart {
   const { from, most } = args as RequestedPart;
   const { ids, places, groups, hasMore } = resolvedInLog(prepare, folder, from, most);
-  const find = prepare(FIND);
+  const find = prepare(SQL.findResolved);
   const sums = new SumsOfCalls();
   for (const id of ids) {
     const row = find.get(id) as Row | undefined;

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Query } from '#store';
+import { loadStatements, type Database, type Query } from '#store';
 import type { JournalPlace } from '#billing/resolved';
 import { DAY_MS } from './call-facts.ts';
 
@@ -16,13 +16,20 @@ export interface RollUpState {
   readonly usageSince: number;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const STATE = load('find-state');
-const CURSORS = load('find-cursors');
-const FORGET = [{ statement: load('step-version') }, { statement: load('forget-cursors') }];
+const SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
+  'findState',
+  'findCursors',
+  'keepUsageSince',
+  'deleteOldUsage',
+  'deleteOldTimes',
+  'deleteOldAttempts',
+  'stepVersion',
+  'forgetCursors',
+]);
+const FORGET = [{ statement: SQL.stepVersion }, { statement: SQL.forgetCursors }];
 
 export async function findState(query: Query): Promise<RollUpState> {
-  const state = (await query(STATE))[0]!;
+  const state = (await query(SQL.findState))[0]!;
   return {
     version: state['version'] as bigint,
     asOf: Number(state['as_of']),
@@ -38,7 +45,7 @@ export type Cursors = ReadonlyMap<string, JournalPlace>;
 /** Reads the places in the journal up to which calls are added. */
 export async function findCursors(query: Query): Promise<Cursors> {
   const cursors = new Map<string, JournalPlace>();
-  for (const row of await query(CURSORS)) {
+  for (const row of await query(SQL.findCursors)) {
     const chain = row['chain'] as string;
     cursors.set(chain, { chain, n: Number(row['n']), position: Number(row['position']) });
   }
@@ -53,10 +60,6 @@ export async function forgetSums(database: Pick<Database, 'batch'>): Promise<voi
   await database.batch(FORGET);
 }
 
-const SINCE = load('keep-usage-since');
-const DELETE = load('delete-old-usage');
-const DELETE_TIMES = load('delete-old-times');
-const DELETE_ATTEMPTS = load('delete-old-attempts');
 /** Days for which times and attempts are kept. The pages show 30 of them. */
 const TIMES_DAYS = 60;
 
@@ -79,10 +82,10 @@ export function createOldUsage({ database, now, days }: OldUsageOptions) {
       const first = today - days + 1;
       // The first kept day is stored in the same transaction, so that the audit knows which rows may be missing.
       const [, ...removed] = await database.batch([
-        { statement: SINCE, params: [first] },
-        { statement: DELETE, params: [first, batch] },
-        { statement: DELETE_TIMES, params: [today - TIMES_DAYS + 1, batch] },
-        { statement: DELETE_ATTEMPTS, params: [today - TIMES_DAYS + 1, batch] },
+        { statement: SQL.keepUsageSince, params: [first] },
+        { statement: SQL.deleteOldUsage, params: [first, batch] },
+        { statement: SQL.deleteOldTimes, params: [today - TIMES_DAYS + 1, batch] },
+        { statement: SQL.deleteOldAttempts, params: [today - TIMES_DAYS + 1, batch] },
       ]);
       return Math.max(...removed.map((rows) => rows.length));
     },

@@ -2,7 +2,8 @@ import { setTimeout as pause, setImmediate as nextTurn } from 'node:timers/promi
 import {
   createDueWorker,
   DatabaseError,
-  loadStatement,
+  loadStatements,
+  type Statement,
   type Database,
   type Step,
   type Query,
@@ -43,23 +44,47 @@ export interface RollUp {
   close(): Promise<void>;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const MOVE = load('move-version');
-const PUT_CURSORS = load('put-cursors');
+const KNOWN_ACCOUNTS_SQL = loadStatements(import.meta.url, './sql/known-accounts.sql', ['addKnownUsers']);
+
+const ROLL_UP_SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
+  'moveVersion',
+  'putCursors',
+  'findManyResolved',
+  'clearUsageDays',
+  'clearListingDays',
+  'clearTimes',
+  'clearMarketDays',
+  'clearActiveUsers',
+  'clearUserCounts',
+  'clearKnownCounts',
+  'uncountKnownUsers',
+  'addUsageDays',
+  'addListingDays',
+  'addTimes',
+  'addMarketDays',
+  'addActiveUsers',
+  'linkActiveUsers',
+  'countActiveUsers',
+  'noteCountedUsers',
+]);
 const CLEAR = [
-  ...['usage-days', 'listing-days', 'times', 'market-days', 'active-users', 'user-counts', 'known-counts'].map((name) =>
-    load(`clear-${name}`),
-  ),
-  load('uncount-known-users'),
+  ROLL_UP_SQL.clearUsageDays,
+  ROLL_UP_SQL.clearListingDays,
+  ROLL_UP_SQL.clearTimes,
+  ROLL_UP_SQL.clearMarketDays,
+  ROLL_UP_SQL.clearActiveUsers,
+  ROLL_UP_SQL.clearUserCounts,
+  ROLL_UP_SQL.clearKnownCounts,
+  ROLL_UP_SQL.uncountKnownUsers,
 ];
-const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof load>])[] = [
-  ['usage', load('add-usage-days')],
-  ['listings', load('add-listing-days')],
-  ['times', load('add-times')],
-  ['market', load('add-market-days')],
-  ['activeUsers', load('add-active-users')],
-  ['activeUsers', load('link-active-users')],
-  ['knownUsers', load('add-known-users')],
+const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, Statement])[] = [
+  ['usage', ROLL_UP_SQL.addUsageDays],
+  ['listings', ROLL_UP_SQL.addListingDays],
+  ['times', ROLL_UP_SQL.addTimes],
+  ['market', ROLL_UP_SQL.addMarketDays],
+  ['activeUsers', ROLL_UP_SQL.addActiveUsers],
+  ['activeUsers', ROLL_UP_SQL.linkActiveUsers],
+  ['knownUsers', KNOWN_ACCOUNTS_SQL.addKnownUsers],
 ];
 
 /**
@@ -67,7 +92,8 @@ const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, ReturnType<typeof lo
  * added.
  */
 const COUNT = [
-  ...['count-active-users', 'note-counted-users'].map((name) => ({ statement: load(name) })),
+  { statement: ROLL_UP_SQL.countActiveUsers },
+  { statement: ROLL_UP_SQL.noteCountedUsers },
   ...COUNT_KNOWN_ACCOUNTS,
 ];
 
@@ -163,9 +189,9 @@ function stepsOf(state: RollUpState, cursors: Cursors, { sums, places }: ReadPar
   const asOf = Math.max(isAnew ? 0 : state.asOf, sums.asOf);
   const placeRows = places.map(({ chain, n, position }): SumRow => [chain, n, position]);
   return [
-    { statement: MOVE, params: [state.version, asOf, at] },
+    { statement: ROLL_UP_SQL.moveVersion, params: [state.version, asOf, at] },
     ...(isAnew ? CLEAR.map((statement) => ({ statement })) : []),
-    { statement: PUT_CURSORS, params: [rowsText(placeRows)] },
+    { statement: ROLL_UP_SQL.putCursors, params: [rowsText(placeRows)] },
     ...ADD.flatMap(([table, statement]) =>
       sums[table].length === 0 ? [] : [{ statement, params: [rowsText(sums[table])] }],
     ),
@@ -174,7 +200,6 @@ function stepsOf(state: RollUpState, cursors: Cursors, { sums, places }: ReadPar
 }
 
 const PROGRAM = new URL('./roll-up-program.ts', import.meta.url).href;
-const FIND_MANY = loadStatement(import.meta.url, './sql/find-many-resolved.sql');
 /** Number of calls that are added without a pause on the event loop: about 2 ms. */
 const PAGE = 250;
 
@@ -196,7 +221,7 @@ async function readPart(
   const sums = new SumsOfCalls();
   for (let begin = 0; begin < ids.length; begin += PAGE) {
     const page = ids.slice(begin, begin + PAGE).map((id) => [id]);
-    for (const row of await query(FIND_MANY, [rowsText(page)])) {
+    for (const row of await query(ROLL_UP_SQL.findManyResolved, [rowsText(page)])) {
       const call = readCall(row);
       if (call) sums.add(call);
     }

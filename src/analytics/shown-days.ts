@@ -1,4 +1,4 @@
-import { loadStatement, type Query, type Database } from '#store';
+import { loadStatements, type Query, type Database } from '#store';
 import { DEVELOPMENT, DEVELOPMENT_HASH, type DayRange, DAY_MS } from './call-facts.ts';
 import { rowsText } from './sums.ts';
 
@@ -23,8 +23,7 @@ export interface Users {
   isHidden(day: number, hasCalls: boolean): boolean;
 }
 
-const HIDDEN_SERVICES = loadStatement(import.meta.url, './sql/hidden-services.sql');
-const USERS_BY_DAY = loadStatement(import.meta.url, './sql/users-by-day.sql');
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['hiddenServices', 'usersByDay']);
 /** A hash that no account has. */
 const NOBODY_HASH = 0n;
 /** Days whose users `recentUsers` counts. */
@@ -33,7 +32,7 @@ const RECENT_DAYS = 7;
 /** Reads the active users of each day, and which days are hidden because of them. */
 export async function findUsers(query: Query, { first, last }: DayRange, shown: Shown): Promise<Users> {
   const without = shown.development ? NOBODY_HASH : DEVELOPMENT_HASH;
-  const rows = await query(USERS_BY_DAY, [first, last, without]);
+  const rows = await query(SQL.usersByDay, [first, last, without]);
   const byDay = new Map(rows.map((row) => [Number(row['day']), Number(row['users'])]));
   const newcomers = new Map(rows.map((row) => [Number(row['day']), Number(row['newcomers'])]));
   return {
@@ -64,7 +63,7 @@ export async function findHiddenServices(
   if (shown.usersMin === 0) return { has: () => false, text: rowsText([]) };
   const development = shown.development ? 1 : 0;
   const params = [first, last, development, uncountedAccount(shown), shown.usersMin, primitive, service];
-  const rows = await query(HIDDEN_SERVICES, params);
+  const rows = await query(SQL.hiddenServices, params);
   const hidden = rows.map((row) => [Number(row['day']), row['primitive'] as string, row['service'] as string] as const);
   const keys = new Set(hidden.map((each) => keyOf(...each)));
   return { has: (...of) => keys.has(keyOf(...of)), text: rowsText(hidden) };
@@ -78,6 +77,6 @@ const keyOf = (day: number, primitive: string, service: string): string => `${da
  */
 export async function recentUsers(database: Pick<Database, 'query'>, now: number): Promise<number> {
   const today = Math.floor(now / DAY_MS);
-  const rows = await database.query(USERS_BY_DAY, [today - RECENT_DAYS + 1, today, DEVELOPMENT_HASH]);
+  const rows = await database.query(SQL.usersByDay, [today - RECENT_DAYS + 1, today, DEVELOPMENT_HASH]);
   return rows.reduce((users, row) => users + Number(row['newcomers']), 0);
 }

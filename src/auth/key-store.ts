@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row, type Value } from '#store';
+import { loadStatements, type Database, type Row, type Value } from '#store';
 import { createKey, type KeyKind } from './api-key.ts';
 import { inTurn } from './accounts/consumer-store.ts';
 import type { Rates } from '#gateway';
@@ -90,13 +90,15 @@ export interface KeyStore {
   onChange(listener: (hash: string) => void): () => void;
 }
 
-const INSERT = loadStatement(import.meta.url, './sql/insert-key.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-key.sql');
-const FIND_WITH_LIMITS = loadStatement(import.meta.url, './sql/find-key-with-limits.sql');
-const TOUCH_MEMBER = loadStatement(import.meta.url, './sql/touch-member.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-keys.sql');
-const UPDATE = loadStatement(import.meta.url, './sql/update-key.sql');
-const DELETE = loadStatement(import.meta.url, './sql/delete-key.sql');
+const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
+  'insertKey',
+  'findKey',
+  'findKeyWithLimits',
+  'touchMember',
+  'listKeys',
+  'updateKey',
+  'deleteKey',
+]);
 
 /** API keys in the database. All methods reject with the database's error. */
 export function createKeyStore(database: Database, { now }: { readonly now: () => number }): KeyStore {
@@ -121,7 +123,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   /** Before a limit gets a new period, reads the sum that the limit will begin with. See CarriedSums.prepare. */
   const prepare = async (account: string, hash: string, { limit, limitReset }: KeyChanges): Promise<void> => {
     if (limit === undefined && limitReset === undefined) return;
-    const [row] = await database.query(FIND, [hash]);
+    const [row] = await database.query(SQL.findKey, [hash]);
     if (!row || row['account'] !== account) return;
     const before = recordOf(row);
     const after = {
@@ -152,20 +154,20 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.member ?? null,
         others.limitBy ?? 'account',
       ];
-      const insert = { statement: INSERT, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
+      const insert = { statement: SQL.insertKey, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
-      const touch = { statement: TOUCH_MEMBER, params: [account, others.member ?? ''] };
+      const touch = { statement: SQL.touchMember, params: [account, others.member ?? ''] };
       const [row] = await inTurn(database, `keys of ${account}`, others.member ? [touch, insert] : [insert]);
       return row ? { text, record: recordOf(row) } : null;
     },
 
     async find(hash) {
-      const [row] = await database.query(FIND, [hash]);
+      const [row] = await database.query(SQL.findKey, [hash]);
       return row ? carrying(row) : null;
     },
 
     async findWithLimits(hash, at = now()) {
-      const rows = await database.query(FIND_WITH_LIMITS, [hash]);
+      const rows = await database.query(SQL.findKeyWithLimits, [hash]);
       if (rows.length === 0) return null;
       const account = rows[0]!['account'] as string;
       const ofAccount = rows
@@ -180,7 +182,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     },
 
     async list(account, { offset, limit }) {
-      const rows = await database.query(LIST, [account, limit, offset]);
+      const rows = await database.query(SQL.listKeys, [account, limit, offset]);
       return Promise.all(rows.map((row) => carrying(row)));
     },
 
@@ -200,12 +202,12 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         now(),
       ];
       await prepare(account, hash, changes);
-      const [row] = await changing(hash, database.query(UPDATE, [hash, account, ...params]));
+      const [row] = await changing(hash, database.query(SQL.updateKey, [hash, account, ...params]));
       return row ? carrying(row) : null;
     },
 
     async delete(account, hash) {
-      return (await changing(hash, database.query(DELETE, [hash, account]))).length > 0;
+      return (await changing(hash, database.query(SQL.deleteKey, [hash, account]))).length > 0;
     },
 
     memberChanged(hash) {
@@ -234,7 +236,7 @@ const becomesSoft = ({ limitSoft, limitNotify }: KeyChanges): boolean =>
 /** The parameters of one field of a change: its switch and its value. */
 const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
 
-/** The parameters of the percentages. update-key.sql explains the switch 2. */
+/** The parameters of the percentages. The statement `updateKey` explains the switch 2. */
 const notifyParams = (changes: KeyChanges): Value[] =>
   becomesSoft(changes) ? [2, textOf(USUAL_PERCENTAGES)] : set(changes.limitNotify && textOf(changes.limitNotify), null);
 

@@ -1,6 +1,6 @@
 import { dropOldest } from '#wire';
 import { readCarriedSum, type CarriedSum, type CarryingBudget } from '#billing';
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatements, type Database, type Row } from '#store';
 import {
   budgetPeriod,
   type CarriedUse,
@@ -66,16 +66,17 @@ interface Known {
   running: { readonly since: number; readonly result: Promise<Poll> } | null;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `../limits/sql/${name}.sql`);
-const FIND = load('find-carried-sum');
-const KEEP = load('keep-carried-sum');
-const FORGET = load('forget-carried-sums');
+const SQL = loadStatements(import.meta.url, './sql/limits.sql', [
+  'findCarriedSum',
+  'keepCarriedSum',
+  'forgetCarriedSums',
+]);
 
 export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>, now: () => number): CarriedSums {
   const known = new Map<string, Known>();
 
   const kept = async (budget: string): Promise<Poll | null> => {
-    const [row] = await database.query(FIND, [budget]);
+    const [row] = await database.query(SQL.findCarriedSum, [budget]);
     if (!row) return null;
     const [edge, spent] = [Number(row['edge']), row['spent'] as bigint];
     // `locked` is not stored, because a sum with running calls is never used as it is.
@@ -90,8 +91,8 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     const found: Poll = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
     if (before === null || isFinal(found, since)) {
       const { edge, settled, spent, running } = sum;
-      await database.query(KEEP, [budget.id, edge, settled, spent, running ? 1 : 0, asOf, end]);
-      await database.query(FORGET, [asOf - KEPT_MS]);
+      await database.query(SQL.keepCarriedSum, [budget.id, edge, settled, spent, running ? 1 : 0, asOf, end]);
+      await database.query(SQL.forgetCarriedSums, [asOf - KEPT_MS]);
     }
     return found;
   };

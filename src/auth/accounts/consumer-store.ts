@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatements, type Database, type Row } from '#store';
 import { GatewayError } from '#wire';
 import { localAccount } from './account-id.ts';
 
@@ -54,18 +54,21 @@ export interface ConsumerStore {
   ): Promise<Consumer | null>;
 }
 
-const INSERT = loadStatement(import.meta.url, '../sql/insert-consumer.sql');
-const INSERT_NAMED = loadStatement(import.meta.url, '../sql/insert-named-consumer.sql');
-const FIND = loadStatement(import.meta.url, '../sql/find-consumer.sql');
-const LIST = loadStatement(import.meta.url, '../sql/list-consumers.sql');
-const KNOWN = loadStatement(import.meta.url, '../sql/is-known-consumer.sql');
-const RENAME = loadStatement(import.meta.url, '../sql/rename-consumer.sql');
-const CHANGE_STATE = loadStatement(import.meta.url, '../sql/change-state.sql');
-const DELETE_KEYS = loadStatement(import.meta.url, '../sql/delete-keys-of-closed.sql');
-const END_SESSIONS = loadStatement(import.meta.url, '../sql/end-sessions-of-closed.sql');
-const LABELS = loadStatement(import.meta.url, '../sql/list-labels-like.sql');
-const WAIT_FOR_TURN = loadStatement(import.meta.url, '../sql/wait-for-turn.sql');
-const END_TURN = loadStatement(import.meta.url, '../sql/end-turn.sql');
+const SQL = loadStatements(import.meta.url, './sql/consumers.sql', [
+  'insertConsumer',
+  'insertNamedConsumer',
+  'findConsumer',
+  'listConsumers',
+  'isKnownConsumer',
+  'renameConsumer',
+  'changeState',
+  'deleteKeysOfClosed',
+  'endSessionsOfClosed',
+  'listLabelsLike',
+  'waitForTurn',
+  'endTurn',
+  'listStoppedAccounts',
+]);
 
 /** The registry of accounts. Accounts are never deleted. All methods reject with the database's error. */
 export function createConsumerStore(
@@ -73,12 +76,12 @@ export function createConsumerStore(
   { now, states }: { readonly now: () => number; readonly states?: Pick<AccountStates, 'changed'> },
 ): ConsumerStore {
   const find = async (account: string): Promise<Consumer | null> => {
-    const [row] = await database.query(FIND, [account]);
+    const [row] = await database.query(SQL.findConsumer, [account]);
     return row ? consumerOf(row) : null;
   };
   return {
     find,
-    isKnown: async (account) => (await database.query(KNOWN, [account])).length > 0,
+    isKnown: async (account) => (await database.query(SQL.isKnownConsumer, [account])).length > 0,
     async create(account, label) {
       const found = await find(account);
       if (found) return { created: false, consumer: found };
@@ -86,33 +89,33 @@ export function createConsumerStore(
       const params = [account, label, now(), nameOf(label)];
       const row =
         label === ''
-          ? (await database.query(INSERT, params.slice(0, 3)))[0]
-          : (await inTurn(database, LABELS_TURN, [{ statement: INSERT_NAMED, params }]))[0];
+          ? (await database.query(SQL.insertConsumer, params.slice(0, 3)))[0]
+          : (await inTurn(database, LABELS_TURN, [{ statement: SQL.insertNamedConsumer, params }]))[0];
       if (row) return { created: true, consumer: consumerOf(row) };
       const made = await find(account);
       return made && { created: false, consumer: made };
     },
     async ensure(account) {
-      const [row] = await database.query(INSERT, [account, '', now()]);
+      const [row] = await database.query(SQL.insertConsumer, [account, '', now()]);
       const consumer = row ? consumerOf(row) : await find(account);
       if (!consumer) throw new Error(`account ${account} could neither be created nor found`);
       return consumer;
     },
     async list({ offset, limit, state, label }) {
-      return (await database.query(LIST, [limit, offset, state ?? '', label ?? ''])).map(consumerOf);
+      return (await database.query(SQL.listConsumers, [limit, offset, state ?? '', label ?? ''])).map(consumerOf);
     },
     async rename(account, label) {
       if (await isLabelTaken(database, account, label)) return null;
       const params = [account, label, nameOf(label)];
-      const [row] = await inTurn(database, LABELS_TURN, [{ statement: RENAME, params }]);
+      const [row] = await inTurn(database, LABELS_TURN, [{ statement: SQL.renameConsumer, params }]);
       return row ? consumerOf(row) : null;
     },
     async changeState(account, { from, to, reason }) {
       try {
         const [rows] = await database.batch([
-          { statement: CHANGE_STATE, params: [account, from, to, reason, now()] },
-          { statement: DELETE_KEYS, params: [account] },
-          { statement: END_SESSIONS, params: [account] },
+          { statement: SQL.changeState, params: [account, from, to, reason, now()] },
+          { statement: SQL.deleteKeysOfClosed, params: [account] },
+          { statement: SQL.endSessionsOfClosed, params: [account] },
         ]);
         const [row] = rows!;
         return row ? consumerOf(row) : null;
@@ -138,7 +141,7 @@ export async function isLabelTaken(
   label: string,
 ): Promise<boolean> {
   const name = folded(label);
-  const others = await database.query(LABELS, [account, name]);
+  const others = await database.query(SQL.listLabelsLike, [account, name]);
   return others.some((row) => folded(row['label'] as string) === name);
 }
 
@@ -151,9 +154,9 @@ type Steps = Parameters<Database['batch']>[0];
 export async function inTurn(database: Pick<Database, 'batch'>, turn: string, steps: Steps): Promise<readonly Row[]> {
   const params = [turn];
   const results = await database.batch([
-    { statement: WAIT_FOR_TURN, params },
+    { statement: SQL.waitForTurn, params },
     ...steps,
-    { statement: END_TURN, params },
+    { statement: SQL.endTurn, params },
   ]);
   return results.at(-2)!;
 }
@@ -185,7 +188,6 @@ export function nameOf(label: string): string {
 export const ACCOUNT_STATES = ['open', 'frozen', 'closed'] as const;
 export type AccountState = (typeof ACCOUNT_STATES)[number];
 
-const STOPPED = loadStatement(import.meta.url, '../sql/list-stopped-accounts.sql');
 /** The longest time that this gateway may still serve an account which another gateway has stopped. */
 const TTL_MS = 1_000;
 
@@ -205,7 +207,7 @@ export function createAccountStates(database: Pick<Database, 'query'>, now: () =
 
   const isFresh = (since: number, at: number) => at >= since && at < since + TTL_MS;
   const read = (startedAt: number): Promise<void> => {
-    const rows = database.query(STOPPED);
+    const rows = database.query(SQL.listStoppedAccounts);
     const load = async (): Promise<void> => {
       try {
         const found = await rows;

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row, type Step, type Value } from '#store';
+import { loadStatements, type Database, type Row, type Step, type Value } from '#store';
 import type { MemberRole } from '#gateway';
 import {
   budgetName,
@@ -33,9 +33,7 @@ export interface LimitsStore {
   onChange(listener: (account: string) => void): () => void;
 }
 
-const LIST = loadStatement(import.meta.url, '../limits/sql/list-limits.sql');
-const CHANGE = loadStatement(import.meta.url, '../limits/sql/change-limits.sql');
-const DELETE_NONE = loadStatement(import.meta.url, '../limits/sql/delete-no-limits.sql');
+const SQL = loadStatements(import.meta.url, './sql/limits.sql', ['listLimits', 'changeLimits', 'deleteNoLimits']);
 
 /**
  * Steps that replace the given limits. The first step returns the new limits, or no row if the member does not exist or
@@ -61,8 +59,8 @@ export function limitsSteps(
     at,
   ];
   return [
-    { statement: CHANGE, params },
-    { statement: DELETE_NONE, params: [account, subject] },
+    { statement: SQL.changeLimits, params },
+    { statement: SQL.deleteNoLimits, params: [account, subject] },
   ];
 }
 
@@ -76,12 +74,12 @@ export function createLimitsStore(
     for (const listener of listeners) listener(account);
   };
   const of = async (account: string, at = now()) => {
-    const rows = await database.query(LIST, [account]);
+    const rows = await database.query(SQL.listLimits, [account]);
     return Promise.all(rows.map((row) => carryingLimitsOf(account, row, sums, at)));
   };
   const prepare: LimitsStore['prepare'] = async (account, subject, budgets) => {
     if (budgets.length === 0) return;
-    const row = (await database.query(LIST, [account])).find((one) => one['subject'] === subject);
+    const row = (await database.query(SQL.listLimits, [account])).find((one) => one['subject'] === subject);
     const had = row ? budgetsFromText(row['rules'] as string).map(({ limitReset }) => limitReset) : [];
     const isNew = ({ limitReset }: BudgetRule) => !had.includes(limitReset);
     for (const { limitReset } of budgets.filter(isNew))

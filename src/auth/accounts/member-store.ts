@@ -1,5 +1,5 @@
 import type { MemberRole } from '#gateway';
-import { loadStatement, type Database, type Row, type Value } from '#store';
+import { loadStatements, type Database, type Row, type Value } from '#store';
 import { inTurn, isLabelTaken, LABELS_TURN, nameOf } from './consumer-store.ts';
 import type { KeyStore } from '../key-store.ts';
 import type { BudgetRule } from './budgets.ts';
@@ -76,20 +76,21 @@ export const ORGANISATIONS_MAX = 20;
 /** Members that an account may have. */
 export const MEMBERS_MAX = 1_000;
 
-const load = (name: string) => loadStatement(import.meta.url, `../members/sql/${name}.sql`);
-const FIND = load('find-member');
-const LIST = load('list-members');
-const ORGANISATIONS = load('list-organisations');
-const COUNT_MADE = loadStatement(import.meta.url, '../members/sql/count-made-organisations.sql');
-const INSERT_ORGANISATION = load('insert-organisation');
-const INSERT_OWNER = load('insert-first-owner');
-const KEYS = load('list-keys-of-member');
-const TOUCH = load('touch-members');
-const INSERT = load('insert-member');
-const CHANGE = load('change-member');
-const DELETE = load('delete-member');
-const DELETE_KEYS = load('delete-keys-of-nobody');
-const DELETE_LIMITS = load('delete-limits-of-nobody');
+const SQL = loadStatements(import.meta.url, './sql/members.sql', [
+  'findMember',
+  'listMembers',
+  'listOrganisations',
+  'countMadeOrganisations',
+  'insertOrganisation',
+  'insertFirstOwner',
+  'listKeysOfMember',
+  'touchMembers',
+  'insertMember',
+  'changeMember',
+  'deleteMember',
+  'deleteKeysOfNobody',
+  'deleteLimitsOfNobody',
+]);
 
 interface MemberStoreOptions {
   readonly keys: Pick<KeyStore, 'memberChanged'>;
@@ -103,12 +104,12 @@ export function createMemberStore(
 ): MemberStore {
   return {
     async find(account, member) {
-      const [row] = await database.query(FIND, [account, member]);
+      const [row] = await database.query(SQL.findMember, [account, member]);
       return row ? memberOf(row) : null;
     },
-    list: async (account) => (await database.query(LIST, [account])).map(memberOf),
+    list: async (account) => (await database.query(SQL.listMembers, [account])).map(memberOf),
     of: async (member, { offset, limit }) =>
-      (await database.query(ORGANISATIONS, [member, limit, offset])).map((row) => ({
+      (await database.query(SQL.listOrganisations, [member, limit, offset])).map((row) => ({
         ...memberOf(row),
         label: row['label'] as string,
       })),
@@ -116,15 +117,18 @@ export function createMemberStore(
       if (await isLabelTaken(database, account, label)) return null;
       // The turn of labels is also that of organisations, so each insert counts those before it.
       const [owner] = await inTurn(database, LABELS_TURN, [
-        { statement: INSERT_ORGANISATION, params: [account, label, now(), member, ORGANISATIONS_MAX, nameOf(label)] },
-        { statement: INSERT_OWNER, params: [account, member, name] },
+        {
+          statement: SQL.insertOrganisation,
+          params: [account, label, now(), member, ORGANISATIONS_MAX, nameOf(label)],
+        },
+        { statement: SQL.insertFirstOwner, params: [account, member, name] },
       ]);
       return owner ? memberOf(owner) : null;
     },
-    countMade: async (member) => Number((await database.query(COUNT_MADE, [member]))[0]!['made']),
+    countMade: async (member) => Number((await database.query(SQL.countMadeOrganisations, [member]))[0]!['made']),
     async add({ account, member, role, name }) {
       const params = [account, member, role, name, now(), MEMBERS_MAX];
-      const [row] = await inTurn(database, `members of ${account}`, [{ statement: INSERT, params }]);
+      const [row] = await inTurn(database, `members of ${account}`, [{ statement: SQL.insertMember, params }]);
       return row ? memberOf(row) : null;
     },
     async change(account, member, { role, name, budgets }) {
@@ -132,9 +136,9 @@ export function createMemberStore(
       await limits.prepare(account, member, budgets ?? []);
       try {
         const [, changed, owned] = await database.batch([
-          { statement: TOUCH, params: [account] },
-          { statement: CHANGE, params: [account, member, ...set(role), ...set(name)] },
-          { statement: KEYS, params: [account, member] },
+          { statement: SQL.touchMembers, params: [account] },
+          { statement: SQL.changeMember, params: [account, member, ...set(role), ...set(name)] },
+          { statement: SQL.listKeysOfMember, params: [account, member] },
           ...(budgets === undefined ? [] : limitsSteps(account, member, { budgets }, { at: now(), role })),
         ]);
         for (const { hash } of owned!) keys.memberChanged(hash as string);
@@ -146,10 +150,10 @@ export function createMemberStore(
     },
     async remove(account, member) {
       const [, removed, ended] = await database.batch([
-        { statement: TOUCH, params: [account] },
-        { statement: DELETE, params: [account, member] },
-        { statement: DELETE_KEYS, params: [account, member] },
-        { statement: DELETE_LIMITS, params: [account, member] },
+        { statement: SQL.touchMembers, params: [account] },
+        { statement: SQL.deleteMember, params: [account, member] },
+        { statement: SQL.deleteKeysOfNobody, params: [account, member] },
+        { statement: SQL.deleteLimitsOfNobody, params: [account, member] },
       ]);
       for (const { hash } of ended!) keys.memberChanged(hash as string);
       return removed!.length > 0;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatements, type Database, type Row } from '#store';
 import { createKey } from '../api-key.ts';
 import { inTurn } from '../accounts/consumer-store.ts';
 
@@ -32,10 +32,12 @@ export interface AdminKeys {
   revoke(id: string): Promise<AdminKeyRecord | null>;
 }
 
-const INSERT = loadStatement(import.meta.url, './sql/insert-admin-key.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-admin-key.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-admin-keys.sql');
-const REVOKE = loadStatement(import.meta.url, './sql/revoke-admin-key.sql');
+const SQL = loadStatements(import.meta.url, './sql/admin-keys.sql', [
+  'insertAdminKey',
+  'findAdminKey',
+  'listAdminKeys',
+  'revokeAdminKey',
+]);
 const ID_DIGITS = 16;
 
 /** Keys of administrators in the database. All methods reject with the database's error. */
@@ -48,19 +50,19 @@ export function createAdminKeys(
       const { text, hash } = createKey('admin');
       const fields = [hash, hash.slice(0, ID_DIGITS), label, JSON.stringify(roles), now(), expiresAt];
       const params = [...fields, ADMIN_KEYS_MAX];
-      const [row] = await inTurn(database, 'admin keys', [{ statement: INSERT, params }]);
+      const [row] = await inTurn(database, 'admin keys', [{ statement: SQL.insertAdminKey, params }]);
       return row ? { text, record: recordOf(row) } : null;
     },
     async find(hash) {
-      const [row] = await database.query(FIND, [hash]);
+      const [row] = await database.query(SQL.findAdminKey, [hash]);
       if (!row) return null;
       const record = recordOf(row);
       const { revokedAt, expiresAt } = record;
       return revokedAt === null && (expiresAt === null || now() < expiresAt) ? record : null;
     },
-    list: async ({ offset, limit }) => (await database.query(LIST, [limit, offset])).map(recordOf),
+    list: async ({ offset, limit }) => (await database.query(SQL.listAdminKeys, [limit, offset])).map(recordOf),
     async revoke(id) {
-      const [row] = await database.query(REVOKE, [id, now()]);
+      const [row] = await database.query(SQL.revokeAdminKey, [id, now()]);
       return row ? recordOf(row) : null;
     },
   };

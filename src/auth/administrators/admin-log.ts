@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { redact } from '#wire';
 import { administratorOf, isReading } from './admin-keys.ts';
 
@@ -31,9 +31,7 @@ export interface AdminLog {
   list(page: { readonly before: string | null; readonly limit: number }): Promise<readonly AdminAct[]>;
 }
 
-const NOTE = loadStatement(import.meta.url, './sql/note-act.sql');
-const END = loadStatement(import.meta.url, './sql/end-act.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-acts.sql');
+const SQL = loadStatements(import.meta.url, './sql/admin-log.sql', ['noteAct', 'endAct', 'listActs']);
 /** Twelve hex digits of milliseconds last until the year 10,889. */
 const TIME_DIGITS = 12;
 /** Sorts after every id, because ids are hex. */
@@ -44,14 +42,14 @@ export function createAdminLog(database: Pick<Database, 'query'>, { now }: { rea
     async note({ actor, address, method, path, body, status }) {
       const at = now();
       const id = `${at.toString(16).padStart(TIME_DIGITS, '0')}${randomBytes(6).toString('hex')}`;
-      await database.query(NOTE, [id, at, actor, address, method, path, body, status]);
+      await database.query(SQL.noteAct, [id, at, actor, address, method, path, body, status]);
       return id;
     },
     async end(id, status) {
-      await database.query(END, [id, status]);
+      await database.query(SQL.endAct, [id, status]);
     },
     async list({ before, limit }) {
-      const rows = await database.query(LIST, [before ?? AFTER_ALL, limit]);
+      const rows = await database.query(SQL.listActs, [before ?? AFTER_ALL, limit]);
       return rows.map((row) => ({
         id: row['id'] as string,
         at: Number(row['at']),

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { loadStatement, type Database, type Row, type Value } from '#store';
+import { loadStatements, type Database, type Row, type Value } from '#store';
 import { dropOldest, GatewayError } from '#wire';
 import type { Caller, WebRequest } from '#gateway';
 import type { Attempts } from '../attempts.ts';
@@ -82,14 +82,16 @@ const SEEN_EVERY_MS_MAX = 60_000;
 const CLIENT_LENGTH_MAX = 300;
 const cleaned = (client: string): string => client.slice(0, CLIENT_LENGTH_MAX).replace(/[^ -~]/g, '?');
 
-const INSERT = loadStatement(import.meta.url, './sql/insert-session.sql');
-const DROP_OLDEST = loadStatement(import.meta.url, './sql/drop-oldest-sessions.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-session.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-sessions.sql');
-const SEE = loadStatement(import.meta.url, './sql/see-session.sql');
-const DELETE = loadStatement(import.meta.url, './sql/delete-session.sql');
-const DELETE_ALL = loadStatement(import.meta.url, './sql/delete-sessions.sql');
-const SWEEP = loadStatement(import.meta.url, './sql/sweep-sessions.sql');
+const SQL = loadStatements(import.meta.url, './sql/sessions.sql', [
+  'insertSession',
+  'dropOldestSessions',
+  'findSession',
+  'listSessions',
+  'seeSession',
+  'deleteSession',
+  'deleteSessions',
+  'sweepSessions',
+]);
 
 interface WebSessionsOptions {
   readonly times: SessionTimes;
@@ -110,7 +112,7 @@ export function createWebSessions(
   const see = (session: WebSession, at: number): WebSession => {
     if (at - session.seenAt < seenEveryMs) return session;
     // A failed write only makes the session end sooner.
-    database.query(SEE, [session.id, at]).catch(() => {});
+    database.query(SQL.seeSession, [session.id, at]).catch(() => {});
     return { ...session, seenAt: at };
   };
 
@@ -138,8 +140,8 @@ export function createWebSessions(
       const at = now();
       const expiresAt = at + (signedInBy === 'admin_key' ? adminLifetimeMs : lifetimeMs);
       const who = [idOf(secret), account, signedInBy, keyHash, wallet, cleaned(client)];
-      const [row] = await database.query(INSERT, [...who, at, expiresAt]);
-      const dropped = await database.query(DROP_OLDEST, [account, keyHash ?? '', SESSIONS_PER_KEY_MAX]);
+      const [row] = await database.query(SQL.insertSession, [...who, at, expiresAt]);
+      const dropped = await database.query(SQL.dropOldestSessions, [account, keyHash ?? '', SESSIONS_PER_KEY_MAX]);
       for (const { id } of dropped) forget(id as string);
       return { secret, session: sessionOf(row!) };
     },
@@ -149,7 +151,7 @@ export function createWebSessions(
       if (kept !== undefined) return kept;
       const id = idOf(secret);
       const [from, before] = [now(), ends];
-      const [row] = await database.query(FIND, [id]);
+      const [row] = await database.query(SQL.findSession, [id]);
       const found = row === undefined ? null : sessionOf(row);
       const session = found === null || isOver(found, from) ? null : see(found, from);
       if (ends === before) {
@@ -162,24 +164,24 @@ export function createWebSessions(
 
     async list(scope) {
       const at = now();
-      return (await database.query(LIST, [...scoped(scope), at, at - idleMs])).map(sessionOf);
+      return (await database.query(SQL.listSessions, [...scoped(scope), at, at - idleMs])).map(sessionOf);
     },
 
     async end(id) {
-      const gone = await database.query(DELETE, [id]);
+      const gone = await database.query(SQL.deleteSession, [id]);
       forget(id);
       return gone.length > 0;
     },
 
     async endAll(scope) {
-      const gone = await database.query(DELETE_ALL, scoped(scope));
+      const gone = await database.query(SQL.deleteSessions, scoped(scope));
       for (const { id } of gone) forget(id as string);
       return gone.length;
     },
 
     async sweep(limit) {
       const at = now();
-      return (await database.query(SWEEP, [at, at - idleMs, limit])).length;
+      return (await database.query(SQL.sweepSessions, [at, at - idleMs, limit])).length;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import bs58 from 'bs58';
 import type { FastifyPluginAsync } from 'fastify';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { GatewayError } from '#wire';
 import { NO_WALLETS, type SignIn } from './sign-in.ts';
 
@@ -51,8 +51,7 @@ const CLAIM_BYTES = TIME_BYTES + RANDOM_BYTES;
 /** The longest base58 of 32 bytes. The length is checked first, because the time of decoding grows with its square. */
 const DIGITS_MAX = 44;
 
-const USE = loadStatement(import.meta.url, './sql/use-nonce.sql');
-const SWEEP = loadStatement(import.meta.url, './sql/sweep-nonces.sql');
+const SQL = loadStatements(import.meta.url, './sql/nonces.sql', ['useNonce', 'sweepNonces']);
 
 export function createNonces({ secret, database, now, random = randomBytes }: NoncesOptions): Nonces {
   const codeOf = (claim: Uint8Array) => createHmac('sha256', secret).update(claim).digest().subarray(0, CODE_BYTES);
@@ -79,11 +78,11 @@ export function createNonces({ secret, database, now, random = randomBytes }: No
       const issued = issuedAt(nonce);
       const at = now();
       if (issued === null || at > issued + TTL_MS || at < issued - SKEW_MS) return false;
-      return (await database.query(USE, [nonce, at + KEPT_MS])).length > 0;
+      return (await database.query(SQL.useNonce, [nonce, at + KEPT_MS])).length > 0;
     },
 
     async sweep(limit = 1_000) {
-      return (await database.query(SWEEP, [now(), limit])).length;
+      return (await database.query(SQL.sweepNonces, [now(), limit])).length;
     },
   };
 }

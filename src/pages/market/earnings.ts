@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Query, type Row } from '#store';
+import { loadStatements, type Database, type Query, type Row } from '#store';
 import { earningsTotals, type MicroUsd } from '#billing';
 import { PROVIDER_FLAGS } from '#gateway';
 import type { DayRange } from '#analytics';
@@ -28,9 +28,11 @@ export interface EarningsEntry {
 
 export type FindEarnings = (provider: string, range: DayRange) => Promise<Earnings>;
 
-const SLICE_END = loadStatement(import.meta.url, './sql/earnings-slice-end.sql');
-const SLICE = loadStatement(import.meta.url, './sql/earnings-slice.sql');
-const FLAGGED = loadStatement(import.meta.url, './sql/earnings-slice-flagged.sql');
+const SQL = loadStatements(import.meta.url, './sql/earnings.sql', [
+  'earningsSliceEnd',
+  'earningsSlice',
+  'earningsSliceFlagged',
+]);
 
 const DAY_MS = 86_400_000;
 /** The most calls that one statement reads, because the embedded engine sorts them in memory. */
@@ -86,12 +88,12 @@ async function add(query: Query, provider: string, range: DayRange, sliceCalls: 
   const until = (range.last + 1) * DAY_MS;
   let from = range.first * DAY_MS;
   while (from < until) {
-    const [next] = await query(SLICE_END, [provider, from, until, sliceCalls]);
+    const [next] = await query(SQL.earningsSliceEnd, [provider, from, until, sliceCalls]);
     // The end is at least a millisecond after the start, in case one millisecond fills a whole slice.
     const end = next ? Math.max(Number(next['resolved_at']), from + 1) : until;
     const slice = [provider, from, end];
     let flagged = false;
-    for (const row of await query(SLICE, slice)) {
+    for (const row of await query(SQL.earningsSlice, slice)) {
       const entry = entryOf(row);
       entry.requests += Number(row['requests']);
       entry.earned += row['earned'] as bigint;
@@ -99,7 +101,10 @@ async function add(query: Query, provider: string, range: DayRange, sliceCalls: 
     }
     if (flagged) {
       for (const flag of PROVIDER_FLAGS)
-        for (const row of await query(FLAGGED, [...slice, `%"flags":[%"${flag.replaceAll('_', '\\_')}"%`])) {
+        for (const row of await query(SQL.earningsSliceFlagged, [
+          ...slice,
+          `%"flags":[%"${flag.replaceAll('_', '\\_')}"%`,
+        ])) {
           const { flags } = entryOf(row);
           flags[flag] = (flags[flag] ?? 0) + Number(row['requests']);
         }

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { loadStatements } from '../../../../src/store/statement.ts';
 import { ENGINES, openEngine } from '../../../support/engines.ts';
 
-const SWEEP = new URL('../../../../src/auth/sessions/sql/sweep-sessions.sql', import.meta.url);
+const SESSIONS = new URL('../../../../src/auth/sessions/sql/sessions.sql', import.meta.url);
+const SQL = loadStatements(import.meta.url, SESSIONS.href, ['sweepSessions']);
 
 test.each(ENGINES)('on %s, the sweep of sessions finds those that are over by an index', async (engine) => {
   const opened = await openEngine(engine);
@@ -16,7 +17,7 @@ test.each(ENGINES)('on %s, the sweep of sessions finds those that are over by an
     );
     if (engine === 'postgres') await ask('figures', 'ANALYZE web_sessions');
     const values = ['20', '10', '5'];
-    const sweep = readFileSync(SWEEP, 'utf8').replace(/\$(\d)/g, (_place, number) => values[Number(number) - 1]!);
+    const sweep = SQL.sweepSessions.text.replace(/\$(\d)/g, (_place, number) => values[Number(number) - 1]!);
     const explain = engine === 'postgres' ? 'EXPLAIN' : 'EXPLAIN QUERY PLAN';
     const plan = (await ask('plan-of-sweep', `${explain} ${sweep.replace(/^--.*\n/gm, '')}`))
       .map((row) => String(row['QUERY PLAN'] ?? row['detail']))

@@ -1,4 +1,0 @@
-INSERT INTO public_days (day, development, primitive, requests, failed, charged, prompt, completion, reasoning, cached)
-SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, CAST(r.value ->> 3 AS BIGINT), CAST(r.value ->> 4 AS BIGINT), CAST(r.value ->> 5 AS BIGINT), CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT), CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT)
-FROM json_each($1) AS r WHERE TRUE
-ON CONFLICT (day, development, primitive) DO UPDATE SET requests = public_days.requests + excluded.requests, failed = public_days.failed + excluded.failed, charged = public_days.charged + excluded.charged, prompt = public_days.prompt + excluded.prompt, completion = public_days.completion + excluded.completion, reasoning = public_days.reasoning + excluded.reasoning, cached = public_days.cached + excluded.cached

@@ -1,1 +1,0 @@
-INSERT INTO uncounted (id) SELECT value ->> 0 FROM json_each($1)

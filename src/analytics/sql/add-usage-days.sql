@@ -1,6 +1,0 @@
--- $1: a JSON object of rows. Each row is an array with the columns in this order. It is an object because both engines
--- have json_each for objects.
-INSERT INTO usage_days (account, day, key, primitive, service, provider, requests, failed, charged, fee, prompt, completion, reasoning, cached, images, seconds)
-SELECT r.value ->> 0, CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, r.value ->> 3, r.value ->> 4, r.value ->> 5, CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT), CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT), CAST(r.value ->> 10 AS BIGINT), CAST(r.value ->> 11 AS BIGINT), CAST(r.value ->> 12 AS BIGINT), CAST(r.value ->> 13 AS BIGINT), CAST(r.value ->> 14 AS BIGINT), CAST(r.value ->> 15 AS BIGINT)
-FROM json_each($1) AS r WHERE TRUE
-ON CONFLICT (account, day, key, primitive, service, provider) DO UPDATE SET requests = usage_days.requests + excluded.requests, failed = usage_days.failed + excluded.failed, charged = usage_days.charged + excluded.charged, fee = usage_days.fee + excluded.fee, prompt = usage_days.prompt + excluded.prompt, completion = usage_days.completion + excluded.completion, reasoning = usage_days.reasoning + excluded.reasoning, cached = usage_days.cached + excluded.cached, images = usage_days.images + excluded.images, seconds = usage_days.seconds + excluded.seconds

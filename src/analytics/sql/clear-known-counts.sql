@@ -1,1 +1,0 @@
-DELETE FROM known_counts

@@ -1,1 +1,0 @@
-DELETE FROM public_days

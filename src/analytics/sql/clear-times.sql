@@ -1,1 +1,0 @@
-DELETE FROM service_times

@@ -1,1 +1,0 @@
-DELETE FROM user_counts

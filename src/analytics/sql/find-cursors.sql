@@ -1,1 +1,0 @@
-SELECT chain, n, position FROM analytics_cursors

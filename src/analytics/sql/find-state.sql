@@ -1,1 +1,0 @@
-SELECT version, as_of, rolled_at, accounts_at, usage_since FROM analytics_state

@@ -1,1 +1,0 @@
-DELETE FROM analytics_cursors

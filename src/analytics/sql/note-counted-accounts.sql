@@ -1,1 +1,0 @@
-UPDATE known_users SET counted = since WHERE counted <> since

@@ -1,1 +1,0 @@
-UPDATE user_days SET counted = previous WHERE counted <> previous

@@ -1,1 +1,0 @@
-UPDATE analytics_state SET version = version + 1 WHERE id = 1

@@ -1,1 +1,0 @@
-UPDATE admin_log SET status = $2 WHERE id = $1

@@ -1,1 +1,0 @@
-SELECT * FROM admin_keys WHERE hash = $1

@@ -1,1 +1,0 @@
-DELETE FROM carried_sums WHERE ends_at < $1

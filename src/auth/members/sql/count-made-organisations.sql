@@ -1,1 +1,0 @@
-SELECT COUNT(*) AS made FROM consumers WHERE made_by = $1

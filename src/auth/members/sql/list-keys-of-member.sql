@@ -1,1 +1,0 @@
-SELECT hash FROM api_keys WHERE account = $1 AND member = $2

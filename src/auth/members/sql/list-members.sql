@@ -1,1 +1,0 @@
-SELECT * FROM members WHERE account = $1 ORDER BY created_at, member

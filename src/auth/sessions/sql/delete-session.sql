@@ -1,1 +1,0 @@
-DELETE FROM web_sessions WHERE id = $1 RETURNING id

@@ -1,1 +1,0 @@
-DELETE FROM api_keys WHERE account = $1 AND EXISTS (SELECT 1 FROM consumers WHERE account = $1 AND state = 'closed') RETURNING hash

@@ -1,1 +1,0 @@
-DELETE FROM consumers WHERE account = $1

@@ -1,1 +1,0 @@
-SELECT * FROM consumers WHERE account = $1

@@ -1,1 +1,0 @@
-SELECT * FROM api_keys WHERE hash = $1

@@ -1,1 +1,0 @@
-SELECT account, state FROM consumers WHERE state <> 'open'

@@ -1,1 +1,0 @@
-UPDATE members SET name = name WHERE account = $1 AND member = $2
