@@ -1,14 +1,13 @@
-import { type JsonLimits, UpstreamFailure } from '#wire';
-import { contentTypeOf, HeadReader, malformed } from '#wire/replies';
+import type { JsonLimits } from '#wire';
+import { contentTypeOf, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { createByteOutput, type ByteOutput, endOfString } from '../stream/chunk-forms.ts';
-import { runDiscountOf, createOutputCounter, type OutputCounter, roomOf } from '../chat/output-bound.ts';
-import { joined, failByName, parseChunk, checkWireBytes, lineTooLong } from '../stream/event-stream-reader.ts';
-import { createSseScanner, SseError } from '../stream/sse.ts';
 import type { ReplyContext } from '../chat/chat-end.ts';
+import { type OutputCounter, roomOf, runDiscountOf } from '../chat/output-bound.ts';
+import { type ByteOutput, endOfString } from '../stream/chunk-forms.ts';
+import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/event-forms.ts';
+import { EventStreamReader, parseChunk } from '../stream/event-stream-reader.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-reply-reader.ts';
 import { bytesOfTexts, eventText, type NativeSpeech } from './native-wire.ts';
-import { EventForms, type EventForm, eventForm, type FoundRun } from '../stream/event-forms.ts';
 
 /** The last event of a response repeats the whole response, and the request. */
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
@@ -22,30 +21,16 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
   return new NativeStreamReader(context, speech);
 }
 
-/** A class, because a getter in an object literal keeps the call in memory until a full collection. */
-class NativeStreamReader extends HeadReader implements ReplyReader {
-  readonly #context: ReplyContext;
+class NativeStreamReader extends EventStreamReader implements ReplyReader {
   readonly #speech: NativeSpeech;
-  readonly #output = createByteOutput();
-  readonly #counter: OutputCounter;
   readonly #forms: NativeForms;
-  readonly #scanner: ReturnType<typeof createSseScanner>;
-  #received = 0;
   #events = 0;
-  #failed = false;
   #overCap = false;
 
   constructor(context: ReplyContext, speech: NativeSpeech) {
-    super();
-    this.#context = context;
+    super(context, EVENT_BYTES_MAX);
     this.#speech = speech;
-    this.#counter = createOutputCounter(context.budget);
-    this.#forms = createNativeForms(this.#counter, this.#output);
-    this.#scanner = createSseScanner(
-      (bytes, start, end, refused, isError) => this.#readEvent(bytes, start, end, refused, isError),
-      EVENT_BYTES_MAX,
-      (bytes, start, end) => this.#forms.take(bytes, start, end, true),
-    );
+    this.#forms = new NativeForms(this.counter, this.output);
   }
 
   get finished(): boolean {
@@ -59,38 +44,30 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
   }
 
   data(chunks: readonly Uint8Array[]): Uint8Array | null {
-    if (this.finished) return null;
-    const arrived = joined(chunks);
-    this.#received += arrived.length;
-    this.#output.expected = arrived.length + 64;
-    this.#reading(() => this.#scanner.push(arrived));
-    checkWireBytes(this.#received, this.#context.replyBytesMax, this.#counter);
-    return this.#output.take();
+    return this.read(chunks, 1);
   }
 
   end(): ReplyEnd {
-    if (!this.finished) this.#reading(() => this.#scanner.end());
-    if (this.#overCap) return nativeOverCap(this.#context, this.#produced());
+    this.readRest();
+    if (this.#overCap) return nativeOverCap(this.context, this.#produced());
     if (this.#events === 0) throw malformed('it ended the stream without a reply');
     if (!this.#speech.isOver && this.#speech.finish === null)
       throw malformed('it ended the stream before the reply was complete');
-    return nativeEnd(this.#context, this.#produced());
+    return nativeEnd(this.context, this.#produced());
   }
 
   cut(cut: Cut): ReplyEnd {
-    if (this.#failed) throw malformed('its stream was broken before it was cut');
+    this.refuseBroken();
     return this.#overCap
-      ? nativeOverCap(this.#context, this.#produced())
-      : nativeCut(this.#context, this.#produced(), cut);
+      ? nativeOverCap(this.context, this.#produced())
+      : nativeCut(this.context, this.#produced(), cut);
   }
 
-  /** Returns false after the last event. */
-  #readEvent(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean {
-    if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
-    return (!refused && this.#forms.take(bytes, start, end, false) === end) || this.#parsed(bytes, start, end);
+  protected takeKnown(bytes: Buffer, start: number, end: number, framed: boolean): number {
+    return this.#forms.take(bytes, start, end, framed);
   }
 
-  #parsed(bytes: Buffer, start: number, end: number): boolean {
+  protected readEvent(bytes: Buffer, start: number, end: number): boolean {
     const text = bytes.toString('utf8', start, end);
     // Some servers end every stream with the `[DONE]` of chat.
     if (text.trim() === '[DONE]') return true;
@@ -100,7 +77,7 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
     const given = this.#speech.take(type, event, text);
     this.#events++;
     const size = this.#speech.sizeOf(type, event);
-    const counter = this.#counter;
+    const counter = this.counter;
     counter.bytes += bytesOfTexts(size.texts);
     counter.otherBytes += size.other;
     counter.discount += runDiscountOf(size.texts);
@@ -108,30 +85,19 @@ class NativeStreamReader extends HeadReader implements ReplyReader {
     if (this.#overCap) return false;
     if (given === null) return !this.#speech.isOver;
     const line = oneLine(given);
-    this.#output.writeText(eventText(type, line));
+    this.output.writeText(eventText(type, line));
     // Bytes of a known form go out unchanged, so they have to be one line.
     if (size.texts.length > 0 && line === given) this.#forms.learn(type, given);
     return true;
   }
 
-  /** Runs `read`. Throws UpstreamFailure if the stream is broken. */
-  #reading(read: () => void): void {
-    try {
-      read();
-    } catch (error) {
-      const failure = error instanceof SseError ? lineTooLong(error, this.#counter) : error;
-      this.#failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
-      throw failure;
-    }
-  }
-
   #produced(): NativeProduced {
-    const { bytes, otherBytes } = this.#counter;
+    const { bytes, otherBytes } = this.counter;
     const speech = this.#speech;
     const forms = this.#forms;
     return {
       speech,
-      before: this.#output.take(),
+      before: this.output.take(),
       outputBytes: bytes,
       otherBytes,
       write: (end) => speech.last(end, forms.sequence),
@@ -158,20 +124,8 @@ interface NativeForm extends EventForm {
 }
 
 /** Delta events in a form that was seen before. They are valid, and pass unchanged. */
-interface NativeForms {
-  /** See EventForms. */
-  take(bytes: Buffer, start: number, end: number, framed: boolean): number;
+class NativeForms {
   /** The last number in the events that passed; null before one. */
-  readonly sequence: number | null;
-  /** Learns the form of an event that JSON.parse accepts. */
-  learn(type: string, text: string): void;
-}
-
-function createNativeForms(counter: OutputCounter, output: ByteOutput): NativeForms {
-  return new Forms(counter, output);
-}
-
-class Forms implements NativeForms {
   sequence: number | null = null;
   readonly #output: ByteOutput;
   readonly #forms: EventForms<NativeForm>;
@@ -183,10 +137,12 @@ class Forms implements NativeForms {
     );
   }
 
+  /** See EventForms. */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number {
     return this.#forms.take(bytes, start, end, framed);
   }
 
+  /** Learns the form of an event that JSON.parse accepts. */
   learn(type: string, text: string): void {
     this.#forms.learn(text, () => formOf(text, `event: ${type}\ndata: `));
   }

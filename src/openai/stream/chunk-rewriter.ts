@@ -1,4 +1,4 @@
-import { failedByItsOwnWords } from '#wire/replies';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
 import { type ByteOutput, KnownForms } from './chunk-forms.ts';
 import type { Produced, ReplyContext } from '../chat/chat-end.ts';
 import { largerClaim } from '../chat/chat-usage.ts';
@@ -11,7 +11,7 @@ import {
   textsOf,
   runDiscountOf,
 } from '../chat/output-bound.ts';
-import { choicesOf, failByName, parseChunk } from './event-stream-reader.ts';
+import { parseChunk } from './event-stream-reader.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
@@ -54,13 +54,8 @@ export class ChunkRewriter {
     return this.#held !== null;
   }
 
-  /**
-   * Rewrites the payload of one event and writes it to the output. `refused`: `rewriteKnown` did not take this
-   * event. `isError`: the provider names it an error. Returns false after the last event.
-   */
-  rewrite(bytes: Buffer, start: number, end: number, refused: boolean, isError: boolean): boolean {
-    if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
-    if (!refused && this.#forms.take(bytes, start, end, false) === end) return true;
+  /** Rewrites the event with this data, and writes it to the output. Returns false after the last event. */
+  rewrite(bytes: Buffer, start: number, end: number): boolean {
     const text = bytes.toString('utf8', start, end);
     if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
       this.done = true;
@@ -69,12 +64,9 @@ export class ChunkRewriter {
     return this.#take(text, parseChunk(bytes.subarray(start, end), text));
   }
 
-  /**
-   * Rewrites the events on the wire that begin with the payload at `start`, as long as they have a known form.
-   * Returns the place after them, or `start` if it took no event.
-   */
-  rewriteKnown(bytes: Buffer, start: number, end: number): number {
-    return this.#forms.take(bytes, start, end, true);
+  /** Rewrites the events of a known form that begin with the data at `start`: see EventForms. */
+  rewriteKnown(bytes: Buffer, start: number, end: number, framed: boolean): number {
+    return this.#forms.take(bytes, start, end, framed);
   }
 
   /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
@@ -164,6 +156,15 @@ export class ChunkRewriter {
     // By the published schema of chunks it is a string or absent. Only a whole reply has null.
     if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
   }
+}
+
+/** The choices of a chunk; empty if it has only usage; null for an event that is not a chunk. */
+function choicesOf(chunk: Json): readonly Json[] | null {
+  const { choices } = chunk;
+  if (!Array.isArray(choices)) return null;
+  if (choices.some((choice) => typeof choice !== 'object' || choice === null))
+    throw malformed('its stream has a choice that is no object');
+  return choices as readonly Json[];
 }
 
 function copyMissing(from: Json, to: Json): void {

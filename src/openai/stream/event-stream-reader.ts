@@ -1,7 +1,88 @@
-import { tooLarge, type UpstreamFailure, GatewayError, parseJson, TooMuchStructure, type JsonLimits } from '#wire';
-import { malformed, failedByItsOwnWords } from '#wire/replies';
-import type { OutputCounter } from '../chat/output-bound.ts';
-import type { SseError } from './sse.ts';
+import { GatewayError, type JsonLimits, parseJson, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
+import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
+import type { ReplyContext } from '../chat/chat-end.ts';
+import { createOutputCounter, type OutputCounter } from '../chat/output-bound.ts';
+import { createByteOutput } from './chunk-forms.ts';
+import { createSseScanner, SseError, type SseScanner } from './sse.ts';
+
+/**
+ * Reads a reply that is a stream of events, for every wire: it finds the events, collects the output for the client,
+ * and bounds what a provider may send. A class, because a getter in an object literal keeps the call in memory until a
+ * full collection.
+ */
+export abstract class EventStreamReader extends HeadReader {
+  protected readonly context: ReplyContext;
+  protected readonly output = createByteOutput();
+  protected readonly counter: OutputCounter;
+  readonly #scanner: SseScanner;
+  #received = 0;
+  #isBroken = false;
+
+  constructor(context: ReplyContext, eventBytesMax?: number) {
+    super();
+    this.context = context;
+    this.counter = createOutputCounter(context.budget);
+    this.#scanner = createSseScanner(
+      (bytes, start, end, refused, isError) => {
+        if (isError) failByName(bytes.subarray(start, end), bytes.toString('utf8', start, end));
+        return (!refused && this.takeKnown(bytes, start, end, false) === end) || this.readEvent(bytes, start, end);
+      },
+      eventBytesMax,
+      (bytes, start, end) => this.takeKnown(bytes, start, end, true),
+    );
+  }
+
+  /** The last event was read, or the output ran past its budget. */
+  abstract get finished(): boolean;
+
+  /** Passes on the events of a known form that begin with the data at `start`: see EventForms. */
+  protected abstract takeKnown(bytes: Buffer, start: number, end: number, framed: boolean): number;
+
+  /** Parses the event with this data and passes it on. Returns false after the last event. */
+  protected abstract readEvent(bytes: Buffer, start: number, end: number): boolean;
+
+  /**
+   * Reads the events in bytes that arrived together, and returns the output for the client. `growth`: the usual size of
+   * the output, in proportion to these bytes. Throws UpstreamFailure if the stream is broken or too large.
+   */
+  protected read(chunks: readonly Uint8Array[], growth: number): Uint8Array | null {
+    if (this.finished) return null;
+    const arrived = joined(chunks);
+    this.#received += arrived.length;
+    this.output.expected = Math.ceil(arrived.length * growth) + 64;
+    this.#reading(() => this.#scanner.push(arrived));
+    this.#checkWireBytes();
+    return this.output.take();
+  }
+
+  /** Reads an event at the end of the stream that has no blank line after it. */
+  protected readRest(): void {
+    if (!this.finished) this.#reading(() => this.#scanner.end());
+  }
+
+  /** Throws UpstreamFailure if the stream that is cut was broken before. */
+  protected refuseBroken(): void {
+    if (this.#isBroken) throw malformed('its stream was broken before it was cut');
+  }
+
+  #reading(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      const failure = error instanceof SseError ? lineTooLong(error, this.counter) : error;
+      this.#isBroken = !(failure instanceof UpstreamFailure && failure.tooLarge);
+      throw failure;
+    }
+  }
+
+  #checkWireBytes(): void {
+    const { replyBytesMax } = this.context;
+    if (this.#received <= replyBytesMax + this.counter.bytes * WIRE_BYTES_PER_OUTPUT_BYTE) return;
+    if (hasSaid(this.counter))
+      throw tooLarge(`its stream has more than ${replyBytesMax} bytes in addition to its output`);
+    throw malformed(`its stream had no output in ${replyBytesMax} bytes`);
+  }
+}
 
 /**
  * A stream is not kept, so its size on the wire is bounded only in proportion to its output. The consumer can ask
@@ -9,18 +90,11 @@ import type { SseError } from './sse.ts';
  */
 const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 
-/** Throws UpstreamFailure if a stream has sent more bytes than the gateway accepts for its output. */
-export function checkWireBytes(received: number, replyBytesMax: number, counter: OutputCounter): void {
-  if (received <= replyBytesMax + counter.bytes * WIRE_BYTES_PER_OUTPUT_BYTE) return;
-  if (hasSaid(counter)) throw tooLarge(`its stream has more than ${replyBytesMax} bytes in addition to its output`);
-  throw malformed(`its stream had no output in ${replyBytesMax} bytes`);
-}
-
 /**
  * The failure of a line that is longer than the gateway accepts. A long line without data, before any output, is the
  * provider's fault, because no request asks for it.
  */
-export const lineTooLong = (error: SseError, counter: OutputCounter): UpstreamFailure =>
+const lineTooLong = (error: SseError, counter: OutputCounter): UpstreamFailure =>
   error.isData || hasSaid(counter)
     ? tooLarge(error.message, { cause: error })
     : malformed(`its stream had no output: ${error.message}`, error);
@@ -31,7 +105,7 @@ const hasSaid = ({ bytes, otherBytes }: OutputCounter): boolean => bytes + other
  * Joins all chunks that arrived together, so that their events are read at once. The result is valid until the next
  * call.
  */
-export function joined(chunks: readonly Uint8Array[]): Buffer {
+function joined(chunks: readonly Uint8Array[]): Buffer {
   const only = chunks[0];
   if (chunks.length === 1 && only) return asBuffer(only);
   let length = 0;
@@ -75,16 +149,7 @@ export function parseChunk(bytes: Buffer, text: string, limits: JsonLimits = EVE
  * Parses an event that its provider names an error, and throws its failure. The error is a member of the event, or the
  * event itself.
  */
-export function failByName(bytes: Buffer, text: string): never {
+function failByName(bytes: Buffer, text: string): never {
   const event = parseChunk(bytes, text);
   throw failedByItsOwnWords(event['error'] ?? event);
-}
-
-/** The choices of a chunk; empty if it has only usage; null for an event that is not a chunk. */
-export function choicesOf(chunk: Json): readonly Json[] | null {
-  const { choices } = chunk;
-  if (!Array.isArray(choices)) return null;
-  if (choices.some((choice) => typeof choice !== 'object' || choice === null))
-    throw malformed('its stream has a choice that is no object');
-  return choices as readonly Json[];
 }
