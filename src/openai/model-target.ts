@@ -26,6 +26,8 @@ import type { ChatTail } from './chat/chat-end.ts';
 import { chunksOf } from './chat/chat-decoder.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
 
+/* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
+
 interface ModelTargetOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly config: Pick<Config, 'upstream'>;

@@ -39,7 +39,7 @@ interface Form {
   readonly cap: ForwardedCap;
   readonly budget: ChatBudget;
   readonly dropped: readonly string[];
-  /** It has the field `reasoning`. */
+  /** The request has the field `reasoning`. */
   readonly reasons: boolean;
   /** The size of the prompt that the offer gets, without the dropped fields. */
   readonly received: PromptSize;

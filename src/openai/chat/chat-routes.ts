@@ -86,12 +86,12 @@ interface ChatRequest extends Payer {
  * server's error handler.
  */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
-  const { pipeline, payments = NO_PAYMENTS, config, targets = () => NO_TARGETS, toolLoop = null, now } = deps;
+  const { pipeline, payments = NO_PAYMENTS, config, now } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
   const readChat = createReadChat(payments, config, createCheck<ChatBody>(schema));
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
-  const chooseChat = createOpenChat({ pipeline, config, targets, toolLoop });
+  const chooseChat = createOpenChat(deps);
   const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
   const answers = createChatAnswers(deps);
 
@@ -225,15 +225,6 @@ const DESCRIBED = {
 };
 const NO_TARGETS: Partial<TargetAdapters> = {};
 
-interface OpenChatDeps {
-  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  readonly config: Pick<Config, 'limits' | 'upstream'>;
-  /** Agents and tools, by the prefix of their names. */
-  readonly targets: () => Partial<TargetAdapters>;
-  /** Needed for tools that the gateway calls for a model; null if it calls none. */
-  readonly toolLoop: ToolLoopDeps | null;
-}
-
 /** Opens the answer to a checked request. `onError` gets unexpected errors that happen while it is answered. */
 type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
 
@@ -241,7 +232,12 @@ type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknow
  * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is
  * asked as if it were a model. Throws GatewayError for errors that show without a look-up.
  */
-export function createOpenChat({ pipeline, config, targets, toolLoop }: OpenChatDeps): ChooseChat {
+export function createOpenChat({
+  pipeline,
+  config,
+  targets = () => NO_TARGETS,
+  toolLoop,
+}: Pick<ChatDeps, 'pipeline' | 'config' | 'targets' | 'toolLoop'>): ChooseChat {
   return (body, context, onError) => {
     const known = targets();
     const spoken = targetOf(known, body.model);
@@ -252,13 +248,13 @@ export function createOpenChat({ pipeline, config, targets, toolLoop }: OpenChat
       // Each turn is a separate chat request. The client's native body is not sent on, because it contains the
       // credentials of its tools.
       const asChat = { ...context, native: null };
-      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, onError }, body, asChat);
+      return openToolLoop({ pipeline, config, deps: toolLoop ?? null, mcp: known.mcp ?? null, onError }, body, asChat);
     }
     return openModel(pipeline, body, context);
   };
 }
 
-function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
+function openModel(pipeline: ChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
   const { request, exchange } = toCall(body, context);
   const toChat = ({ id, call, frames }: StartedProviderCall): StartedChat => {
     exchange.callId = id;

@@ -46,7 +46,7 @@ export interface ChatContext {
    * request.
    */
   readonly native?: NativeRequestFacts | null;
-  /** See Call. */
+  /** Called when the money for the call is locked. */
   readonly onLocked?: () => void;
 }
 

@@ -1,6 +1,11 @@
 import { hash, createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
 import { isObject, createSealedTexts } from '#wire';
 
+/*
+ * What a provider wants back with the results of its tool calls. Clients of other wires have no place for it, so it
+ * travels in the ids of calls and the signatures of thinking, sealed.
+ */
+
 type Json = Readonly<Record<string, unknown>>;
 
 /**
@@ -13,7 +18,7 @@ const KEPT = ['reasoning_content', 'reasoning', 'reasoning_details', 'extra_cont
 interface EchoFields {
   /** Adds those of a delta, or of a whole message. */
   add(delta: Json): void;
-  /** They are empty if they have more than `lengthMax` characters. */
+  /** Empty if the members have more than `lengthMax` characters together. */
   members: Record<string, unknown>;
   /** The characters of all members. */
   length: number;

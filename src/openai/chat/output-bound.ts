@@ -1,5 +1,7 @@
 import type { ChatBudget } from './chat-budget.ts';
 
+/* The output of a model in bytes: how many a budget allows, how many a text counts, and how a text is cut to them. */
+
 type Json = Record<string, unknown>;
 
 /**

@@ -9,6 +9,8 @@ import {
 import { chatSchema, PART_TYPES, type ChatBody, type ContentPart } from './chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
 
+/* Requests that the schema allows, and that the gateway refuses because of what a provider would make of them. */
+
 const PRICES = interpretedFields(['prompt', 'completion', 'image']);
 
 /**
@@ -131,7 +133,10 @@ function privatePlace(part: ContentPart): string | null {
 /** Members that may hold an address, on wires whose requests are forwarded unchanged. */
 const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'server_url']);
 
-/** The same check for a request that is forwarded unchanged. It searches all levels of the request. */
+/**
+ * Refuses addresses of private hosts like refusePrivateMedia, but searches all levels, for a request that is forwarded
+ * unchanged.
+ */
 export function refusePrivateUrls(value: unknown, path = ''): void {
   if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => refusePrivateUrls(element, `${path}[${i}]`));
   else if (isObject(value))

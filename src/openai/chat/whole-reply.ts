@@ -4,6 +4,8 @@ import type { ReplyEnd } from '#gateway';
 import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
 
+/* A reply in one piece: parsed as a whole, or read as far as it came. */
+
 type Json = Record<string, unknown>;
 
 /** The form in which a whole reply goes out: as a completion, or as the one chunk of a stream. */
@@ -129,7 +131,7 @@ const keysOf = (keys: readonly string[]) => keys.map((key) => ({ key, bytes: Buf
 
 /** The keys of a model's text. */
 const KEYS = keysOf(['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments']);
-/** The same on other wires. */
+/** The keys of a model's text on other wires. */
 const NATIVE_KEYS = keysOf(['text', 'thinking', 'refusal', 'arguments']);
 
 /**

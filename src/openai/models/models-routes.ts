@@ -324,7 +324,10 @@ function listingOf({ type, filter, offset, limit, output_modalities: modalities 
   };
 }
 
-/** The same for every spelling and order, so that the cache has one page for them. */
+/**
+ * The kinds of output that a query names. Every spelling and order gives the same list, so that the cache has one page
+ * for all of them.
+ */
 function modalitiesOf(text: string): readonly string[] | 'all' {
   const kinds = new Set(text.split(','));
   // OpenAI-compatible servers write the kind of output of such a model in either way.

@@ -108,7 +108,7 @@ interface OutputOptions {
   readonly thinking: ShownThinking | null;
   /** `members`: JSON of the members beside the type, after a comma. */
   readonly emit: (type: string, members: string) => void;
-  /** The same for each text of `run`. Its members are `before`, the text, and `after`. */
+  /** Emits an event for each text of `run`. Its members are `before`, the text, and `after`. */
   readonly emitRun: (type: string, before: string, run: readonly string[], after: string) => void;
 }
 

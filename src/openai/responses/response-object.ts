@@ -20,11 +20,11 @@ export interface ResponseFacts {
   readonly asked: ResponsesBody;
   /** Epoch seconds, for the end of the response. */
   readonly now: () => number;
-  /** It is kept for later requests. */
+  /** The response is kept for later requests. */
   readonly stored: boolean;
   /** The response whose conversation it continues; null for none. */
   readonly previous: string | null;
-  /** It is made while its client does not wait. */
+  /** The response is made while its client does not wait. */
   readonly background: boolean;
 }
 

@@ -75,7 +75,7 @@ interface Told {
   readonly previous: string | null;
   /** The client's own; providers do not get it. */
   readonly metadata?: ResponsesBody['metadata'];
-  /** It is made while its client does not wait. */
+  /** The response is made while its client does not wait. */
   readonly isInBackground: boolean;
 }
 

@@ -18,7 +18,7 @@ export class KnownForms {
     return this.#forms.events;
   }
 
-  /** See EventForms. */
+  /** Rewrites the events of a known form: see EventForms. */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number {
     return this.#forms.take(bytes, start, end, framed);
   }

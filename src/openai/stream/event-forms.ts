@@ -90,7 +90,7 @@ export class EventForms<F extends EventForm> {
 /** A value that differs from event to event: the inside of a string, or a whole number. */
 interface Slot {
   readonly isNumber: boolean;
-  /** It is output, so it counts towards the budget. */
+  /** The value is output of the model, so it counts towards the budget. */
   readonly isOutput: boolean;
 }
 

@@ -1,6 +1,8 @@
 import { GatewayError } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 
+/* How requests of other wires become the messages of a chat request. */
+
 /** Separates two texts that are joined. */
 export const GAP = '\n\n';
 

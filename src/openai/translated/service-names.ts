@@ -1,6 +1,8 @@
 import { ALIAS_PREFIX } from '#config';
 import type { TargetAdapters } from '#gateway';
 
+/* Names in a request of another wire: aliases of models, and addresses of tool services. */
+
 /**
  * Resolves an alias. Some clients show only models whose names begin like those of Anthropic. So `anthropic/<name>`
  * is an alias of `<name>`, unless a model has exactly that name.
@@ -8,7 +10,7 @@ import type { TargetAdapters } from '#gateway';
 export const withoutAlias = (name: string, { model }: Partial<TargetAdapters>): string =>
   modelOfAlias(name, (one) => model?.has(one) === true);
 
-/** The same, with `isModel`: whether a model of a name exists. */
+/** The model that an alias means. `isModel`: whether a model of a name exists. */
 export function modelOfAlias(name: string, isModel: (name: string) => boolean): string {
   if (!name.startsWith(ALIAS_PREFIX) || isModel(name)) return name;
   const rest = name.slice(ALIAS_PREFIX.length);
@@ -18,7 +20,7 @@ export function modelOfAlias(name: string, isModel: (name: string) => boolean): 
 /** Names that clients of Anthropic's API show from a list. */
 const KEPT = /^(?:claude|anthropic)/i;
 
-/** The name under which such clients show a model. `isModel`: whether a model of a name exists. */
+/** The name under which clients of Anthropic's API show a model. `isModel`: whether a model of a name exists. */
 export function aliasOf(name: string, isModel: (name: string) => boolean): string {
   const alias = ALIAS_PREFIX + name;
   return KEPT.test(name) || isModel(alias) ? name : alias;

@@ -69,7 +69,7 @@ export interface Translation {
 export interface InBackground {
   /** Aborts when the call has to stop. The disconnecting client does not stop it. */
   readonly gone: CancelSignal;
-  /** See Call. */
+  /** Called when the money for the call is locked. */
   readonly onLocked: () => void;
   /** Called before the call is prepared. Rejects with GatewayError if there is no room for one more. */
   admit(): Promise<void>;
@@ -173,11 +173,11 @@ export function addTranslatedRoute<B extends RoutedBody>(
   admissionOf: (request: FastifyRequest) => Admission,
   wire: ChatWire<B>,
 ): void {
-  const { pipeline, payments = NO_PAYMENTS, config, targets = () => NO_TARGETS, toolLoop = null, now } = deps;
+  const { payments = NO_PAYMENTS, config, now } = deps;
   const { limits } = config;
   const read = createRead(deps, wire);
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
-  const chooseChat = createOpenChat({ pipeline, config, targets, toolLoop });
+  const chooseChat = createOpenChat(deps);
   const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
   const answers = createChatAnswers(deps);
   const headersOf = createTranslatedHeaders(wire.nameOf);

@@ -44,7 +44,7 @@ export interface Background {
   endOrphans(): Promise<void>;
   /** Ends those of this gateway, because it stops. */
   stop(): void;
-  /** The same. Resolves when their ends are stored, or after a while. */
+  /** Ends the responses of this gateway, and resolves when their ends are stored, or after a while. */
   close(): Promise<void>;
 }
 

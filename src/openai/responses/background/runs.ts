@@ -111,7 +111,7 @@ export class Runs {
     for (const run of this.#runs.values()) run.stop('shutdown');
   }
 
-  /** The same. Resolves when their ends are stored, or after a while. */
+  /** Stops all responses and takes no more. Resolves when their ends are stored, or after CLOSE_MS. */
   async close(): Promise<void> {
     this.isClosed = true;
     const runs = [...this.#runs.values()];
