@@ -15,8 +15,8 @@ import {
 } from '#gateway';
 import { createCardKey, type CardKey } from '#auth';
 import { createKeptResponses, createSessionStore } from '#tasks';
-import { createA2a, createCardOrigin, type A2a } from '#a2a';
-import { createMcp, oldTransport, type Mcp } from '#mcp';
+import { createA2a, createCardOrigin } from '#a2a';
+import { createMcp, oldTransport } from '#mcp';
 import {
   chatRoutes,
   createBackground,
@@ -50,7 +50,7 @@ import { openMedia, openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
 
-/** The parts that the routes of the protocols are made of: all that is open, and what several routes share. */
+/** The parts that MCP and A2A are made of: all that is open before them, and what several routes share. */
 interface RouteParts extends Middle, ReturnType<typeof openTasks> {
   readonly listeners: Counter;
   readonly targets: () => Partial<TargetAdapters>;
@@ -62,32 +62,81 @@ interface RouteParts extends Middle, ReturnType<typeof openTasks> {
  * can be called through any route. It also starts the watch of tasks.
  */
 export async function openProtocols(middle: Middle) {
-  const { catalog, config, options, opened, late, now } = middle;
+  const { config, options, server, identity, pipeline, catalog, ledger, lockPayments, idempotency, payments } = middle;
+  const { quotes, health, oauth, graceMs, opened, late, now, onError } = middle;
   // The routes need each other's target adapters, so they are created first and look the target adapters up later.
-  const speaking: { -readonly [name in keyof TargetAdapters]?: TargetAdapters[name] } = {};
+  const targets: { -readonly [name in keyof TargetAdapters]?: TargetAdapters[name] } = {};
   const longWork = openTasks(middle);
   const media = await openMedia(middle, longWork);
+  const { blobs, videoRouteDeps } = media;
   const parts: RouteParts = {
     ...middle,
     ...longWork,
     listeners: createCounter(),
-    targets: () => speaking,
+    targets: () => targets,
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
   };
-  const cardKey = createCardKey(middle.identity);
+  const cardKey = createCardKey(identity);
   const mcp = openMcp(parts, media);
   const a2a = openA2a(parts, media, cardKey);
-  speaking.mcp = mcp.target;
-  speaking.a2a = a2a.target;
-  speaking.model = createModelTarget({ catalog, config, now });
-  const fetchInputs = createFetchInputs(config.webhooks, middle.server.requestBodies);
-  speaking.image = createImageTarget({ catalog, config, fetchInputs });
+  targets.mcp = mcp.target;
+  targets.a2a = a2a.target;
+  targets.model = createModelTarget({ catalog, config, now });
+  const fetchInputs = createFetchInputs(config.webhooks, server.requestBodies);
+  targets.image = createImageTarget({ catalog, config, fetchInputs });
   const ownUrl = () => ownUrlOf(parts);
-  speaking.video = createVideoTarget({ catalog, ...media.videoRouteDeps, fetchInputs, ownUrl });
+  targets.video = createVideoTarget({ catalog, ...videoRouteDeps, fetchInputs, ownUrl });
   opened.defer(() => mcp.close());
   // Closed before the tools that responses in the background may call.
   const kept = await openKept(middle);
-  await mountRoutes(parts, { ...media, ...kept }, mcp, a2a, fetchInputs);
+  const prefix = '/api/v1';
+  const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
+  const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
+  const chat = {
+    pipeline,
+    idempotency,
+    payments,
+    config,
+    targets: parts.targets,
+    toolLoop,
+    catalog,
+    blobs,
+    now,
+    onError,
+    ...parts.keepAlive,
+  };
+  const secret = identity.secret('thinking of models');
+  const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
+  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health }, request);
+  const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
+  const routes = {
+    chat: chatRoutes(chat),
+    completions: completionsRoutes(chat),
+    embeddings: embeddingsRoutes(chat),
+    messages: messagesRoutes({ ...chat, ...sealed }),
+    responses: responsesRoutes({
+      ...chat,
+      ...sealed,
+      kept: kept.kept,
+      background: kept.background,
+      listeners: parts.listeners,
+    }),
+    images: imageRoutes({ ...priced, blobs }),
+    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
+    videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
+  };
+  await mount(server, routes, { prefix });
+  await mount(server, { oauth: oauth.routes, oldTransport });
+  await mount(server, { oldTransport }, { prefix });
+  await mount(server, { mcp: mcp.routes });
+  await mount(server, { mcp: mcp.routes }, { prefix });
+  a2a.addCards(server);
+  await mount(server, { push: longWork.push.routes, a2a: a2a.routes });
+  await mount(server, { a2a: a2a.routes }, { prefix });
+  const inject = server.inject.bind(server);
+  const hasRoute: typeof server.hasRoute = (route) => server.hasRoute(route);
+  const rpc = rpcRoutes({ inject, hasRoute, pipeline, config, version: VERSION, onError });
+  await mount(server, { rpc }, { prefix });
   late.mcp = mcp;
   late.pollAgent = a2a.poll;
   watchTasks(middle, parts, {
@@ -101,7 +150,7 @@ export async function openProtocols(middle: Middle) {
     a2a,
     tasks: longWork.tasks,
     notices: longWork.notices,
-    blobs: media.blobs,
+    blobs,
     ...kept,
   };
 }
@@ -207,70 +256,6 @@ function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
     onUnseen: (error) => logger.debug({ err: error }, 'the card of an agent could not be read'),
     ...keepAlive,
   });
-}
-
-async function mountRoutes(
-  parts: RouteParts,
-  {
-    videoRouteDeps,
-    kept,
-    background,
-  }: Awaited<ReturnType<typeof openMedia>> & Pick<Awaited<ReturnType<typeof openKept>>, 'kept' | 'background'>,
-  mcp: Mcp,
-  a2a: A2a,
-  fetchInputs: ReturnType<typeof createFetchInputs>,
-): Promise<void> {
-  const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = parts;
-  const { targets, keepAlive, push, oauth, graceMs, now, onError } = parts;
-  const prefix = '/api/v1';
-  const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
-  const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
-  const { blobs } = videoRouteDeps;
-  const chat = {
-    pipeline,
-    idempotency,
-    payments,
-    config,
-    targets,
-    toolLoop,
-    catalog,
-    blobs,
-    now,
-    onError,
-    ...keepAlive,
-  };
-  const secret = parts.identity.secret('thinking of models');
-  const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
-  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: parts.health }, request);
-  const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
-  const routes = {
-    chat: chatRoutes(chat),
-    completions: completionsRoutes(chat),
-    embeddings: embeddingsRoutes(chat),
-    messages: messagesRoutes({ ...chat, ...sealed }),
-    responses: responsesRoutes({
-      ...chat,
-      ...sealed,
-      kept,
-      background,
-      listeners: parts.listeners,
-    }),
-    images: imageRoutes({ ...priced, blobs }),
-    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(parts, targets), quote }),
-    videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
-  };
-  await mount(server, routes, { prefix });
-  await mount(server, { oauth: oauth.routes, oldTransport });
-  await mount(server, { oldTransport }, { prefix });
-  await mount(server, { mcp: mcp.routes });
-  await mount(server, { mcp: mcp.routes }, { prefix });
-  a2a.addCards(server);
-  await mount(server, { push: push.routes, a2a: a2a.routes });
-  await mount(server, { a2a: a2a.routes }, { prefix });
-  const inject = server.inject.bind(server);
-  const hasRoute: typeof server.hasRoute = (route) => server.hasRoute(route);
-  const rpc = rpcRoutes({ inject, hasRoute, pipeline, config, version: VERSION, onError });
-  await mount(server, { rpc }, { prefix });
 }
 
 /** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
