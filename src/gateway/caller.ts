@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Budget } from '#billing';
-import { GatewayError, networkOf, SIGN_IN_HEADERS } from '#wire';
-import { webRequestOf } from './server/request-context.ts';
+import { GatewayError, networkOf } from '#wire';
 
 /**
  * The caller: one account, and the credential of the request. A caller with neither key nor wallet has an access token.
@@ -171,12 +170,6 @@ export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined 
 export const ownPartOf = ({ key, run }: Pick<Caller, 'key' | 'run'>): string | null =>
   run?.parent ?? (key?.restricted ? `key ${key.hash}` : null);
 
-const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
-
-/** Whether a request has any credential, valid or not. */
-export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
-  CREDENTIALS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
-
 /**
  * The caller of a request without a credential. Things that belong to an account (sessions, places to listen, held
  * calls) belong to the client's network instead, so strangers neither share them nor use up each other's.
@@ -186,23 +179,11 @@ export function anonymousAt(address: string): Caller {
   return { account: `${ANONYMOUS_ACCOUNT}:${from}`, key: null, wallet: null, anonymous: { from } };
 }
 
-/** The caller of a request that needs no credential, see Pipeline.visitor. */
-export function visitorOf(
-  authenticate: (headers: IncomingHttpHeaders, address: string, calls: boolean) => Caller | Promise<Caller>,
-  headers: IncomingHttpHeaders,
-  address: string,
-): Caller | Promise<Caller> {
-  // A caller with an invalid credential counts as a stranger here. Routes that need a credential report what is wrong
-  // with it.
-  const stranger = () => anonymousAt(address);
-  if (!hasCredentials(headers)) return stranger();
-  try {
-    const caller = authenticate(headers, address, true);
-    return caller instanceof Promise ? caller.catch(stranger) : caller;
-  } catch {
-    return stranger();
-  }
-}
+/**
+ * Finds the caller of a request by its credential. `address`: the client's address. `calls`: see Pipeline.admit. Throws
+ * or rejects with GatewayError `unauthorized`.
+ */
+export type Authenticate = (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
 
 /** The error for a request that needs a credential and has none. */
 export const needsCredential = (): GatewayError =>

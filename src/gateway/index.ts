@@ -3,7 +3,13 @@
 export { bodiesBytesOf, type BodyRefusal, type HeldBody, heldBodyOf, PARSED_JSON } from './server/body-memory.ts';
 export { allowPages } from './server/cors.ts';
 export { MUST_BE, toGatewayError, unknownMember } from './server/errors.ts';
-export { type MoreMemory, readBytes, type RequestBodies, UNCOUNTED_BYTES } from './server/request-bodies.ts';
+export {
+  type MoreMemory,
+  PAYMENT_HEADERS,
+  readBytes,
+  type RequestBodies,
+  UNCOUNTED_BYTES,
+} from './server/request-bodies.ts';
 export {
   addressOf,
   admissionOf,
@@ -138,7 +144,6 @@ export {
   anonymousAt,
   type Caller,
   type CallerBudget,
-  hasCredentials,
   isDevelopment,
   letAct,
   type MemberRole,
@@ -214,7 +219,6 @@ export { createLockPayments, type LockPayments } from './payments/lock-payments.
 export {
   canonical,
   keyedRequest,
-  PAYMENT_HEADERS,
   paymentHeader,
   paymentKey,
   paymentOf,
@@ -305,3 +309,4 @@ export {
   type UpstreamReply,
   type UpstreamRequest,
 } from './upstream.ts';
+export { hasCredentials } from './visitor.ts';

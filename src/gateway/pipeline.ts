@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type GatewayError, NEVER_ABORTED } from '#wire';
 import type { Billable, Frame, CancelSignal } from '#billing';
 import type { Primitive } from '#config';
-import { ACCOUNT_HEADER, nobodyActs, visitorOf, type Caller } from './caller.ts';
+import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller } from './caller.ts';
+import { visitorOf } from './visitor.ts';
 import type { Call, Handler, CallRequest, CallObserver } from './call.ts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from './limits/caller-rates.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
@@ -60,7 +61,7 @@ export interface Pipeline {
 }
 
 export interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
-  readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
+  readonly authenticate: Authenticate;
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   /**

@@ -1,7 +1,6 @@
 import type { MemberRole } from '#gateway';
 import { loadStatements, type Database, type Row, type Value } from '#store';
 import { inTurn, isLabelTaken, LABELS_TURN, nameOf } from './consumer-store.ts';
-import type { KeyStore } from '../key-store.ts';
 import type { BudgetRule } from './budgets.ts';
 import { limitsSteps, type LimitsStore } from './limits-store.ts';
 
@@ -93,7 +92,7 @@ const SQL = loadStatements(import.meta.url, './sql/members.sql', [
 ]);
 
 interface MemberStoreOptions {
-  readonly keys: Pick<KeyStore, 'memberChanged'>;
+  readonly keys: { memberChanged(hash: string): void };
   readonly limits: Pick<LimitsStore, 'changed' | 'prepare'>;
   readonly now: () => number;
 }

@@ -4,9 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { GatewayError, parseJson, type JsonLimits, isObject, type ReplySink } from '#wire';
 import type { PaymentReceipt, PaymentRequired, PaymentAttempt } from './payments.ts';
 import type { Caller } from '../caller.ts';
-
-/** The header of a payment, and its name in version 1 of x402. Lower case. */
-export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
+import { PAYMENT_HEADERS } from '../server/request-bodies.ts';
 
 /**
  * Maximum length of a payment in characters, in base64 or as JSON. A Solana transaction has at most 1,232 bytes. The

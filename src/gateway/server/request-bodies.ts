@@ -13,8 +13,10 @@ import {
   begunFor,
 } from './body-memory.ts';
 import { WaitingBodies, type WaitingBody } from './waiting-bodies.ts';
-import { PAYMENT_HEADERS } from '../payments/payment-header.ts';
 import { endConnectionOf, tooLarge } from './connections.ts';
+
+/** The header of a payment, and its name in version 1 of x402. Lower case. */
+export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
 
 type Limits = Pick<
   LimitsConfig,

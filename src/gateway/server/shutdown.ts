@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { GatewayStopping } from '#wire';
-import type { PipelineOptions } from '../pipeline.ts';
+import type { Authenticate } from '../caller.ts';
 
 interface Closing {
   readonly server: FastifyInstance;
@@ -86,7 +86,7 @@ export async function closeGracefully({
  */
 interface Drain {
   /** Authenticates callers. After `begin` it throws GatewayStopping. */
-  readonly authenticate: PipelineOptions['authenticate'];
+  readonly authenticate: Authenticate;
   /** From here on load balancers are told to take another gateway. */
   announce(): void;
   begin(): void;
@@ -94,7 +94,7 @@ interface Drain {
   readonly announced: () => boolean;
 }
 
-export function createDrain(authenticate: PipelineOptions['authenticate']): Drain {
+export function createDrain(authenticate: Authenticate): Drain {
   let announced = false;
   let begun = false;
   return {

@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { SIGN_IN_HEADERS } from '#wire';
+import { anonymousAt, type Authenticate, type Caller } from './caller.ts';
+import { webRequestOf } from './server/request-context.ts';
+
+const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
+
+/** Whether a request has any credential, valid or not. */
+export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
+  CREDENTIALS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
+
+/** The caller of a request that needs no credential, see Pipeline.visitor. */
+export function visitorOf(
+  authenticate: Authenticate,
+  headers: IncomingHttpHeaders,
+  address: string,
+): Caller | Promise<Caller> {
+  // A caller with an invalid credential counts as a stranger here. Routes that need a credential report what is wrong
+  // with it.
+  const stranger = () => anonymousAt(address);
+  if (!hasCredentials(headers)) return stranger();
+  try {
+    const caller = authenticate(headers, address, true);
+    return caller instanceof Promise ? caller.catch(stranger) : caller;
+  } catch {
+    return stranger();
+  }
+}
