@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Query, type Row } from '#store';
+import { loadStatements, type Database, type Query, type Row } from '#store';
 import { earningsOf, escrowOf, type AccountName, type LockRecord, type LockState } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { toLock } from './ledger-rows.ts';
@@ -37,11 +37,15 @@ export interface TransferRecord {
   readonly at: number;
 }
 
-const TOTALS = loadStatement(import.meta.url, './sql/account-totals.sql');
-const MOVEMENT_SUMS = loadStatement(import.meta.url, './sql/account-movements.sql');
-const HELD_LOCKS = loadStatement(import.meta.url, './sql/count-held-locks.sql');
-const MOVEMENTS = loadStatement(import.meta.url, './sql/list-movements.sql');
-const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
+const ACCOUNT_RECORDS_SQL = loadStatements(import.meta.url, './sql/account-records.sql', [
+  'accountTotals',
+  'accountMovements',
+  'countHeldLocks',
+  'listMovements',
+  'listLocks',
+  'listLocksSlice',
+]);
+const LEDGER_SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findTransfer']);
 
 /**
  * Totals of `account` (without the `escrow:` prefix); zeros if it never had an entry. Rejects with the database's
@@ -49,7 +53,10 @@ const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
  */
 export async function accountTotals(database: Database, account: string): Promise<AccountTotals> {
   const own = [escrowOf(account)];
-  const [[row], sums] = await Promise.all([database.query(TOTALS, own), database.query(MOVEMENT_SUMS, own)]);
+  const [[row], sums] = await Promise.all([
+    database.query(ACCOUNT_RECORDS_SQL.accountTotals, own),
+    database.query(ACCOUNT_RECORDS_SQL.accountMovements, own),
+  ]);
   const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
   const credits = figure('paid_in') - figure('paid_out');
   return { credits, usage: credits - figure('remaining'), movements: movementsOf(sums) };
@@ -80,14 +87,14 @@ interface EarningsTotals {
  * Totals of `provider` (without the `earnings:` prefix); zeros if it never earned. Rejects with the database's error.
  */
 export async function earningsTotals(query: Query, provider: string): Promise<EarningsTotals> {
-  const [row] = await query(TOTALS, [earningsOf(provider)]);
+  const [row] = await query(ACCOUNT_RECORDS_SQL.accountTotals, [earningsOf(provider)]);
   const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
   return { available: figure('remaining'), earned: figure('remaining') + figure('paid_out') - figure('paid_in') };
 }
 
 /** The transfer with this id; null if there is no such transfer. */
 export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
-  const [row] = await database.query(TRANSFER, [id]);
+  const [row] = await database.query(LEDGER_SQL.findTransfer, [id]);
   return row ? recordOf(row) : null;
 }
 
@@ -102,7 +109,7 @@ export async function listMovements(
   limit: number,
 ): Promise<readonly TransferRecord[]> {
   const { at, id } = before ?? { at: Number.MAX_SAFE_INTEGER, id: '' };
-  return (await database.query(MOVEMENTS, [escrowOf(account), at, id, limit])).map(recordOf);
+  return (await database.query(ACCOUNT_RECORDS_SQL.listMovements, [escrowOf(account), at, id, limit])).map(recordOf);
 }
 
 const recordOf = (row: Row): TransferRecord => ({
@@ -116,7 +123,7 @@ const recordOf = (row: Row): TransferRecord => ({
 
 /** The number of held locks of all gateways. */
 export async function countHeldLocks(database: Database): Promise<number> {
-  const [row] = await database.query(HELD_LOCKS);
+  const [row] = await database.query(ACCOUNT_RECORDS_SQL.countHeldLocks);
   return Number(row?.['held'] ?? 0n);
 }
 
@@ -152,9 +159,6 @@ export interface FoundLocks {
   readonly next: LockPlace | null;
 }
 
-const LIST = loadStatement(import.meta.url, './sql/list-locks.sql');
-const SLICE = loadStatement(import.meta.url, './sql/list-locks-slice.sql');
-
 /** Locks that one statement looks at. The bound keeps a search with few matches from blocking the embedded engine. */
 const SLICE_LOCKS = 2_000;
 
@@ -165,11 +169,17 @@ export async function findLocks(
   sliceLocks: number = SLICE_LOCKS,
 ): Promise<FoundLocks> {
   const { account, before, from, limit, state = '', begins, holds, eitherHolds } = asked;
-  const [end] = await database.query(SLICE, [account, before.at, before.id, from, sliceLocks - 1]);
+  const [end] = await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [
+    account,
+    before.at,
+    before.id,
+    from,
+    sliceLocks - 1,
+  ]);
   const last: LockPlace | null = end ? { at: Number(end['created_at']), id: end['id'] as string } : null;
   const like = (text: string | undefined, open = '%') =>
     text === undefined ? '%' : `${open}${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
-  const rows = await database.query(LIST, [
+  const rows = await database.query(ACCOUNT_RECORDS_SQL.listLocks, [
     account,
     before.at,
     before.id,

@@ -1,4 +1,4 @@
-import { isIntact, loadStatement, type LogHead, type Prepare, readRecords, GENESIS } from '#store';
+import { isIntact, loadStatements, type LogHead, type Prepare, readRecords, GENESIS } from '#store';
 import { escrowOf, earningsOf } from './ledger.ts';
 import type { JournalKind } from './ledger-changes.ts';
 import { entriesOf, type Entry } from './ledger-log-rows.ts';
@@ -11,10 +11,8 @@ export interface AuditedLog {
   readonly operations: number;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const POSITION = load('log-position');
-const CHAIN_HEAD = load('chain-head');
-const INSERT = load('audit-insert-movement');
+const JOURNAL_SQL = loadStatements(import.meta.url, './sql/journal.sql', ['logPosition', 'chainHead']);
+const AUDIT_SQL = loadStatements(import.meta.url, './sql/audit.sql', ['auditInsertMovement']);
 const PROBLEMS_MAX = 20;
 
 /**
@@ -26,10 +24,10 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
   const say = (problem: string) => {
     if (problems.length < PROBLEMS_MAX) problems.push(problem);
   };
-  const row = prepare(POSITION).get() as { position: bigint; n: bigint; hash: string };
-  const before = prepare(CHAIN_HEAD).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
+  const row = prepare(JOURNAL_SQL.logPosition).get() as { position: bigint; n: bigint; hash: string };
+  const before = prepare(JOURNAL_SQL.chainHead).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
   let head: LogHead = { position: 0, n: Number(before?.n ?? 0n), hash: before?.hash ?? GENESIS };
-  const insert = prepare(INSERT);
+  const insert = prepare(AUDIT_SQL.auditInsertMovement);
   let records = 0;
   let operations = 0;
   try {

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Query, type Row, type RunProgram, type Statement, GENESIS } from '#store';
+import { loadStatements, type Database, type Query, type Row, type RunProgram, type Statement, GENESIS } from '#store';
 import type { AuditedLog } from './audit-log-program.ts';
 import { texts } from './ledger-postgres-write.ts';
 import type { MicroUsd } from './money.ts';
@@ -61,14 +61,32 @@ interface AuditedBeside {
 const OVERDUE_MS = 120_000;
 const LOG_PROGRAM = new URL('./audit-log-program.ts', import.meta.url).href;
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const SQL = loadStatements(import.meta.url, './sql/audit.sql', [
+  'pgAuditInsertMovements',
+  'auditSum',
+  'auditTotals',
+  'auditLockTotals',
+  'auditOverdue',
+  'auditBatches',
+  'auditRows',
+  'auditOrphans',
+  'auditPrices',
+  'auditSettled',
+  'auditMovementsTable',
+  'auditMovements',
+  'auditEntries',
+  'auditBalances',
+  'auditNegative',
+  'auditHeld',
+  'auditLocks',
+  'auditLent',
+  'auditChildren',
+  'auditTransfers',
+  'auditBudgets',
+  'pgAuditBudgets',
+]);
 /** Creates the table and the views of all movements, which the other statements read. */
-const TEMPORARY = [load('audit-movements-table'), load('audit-movements'), load('audit-entries')];
-const INSERT_MOVEMENTS = load('pg-audit-insert-movements');
-const SUM = load('audit-sum');
-const TOTALS = load('audit-totals');
-const LOCK_TOTALS = load('audit-lock-totals');
-const OVERDUE = load('audit-overdue');
+const TEMPORARY = [SQL.auditMovementsTable, SQL.auditMovements, SQL.auditEntries];
 
 /** Checks that are one query each. Every row of the result is a fault. */
 const QUERIES: readonly {
@@ -81,32 +99,32 @@ const QUERIES: readonly {
 }[] = [
   {
     name: 'balances',
-    statement: load('audit-balances'),
+    statement: SQL.auditBalances,
     fine: 'every balance is the sum of its entries',
     say: (row) => `${row.account} differs by ${row.available} available, ${row.locked} locked`,
   },
   {
     name: 'not negative',
-    statement: load('audit-negative'),
+    statement: SQL.auditNegative,
     fine: 'no balance is below 0',
     say: (row) => `${row.id} has ${row.available} available, ${row.locked} locked`,
   },
   {
     name: 'held locks',
-    statement: load('audit-held'),
+    statement: SQL.auditHeld,
     fine: 'what accounts have locked is what their held locks hold',
     say: (row) => `${row.account} has ${row.difference} more locked than its held locks`,
   },
   {
     name: 'lock history',
-    statement: load('audit-locks'),
+    statement: SQL.auditLocks,
     fine: 'every lock was opened once and resolved at most once, as the journal says',
     say: (row) =>
       `lock ${row.id} is ${row.state ?? 'missing'}, its journal has ${row.opened ?? 0} openings and ${row.resolved ?? 0} resolutions`,
   },
   {
     name: 'lent',
-    statement: load('audit-lent'),
+    statement: SQL.auditLent,
     fine: 'the lent part of each lock equals what its child locks hold or were charged',
     say: (row) =>
       row.misfit === 0n
@@ -115,20 +133,20 @@ const QUERIES: readonly {
   },
   {
     name: 'locks under locks',
-    statement: load('audit-children'),
+    statement: SQL.auditChildren,
     fine: 'every child lock drew on its parent once, and gave the rest back',
     say: (row) => `lock ${row.id} differs from its parent or from its journal rows (lend, return)`,
   },
   {
     name: 'transfers',
-    statement: load('audit-transfers'),
+    statement: SQL.auditTransfers,
     fine: 'every transfer is in the journal once, with the same amounts',
     say: (row) => `transfer ${row.id} and the journal differ`,
   },
   {
     name: 'budgets',
-    statement: load('audit-budgets'),
-    postgres: load('pg-audit-budgets'),
+    statement: SQL.auditBudgets,
+    postgres: SQL.pgAuditBudgets,
     fine: 'what budgets have spent and locked is what their locks say',
     say: (row) => `budget ${row.id} differs by ${row.spent} spent, ${row.locked} locked`,
   },
@@ -148,9 +166,9 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
       if (!log) {
         const { unreadable } = chains;
         const numbers = unreadable.map(({ n }) => n).join(',');
-        await query(INSERT_MOVEMENTS, [texts(unreadable, ({ chain }) => chain), `{${numbers}}`]);
+        await query(SQL.pgAuditInsertMovements, [texts(unreadable, ({ chain }) => chain), `{${numbers}}`]);
       }
-      const { total, legs } = (await query(SUM))[0]!;
+      const { total, legs } = (await query(SQL.auditSum))[0]!;
       checks.push({
         name: 'zero sum',
         ok: total === 0n,
@@ -195,7 +213,7 @@ function judge(name: string, problems: readonly string[], fine: string): AuditCh
 
 async function overdue(query: Query, { now = Date.now, overdueMs = OVERDUE_MS }: AuditOptions): Promise<AuditCheck> {
   if (overdueMs === null) return { name: 'overdue locks', ok: true, detail: 'not judged' };
-  const rows = await query(OVERDUE, [now() - overdueMs]);
+  const rows = await query(SQL.auditOverdue, [now() - overdueMs]);
   return judge(
     'overdue locks',
     rows.map((row) => `lock ${row.id} should have expired at ${new Date(Number(row.expires_at)).toISOString()}`),
@@ -204,8 +222,8 @@ async function overdue(query: Query, { now = Date.now, overdueMs = OVERDUE_MS }:
 }
 
 async function totals(query: Query, operations: number): Promise<AuditTotals> {
-  const money = (await query(TOTALS))[0]!;
-  const locks = (await query(LOCK_TOTALS))[0]!;
+  const money = (await query(SQL.auditTotals))[0]!;
+  const locks = (await query(SQL.auditLockTotals))[0]!;
   return {
     accounts: Number(money.accounts),
     escrowAvailable: money.escrow_available as bigint,
@@ -223,10 +241,6 @@ async function totals(query: Query, operations: number): Promise<AuditTotals> {
     operations,
   };
 }
-
-const BATCHES = loadStatement(import.meta.url, './sql/audit-batches.sql');
-const ROWS = loadStatement(import.meta.url, './sql/audit-rows.sql');
-const ORPHANS = loadStatement(import.meta.url, './sql/audit-orphans.sql');
 
 /** Batches read at a time. A batch has at most 1,024 operations, so this bounds the memory. */
 const PAGE = 50;
@@ -256,12 +270,12 @@ async function auditChains(query: Query): Promise<AuditedChains> {
   let n = 0;
   let prev = GENESIS;
   for (;;) {
-    const page = await query(BATCHES, [chain, n, PAGE]);
+    const page = await query(SQL.auditBatches, [chain, n, PAGE]);
     if (page.length === 0) break;
     for (const part of byChain(page)) {
       const name = part[0]!.chain as string;
       const hasRows = part.some((batch) => batch.movements === null);
-      const found = hasRows ? await query(ROWS, [name, part[0]!.n!, part.at(-1)!.n!]) : [];
+      const found = hasRows ? await query(SQL.auditRows, [name, part[0]!.n!, part.at(-1)!.n!]) : [];
       const rows = Map.groupBy(found, (row) => row.batch);
       for (const batch of part) {
         if (name !== chain) {
@@ -281,7 +295,7 @@ async function auditChains(query: Query): Promise<AuditedChains> {
       }
     }
   }
-  for (const row of await query(ORPHANS))
+  for (const row of await query(SQL.auditOrphans))
     problems.push(`chain ${row.chain}, batch ${row.batch}: row ${row.position} belongs to no batch`);
   return { problems, chains, batches, operations, unreadable };
 }
@@ -328,16 +342,13 @@ function toJournalRow(row: Row): JournalRow {
   };
 }
 
-const PRICES = loadStatement(import.meta.url, './sql/audit-prices.sql');
-const SETTLED = loadStatement(import.meta.url, './sql/audit-settled.sql');
-
 const CHARGES_PAGE = 2_000;
 
 /** Reads every price version. An id is a digest of its content, so a changed price does not match its id. */
 async function auditPrices(query: Query): Promise<{ problems: string[]; rates: ReadonlyMap<string, Rates> }> {
   const problems: string[] = [];
   const rates = new Map<string, Rates>();
-  for await (const row of pages(query, PRICES)) {
+  for await (const row of pages(query, SQL.auditPrices)) {
     const id = row.id as string;
     const parsed = attempt(() => ratesFromText(row.rates as string));
     if (parsed) rates.set(id, parsed);
@@ -366,7 +377,7 @@ async function auditCharges(
   const say = (problem: string) => {
     if (problems.length < PROBLEMS_MAX) problems.push(problem);
   };
-  for await (const row of pages(query, SETTLED)) {
+  for await (const row of pages(query, SQL.auditSettled)) {
     const asked = (row.charged as bigint) + (row.shortfall as bigint);
     const due = dueOf(row, prices);
     const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
@@ -411,7 +422,7 @@ function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): Due | string {
   return { cost: due, most: outcome === 'over_cap' && estimate > due ? estimate : due };
 }
 
-async function* pages(query: Query, statement: typeof PRICES): AsyncGenerator<Row, void, undefined> {
+async function* pages(query: Query, statement: typeof SQL.auditPrices): AsyncGenerator<Row, void, undefined> {
   for (let after = ''; ;) {
     const rows = await query(statement, [after, CHARGES_PAGE]);
     yield* rows;

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Value } from '#store';
+import { loadStatements, type Database, type Value } from '#store';
 import { escrowOf, type BudgetUse } from './ledger.ts';
 
 /**
@@ -30,11 +30,12 @@ export interface CarriedSum extends BudgetUse {
   readonly running: boolean;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const BY_CALLS = load('carried-by-calls');
-const HAS_MANY = load('has-many-calls');
-const OF_KEY = load('carried-of-key');
-const OF_ACCOUNT = load('carried-of-account');
+const SQL = loadStatements(import.meta.url, './sql/carried-sum.sql', [
+  'carriedByCalls',
+  'hasManyCalls',
+  'carriedOfKey',
+  'carriedOfAccount',
+]);
 
 /**
  * So many calls are added up in a few milliseconds. More calls are read on a separate connection, so that they do not
@@ -57,8 +58,8 @@ export async function readCarriedSum(
   if (start === null && of !== 'member') {
     const [row] =
       of === 'key'
-        ? await database.query(OF_KEY, [name, id])
-        : await database.query(OF_ACCOUNT, [escrowOf(account), id]);
+        ? await database.query(SQL.carriedOfKey, [name, id])
+        : await database.query(SQL.carriedOfAccount, [escrowOf(account), id]);
     const [spent, locked] = [row!['spent'] as bigint, row!['locked'] as bigint];
     return { edge: 0, settled: 0n, spent, locked, running: locked > 0n };
   }
@@ -73,10 +74,10 @@ export async function readCarriedSum(
     Math.max(from, settledBy),
     start ?? 0,
   ];
-  const hasMany = (await database.query(HAS_MANY, [account, from, FEW])).length > 0;
+  const hasMany = (await database.query(SQL.hasManyCalls, [account, from, FEW])).length > 0;
   const [row] = hasMany
-    ? await database.snapshot((query) => query(BY_CALLS, params))
-    : await database.query(BY_CALLS, params);
+    ? await database.snapshot((query) => query(SQL.carriedByCalls, params))
+    : await database.query(SQL.carriedByCalls, params);
   return {
     edge: Number(row!['edge']),
     settled: known + (row!['settled'] as bigint),

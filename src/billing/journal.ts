@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { GENESIS, loadStatement, type OpenDatabase, type SqliteDatabase } from '#store';
+import { GENESIS, loadStatements, type OpenDatabase, type SqliteDatabase } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
 
 export interface ChainHead {
@@ -90,16 +90,18 @@ type JournalState =
   | { readonly state: 'behind'; readonly end: number }
   | { readonly state: 'other' };
 
-const CHAIN_HEAD = loadStatement(import.meta.url, './sql/chain-head.sql');
-const BATCH = loadStatement(import.meta.url, './sql/find-batch.sql');
-const NOTE = loadStatement(import.meta.url, './sql/note-log-position.sql');
-const POSITION = loadStatement(import.meta.url, './sql/log-position.sql');
+const SQL = loadStatements(import.meta.url, './sql/journal.sql', [
+  'chainHead',
+  'findBatch',
+  'noteLogPosition',
+  'logPosition',
+]);
 const FIND_RECORD = new URL('./find-record-program.ts', import.meta.url).href;
 
 /** True for an embedded database that has books from before the log and no log record yet. */
 export async function hasOldBooks(database: OpenDatabase): Promise<boolean> {
   if (database.engine !== 'sqlite') return false;
-  const [row] = await database.query(POSITION);
+  const [row] = await database.query(SQL.logPosition);
   return row!['position'] === 0n && row!['n'] !== 0n;
 }
 
@@ -108,7 +110,7 @@ export async function hasOldBooks(database: OpenDatabase): Promise<boolean> {
  * in the tables.
  */
 export async function journalHead(database: OpenDatabase, chain: string): Promise<JournalHead> {
-  const statement = database.engine === 'sqlite' ? NOTE : CHAIN_HEAD;
+  const statement = database.engine === 'sqlite' ? SQL.noteLogPosition : SQL.chainHead;
   const [row] = await database.query(statement, database.engine === 'sqlite' ? [] : [chain]);
   return row ? { chain, n: Number(row['n']), hash: row['hash'] as string } : { chain, n: 0, hash: GENESIS };
 }
@@ -118,7 +120,7 @@ export async function compareJournal(database: OpenDatabase, head: JournalHead):
   const { chain, n, hash } = head;
   if (n === 0) return { state: 'there' };
   if (database.engine === 'sqlite') return compareLog(database, head);
-  const [row] = await database.query(BATCH, [chain, n]);
+  const [row] = await database.query(SQL.findBatch, [chain, n]);
   if (row) return { state: row['hash'] === hash ? 'there' : 'other' };
   return { state: 'behind', end: (await journalHead(database, chain)).n };
 }
@@ -128,11 +130,11 @@ export async function compareJournal(database: OpenDatabase, head: JournalHead):
  * still miss rows that are in no log, such as keys. So the tables must also know that this head was noted.
  */
 async function compareLog(database: SqliteDatabase, { chain, n, hash }: JournalHead): Promise<JournalState> {
-  const [row] = await database.query(POSITION);
+  const [row] = await database.query(SQL.logPosition);
   const noted = Number(row!['noted']);
   if (noted < n) return { state: 'behind', end: noted };
   if (Number(row!['n']) === n) return { state: row!['hash'] === hash ? 'there' : 'other' };
-  const [batch] = await database.query(BATCH, [chain, n]);
+  const [batch] = await database.query(SQL.findBatch, [chain, n]);
   const found = batch ? batch['hash'] : await database.program(FIND_RECORD, n);
   return { state: found === hash ? 'there' : 'other' };
 }

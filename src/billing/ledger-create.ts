@@ -1,4 +1,4 @@
-import { DatabaseError, loadStatement, type OpenDatabase, type Row, type Statement, type Value } from '#store';
+import { DatabaseError, loadStatements, type OpenDatabase, type Row, type Statement, type Value } from '#store';
 import {
   LedgerUnavailable,
   type KeepResult,
@@ -14,12 +14,13 @@ import { createPostgresEngine } from './ledger-postgres.ts';
 import { toLock } from './ledger-rows.ts';
 import { createSqliteEngine } from './ledger-sqlite.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const FIND_LOCK = load('find-lock');
-const FIND_CHILDREN = load('find-children');
-const OVERDUE_LOCKS = load('overdue-locks');
-const OVERDUE_UNKEPT_LOCKS = load('overdue-unkept-locks');
-const SPENT_OF_BUDGETS = load('spent-of-budgets');
+const SQL = loadStatements(import.meta.url, './sql/ledger.sql', [
+  'findLock',
+  'findChildren',
+  'overdueLocks',
+  'overdueUnkeptLocks',
+  'spentOfBudgets',
+]);
 
 const EXPIRE_LIMIT = 1_000;
 const CHILDREN_LIMIT = 1_000;
@@ -58,7 +59,7 @@ export async function createLedger(options: {
     keep: (id, until) => submit({ kind: 'keep', request: { id, until } }) as Promise<KeepResult>,
     async expire(at, limit = EXPIRE_LIMIT, spare) {
       const spareKept = spare === 'kept';
-      const ids = (await read(spareKept ? OVERDUE_UNKEPT_LOCKS : OVERDUE_LOCKS, [at, limit])).map(
+      const ids = (await read(spareKept ? SQL.overdueUnkeptLocks : SQL.overdueLocks, [at, limit])).map(
         (row) => row.id as string,
       );
       const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at, spareKept } })));
@@ -69,16 +70,16 @@ export async function createLedger(options: {
       return row && { available: row.available, locked: row.locked };
     },
     async find(id) {
-      const [row] = await read(FIND_LOCK, [id]);
+      const [row] = await read(SQL.findLock, [id]);
       return row ? toLock(row) : null;
     },
-    children: async (id, limit = CHILDREN_LIMIT) => (await read(FIND_CHILDREN, [id, limit])).map(toLock),
+    children: async (id, limit = CHILDREN_LIMIT) => (await read(SQL.findChildren, [id, limit])).map(toLock),
     async budget(id) {
       const row = await engine.budget(id).catch(toUnavailable);
       return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };
     },
     async spentOf(name) {
-      const [row] = await read(SPENT_OF_BUDGETS, [name]);
+      const [row] = await read(SQL.spentOfBudgets, [name]);
       return row!['spent'] as bigint;
     },
     async close() {

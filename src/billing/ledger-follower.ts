@@ -1,4 +1,4 @@
-import { loadStatement, type LogRecord, type Prepare } from '#store';
+import { loadStatements, type LogRecord, type Prepare } from '#store';
 import {
   entriesOf,
   type AccountEntry,
@@ -9,15 +9,16 @@ import {
   type SettleEntry,
 } from './ledger-log-rows.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const PUT_ACCOUNT = load('put-account');
-const PUT_BUDGET = load('put-budget');
-const INSERT_LOCK = load('insert-lock');
-const INSERT_NESTED_LOCK = load('insert-nested-lock');
-const INSERT_RESOLVED_LOCK = load('insert-resolved-lock');
-const RESOLVE_LOCK = load('resolve-lock');
-const CHANGE_LOCK = load('change-lock');
-const INSERT_TRANSFER = load('insert-transfer');
+const SQL = loadStatements(import.meta.url, './sql/ledger-follower.sql', [
+  'putAccount',
+  'putBudget',
+  'insertLock',
+  'insertNestedLock',
+  'insertResolvedLock',
+  'resolveLock',
+  'changeLock',
+  'insertTransfer',
+]);
 
 interface Resolution {
   readonly at: number;
@@ -39,7 +40,7 @@ export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
   const locks = new Map<string, Told>();
   const accounts = new Map<string, AccountEntry>();
   const budgets = new Map<string, BudgetEntry>();
-  const insertTransfer = prepare(INSERT_TRANSFER);
+  const insertTransfer = prepare(SQL.insertTransfer);
   const told = (id: string): Told => {
     let found = locks.get(id);
     if (!found) locks.set(id, (found = {}));
@@ -57,9 +58,9 @@ export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
     }
   }
   for (const [id, each] of locks) putLock(prepare, id, each);
-  const putAccount = prepare(PUT_ACCOUNT);
+  const putAccount = prepare(SQL.putAccount);
   for (const [, id, available, locked] of accounts.values()) putAccount.run(id, available, locked);
-  const putBudget = prepare(PUT_BUDGET);
+  const putBudget = prepare(SQL.putBudget);
   for (const [, id, spent, locked] of budgets.values()) putBudget.run(id, spent, locked);
 }
 
@@ -78,12 +79,12 @@ function putLock(prepare: Prepare, id: string, { made, change, resolution }: Tol
     ] as const;
     if (run || change) {
       const [parent, depth, lendable, lent, kept] = run ?? [null, 0, '0', '0', 0];
-      prepare(INSERT_NESTED_LOCK).run(...begin, parent, depth, lendable, change?.[2] ?? lent, change?.[3] ?? kept);
-    } else if (resolution) return void prepare(INSERT_RESOLVED_LOCK).run(...begin, ...resolved(resolution));
-    else prepare(INSERT_LOCK).run(...begin);
-  } else if (change) prepare(CHANGE_LOCK).run(id, change[2], change[3], change[4]);
+      prepare(SQL.insertNestedLock).run(...begin, parent, depth, lendable, change?.[2] ?? lent, change?.[3] ?? kept);
+    } else if (resolution) return void prepare(SQL.insertResolvedLock).run(...begin, ...resolved(resolution));
+    else prepare(SQL.insertLock).run(...begin);
+  } else if (change) prepare(SQL.changeLock).run(id, change[2], change[3], change[4]);
   if (!resolution) return;
-  const { changes } = prepare(RESOLVE_LOCK).run(id, ...resolved(resolution));
+  const { changes } = prepare(SQL.resolveLock).run(id, ...resolved(resolution));
   if (Number(changes) !== 1) throw new Error(`The log resolves lock ${id}, which no table holds`);
 }
 

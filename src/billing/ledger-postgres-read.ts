@@ -1,4 +1,4 @@
-import { GENESIS, loadStatement, type Row, type Step } from '#store';
+import { GENESIS, loadStatements, type Row, type Step } from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
 import type { LedgerState, LockRow } from './ledger-changes.ts';
 import type { ChainHead } from './journal.ts';
@@ -7,15 +7,17 @@ import { texts } from './ledger-postgres-write.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
 import type { OwnLocks } from './ledger-memory.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const BEGIN: Step = { statement: load('pg-begin') };
-const ACCOUNTS = load('pg-accounts');
-const LOCKS = load('pg-locks');
-const BUDGETS = load('pg-budgets');
-const NEW_BUDGETS = load('pg-new-budgets');
-const TRANSFERS = load('pg-transfers');
-const CHAIN_HEAD = load('chain-head');
-const COMMITTED = load('pg-committed');
+const LEDGER_POSTGRES_SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
+  'pgAccounts',
+  'pgLocks',
+  'pgBudgets',
+  'pgNewBudgets',
+  'pgTransfers',
+  'pgCommitted',
+  'pgBegin',
+]);
+const BEGIN: Step = { statement: LEDGER_POSTGRES_SQL.pgBegin };
+const JOURNAL_SQL = loadStatements(import.meta.url, './sql/journal.sql', ['chainHead']);
 
 /**
  * Rounds to read again. One is enough, unless locks of further accounts appear while the transaction waits for rows.
@@ -65,10 +67,16 @@ export async function readState(
   const lockIds = texts([...touched.locks], (id) => id);
   const budgetIds = texts([...touched.budgets], (id) => id);
   const hasLocks = touched.locks.size > 0;
-  const accountStep: Step = { statement: ACCOUNTS, params: [texts([...touched.accounts], (id) => id), lockIds] };
-  const lockStep: Step = { statement: LOCKS, params: [lockIds] };
-  const budgetStep: Step = { statement: BUDGETS, params: [budgetIds, lockIds] };
-  const transferStep: Step = { statement: TRANSFERS, params: [texts([...touched.transfers], (id) => id)] };
+  const accountStep: Step = {
+    statement: LEDGER_POSTGRES_SQL.pgAccounts,
+    params: [texts([...touched.accounts], (id) => id), lockIds],
+  };
+  const lockStep: Step = { statement: LEDGER_POSTGRES_SQL.pgLocks, params: [lockIds] };
+  const budgetStep: Step = { statement: LEDGER_POSTGRES_SQL.pgBudgets, params: [budgetIds, lockIds] };
+  const transferStep: Step = {
+    statement: LEDGER_POSTGRES_SQL.pgTransfers,
+    params: [texts([...touched.transfers], (id) => id)],
+  };
   const ask = async (steps: readonly (Step | null)[]) => {
     const rows = new Map<Step, readonly Row[]>();
     const asked = steps.filter((step) => step !== null);
@@ -96,14 +104,16 @@ export async function readState(
     budgets = byId(again(budgetStep), toBudget);
   }
   if ([...touched.budgets].some((id) => !budgets.has(id))) {
-    const [, again] = await send([{ statement: NEW_BUDGETS, params: [budgetIds] }, budgetStep]);
+    const [, again] = await send([{ statement: LEDGER_POSTGRES_SQL.pgNewBudgets, params: [budgetIds] }, budgetStep]);
     budgets = byId(again!, toBudget);
   }
   const parentIds = parentsOf(operations, locks);
   if (parentIds.length > 0) {
     // A parent has the same account and budgets as the locks under it, and these rows are locked already. So no other
     // transaction can change the parent's `state` or `lent` before this one ends.
-    const [parentRows] = await send([{ statement: LOCKS, params: [texts(parentIds, (id) => id)] }]);
+    const [parentRows] = await send([
+      { statement: LEDGER_POSTGRES_SQL.pgLocks, params: [texts(parentIds, (id) => id)] },
+    ]);
     for (const [id, row] of byId(parentRows!, toOpenLock)) locks.set(id, row);
   }
   let head: ChainHead = { n: 0, hash: GENESIS };
@@ -112,8 +122,8 @@ export async function readState(
     // Read after the rows are locked. A transaction in doubt held these row locks, so by now it is either committed or
     // lost.
     const [headRows, committedRows] = await send([
-      { statement: CHAIN_HEAD, params: [chain] },
-      { statement: COMMITTED, params: [chain, texts(doubts, ({ hash }) => hash)] },
+      { statement: JOURNAL_SQL.chainHead, params: [chain] },
+      { statement: LEDGER_POSTGRES_SQL.pgCommitted, params: [chain, texts(doubts, ({ hash }) => hash)] },
     ]);
     const row = headRows![0];
     if (row) head = { n: Number(row.n), hash: row.hash as string };
@@ -129,7 +139,7 @@ export async function readState(
     hasTransfer: (id) => transfers.has(id),
     async isAnyInUse(ids) {
       if (ids.length === 0) return false;
-      const [found] = await send([{ statement: LOCKS, params: [texts(ids, (id) => id)] }]);
+      const [found] = await send([{ statement: LEDGER_POSTGRES_SQL.pgLocks, params: [texts(ids, (id) => id)] }]);
       return found!.length > 0;
     },
   };

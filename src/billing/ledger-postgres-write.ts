@@ -1,15 +1,16 @@
-import { DatabaseError, loadStatement, type Step, type Value } from '#store';
+import { DatabaseError, loadStatements, type Step, type Value } from '#store';
 import { budgetText, isPlain, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import type { GroupHeader } from './journal.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const OPEN_ACCOUNTS = load('pg-open-accounts');
-const COMMIT_GROUP = load('pg-commit');
-const CHANGE_LOCKS = load('pg-change-locks');
-const CHANGE_BUDGETS = load('pg-change-budgets');
-const RESOLVE_NEW_LOCKS = load('pg-resolve-new-locks');
-const INSERT_TRANSFERS = load('pg-insert-transfers');
+const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
+  'pgOpenAccounts',
+  'pgCommit',
+  'pgChangeLocks',
+  'pgChangeBudgets',
+  'pgResolveNewLocks',
+  'pgInsertTransfers',
+]);
 
 /** A group of the journal, as it is stored. */
 interface GroupRecord extends GroupHeader {
@@ -20,7 +21,7 @@ interface GroupRecord extends GroupHeader {
 
 /** Creates accounts with zero balances. */
 export const openStep = (ids: readonly string[]): Step => ({
-  statement: OPEN_ACCOUNTS,
+  statement: SQL.pgOpenAccounts,
   params: [texts(ids, (id) => id)],
 });
 
@@ -37,7 +38,7 @@ export function writeSteps(decision: Decision, record: GroupRecord): readonly St
   const nested = newLocks.every(isPlain) ? [] : newLocks;
   const { chain, n, at, count, prev, hash, movements } = record;
   const commit: Step = {
-    statement: COMMIT_GROUP,
+    statement: SQL.pgCommit,
     params: [
       texts(accounts, (row) => row.id),
       numbers(accounts, (row) => row.available - row.availableBefore),
@@ -66,9 +67,11 @@ export function writeSteps(decision: Decision, record: GroupRecord): readonly St
     ],
   };
   const steps = [commit];
-  if (ended.length > 0) steps.push({ statement: RESOLVE_NEW_LOCKS, params: [...resolutions(ended), at] });
-  if (decision.budgets.length > 0) steps.push({ statement: CHANGE_BUDGETS, params: budgetParams(decision.budgets) });
-  if (transfers.length > 0) steps.push({ statement: INSERT_TRANSFERS, params: [...transferParams(transfers), at] });
+  if (ended.length > 0) steps.push({ statement: SQL.pgResolveNewLocks, params: [...resolutions(ended), at] });
+  if (decision.budgets.length > 0)
+    steps.push({ statement: SQL.pgChangeBudgets, params: budgetParams(decision.budgets) });
+  if (transfers.length > 0)
+    steps.push({ statement: SQL.pgInsertTransfers, params: [...transferParams(transfers), at] });
   return [...steps, ...changeSteps(decision)];
 }
 
@@ -81,7 +84,7 @@ export function changeSteps({ changedLocks: changed }: Decision): readonly Step[
     numbers(changed, ({ row }) => (row.kept ? 1 : 0)),
     numbers(changed, ({ row }) => row.expiresAt),
   ];
-  return [{ statement: CHANGE_LOCKS, params }];
+  return [{ statement: SQL.pgChangeLocks, params }];
 }
 
 const budgetParams = (budgets: Decision['budgets']): readonly Value[] => [

@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { DatabaseError, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
+import {
+  DatabaseError,
+  loadStatements,
+  type PostgresDatabase,
+  type PostgresSession,
+  type Row,
+  type Step,
+} from '#store';
 import type { AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
 import type { Attempt, Engine } from './group-commit.ts';
@@ -10,10 +17,17 @@ import { changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 import { OwnLocks } from './ledger-memory.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const SETUP = [load('pg-setup-plans'), load('pg-setup-limits'), load('pg-setup-durable')];
-const COMMIT: Step = { statement: load('pg-commit-transaction') };
-const ROLLBACK: Step = { statement: load('pg-rollback') };
+const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
+  'pgSetupPlans',
+  'pgSetupLimits',
+  'pgSetupDurable',
+  'pgCommitTransaction',
+  'pgRollback',
+]);
+
+const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
+const COMMIT: Step = { statement: SQL.pgCommitTransaction };
+const ROLLBACK: Step = { statement: SQL.pgRollback };
 
 /** If a round trip takes longer, the connection is closed and the round trip counts as lost. */
 const ATTEMPT_MS = 4_000;

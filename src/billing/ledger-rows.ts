@@ -1,4 +1,4 @@
-import { loadStatement, type Query, type Row } from '#store';
+import { loadStatements, type Query, type Row } from '#store';
 import type { AccountName, LockRecord, LockState } from './ledger.ts';
 import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 
@@ -53,15 +53,14 @@ export function toLock(row: Row): LockRecord {
   };
 }
 
-const FIND_ACCOUNT = loadStatement(import.meta.url, './sql/find-account.sql');
-const FIND_BUDGET = loadStatement(import.meta.url, './sql/find-budget.sql');
+const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findAccount', 'findBudget']);
 
 export async function readAccount(query: Query, id: AccountName): Promise<AccountRow | null> {
-  const [row] = await query(FIND_ACCOUNT, [id]);
+  const [row] = await query(SQL.findAccount, [id]);
   return row ? toAccount(row) : null;
 }
 
 export async function readBudget(query: Query, id: string): Promise<BudgetRow | null> {
-  const [row] = await query(FIND_BUDGET, [id]);
+  const [row] = await query(SQL.findBudget, [id]);
   return row ? toBudget(row) : null;
 }

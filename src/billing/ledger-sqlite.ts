@@ -1,4 +1,4 @@
-import { type LedgerLog, type SqliteDatabase, loadStatement, type Query, DatabaseError } from '#store';
+import { type LedgerLog, type SqliteDatabase, loadStatements, type Query, DatabaseError } from '#store';
 import { decide } from './ledger-decide.ts';
 import type { Engine } from './group-commit.ts';
 import { payloadOf } from './ledger-log-rows.ts';
@@ -67,10 +67,7 @@ export function createSqliteEngine(database: SqliteDatabase, now: () => number):
   };
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const FIND_LOCK = load('find-lock-to-resolve');
-const FIND_LOCK_GAP = load('find-lock-gap');
-const FIND_TRANSFER = load('find-transfer');
+const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
 
 /**
  * The rows on which one group is decided: rows in memory, and rows that were read for the group. If the decision asks
@@ -125,7 +122,7 @@ class GroupState implements LedgerState {
     this.#missing = nothing();
     const memory = this.#memory;
     const readLock = async (id: string) => {
-      const [row] = await query(FIND_LOCK, [id]);
+      const [row] = await query(SQL.findLockToResolve, [id]);
       return row ? toOpenLock(row) : ABSENT;
     };
     // All queries are made in one turn, so they are sent to the database thread in one message.
@@ -133,12 +130,12 @@ class GroupState implements LedgerState {
       ...[...accounts].map(async (id) => memory.accounts.set(id, await readAccount(query, id))),
       ...[...budgets].map(async (id) => memory.budgets.set(id, await readBudget(query, id))),
       ...[...locks].map(async (id) => this.#locks.set(id, await readLock(id))),
-      ...[...transfers].map(async (id) => this.#transfers.set(id, (await query(FIND_TRANSFER, [id])).length > 0)),
+      ...[...transfers].map(async (id) => this.#transfers.set(id, (await query(SQL.findTransfer, [id])).length > 0)),
     ]);
     const [unused] = [...locks].filter((id) => this.#locks.get(id) === ABSENT).sort();
     if (unused === undefined) return;
     // The ids of the next locks are usually in the same gap.
-    const [{ after, before }] = (await query(FIND_LOCK_GAP, [unused])) as unknown as [Gap];
+    const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
     memory.freeIds.learn({ after, before });
   }
 }

@@ -1,4 +1,4 @@
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { findTransfer } from './account-records.ts';
 import { earningsOf, type Ledger, OPERATOR_TREASURY } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
@@ -47,7 +47,7 @@ export interface Payouts {
   list(provider: string, page: { readonly limit: number; readonly offset: number }): Promise<readonly Payout[]>;
 }
 
-const LIST = loadStatement(import.meta.url, './sql/list-payouts.sql');
+const SQL = loadStatements(import.meta.url, './sql/account-records.sql', ['listPayouts']);
 
 const PAID = 'payout:';
 const UNDONE = 'payout-undone:';
@@ -74,7 +74,7 @@ export function createPayouts(database: Database, ledger: Pick<Ledger, 'transfer
       return { ok: true, amount: paid.amount, duplicate: !result.ok };
     },
     async list(provider, { limit, offset }) {
-      const rows = await database.query(LIST, [earningsOf(provider), OPERATOR_TREASURY, limit, offset]);
+      const rows = await database.query(SQL.listPayouts, [earningsOf(provider), OPERATOR_TREASURY, limit, offset]);
       return rows.map((row) => ({
         reference: (row['id'] as string).slice(PAID.length),
         amount: row['amount'] as bigint,

@@ -1,4 +1,4 @@
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { ratesFromJson, ratesToJson, type Price, type Rates } from './price.ts';
 
 /** A price version with its provider and its service. `id` is priceId(provider, service, rates). */
@@ -15,8 +15,7 @@ export interface PriceBook {
   find(id: string): Promise<(PriceVersion & { readonly createdAt: number }) | null>;
 }
 
-const PUT_PRICE = loadStatement(import.meta.url, './sql/put-price.sql');
-const FIND_PRICE = loadStatement(import.meta.url, './sql/find-price.sql');
+const SQL = loadStatements(import.meta.url, './sql/prices.sql', ['putPrice', 'findPrice']);
 
 /** Versions per transaction. The bound keeps a provider with thousands of prices from delaying the ledger. */
 const GROUP_MAX = 200;
@@ -36,7 +35,7 @@ export function createPriceBook(database: Database, now: () => number = Date.now
         const group = fresh.slice(from, from + GROUP_MAX);
         await database.batch(
           group.map(({ id, provider, service, rates }) => ({
-            statement: PUT_PRICE,
+            statement: SQL.putPrice,
             params: [id, provider, service, ratesToText(rates), now()],
           })),
         );
@@ -47,7 +46,7 @@ export function createPriceBook(database: Database, now: () => number = Date.now
       }
     },
     async find(id) {
-      const row = (await database.query(FIND_PRICE, [id]))[0];
+      const row = (await database.query(SQL.findPrice, [id]))[0];
       if (!row) return null;
       const { provider, service, rates, created_at } = row;
       return {

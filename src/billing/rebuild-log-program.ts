@@ -1,18 +1,17 @@
-import { GENESIS, loadStatement, type Prepare } from '#store';
+import { GENESIS, loadStatements, type Prepare } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
 import { hashBatch } from './journal.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const TOLD_TABLE = load('rebuild-told-table');
-const TOLD_INDEX = load('rebuild-told-index');
-const MOVEMENTS = load('rebuild-movements');
-const RETURNS = load('rebuild-returns');
-const POSITION = load('rebuild-position');
-const FORGET_SUMS = load('rebuild-forget-sums');
-const CHAIN_HEAD = load('chain-head');
-const INSERT_JOURNAL = load('insert-journal');
-const INSERT_BATCH = load('insert-batch');
+const REBUILD_LOG_SQL = loadStatements(import.meta.url, './sql/rebuild-log.sql', [
+  'rebuildToldTable',
+  'rebuildToldIndex',
+  'rebuildMovements',
+  'rebuildReturns',
+  'rebuildPosition',
+  'rebuildForgetSums',
+]);
+const JOURNAL_SQL = loadStatements(import.meta.url, './sql/journal.sql', ['chainHead', 'insertJournal', 'insertBatch']);
 
 const BATCH_ROWS = 1_000;
 
@@ -41,9 +40,9 @@ interface Returned {
  * for the audit to report.
  */
 export function run(prepare: Prepare): null {
-  prepare(TOLD_TABLE).run();
-  prepare(TOLD_INDEX).run();
-  const last = prepare(CHAIN_HEAD).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
+  prepare(REBUILD_LOG_SQL.rebuildToldTable).run();
+  prepare(REBUILD_LOG_SQL.rebuildToldIndex).run();
+  const last = prepare(JOURNAL_SQL.chainHead).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
   let n = Number(last?.n ?? 0n);
   let hash = last?.hash ?? GENESIS;
   let rows: JournalRow[] = [];
@@ -56,15 +55,16 @@ export function run(prepare: Prepare): null {
     for (const [position, row] of rows.entries()) {
       const { kind, id, account, counterparty, amount, charged, fee, drawn, price } = row;
       const values = [kind, id, account, counterparty, amount, charged, fee, drawn, price, row.at] as const;
-      prepare(INSERT_JOURNAL).run(EMBEDDED_CHAIN, n, position, ...values);
+      prepare(JOURNAL_SQL.insertJournal).run(EMBEDDED_CHAIN, n, position, ...values);
     }
-    prepare(INSERT_BATCH).run(EMBEDDED_CHAIN, n, at, rows.length, prev, hash);
+    prepare(JOURNAL_SQL.insertBatch).run(EMBEDDED_CHAIN, n, at, rows.length, prev, hash);
     rows = [];
   };
   const tell = (row: JournalRow) => {
     if (rows.push(row) === BATCH_ROWS) flush();
   };
-  for (const row of prepare(MOVEMENTS).iterate() as IterableIterator<Told>) tell({ ...row, at: Number(row.at) });
+  for (const row of prepare(REBUILD_LOG_SQL.rebuildMovements).iterate() as IterableIterator<Told>)
+    tell({ ...row, at: Number(row.at) });
   for (const { id, account, parent, rest, at } of returnsOf(prepare))
     tell({
       kind: 'return',
@@ -79,8 +79,8 @@ export function run(prepare: Prepare): null {
       at: Number(at),
     });
   flush();
-  prepare(POSITION).run(n, hash);
-  prepare(FORGET_SUMS).run();
+  prepare(REBUILD_LOG_SQL.rebuildPosition).run(n, hash);
+  prepare(REBUILD_LOG_SQL.rebuildForgetSums).run();
   return null;
 }
 
@@ -89,7 +89,7 @@ function* returnsOf(prepare: Prepare): Generator<Returned> {
   let parent = '';
   /** The money that the current parent got back and that no row has explained yet. */
   let left = 0n;
-  for (const row of prepare(RETURNS).iterate() as IterableIterator<Returned>) {
+  for (const row of prepare(REBUILD_LOG_SQL.rebuildReturns).iterate() as IterableIterator<Returned>) {
     if (row.parent !== parent) {
       ({ parent } = row);
       left = row.drawn_from - row.lent;

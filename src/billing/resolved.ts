@@ -1,4 +1,4 @@
-import { loadStatement, readRecords, type Prepare, type Query } from '#store';
+import { loadStatements, readRecords, type Prepare, type Query } from '#store';
 import type { JournalKind } from './ledger-changes.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
@@ -24,12 +24,13 @@ interface ResolvedIds {
   readonly hasMore: boolean;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const POSITION = load('log-position');
-const CHAIN_HEAD = load('chain-head');
-const JOURNAL_RESOLVED = load('journal-resolved');
-const CHAIN_ENDS = load('chain-ends');
-const GROUPS_AFTER = load('groups-after');
+const SQL = loadStatements(import.meta.url, './sql/journal.sql', [
+  'logPosition',
+  'chainHead',
+  'journalResolved',
+  'chainEnds',
+  'groupsAfter',
+]);
 
 const RESOLVES: ReadonlySet<string> = new Set<JournalKind>(['settle', 'release', 'expire']);
 /** Groups per query. A group has as many movements as arrived while the previous group was written. */
@@ -40,14 +41,14 @@ const GROUPS_PAGE = 100;
  * the tables have reached. Continues after `from` (null: from the beginning) until `most` locks are found.
  */
 export function resolvedInLog(prepare: Prepare, folder: string, from: JournalPlace | null, most: number): ResolvedIds {
-  const before = prepare(CHAIN_HEAD).get(EMBEDDED_CHAIN) as { n: bigint } | undefined;
+  const before = prepare(SQL.chainHead).get(EMBEDDED_CHAIN) as { n: bigint } | undefined;
   const beforeLog = Number(before?.n ?? 0n);
   const begin = from ?? { chain: EMBEDDED_CHAIN, n: 0, position: 0 };
   if (begin.n < beforeLog) return resolvedInRows(prepare, begin.n, beforeLog, most);
   const ids: string[] = [];
   let place: JournalPlace = begin;
   let groups = 0;
-  const { position: end } = prepare(POSITION).get() as { position: bigint };
+  const { position: end } = prepare(SQL.logPosition).get() as { position: bigint };
   if (Number(end) <= begin.position) return { ids, places: [], groups, hasMore: false };
   for (const record of readRecords(folder, { ...begin, hash: '' }, Number(end), true)) {
     addResolved(ids, record.payload);
@@ -74,7 +75,7 @@ function addResolved(ids: string[], payload: string): void {
 function resolvedInRows(prepare: Prepare, from: number, end: number, most: number): ResolvedIds {
   const ids: string[] = [];
   let n = from;
-  for (const row of prepare(JOURNAL_RESOLVED).iterate(EMBEDDED_CHAIN, from, end)) {
+  for (const row of prepare(SQL.journalResolved).iterate(EMBEDDED_CHAIN, from, end)) {
     const batch = Number(row['batch']);
     if (ids.length >= most && batch !== n)
       return { ids, places: [{ chain: EMBEDDED_CHAIN, n, position: 0 }], groups: n - from, hasMore: true };
@@ -94,17 +95,17 @@ export async function resolvedInGroups(
   const places: JournalPlace[] = [];
   let groups = 0;
   let hasMore = false;
-  for (const row of await query(CHAIN_ENDS)) {
+  for (const row of await query(SQL.chainEnds)) {
     const chain = row['chain'] as string;
     const end = Number(row['n']);
     let n = from.get(chain)?.n ?? 0;
     if (n >= end) continue;
     while (n < end && ids.length < most) {
-      const page = await query(GROUPS_AFTER, [chain, n, GROUPS_PAGE]);
+      const page = await query(SQL.groupsAfter, [chain, n, GROUPS_PAGE]);
       if (page.length === 0) break;
       const hasRows = page.some((group) => group['movements'] === null);
       const last = Number(page.at(-1)!['n']);
-      if (hasRows) for (const { id } of await query(JOURNAL_RESOLVED, [chain, n, last])) ids.push(id as string);
+      if (hasRows) for (const { id } of await query(SQL.journalResolved, [chain, n, last])) ids.push(id as string);
       for (const { movements } of page) if (movements !== null) ids.push(...idsOf(movements as string));
       groups += page.length;
       n = last;

@@ -1,4 +1,4 @@
-import { loadStatement, rowReader, type Database } from '#store';
+import { loadStatements, rowReader, type Database } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import type { Before } from './deposit-rows.ts';
 
@@ -50,17 +50,18 @@ export type NewAct = Pick<
   'id' | 'kind' | 'network' | 'amount' | 'bearer' | 'toNetwork' | 'address' | 'sender' | 'feeMax' | 'reference'
 >;
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const INSERT = load('insert-act');
-const FIND = load('find-act');
-const OF_DEPOSIT = load('find-act-of-deposit');
-const LIST = load('list-acts');
-const OPEN = load('list-open-acts');
-const MOVE = load('move-act');
-const TIE = load('tie-arrival');
-const NAME = load('name-arrival');
-const FORGET = load('forget-arrival');
-const HANDOVER_MOVES = load('count-handover-moves');
+const SQL = loadStatements(import.meta.url, './sql/acts.sql', [
+  'insertAct',
+  'findAct',
+  'findActOfDeposit',
+  'listActs',
+  'listOpenActs',
+  'moveAct',
+  'tieArrival',
+  'nameArrival',
+  'forgetArrival',
+  'countHandoverMoves',
+]);
 
 /** The moves that empty an old treasury. */
 interface HandoverMoves {
@@ -99,19 +100,23 @@ export function createActRows(database: Database, { now }: { readonly now: () =>
   };
   return {
     insert: ({ id, kind, network, amount, bearer, toNetwork, address, sender, feeMax, reference }) =>
-      changed(INSERT, [id, kind, network, amount, bearer, toNetwork, address, sender, feeMax, reference, now()]),
-    find: (id) => one(FIND, [id]),
-    ofDeposit: (deposit) => one(OF_DEPOSIT, [deposit]),
+      changed(SQL.insertAct, [id, kind, network, amount, bearer, toNetwork, address, sender, feeMax, reference, now()]),
+    find: (id) => one(SQL.findAct, [id]),
+    ofDeposit: (deposit) => one(SQL.findActOfDeposit, [deposit]),
     list: async (before, limit) =>
-      (await database.query(LIST, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toAct),
-    open: async (after) => (await database.query(OPEN, [after?.createdAt ?? -1, after?.id ?? ''])).map(toAct),
+      (await database.query(SQL.listActs, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(
+        toAct,
+      ),
+    open: async (after) =>
+      (await database.query(SQL.listOpenActs, [after?.createdAt ?? -1, after?.id ?? ''])).map(toAct),
     move: (id, from, to, { reason = null, arrived = null }: { reason?: string | null; arrived?: bigint | null } = {}) =>
-      changed(MOVE, [id, from, to, reason, arrived, now()]),
-    tieArrival: (deposit, network, sender, amount) => changed(TIE, [deposit, network, sender, amount, now()]),
-    nameArrival: (id, deposit) => changed(NAME, [id, deposit, now()]),
-    forgetArrival: (id, deposit) => changed(FORGET, [id, deposit, now()]),
+      changed(SQL.moveAct, [id, from, to, reason, arrived, now()]),
+    tieArrival: (deposit, network, sender, amount) =>
+      changed(SQL.tieArrival, [deposit, network, sender, amount, now()]),
+    nameArrival: (id, deposit) => changed(SQL.nameArrival, [id, deposit, now()]),
+    forgetArrival: (id, deposit) => changed(SQL.forgetArrival, [id, deposit, now()]),
     async handoverMoves(network, previous, prefix) {
-      const [row] = await database.query(HANDOVER_MOVES, [network, previous, `${prefix}%`]);
+      const [row] = await database.query(SQL.countHandoverMoves, [network, previous, `${prefix}%`]);
       return toHandoverMoves(row!);
     },
   };

@@ -1,4 +1,4 @@
-import { isOne, loadStatement, numberOrNull, rowReader, type Database } from '#store';
+import { isOne, loadStatements, numberOrNull, rowReader, type Database } from '#store';
 import { treasuryOf, type MicroUsd } from '#billing';
 import type { SnapshotRows } from './chain.ts';
 
@@ -35,19 +35,23 @@ export interface OpenMoney {
   readonly oldest: number;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const INSERT = load('insert-chain');
-const FIND = load('find-chain');
-const LIST = load('list-chains');
-const MOVE = load('move-cursor');
-const NOTE = load('note-reserves');
-const HALT = load('halt-chain');
-const BOOKED = load('booked-at');
-const OPEN = load('count-money');
-const BEGIN = load('begin-handover');
-const END = load('end-handover');
-const NOTE_PREVIOUS = load('note-previous');
-const NOTE_EMPTY = load('note-empty');
+const SQL = loadStatements(import.meta.url, './sql/chains.sql', [
+  'insertChain',
+  'findChain',
+  'listChains',
+  'moveCursor',
+  'noteReserves',
+  'haltChain',
+  'bookedAt',
+  'countMoney',
+  'beginHandover',
+  'endHandover',
+  'notePrevious',
+  'noteEmpty',
+  'keepSnapshot',
+  'listSnapshots',
+  'forgetSnapshots',
+]);
 
 /** The table of chains and the figures of their books. */
 export interface ChainRows {
@@ -86,46 +90,52 @@ export interface ChainRows {
 export function createChainRows(database: Database, { now }: { readonly now: () => number }): ChainRows {
   return {
     async insert({ network, asset, treasury, opening, cursor, height, previous = null }) {
-      await database.query(INSERT, [network, asset, treasury, opening, cursor, height, previous]);
+      await database.query(SQL.insertChain, [network, asset, treasury, opening, cursor, height, previous]);
     },
     beginHandover: async (from, { treasury, opening, openingId, cursor }) =>
-      (await database.query(BEGIN, [from.network, from.cursor, from.treasury, treasury, opening, openingId, cursor]))
-        .length > 0,
-    endHandover: async ({ network, cursor }, left) => (await database.query(END, [network, cursor, left])).length > 0,
+      (
+        await database.query(SQL.beginHandover, [
+          from.network,
+          from.cursor,
+          from.treasury,
+          treasury,
+          opening,
+          openingId,
+          cursor,
+        ])
+      ).length > 0,
+    endHandover: async ({ network, cursor }, left) =>
+      (await database.query(SQL.endHandover, [network, cursor, left])).length > 0,
     async notePrevious(network) {
-      await database.query(NOTE_PREVIOUS, [network]);
+      await database.query(SQL.notePrevious, [network]);
     },
     async noteEmpty(network, cursor, empty) {
-      await database.query(NOTE_EMPTY, [network, cursor, empty ? 1 : 0]);
+      await database.query(SQL.noteEmpty, [network, cursor, empty ? 1 : 0]);
     },
     async find(network) {
-      const [row] = await database.query(FIND, [network]);
+      const [row] = await database.query(SQL.findChain, [network]);
       return row ? toBook(row) : null;
     },
-    list: async () => (await database.query(LIST)).map(toBook),
+    list: async () => (await database.query(SQL.listChains)).map(toBook),
     moveCursor: async (network, from, to, height) =>
-      (await database.query(MOVE, [network, from, to, height])).length > 0,
+      (await database.query(SQL.moveCursor, [network, from, to, height])).length > 0,
     async noteReserves(network, held, booked) {
-      await database.query(NOTE, [network, held, booked, now()]);
+      await database.query(SQL.noteReserves, [network, held, booked, now()]);
     },
     async halt(network, reason) {
-      await database.query(HALT, [network, reason]);
+      await database.query(SQL.haltChain, [network, reason]);
     },
     async bookedAt(network, height) {
-      const [row] = await database.query(BOOKED, [network, treasuryOf(network), height]);
+      const [row] = await database.query(SQL.bookedAt, [network, treasuryOf(network), height]);
       const figure = (name: string) => row![name] as bigint;
       return -figure('treasury') - figure('came_later') + figure('went_later');
     },
-    open: async () => (await database.query(OPEN)).map(toOpenMoney),
+    open: async () => (await database.query(SQL.countMoney)).map(toOpenMoney),
   };
 }
 
 const toBook = rowReader<ChainBook>({ comparedAt: numberOrNull, previousEmpty: isOne });
 const toOpenMoney = rowReader<OpenMoney>({ count: Number, oldest: Number }, { rows_open: 'count' });
-
-const KEEP_SNAPSHOT = loadStatement(import.meta.url, './sql/keep-snapshot.sql');
-const LIST_SNAPSHOTS = loadStatement(import.meta.url, './sql/list-snapshots.sql');
-const FORGET_SNAPSHOTS = loadStatement(import.meta.url, './sql/forget-snapshots.sql');
 
 /**
  * The table of treasury balances that were read while their blocks were new, for one network. All gateways share it.
@@ -133,7 +143,7 @@ const FORGET_SNAPSHOTS = loadStatement(import.meta.url, './sql/forget-snapshots.
 export function createSnapshotRows(database: Pick<Database, 'query'>, network: string): SnapshotRows {
   return {
     async list(treasury, limit) {
-      const rows = await database.query(LIST_SNAPSHOTS, [network, treasury, limit]);
+      const rows = await database.query(SQL.listSnapshots, [network, treasury, limit]);
       return rows.map(({ cursor, height, balance }) => ({
         cursor: cursor as string,
         height: height as bigint,
@@ -141,10 +151,10 @@ export function createSnapshotRows(database: Pick<Database, 'query'>, network: s
       }));
     },
     async keep(treasury, { cursor, height, balance }) {
-      await database.query(KEEP_SNAPSHOT, [network, treasury, cursor, height, balance]);
+      await database.query(SQL.keepSnapshot, [network, treasury, cursor, height, balance]);
     },
     async forget(treasury, below) {
-      await database.query(FORGET_SNAPSHOTS, [network, treasury, below]);
+      await database.query(SQL.forgetSnapshots, [network, treasury, below]);
     },
   };
 }

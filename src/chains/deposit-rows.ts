@@ -1,4 +1,4 @@
-import { loadStatement, rowReader, type Database, type Value } from '#store';
+import { loadStatements, rowReader, type Database, type Value } from '#store';
 import type { MicroUsd } from '#billing';
 import type { ChainEvent, SignedPayment } from './chain.ts';
 import { TRANSIT_ACCOUNT } from './books.ts';
@@ -47,28 +47,29 @@ interface NewDeposit {
   readonly request: string | null;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const INSERT = load('insert-deposit');
-const FIND = load('find-deposit');
-const LIST = load('list-deposits');
-const LOCK_CHAIN = load('lock-chain');
-const NOTE_EVENT = load('note-event');
-const NOTE_PLACE = load('note-place');
-const NOTE_TRANSACTION = load('note-transaction');
-const MARK_CREDITED = load('mark-credited');
-const MARK_FINAL = load('mark-final');
-const MARK_FAILED = load('mark-failed');
-const BEGIN_REVERSAL = load('begin-reversal');
-const END_REVERSAL = load('end-reversal');
-const CLAIM = load('claim-deposits');
-const FORGET_CLAIMS = load('forget-deposit-claims');
-const SCHEDULE = load('schedule-deposit');
-const UNFINAL = load('unfinal-of-account');
-const PAID_IN = load('paid-in');
-const SUSPENDED = load('suspended-of-payer');
-const SUSPENSE = load('list-suspense');
-const OPEN_PAYMENTS = load('list-open-payments');
-const ATTRIBUTE = load('attribute-deposit');
+const SQL = loadStatements(import.meta.url, './sql/deposits.sql', [
+  'insertDeposit',
+  'findDeposit',
+  'listDeposits',
+  'lockChain',
+  'noteEvent',
+  'notePlace',
+  'noteTransaction',
+  'markCredited',
+  'markFinal',
+  'markFailed',
+  'beginReversal',
+  'endReversal',
+  'claimDeposits',
+  'forgetDepositClaims',
+  'scheduleDeposit',
+  'unfinalOfAccount',
+  'paidIn',
+  'suspendedOfPayer',
+  'listSuspense',
+  'listOpenPayments',
+  'attributeDeposit',
+]);
 
 /** A position in a list that is sorted from new to old. */
 export interface Before {
@@ -140,7 +141,7 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
   const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
   return {
     insert: ({ id, network, account, payer, amount, payment, request }, nextLookAt, openMax) =>
-      changed(INSERT, [
+      changed(SQL.insertDeposit, [
         id,
         network,
         account,
@@ -153,12 +154,17 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
         openMax,
       ]),
     async find(id) {
-      const [row] = await database.query(FIND, [id]);
+      const [row] = await database.query(SQL.findDeposit, [id]);
       return row ? toDeposit(row) : null;
     },
     list: async (account, before, limit) =>
       (
-        await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
+        await database.query(SQL.listDeposits, [
+          account,
+          before?.createdAt ?? Number.MAX_SAFE_INTEGER,
+          before?.id ?? '',
+          limit,
+        ])
       ).map(toDeposit),
     async noteEvent(id, { transaction, id: event, height, amount, final }, limits, nextLookAt) {
       const params: Value[] = [
@@ -173,43 +179,45 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
         limits.chain,
         limits.strangers,
       ];
-      const noting = { statement: NOTE_EVENT, params };
+      const noting = { statement: SQL.noteEvent, params };
       // Concurrent statements would not see each other's amounts in the sum and could exceed the limit together, so
       // they take a lock. SQLite has only one writer and needs no lock.
       const alone = final || database.engine === 'sqlite';
       const [row] = alone
-        ? await database.query(NOTE_EVENT, params)
-        : (await database.batch([{ statement: LOCK_CHAIN, params: [] }, noting]))[1]!;
+        ? await database.query(SQL.noteEvent, params)
+        : (await database.batch([{ statement: SQL.lockChain, params: [] }, noting]))[1]!;
       return row ? toDeposit(row) : null;
     },
     async notePlace(id, { transaction, id: event, height }) {
-      await database.query(NOTE_PLACE, [id, transaction, event, height, now()]);
+      await database.query(SQL.notePlace, [id, transaction, event, height, now()]);
     },
     async noteTransaction(id, transaction) {
-      await database.query(NOTE_TRANSACTION, [id, transaction, now()]);
+      await database.query(SQL.noteTransaction, [id, transaction, now()]);
     },
-    markCredited: (id, nextLookAt) => changed(MARK_CREDITED, [id, now(), nextLookAt]),
-    markFinal: (id) => changed(MARK_FINAL, [id, now()]),
-    markFailed: (id, reason) => changed(MARK_FAILED, [id, reason, now()]),
-    beginReversal: (id, reason) => changed(BEGIN_REVERSAL, [id, reason, now()]),
-    endReversal: (id) => changed(END_REVERSAL, [id, now()]),
+    markCredited: (id, nextLookAt) => changed(SQL.markCredited, [id, now(), nextLookAt]),
+    markFinal: (id) => changed(SQL.markFinal, [id, now()]),
+    markFailed: (id, reason) => changed(SQL.markFailed, [id, reason, now()]),
+    beginReversal: (id, reason) => changed(SQL.beginReversal, [id, reason, now()]),
+    endReversal: (id) => changed(SQL.endReversal, [id, now()]),
     claim: async (network, limit, claimMs) =>
-      (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toDeposit),
+      (await database.query(SQL.claimDeposits, [now(), now() + claimMs, limit, network])).map(toDeposit),
     async forgetClaims() {
-      await database.query(FORGET_CLAIMS, [now()]);
+      await database.query(SQL.forgetDepositClaims, [now()]);
     },
     async schedule(id, nextLookAt) {
-      await database.query(SCHEDULE, [id, nextLookAt]);
+      await database.query(SQL.scheduleDeposit, [id, nextLookAt]);
     },
-    unfinal: async (account, at) => (await database.query(UNFINAL, [account, at]))[0]!['deposits'] !== 0n,
+    unfinal: async (account, at) => (await database.query(SQL.unfinalOfAccount, [account, at]))[0]!['deposits'] !== 0n,
     suspense: async (before, limit) =>
-      (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(
-        toDeposit,
-      ),
-    paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
-    suspended: async (payer, network) => (await database.query(SUSPENDED, [payer, network ?? ''])).map(toDeposit),
-    openPayments: async (network, after) => (await database.query(OPEN_PAYMENTS, [network, after])).map(toDeposit),
-    attribute: (id, account) => changed(ATTRIBUTE, [id, account, now(), TRANSIT_ACCOUNT]),
+      (
+        await database.query(SQL.listSuspense, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
+      ).map(toDeposit),
+    paidIn: async (account) => (await database.query(SQL.paidIn, [account]))[0]!['amount'] as bigint,
+    suspended: async (payer, network) =>
+      (await database.query(SQL.suspendedOfPayer, [payer, network ?? ''])).map(toDeposit),
+    openPayments: async (network, after) =>
+      (await database.query(SQL.listOpenPayments, [network, after])).map(toDeposit),
+    attribute: (id, account) => changed(SQL.attributeDeposit, [id, account, now(), TRANSIT_ACCOUNT]),
   };
 }
 

@@ -1,12 +1,13 @@
-import { loadStatement, rowReader, type Database } from '#store';
+import { loadStatements, rowReader, type Database } from '#store';
 import { escrowOf, type Ledger } from '#billing';
 import { type Incoming, plainAddress } from './chain.ts';
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const BIND = load('bind-wallet');
-const FIND = load('find-wallet');
-const LIST = load('list-wallets');
-const UNBIND = load('unbind-wallet');
+const SQL = loadStatements(import.meta.url, './sql/wallets.sql', [
+  'bindWallet',
+  'findWallet',
+  'listWallets',
+  'unbindWallet',
+]);
 
 /** A wallet whose ownership an account has proven. */
 export interface BoundWallet {
@@ -30,10 +31,10 @@ export function createWallets(database: Database, { now }: { readonly now: () =>
   const read = async (...query: Parameters<Database['query']>): Promise<readonly BoundWallet[]> =>
     (await database.query(...query)).map(toWallet);
   return {
-    bind: async (wallet, account) => (await database.query(BIND, [wallet, account, now()])).length > 0,
-    find: async (wallet) => (await read(FIND, [wallet]))[0] ?? null,
-    list: (account) => read(LIST, [account]),
-    unbind: async (wallet, account) => (await database.query(UNBIND, [wallet, account])).length > 0,
+    bind: async (wallet, account) => (await database.query(SQL.bindWallet, [wallet, account, now()])).length > 0,
+    find: async (wallet) => (await read(SQL.findWallet, [wallet]))[0] ?? null,
+    list: (account) => read(SQL.listWallets, [account]),
+    unbind: async (wallet, account) => (await database.query(SQL.unbindWallet, [wallet, account])).length > 0,
   };
 }
 

@@ -1,4 +1,4 @@
-import { isOne, loadStatement, rowReader, type Database, type Statement } from '#store';
+import { isOne, loadStatements, rowReader, type Database, type Statement } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import { accountFeeOf, type SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
@@ -57,27 +57,28 @@ export type NewWithdrawal = Pick<
   'id' | 'network' | 'account' | 'source' | 'address' | 'amount' | 'handedOut'
 >;
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const MAY_WITHDRAW = load('may-withdraw');
-const INSERT = load('insert-withdrawal');
-const FIND = load('find-withdrawal');
-const LIST = load('list-withdrawals');
-const LIST_OF = load('list-withdrawals-of-source');
-const MOVE = load('move-withdrawal');
-const SIGN = load('sign-withdrawal');
-const RESIGN = load('resign-withdrawal');
-const NOTE_SENT = load('note-sent');
-const NOTE_HEIGHT = load('note-height');
-const MARK_PAID = load('mark-paid');
-const TAKE_BACK = load('take-back-withdrawal');
-const CLAIM = load('claim-withdrawals');
-const FORGET_CLAIMS = load('forget-withdrawal-claims');
-const SCHEDULE = load('schedule-withdrawal');
-const SINCE = load('withdrawn-since');
-const UNSIGNED = load('unsigned-of-account');
-const SIGNED = load('signed-withdrawals');
-const LEAVING = load('list-leaving-withdrawals');
-const SIGNED_AMOUNT = load('signed-amount');
+const SQL = loadStatements(import.meta.url, './sql/withdrawals.sql', [
+  'mayWithdraw',
+  'insertWithdrawal',
+  'findWithdrawal',
+  'listWithdrawals',
+  'listWithdrawalsOfSource',
+  'moveWithdrawal',
+  'signWithdrawal',
+  'resignWithdrawal',
+  'noteSent',
+  'noteHeight',
+  'markPaid',
+  'takeBackWithdrawal',
+  'claimWithdrawals',
+  'forgetWithdrawalClaims',
+  'scheduleWithdrawal',
+  'withdrawnSince',
+  'unsignedOfAccount',
+  'signedWithdrawals',
+  'listLeavingWithdrawals',
+  'signedAmount',
+]);
 
 /** The table of withdrawals. Every change is one conditional statement, so exactly one caller makes it. */
 export interface WithdrawalRows {
@@ -142,19 +143,32 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
       await database.query(statement, [whose, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
     ).map(toWithdrawal);
   return {
-    isStopped: async (account) => (await database.query(MAY_WITHDRAW, [account])).length === 0,
+    isStopped: async (account) => (await database.query(SQL.mayWithdraw, [account])).length === 0,
     insert: ({ id, network, account, source, address, amount, handedOut }, nextLookAt, fee = 0n) =>
-      changed(INSERT, [id, network, account, source, address, amount, handedOut ? 1 : 0, now(), nextLookAt, fee]),
+      changed(SQL.insertWithdrawal, [
+        id,
+        network,
+        account,
+        source,
+        address,
+        amount,
+        handedOut ? 1 : 0,
+        now(),
+        nextLookAt,
+        fee,
+      ]),
     async find(id) {
-      const [row] = await database.query(FIND, [id]);
+      const [row] = await database.query(SQL.findWithdrawal, [id]);
       return row ? toWithdrawal(row) : null;
     },
-    list: (account, before, limit) => page(LIST, account, before, limit),
-    listOf: (source, before, limit) => page(LIST_OF, source, before, limit),
-    move: (id, from, to, nextLookAt, reason) => changed(MOVE, [id, from, to, reason ?? null, now(), nextLookAt]),
-    sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now(), accountFeeOf(signed)]),
+    list: (account, before, limit) => page(SQL.listWithdrawals, account, before, limit),
+    listOf: (source, before, limit) => page(SQL.listWithdrawalsOfSource, source, before, limit),
+    move: (id, from, to, nextLookAt, reason) =>
+      changed(SQL.moveWithdrawal, [id, from, to, reason ?? null, now(), nextLookAt]),
+    sign: (id, signed) =>
+      changed(SQL.signWithdrawal, [id, signedText(signed), signed.transaction, now(), accountFeeOf(signed)]),
     resign: (id, previous, signed) =>
-      changed(RESIGN, [
+      changed(SQL.resignWithdrawal, [
         id,
         signedText(previous),
         signedText(signed),
@@ -163,27 +177,28 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
         accountFeeOf(signed) - accountFeeOf(previous),
       ]),
     async noteSent(id, transaction) {
-      await database.query(NOTE_SENT, [id, transaction, now()]);
+      await database.query(SQL.noteSent, [id, transaction, now()]);
     },
     async noteHeight(id, transaction, height) {
-      await database.query(NOTE_HEIGHT, [id, transaction, height, now()]);
+      await database.query(SQL.noteHeight, [id, transaction, height, now()]);
     },
-    markPaid: (id, transaction, height) => changed(MARK_PAID, [id, transaction, height, now()]),
-    takeBack: (id) => changed(TAKE_BACK, [id, now()]),
+    markPaid: (id, transaction, height) => changed(SQL.markPaid, [id, transaction, height, now()]),
+    takeBack: (id) => changed(SQL.takeBackWithdrawal, [id, now()]),
     claim: async (network, limit, claimMs) =>
-      (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
+      (await database.query(SQL.claimWithdrawals, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
     async forgetClaims() {
-      await database.query(FORGET_CLAIMS, [now()]);
+      await database.query(SQL.forgetWithdrawalClaims, [now()]);
     },
     async schedule(id, nextLookAt) {
-      await database.query(SCHEDULE, [id, nextLookAt]);
+      await database.query(SQL.scheduleWithdrawal, [id, nextLookAt]);
     },
-    takenSince: async (source, since) => (await database.query(SINCE, [source, since]))[0]!['amount'] as bigint,
-    unsigned: async (source) => (await database.query(UNSIGNED, [source])).map(toWithdrawal),
-    signedAmount: async (network) => (await database.query(SIGNED_AMOUNT, [network]))[0]!['amount'] as bigint,
+    takenSince: async (source, since) =>
+      (await database.query(SQL.withdrawnSince, [source, since]))[0]!['amount'] as bigint,
+    unsigned: async (source) => (await database.query(SQL.unsignedOfAccount, [source])).map(toWithdrawal),
+    signedAmount: async (network) => (await database.query(SQL.signedAmount, [network]))[0]!['amount'] as bigint,
     leaving: async (network, height, after) =>
-      (await database.query(LEAVING, [network, height, after])).map(toWithdrawal),
-    signed: async (network, after) => (await database.query(SIGNED, [network, after])).map(toWithdrawal),
+      (await database.query(SQL.listLeavingWithdrawals, [network, height, after])).map(toWithdrawal),
+    signed: async (network, after) => (await database.query(SQL.signedWithdrawals, [network, after])).map(toWithdrawal),
   };
 }
 

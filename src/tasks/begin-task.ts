@@ -1,4 +1,4 @@
-import { loadStatement, rowReader, type Value } from '#store';
+import { loadStatements, rowReader, type Value } from '#store';
 import { GatewayError } from '#wire';
 import {
   type TaskContext,
@@ -27,12 +27,14 @@ const FULL_RETRY_S = 60;
  */
 const FIRST_KEPT_MS = 3_600_000;
 
-const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
-const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
-const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
-const COUNT_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-live-of-account.sql');
-const NOTE_KEPT = loadStatement(import.meta.url, './sql/note-kept.sql');
-const LIST_SHORT = loadStatement(import.meta.url, './sql/list-short-calls.sql');
+const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
+  'putTask',
+  'joinTask',
+  'addCall',
+  'countLiveOfAccount',
+  'noteKept',
+  'listShortCalls',
+]);
 
 export interface TaskStart extends Pick<Tasks, 'admit' | 'begin'> {
   /**
@@ -64,7 +66,9 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
   async function prolong(calls: readonly ShortCall[]): Promise<void> {
     if (calls.length === 0) return;
     await Promise.all(calls.map(({ callId, keptUntil }) => ledger.keep(callId, keptUntil)));
-    await database.batch(calls.map(({ callId, keptUntil }) => ({ statement: NOTE_KEPT, params: [callId, keptUntil] })));
+    await database.batch(
+      calls.map(({ callId, keptUntil }) => ({ statement: SQL.noteKept, params: [callId, keptUntil] })),
+    );
   }
 
   /** Prolongs the locks of the task's earlier calls to the task's new end. `callId`: the new call. */
@@ -78,7 +82,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
   return {
     async admit(account) {
       if (!full.has(account)) return;
-      const [row] = await database.query(COUNT_OF_ACCOUNT, [account, liveMax]);
+      const [row] = await database.query(SQL.countLiveOfAccount, [account, liveMax]);
       if (Number(row!['tasks']) < liveMax) return void full.delete(account);
       throw new GatewayError(
         'rate_limit_exceeded',
@@ -104,7 +108,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
       const own: Value[] = [...keyOf(task), account, within, offerId];
       const [put, joined, rows, counted] = await database.batch([
         {
-          statement: PUT,
+          statement: SQL.putTask,
           params: [
             ...own,
             task.provider,
@@ -119,13 +123,18 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
           ],
         },
         {
-          statement: JOIN,
+          statement: SQL.joinTask,
           params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_POLL_MS, task.messageBytes ?? 0],
         },
         { statement: FIND_TASK, params: keyOf(task) },
-        { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },
+        { statement: SQL.countLiveOfAccount, params: [account, liveMax] },
         ...(call
-          ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, firstKeptUntil, call.most ?? null] }]
+          ? [
+              {
+                statement: SQL.addCall,
+                params: [...own, call.callId, call.price, at, firstKeptUntil, call.most ?? null],
+              },
+            ]
           : []),
       ]);
       const found = toTaskRow(rows![0]!);
@@ -143,7 +152,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
 
     async keepShort(limit) {
       const at = now();
-      const rows = await database.query(LIST_SHORT, [at - FIRST_KEPT_MS, at + FIRST_KEPT_MS, limit]);
+      const rows = await database.query(SQL.listShortCalls, [at - FIRST_KEPT_MS, at + FIRST_KEPT_MS, limit]);
       const short = rows.map(toShortTask);
       await prolong(
         short.map(({ callId, createdAt, expiresAt }) => ({

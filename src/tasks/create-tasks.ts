@@ -1,4 +1,4 @@
-import { listParam, loadStatement, type Database, type Value } from '#store';
+import { listParam, loadStatements, type Database, type Value } from '#store';
 import type { SettlePendingCall, Ledger, LockRecord, MicroUsd } from '#billing';
 import { GatewayError } from '#wire';
 import { createTaskStart, type TaskStart } from './begin-task.ts';
@@ -45,19 +45,21 @@ export interface CallCost {
 const PAGE_MAX = 1_000;
 const FOUND_MAX = 10;
 
-const FIND_OF_CALL = loadStatement(import.meta.url, './sql/find-task-of-call.sql');
-const LIVE_STATES = loadStatement(import.meta.url, './sql/live-states-of-calls.sql');
-const FIND_ALL = loadStatement(import.meta.url, './sql/find-tasks.sql');
-const LAST_IN = loadStatement(import.meta.url, './sql/last-in-context.sql');
-const CLAIM_CONTEXT = loadStatement(import.meta.url, './sql/claim-context.sql');
-const HAS_CONTEXT = loadStatement(import.meta.url, './sql/has-context.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-tasks.sql');
-const COUNT = loadStatement(import.meta.url, './sql/count-tasks.sql');
-const COUNT_LIVE = loadStatement(import.meta.url, './sql/count-live-tasks.sql');
+const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
+  'findTaskOfCall',
+  'liveStatesOfCalls',
+  'findTasks',
+  'lastInContext',
+  'claimContext',
+  'hasContext',
+  'listTasks',
+  'countTasks',
+  'countLiveTasks',
+]);
 
 /** The number of running tasks of all gateways on a database. */
 export async function countLiveTasks(database: Database): Promise<number> {
-  const [row] = await database.query(COUNT_LIVE);
+  const [row] = await database.query(SQL.countLiveTasks);
   return Number(row!['tasks']);
 }
 
@@ -94,34 +96,36 @@ export function createTasks(options: TasksOptions): KeptTasks {
     },
 
     async ofCall(callId, owner) {
-      const [row] = await database.query(FIND_OF_CALL, [callId]);
+      const [row] = await database.query(SQL.findTaskOfCall, [callId]);
       const task = row ? toTaskRow(row) : null;
       return task && sees(task, owner) ? toTask(task) : null;
     },
 
     async liveStatesOf(callIds, account) {
       if (callIds.length === 0) return new Map();
-      const rows = await database.query(LIVE_STATES, [listParam(callIds), account]);
+      const rows = await database.query(SQL.liveStatesOfCalls, [listParam(callIds), account]);
       return new Map(rows.map((row) => [row['call_id'] as string, row['state'] as string]));
     },
 
     async findAll(primitive, taskId, { account, within }) {
       if (!isStorable(taskId)) return [];
-      return (await database.query(FIND_ALL, [primitive, taskId, account, within, FOUND_MAX]))
+      return (await database.query(SQL.findTasks, [primitive, taskId, account, within, FOUND_MAX]))
         .map(toTaskRow)
         .map(toTask);
     },
 
     async lastIn({ account, within }, { primitive, service, contextId }) {
       if (!isStorable(contextId) || !isStorable(service)) return null;
-      const [row] = await database.query(LAST_IN, [contextId, primitive, service, account, within]);
+      const [row] = await database.query(SQL.lastInContext, [contextId, primitive, service, account, within]);
       if (row) return toTask(toTaskRow(row));
-      return (await database.query(HAS_CONTEXT, [contextId, primitive, service])).length > 0 ? 'foreign' : null;
+      return (await database.query(SQL.hasContext, [contextId, primitive, service])).length > 0 ? 'foreign' : null;
     },
 
     async claim({ account, within }, { primitive, service, contextId }) {
       if (!isStorable(contextId) || !isStorable(service)) return false;
-      return (await database.query(CLAIM_CONTEXT, [primitive, service, contextId, account, within, now()])).length > 0;
+      return (
+        (await database.query(SQL.claimContext, [primitive, service, contextId, account, within, now()])).length > 0
+      );
     },
 
     async list({ account, within }, query): Promise<TaskPage> {
@@ -137,8 +141,8 @@ export function createTasks(options: TasksOptions): KeptTasks {
       const sinceMs = Math.ceil(Math.min(Math.max(since ?? 0, 0), Number.MAX_SAFE_INTEGER));
       const filter: Value[] = [account, primitive, within, service, contextId, state, sinceMs];
       const [rows, [count]] = await Promise.all([
-        database.query(LIST, [...filter, from.updatedAt, from.taskId, from.service, limit + 1]),
-        database.query(COUNT, filter),
+        database.query(SQL.listTasks, [...filter, from.updatedAt, from.taskId, from.service, limit + 1]),
+        database.query(SQL.countTasks, filter),
       ]);
       const tasks = rows.slice(0, limit).map(toTaskRow).map(toTask);
       return { tasks, total: Number(count!['tasks']), next: rows.length > limit ? toPageToken(tasks.at(-1)!) : null };

@@ -1,4 +1,4 @@
-import { loadStatement, type Value } from '#store';
+import { loadStatements, type Value } from '#store';
 import { ONE_CALL, type MeasuredWork, type ReportedUsage, type ProviderFlag } from '#gateway';
 import type { Settlement } from '#billing';
 import { FIRST_POLL_MS } from './begin-task.ts';
@@ -26,11 +26,13 @@ const WIDTH = 32;
 const NOTHING_USED: ReportedUsage = { usage: null, flags: [] };
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
-const NOTE = loadStatement(import.meta.url, './sql/note-settlement.sql');
-const CLOSE = loadStatement(import.meta.url, './sql/close-task.sql');
-const RECORD_OBSERVATION = loadStatement(import.meta.url, './sql/record-observation.sql');
-const END = loadStatement(import.meta.url, './sql/end-task.sql');
-const FORGET = loadStatement(import.meta.url, './sql/forget-task.sql');
+const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
+  'noteSettlement',
+  'closeTask',
+  'recordObservation',
+  'endTask',
+  'forgetTask',
+]);
 
 interface SettledCall {
   readonly callId: string;
@@ -73,7 +75,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
       over,
       task.output ? 1 : 0,
     ];
-    const [row] = await database.query(END, params);
+    const [row] = await database.query(SQL.endTask, params);
     return row ? toTaskRow(row) : null;
   };
 
@@ -84,7 +86,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
       return { task: toTask(row), settled: [] };
     const at = now();
     const noted = [...keyOf(row), state, contextId, at, at + FIRST_POLL_MS, FIRST_POLL_MS, output ? 1 : 0];
-    const [changed] = await database.query(RECORD_OBSERVATION, noted);
+    const [changed] = await database.query(SQL.recordObservation, noted);
     return changed ? { task: toTask(toTaskRow(changed)), settled: [] } : null;
   };
 
@@ -172,10 +174,10 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
     if (task.open)
       await database.batch([
         ...[...settled].map(([callId, settlement]) => ({
-          statement: NOTE,
+          statement: SQL.noteSettlement,
           params: [callId, settlementToText(settlement)],
         })),
-        { statement: CLOSE, params: keyOf(task) },
+        { statement: SQL.closeTask, params: keyOf(task) },
       ]);
     if (failure) throw failure.reason;
     return calls.flatMap(({ callId, settlement: before }) => {
@@ -225,7 +227,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
       if (row === null) return true;
       if (row.live) return false;
       if (row.open) await settleEnded(row);
-      return (await database.query(FORGET, keyOf(key))).length > 0 || (await read(key)) === null;
+      return (await database.query(SQL.forgetTask, keyOf(key))).length > 0 || (await read(key)) === null;
     },
 
     async giveUp(key) {

@@ -1,4 +1,4 @@
-import { type DueWorker, loadStatement, type Database } from '#store';
+import { type DueWorker, loadStatements, type Database } from '#store';
 import { type TaskRow, keyOf, toTaskRow } from './task-rows.ts';
 import type { Poll, Observation, Task } from './task.ts';
 
@@ -156,14 +156,18 @@ const POLLS_PER_OFFER = 4;
 /** Must be longer than a poll may take. */
 const CLAIM_MS = 15_000;
 
+const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
+  'releaseTask',
+  'forgetClaims',
+  'sweepTasks',
+  'sweepContexts',
+  'claimTasks',
+  'pgClaimTasks',
+]);
 const CLAIM = {
-  sqlite: loadStatement(import.meta.url, './sql/claim-tasks.sql'),
-  postgres: loadStatement(import.meta.url, './sql/pg-claim-tasks.sql'),
+  sqlite: SQL.claimTasks,
+  postgres: SQL.pgClaimTasks,
 } as const;
-const RELEASE = loadStatement(import.meta.url, './sql/release-task.sql');
-const FORGET = loadStatement(import.meta.url, './sql/forget-claims.sql');
-const SWEEP = loadStatement(import.meta.url, './sql/sweep-tasks.sql');
-const SWEEP_CONTEXTS = loadStatement(import.meta.url, './sql/sweep-contexts.sql');
 
 export function createDueTasks(database: Database, { now }: { readonly now: () => number }): DueTasks {
   return {
@@ -176,16 +180,16 @@ export function createDueTasks(database: Database, { now }: { readonly now: () =
     async release(tasks) {
       if (tasks.length === 0) return;
       const steps = tasks.map(({ task, nextLookAt, lookMs }) => ({
-        statement: RELEASE,
+        statement: SQL.releaseTask,
         params: [...keyOf(task), task.claimedUntil, task.nextLookAt, lookMs, nextLookAt],
       }));
       await database.batch(steps);
     },
     async forgetClaims() {
-      await database.query(FORGET, [now()]);
+      await database.query(SQL.forgetClaims, [now()]);
     },
-    sweep: async (until, limit) => (await database.query(SWEEP, [until, limit])).length,
-    sweepContexts: async (until, limit) => (await database.query(SWEEP_CONTEXTS, [until, limit])).length,
+    sweep: async (until, limit) => (await database.query(SQL.sweepTasks, [until, limit])).length,
+    sweepContexts: async (until, limit) => (await database.query(SQL.sweepContexts, [until, limit])).length,
   };
 }
 

@@ -1,4 +1,4 @@
-import { listParam, loadStatement, rowReader, type Database } from '#store';
+import { listParam, loadStatements, rowReader, type Database } from '#store';
 
 /** A stored session of a protocol. */
 export interface StoredSession {
@@ -39,41 +39,43 @@ export interface SessionStore {
   sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
 }
 
-const PUT = loadStatement(import.meta.url, './sessions/sql/put-session.sql');
-const FIND = loadStatement(import.meta.url, './sessions/sql/find-session.sql');
-const EXPIRIES = loadStatement(import.meta.url, './sessions/sql/expiries-of-sessions.sql');
-const TOUCH = loadStatement(import.meta.url, './sessions/sql/touch-session.sql');
-const CHANGE = loadStatement(import.meta.url, './sessions/sql/change-session.sql');
-const DELETE = loadStatement(import.meta.url, './sessions/sql/delete-session.sql');
-const COUNT = loadStatement(import.meta.url, './sessions/sql/count-sessions.sql');
-const TAKE_OLDEST = loadStatement(import.meta.url, './sessions/sql/take-oldest-session.sql');
-const SWEEP = loadStatement(import.meta.url, './sessions/sql/sweep-sessions.sql');
+const SQL = loadStatements(import.meta.url, './sql/sessions.sql', [
+  'putSession',
+  'findSession',
+  'expiriesOfSessions',
+  'touchSession',
+  'changeSession',
+  'deleteSession',
+  'countSessions',
+  'takeOldestSession',
+  'sweepSessions',
+]);
 
 export function createSessionStore(database: Database, { now }: { readonly now: () => number }): SessionStore {
   return {
     async put({ id, account, kind, state, expiresAt }) {
-      await database.query(PUT, [id, account, kind, state, expiresAt]);
+      await database.query(SQL.putSession, [id, account, kind, state, expiresAt]);
     },
     async get(id) {
-      const [row] = await database.query(FIND, [id, now()]);
+      const [row] = await database.query(SQL.findSession, [id, now()]);
       return row ? toSession(row) : null;
     },
     async expiriesOf(ids) {
-      const rows = await database.query(EXPIRIES, [listParam(ids), now()]);
+      const rows = await database.query(SQL.expiriesOfSessions, [listParam(ids), now()]);
       return new Map(rows.map((row) => [row['id'] as string, Number(row['expires_at'])]));
     },
-    touch: async (id, expiresAt) => (await database.query(TOUCH, [id, expiresAt, now()])).length > 0,
-    change: async (id, state) => (await database.query(CHANGE, [id, state])).length > 0,
-    delete: async (id) => (await database.query(DELETE, [id])).length > 0,
+    touch: async (id, expiresAt) => (await database.query(SQL.touchSession, [id, expiresAt, now()])).length > 0,
+    change: async (id, state) => (await database.query(SQL.changeSession, [id, state])).length > 0,
+    delete: async (id) => (await database.query(SQL.deleteSession, [id])).length > 0,
     async countOf(account, kind) {
-      const [row] = await database.query(COUNT, [account, kind, now()]);
+      const [row] = await database.query(SQL.countSessions, [account, kind, now()]);
       return Number(row!['sessions']);
     },
     async takeOldest(account, kind, expiresBy) {
-      const [row] = await database.query(TAKE_OLDEST, [account, kind, expiresBy]);
+      const [row] = await database.query(SQL.takeOldestSession, [account, kind, expiresBy]);
       return row ? toSession(row) : null;
     },
-    sweep: async (kind, limit) => (await database.query(SWEEP, [kind, now(), limit])).map(toSession),
+    sweep: async (kind, limit) => (await database.query(SQL.sweepSessions, [kind, now(), limit])).map(toSession),
   };
 }
 

@@ -1,4 +1,4 @@
-import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value, type Database } from '#store';
+import { isOne, loadStatements, numberOrNull, rowReader, type Row, type Value, type Database } from '#store';
 import type { SettlePendingCall, Ledger, Settlement } from '#billing';
 import type { Task, TaskCall, TaskKey, TaskOwner, TaskSink } from './task.ts';
 
@@ -24,7 +24,8 @@ const TEXT_LENGTH_MAX = 256;
 export const isStorable = (text: string): boolean =>
   text.length >= 1 && text.length <= TEXT_LENGTH_MAX && !text.includes('\0') && text.isWellFormed();
 
-export const FIND_TASK = loadStatement(import.meta.url, './sql/find-task.sql');
+const SQL = loadStatements(import.meta.url, './sql/tasks.sql', ['listCalls', 'findTask']);
+export const FIND_TASK = SQL.findTask;
 
 /** The first three parameters of every statement about one task. */
 export const keyOf = ({ primitive, taskId, service }: TaskKey): readonly Value[] => [primitive, taskId, service];
@@ -105,11 +106,9 @@ export interface CallRow extends TaskCall {
   readonly settlement: Settlement | null;
 }
 
-const LIST = loadStatement(import.meta.url, './sql/list-calls.sql');
-
 /** All calls of a task, in the order in which they were added. */
 export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey): Promise<readonly CallRow[]> {
-  return (await database.query(LIST, keyOf(key))).map(toCallRow);
+  return (await database.query(SQL.listCalls, keyOf(key))).map(toCallRow);
 }
 
 const toCallRow = rowReader<CallRow>({

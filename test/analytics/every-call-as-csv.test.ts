@@ -42,7 +42,7 @@ function parsed(text: string): Record<string, string>[] {
 
 test('HEAD has the headers of the file, and reads no more than its first page', async () => {
   const query = vi.spyOn(world.spine.app.database, 'query');
-  const pages = () => query.mock.calls.filter(([{ name }]) => name.endsWith('list-locks')).length;
+  const pages = () => query.mock.calls.filter(([{ name }]) => name.endsWith('listLocks')).length;
   try {
     await (await file()).text();
     const ofFile = pages();

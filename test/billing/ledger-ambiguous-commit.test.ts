@@ -22,7 +22,7 @@ test('a COMMIT whose answer was lost is found out, never done twice', async () =
   // Every tenth commit is cut: half of them happened without an answer, half never arrived.
   let commits = 0;
   const cutEveryTenth = (): Cut | null => (++commits % 10 > 0 ? null : commits % 20 > 0 ? 'before' : 'after');
-  const proxy = await startCuttingProxy(fresh.url, 'pg-commit-transaction', cutEveryTenth);
+  const proxy = await startCuttingProxy(fresh.url, 'pgCommitTransaction', cutEveryTenth);
   disposals.push(proxy.close);
   const database = await openDatabase({ url: proxy.url, dataDir: '' });
   disposals.push(database.close);

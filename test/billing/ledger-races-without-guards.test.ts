@@ -10,9 +10,9 @@ import { raceChildren, raceLocks, type Race } from '../support/lock-race.ts';
  */
 const COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'escrow.available < amount', put: 'false' };
 const ROW_LOCKS: Mutation = {
-  file: 'src/billing/sql/pg-accounts.sql',
-  find: 'ORDER BY id FOR UPDATE',
-  put: 'ORDER BY id',
+  file: 'src/billing/sql/ledger-postgres.sql',
+  find: "SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))\nORDER BY id FOR UPDATE",
+  put: "SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))\nORDER BY id",
 };
 const CHECK: Mutation = {
   file: 'src/store/migrations/0001_ledger.sql',

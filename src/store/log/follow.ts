@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolderIn } from '../owner.ts';
-import { loadStatement } from '../statement.ts';
+import { loadStatements } from '../statement.ts';
 import type { Prepare } from '../sqlite-worker.ts';
 import { readRecords, readToEnd } from './reader.ts';
 import type { LogHead, LogRecord } from './record.ts';
@@ -22,8 +22,7 @@ interface Follow {
   catchUp(): void;
 }
 
-const FIND = loadStatement(import.meta.url, './sql/find-log-position.sql');
-const MOVE = loadStatement(import.meta.url, './sql/move-log-position.sql');
+const SQL = loadStatements(import.meta.url, './sql/log-position.sql', ['findLogPosition', 'moveLogPosition']);
 
 /** Bytes of records that are applied in one transaction. */
 const TRANSACTION_BYTES = 16 * 1024 * 1024;
@@ -42,7 +41,7 @@ interface FollowOptions {
 export function followLog(options: FollowOptions): Follow {
   const { folder, follower, prepare, transaction, progress } = options;
   makeFolderIn(dirname(folder), folder);
-  const row = prepare(FIND).get() as { position: bigint; n: bigint; hash: string };
+  const row = prepare(SQL.findLogPosition).get() as { position: bigint; n: bigint; hash: string };
   let head: LogHead = { position: Number(row.position), n: Number(row.n), hash: row.hash };
 
   const apply = (records: readonly LogRecord[]) => {
@@ -50,7 +49,7 @@ export function followLog(options: FollowOptions): Follow {
     if (last === undefined) return;
     transaction(() => {
       follower.apply(prepare, records);
-      prepare(MOVE).run(last.position, last.n, last.hash);
+      prepare(SQL.moveLogPosition).run(last.position, last.n, last.hash);
     });
     head = { position: last.position, n: last.n, hash: last.hash };
     progress.followed = head.position;

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { listParam, loadStatement, rowReader, type Database } from '#store';
+import { listParam, loadStatements, rowReader, type Database } from '#store';
 import { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
@@ -32,21 +32,23 @@ const HOUR_MS = 3_600_000;
 const UNREMOVED_MAX = 3;
 const UNWRITTEN = new Error('another process now writes the file');
 
-const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
-const RENEW = loadStatement(import.meta.url, './sql/renew-blob.sql');
-const STORE = loadStatement(import.meta.url, './sql/store-blob.sql');
-const DROP_BLOB = loadStatement(import.meta.url, './sql/drop-blob.sql');
-const FIND_ONE = loadStatement(import.meta.url, './sql/find-blob.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-blobs.sql');
-const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
-const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
-const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
-const RESERVE = loadStatement(import.meta.url, './sql/reserve-for-blob.sql');
-const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
-const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
-const POSTPONE = loadStatement(import.meta.url, './sql/postpone-blob.sql');
-const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sql');
-const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
+const SQL = loadStatements(import.meta.url, './sql/blobs.sql', [
+  'claimBlob',
+  'renewBlob',
+  'storeBlob',
+  'dropBlob',
+  'findBlob',
+  'findBlobs',
+  'countBlobBytes',
+  'takeRoom',
+  'giveRoomBack',
+  'reserveForBlob',
+  'expireBlob',
+  'expiredBlobs',
+  'postponeBlob',
+  'dropExpiredBlobs',
+  'expiredRooms',
+]);
 
 /** A file that this process may write. */
 interface Claim {
@@ -74,7 +76,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     const id = randomBytes(16).toString('hex');
     const expiresAt = at + Math.max(keepMs, HOUR_MS);
     const claimed = [id, source, account, files.holder, at + leaseMs, at, expiresAt, room ?? null, toReserve(bytes)];
-    const [row] = await database.query(CLAIM, claimed);
+    const [row] = await database.query(SQL.claimBlob, claimed);
     return row ? { id, account, reserved: Number(row['reserved']), isFree: Number(row['free']) === 1 } : null;
   }
 
@@ -83,7 +85,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     const lost = new AbortController();
     const renew = async () => {
       try {
-        const kept = await database.query(RENEW, [id, now() + leaseMs, file.bytes]);
+        const kept = await database.query(SQL.renewBlob, [id, now() + leaseMs, file.bytes]);
         if (kept.length === 0) lost.abort(UNWRITTEN);
       } catch {
         // The database may be back before the lease ends.
@@ -95,13 +97,16 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 
   /** Rejects with GatewayError if there is no room for `wanted` bytes besides stored files and reserved rooms. */
   async function refuseMore(account: string, wanted: number, isFree: boolean): Promise<void> {
-    const [[row], disk] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
+    const [[row], disk] = await Promise.all([
+      database.query(SQL.countBlobBytes, [account, fileBytesMax, now()]),
+      files.free(),
+    ]);
     refuseBeyondShare(limits, { ...toUsed(row!), disk }, wanted, isFree);
   }
 
   /** Reserves more room for a file that is being written. As in `takeRoom`: taken first and checked afterwards. */
   async function reserve({ id, account, isFree }: Claim, bytes: number): Promise<void> {
-    if ((await database.query(RESERVE, [id, bytes])).length === 0) throw UNWRITTEN;
+    if ((await database.query(SQL.reserveForBlob, [id, bytes])).length === 0) throw UNWRITTEN;
     await refuseMore(account, 0, isFree);
   }
 
@@ -109,24 +114,24 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
   async function removeExpired(store: BlobFiles, limit: number): Promise<number> {
     let removed = 0;
     let unremoved = 0;
-    for (const { id } of await database.query(EXPIRED, [now(), store.holder, limit])) {
+    for (const { id } of await database.query(SQL.expiredBlobs, [now(), store.holder, limit])) {
       try {
         await store.remove(id as string);
       } catch (error) {
         if (unremoved === 0) onUnremoved(error);
         unremoved += 1;
         // Otherwise a few files that cannot be removed would be first in every sweep, and it would stop at them.
-        await database.query(POSTPONE, [id!, now()]);
+        await database.query(SQL.postponeBlob, [id!, now()]);
         if (unremoved === UNREMOVED_MAX) break;
         continue;
       }
-      await database.query(DROP_BLOB, [id!]);
+      await database.query(SQL.dropBlob, [id!]);
       removed += 1;
     }
     return removed;
   }
 
-  const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
+  const giveRoomBack = async (id: string) => void (await database.query(SQL.giveRoomBack, [id]));
 
   return {
     admit: (account, { files: count, fileBytes, isFree = false }) =>
@@ -134,7 +139,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 
     async takeRoom({ id, account, files: count, fileBytes, isFree = false, expiresAt }: NewRoom) {
       // The room is taken first and checked afterwards, so that two concurrent calls see each other.
-      await database.query(TAKE_ROOM, [id, account, count, expiresAt, toReserve(fileBytes), isFree ? 1 : 0]);
+      await database.query(SQL.takeRoom, [id, account, count, expiresAt, toReserve(fileBytes), isFree ? 1 : 0]);
       try {
         await refuseMore(account, 0, isFree);
       } catch (error) {
@@ -157,7 +162,15 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
           const { type, notes } = await fill(new GrowingFile(opened, claimed, fileBytesMax, reserve), lease.lost);
           const { sha256, crc32 } = await opened.finish();
           const at = now();
-          const [row] = await database.query(STORE, [id, opened.bytes, type, sha256, crc32, notes, at + keepMs]);
+          const [row] = await database.query(SQL.storeBlob, [
+            id,
+            opened.bytes,
+            type,
+            sha256,
+            crc32,
+            notes,
+            at + keepMs,
+          ]);
           if (!row) throw UNWRITTEN;
           return toBlob(row);
         } finally {
@@ -167,14 +180,16 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
         await opened?.drop();
         // If the store is not reachable, removeOrphans removes the remains later.
         await files.remove(id).catch(() => {});
-        await database.query(DROP_BLOB, [id]).catch(() => {});
+        await database.query(SQL.dropBlob, [id]).catch(() => {});
         throw error;
       }
     },
 
     async find(sources) {
       const found = new Map(
-        (await database.query(FIND, [listParam(sources), now()])).map(toBlob).map((blob) => [blob.source, blob]),
+        (await database.query(SQL.findBlobs, [listParam(sources), now()]))
+          .map(toBlob)
+          .map((blob) => [blob.source, blob]),
       );
       return sources.flatMap((source) => found.get(source) ?? []);
     },
@@ -187,7 +202,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     },
 
     async remove({ id }) {
-      await database.query(EXPIRE_NOW, [id, now()]);
+      await database.query(SQL.expireBlob, [id, now()]);
     },
 
     async sweep(limit) {
@@ -195,8 +210,8 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
       const removed: number[] = [];
       for (const store of stores) removed.push(await removeExpired(store, limit));
       const holders = listParam(stores.map(({ holder }) => holder));
-      const rows = await database.query(DROP_EXPIRED, [at, holders, at - HOUR_MS, limit]);
-      const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
+      const rows = await database.query(SQL.dropExpiredBlobs, [at, holders, at - HOUR_MS, limit]);
+      const rooms = await database.query(SQL.expiredRooms, [at, limit]);
       return Math.max(rows.length, rooms.length, ...removed);
     },
   };
@@ -250,12 +265,12 @@ export async function removeOrphans({
   const { ids, parts } = await files.olderThan(now() - HOUR_MS);
   let removed = 0;
   for (const { id, path } of parts) {
-    if ((await database.query(FIND_ONE, [id])).length > 0) continue;
+    if ((await database.query(SQL.findBlob, [id])).length > 0) continue;
     await files.removePart(path);
     removed += 1;
   }
   for (const id of ids) {
-    if ((await database.query(FIND_ONE, [id])).length > 0) continue;
+    if ((await database.query(SQL.findBlob, [id])).length > 0) continue;
     await files.remove(id);
     removed += 1;
   }

@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { FILE_HEADER, type Peers } from '#network';
 import { type Blob, BlobUnreachable, type ByteRange } from './blob.ts';
 import type { BlobFiles } from './blob-files.ts';
@@ -11,17 +11,16 @@ export interface FarBlobs {
   read(blob: Blob, range: ByteRange): Promise<Readable>;
 }
 
-const PUT_HOLDER = loadStatement(import.meta.url, './sql/put-blob-holder.sql');
-const FIND_HOLDER = loadStatement(import.meta.url, './sql/find-blob-holder.sql');
+const SQL = loadStatements(import.meta.url, './sql/blobs.sql', ['putBlobHolder', 'findBlobHolder']);
 
 /** Publishes the address where other gateways can fetch this gateway's files. */
 export const tellHolder = (database: Pick<Database, 'query'>, holder: string, url: string) =>
-  database.query(PUT_HOLDER, [holder, url]);
+  database.query(SQL.putBlobHolder, [holder, url]);
 
 export function createFarBlobs(database: Pick<Database, 'query'>, peers: Pick<Peers, 'session'>): FarBlobs {
   return {
     async read({ id, holder }, { start, end }) {
-      const [row] = await database.query(FIND_HOLDER, [holder]);
+      const [row] = await database.query(SQL.findBlobHolder, [holder]);
       if (!row) throw new BlobUnreachable(`the gateway that has the file ${id} is not known`);
       return ask(peers, { id: holder, url: row['url'] as string }, id, `${start}-${end}`);
     },

@@ -1,4 +1,4 @@
-import { createDueWorker, loadStatement, type Database, type Row } from '#store';
+import { createDueWorker, loadStatements, type Database, type Row } from '#store';
 import { createSealedTexts, type SealedTexts } from '#wire';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from '../webhooks/webhook-relay.ts';
@@ -41,11 +41,15 @@ interface BudgetNoticesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const CLAIM = load('claim-due');
-const END = load('end-attempt');
-const LIST = load('list-notices');
-const SWEEP = load('sweep-notices');
+const SQL = loadStatements(import.meta.url, './sql/notices.sql', [
+  'claimDue',
+  'endAttempt',
+  'listNotices',
+  'sweepNotices',
+  'putWebhook',
+  'findWebhook',
+  'deleteWebhook',
+]);
 
 const EVERY_MS = 10_000;
 const DAY_MS = 86_400_000;
@@ -102,13 +106,13 @@ export function createBudgetNotices({
     const isLast = attempts >= ATTEMPTS_MAX;
     if (reason !== null && isLast) onLost({ account, reason });
     const again = reason === null || isLast ? null : now() + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (attempts - 1));
-    await database.query(END, [row['budget']!, row['spend_limit']!, row['percent']!, again]);
+    await database.query(SQL.endAttempt, [row['budget']!, row['spend_limit']!, row['percent']!, again]);
   };
 
   const worker = createDueWorker({
     async turn({ closed, start }) {
       await poll();
-      const due = await database.query(CLAIM, [now(), now() + LEASE_MS, CLAIMED]);
+      const due = await database.query(SQL.claimDue, [now(), now() + LEASE_MS, CLAIMED]);
       for (const row of due) start(() => send(row, closed));
       return due.length === CLAIMED;
     },
@@ -119,12 +123,12 @@ export function createBudgetNotices({
   return {
     webhooks,
     list: async (account, limit) =>
-      (await database.query(LIST, [account, limit])).map((row) => ({
+      (await database.query(SQL.listNotices, [account, limit])).map((row) => ({
         body: JSON.parse(row['body'] as string) as Readonly<Record<string, unknown>>,
         state: row['due_at'] === null ? 'told' : 'waiting',
       })),
     run: worker.run,
-    sweep: async (limit) => (await database.query(SWEEP, [now() - KEPT_MS, limit])).length,
+    sweep: async (limit) => (await database.query(SQL.sweepNotices, [now() - KEPT_MS, limit])).length,
     close: worker.close,
   };
 }
@@ -143,24 +147,20 @@ interface AccountWebhooks {
   delete(account: string): Promise<boolean>;
 }
 
-const PUT_WEBHOOK = loadStatement(import.meta.url, './sql/put-webhook.sql');
-const FIND_WEBHOOK = loadStatement(import.meta.url, './sql/find-webhook.sql');
-const DELETE_WEBHOOK = loadStatement(import.meta.url, './sql/delete-webhook.sql');
-
 const sealOf = (account: string): string => `account webhook ${account}`;
 
 /** Webhooks, stored encrypted in the database. */
 function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedTexts): AccountWebhooks {
   return {
     async find(account) {
-      const [row] = await database.query(FIND_WEBHOOK, [account]);
+      const [row] = await database.query(SQL.findWebhook, [account]);
       const text = row ? texts.open(sealOf(account), row['sealed'] as string) : null;
       return text === null ? null : (JSON.parse(text) as AccountWebhook);
     },
     async put(account, webhook) {
       const sealed = texts.seal(sealOf(account), JSON.stringify(webhook));
-      await database.query(PUT_WEBHOOK, [account, sealed]);
+      await database.query(SQL.putWebhook, [account, sealed]);
     },
-    delete: async (account) => (await database.query(DELETE_WEBHOOK, [account])).length > 0,
+    delete: async (account) => (await database.query(SQL.deleteWebhook, [account])).length > 0,
   };
 }

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatements, type Database, type Row } from '#store';
 import { type MicroUsd, formatUsd } from '#billing';
 import {
   createCarriedSums,
@@ -18,10 +18,7 @@ interface BudgetPollsOptions {
   readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
 }
 
-const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const WATCHED_LIMITS = load('watched-limits');
-const WATCHED_KEYS = load('watched-keys');
-const NOTE = load('note');
+const SQL = loadStatements(import.meta.url, './sql/notices.sql', ['watchedLimits', 'watchedKeys', 'note']);
 
 const PAGE = 500;
 /** For this long after its end, a period is checked like the current one. */
@@ -76,7 +73,7 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
     for (const percent of due) {
       const at = now();
       const body = noticeBody(budget, percent, at);
-      const rows = await database.query(NOTE, [id, limit, percent, account, at, JSON.stringify(body), at]);
+      const rows = await database.query(SQL.note, [id, limit, percent, account, at, JSON.stringify(body), at]);
       if (rows.length > 0) onNotice(body, isOperators(budget));
     }
     if (noted.size < NOTED_MAX || before)
@@ -95,13 +92,13 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
     const periods = periodNames(at);
     let [account, subject] = ['', ''];
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
-      rows = await database.query(WATCHED_LIMITS, [...periods, account, subject, PAGE]);
+      rows = await database.query(SQL.watchedLimits, [...periods, account, subject, PAGE]);
       for (const row of rows) for (const budget of limitBudgets(row, at)) await noteOne(budget);
       [account, subject] = [rows.at(-1)?.['account'] as string, rows.at(-1)?.['subject'] as string];
     }
     let hash = '';
     for (let rows: readonly Row[] = [], first = true; first || rows.length === PAGE; first = false) {
-      rows = await database.query(WATCHED_KEYS, [...periods, hash, PAGE]);
+      rows = await database.query(SQL.watchedKeys, [...periods, hash, PAGE]);
       for (const row of rows) await noteOne(keyBudget(row, at));
       hash = rows.at(-1)?.['hash'] as string;
     }
@@ -157,7 +154,7 @@ interface WatchedBudget {
 const periodNames = (at: number): readonly string[] =>
   LIMIT_RESETS.map((reset) => periodName(reset, periodAt(reset, at).start));
 
-/** The budget of a row of watched-keys.sql, which was queried for the periods of the time `at`. */
+/** The budget of a row of the statement watchedKeys, which was queried for the periods of the time `at`. */
 function keyBudget(row: Row, at: number): WatchedBudget {
   const carrying = carryingKey(row);
   const { account, name, limitReset } = carrying;
@@ -177,7 +174,7 @@ function keyBudget(row: Row, at: number): WatchedBudget {
   };
 }
 
-/** The budgets of a row of watched-limits.sql, which was queried for the periods of the time `at`. */
+/** The budgets of a row of the statement watchedLimits, which was queried for the periods of the time `at`. */
 function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   const [account, subject] = [row['account'] as string, row['subject'] as string];
   const of = ownerOfLimits(subject);

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
-import { listParam, loadStatement, type Step } from '#store';
+import { listParam, loadStatements, type Step } from '#store';
 import { OWN_TURN_BYTES, ownTurn, GatewayError } from '#wire';
 import { sees } from '../task-rows.ts';
 import type { TaskOwner } from '../task.ts';
@@ -26,19 +26,36 @@ const ITEM_BYTES = 128;
 /** The time of expiry of a deleted response, which is shown to nobody. */
 const DELETED_AT = 0;
 
-const PUT_RESPONSE = loadStatement(import.meta.url, './sql/put-response.sql');
-const LINEAGE = loadStatement(import.meta.url, './sql/find-lineage.sql');
-const FIND = loadStatement(import.meta.url, './sql/find-responses.sql');
-const OF_ITEMS = loadStatement(import.meta.url, './sql/find-items.sql');
-const READ = loadStatement(import.meta.url, './sql/read-responses.sql');
-const PROLONG = loadStatement(import.meta.url, './sql/prolong-responses.sql');
-const DELETE_ENDED = loadStatement(import.meta.url, './sql/delete-ended.sql');
-const DELETE_RUN = loadStatement(import.meta.url, './sql/delete-run.sql');
-const DELETE_PARTS = [
-  loadStatement(import.meta.url, './sql/delete-items-of-run.sql'),
-  loadStatement(import.meta.url, './sql/delete-events-of-run.sql'),
-];
-const SWEEP = loadStatement(import.meta.url, './sql/sweep-responses.sql');
+const SQL = loadStatements(import.meta.url, './sql/responses.sql', [
+  'putResponse',
+  'findLineage',
+  'findResponses',
+  'findItems',
+  'readResponses',
+  'prolongResponses',
+  'deleteEnded',
+  'deleteRun',
+  'sweepResponses',
+  'putRunning',
+  'countRunning',
+  'noteBegun',
+  'cancelRun',
+  'statesOfRuns',
+  'renewRuns',
+  'addItems',
+  'putEvents',
+  'countEventBytes',
+  'showCancelled',
+  'removeResponse',
+  'finishRun',
+  'loseRun',
+  'findLost',
+  'findEvents',
+  'lastEvent',
+  'deleteItemsOfRun',
+  'deleteEventsOfRun',
+]);
+const DELETE_PARTS = [SQL.deleteItemsOfRun, SQL.deleteEventsOfRun];
 
 /** The bytes that a response takes with its items. */
 const sizeOf = (sealed: readonly string[], items: number): number =>
@@ -52,7 +69,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
   const findAll = async (ids: readonly string[], owner: TaskOwner) =>
     ids.length === 0
       ? []
-      : (await database.query(FIND, [listParam(ids), owner.account, now()]))
+      : (await database.query(SQL.findResponses, [listParam(ids), owner.account, now()]))
           .map(toKept)
           .filter((one) => sees(one, owner));
 
@@ -66,8 +83,8 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
       const at = now();
       const row = [id, account, within, service, previous, ...sealed, bytes, at, at + keepMs];
       await database.batch([
-        { statement: PUT_RESPONSE, params: row },
-        ...(items.length === 0 ? [] : [{ statement: ADD_ITEMS, params: [id, listParam(items)] }]),
+        { statement: SQL.putResponse, params: row },
+        ...(items.length === 0 ? [] : [{ statement: SQL.addItems, params: [id, listParam(items)] }]),
       ]);
       await room.added(account, bytes);
       return true;
@@ -77,7 +94,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
     find: async (id, owner) => (await findAll([id], owner))[0] ?? null,
 
     async lineage(id, owner) {
-      const rows = await database.query(LINEAGE, [id, owner.account, now(), LINEAGE_MAX]);
+      const rows = await database.query(SQL.findLineage, [id, owner.account, now(), LINEAGE_MAX]);
       const found = rows.map(toKept);
       const hidden = found.findIndex((one) => !sees(one, owner));
       return (hidden === -1 ? found : found.slice(0, hidden)).toReversed();
@@ -85,7 +102,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
 
     async ofItems(ids, owner) {
       if (ids.length === 0) return new Map();
-      const rows = await database.query(OF_ITEMS, [listParam(ids), owner.account, now()]);
+      const rows = await database.query(SQL.findItems, [listParam(ids), owner.account, now()]);
       return new Map(
         rows.flatMap(({ item, ...row }) => {
           const kept = toKept(row);
@@ -100,7 +117,7 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
       if (first === undefined) return found;
       const { account } = first;
       const ids = listParam(responses.map(({ id }) => id));
-      for (const { id, input, response, run } of await database.query(READ, [ids, account])) {
+      for (const { id, input, response, run } of await database.query(SQL.readResponses, [ids, account])) {
         // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
         if ((input as string).length + (response as string).length > OWN_TURN_BYTES) await ownTurn();
         const [openedInput, openedResponse] = [input, response].map((sealed) => room.open(account, sealed as string));
@@ -118,18 +135,18 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
     async use(responses) {
       const until = now() + keepMs;
       const due = responses.filter(({ expiresAt }) => expiresAt < until - keepMs / PROLONGED_PART);
-      if (due.length > 0) await database.query(PROLONG, [listParam(due.map(({ id }) => id)), until]);
+      if (due.length > 0) await database.query(SQL.prolongResponses, [listParam(due.map(({ id }) => id)), until]);
     },
 
     async delete({ id, account }) {
       await database.batch([
-        { statement: DELETE_RUN, params: [id, account, DELETED_AT, ROW_BYTES] },
+        { statement: SQL.deleteRun, params: [id, account, DELETED_AT, ROW_BYTES] },
         ...DELETE_PARTS.map((statement) => ({ statement, params: [id] })),
-        { statement: DELETE_ENDED, params: [id, account] },
+        { statement: SQL.deleteEnded, params: [id, account] },
       ]);
     },
 
-    sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
+    sweep: async (limit) => (await database.query(SQL.sweepResponses, [now(), limit])).length,
   };
 }
 
@@ -141,23 +158,6 @@ const HELD_MS = 600_000;
 const FULL_RETRY_S = 5;
 const EVENTS_ROW_BYTES = 128;
 const ANY_TIME = Number.MAX_SAFE_INTEGER;
-
-const PUT_RUNNING = loadStatement(import.meta.url, './sql/put-running.sql');
-const COUNT = loadStatement(import.meta.url, './sql/count-running.sql');
-const NOTE_BEGUN = loadStatement(import.meta.url, './sql/note-begun.sql');
-const CANCEL = loadStatement(import.meta.url, './sql/cancel-run.sql');
-const STATES = loadStatement(import.meta.url, './sql/states-of-runs.sql');
-const RENEW = loadStatement(import.meta.url, './sql/renew-runs.sql');
-const ADD_ITEMS = loadStatement(import.meta.url, './sql/add-items.sql');
-const PUT_EVENTS = loadStatement(import.meta.url, './sql/put-events.sql');
-const COUNT_EVENTS = loadStatement(import.meta.url, './sql/count-event-bytes.sql');
-const SHOW_CANCELLED = loadStatement(import.meta.url, './sql/show-cancelled.sql');
-const REMOVE = loadStatement(import.meta.url, './sql/remove-response.sql');
-const FINISH = loadStatement(import.meta.url, './sql/finish-run.sql');
-const LOSE = loadStatement(import.meta.url, './sql/lose-run.sql');
-const FIND_LOST = loadStatement(import.meta.url, './sql/find-lost.sql');
-const FIND_EVENTS = loadStatement(import.meta.url, './sql/find-events.sql');
-const LAST_EVENT = loadStatement(import.meta.url, './sql/last-event.sql');
 
 // In other threads: the last event repeats the whole response, which may be large.
 const pack = promisify<Buffer, Buffer>(deflateRaw);
@@ -188,14 +188,14 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
     return parts.flatMap(({ first, last }, at) => {
       const sealed = room.seal(account, packed[at]!.toString('base64'));
       return [
-        { statement: PUT_EVENTS, params: [id, first, last, sealed, until] },
-        { statement: COUNT_EVENTS, params: [id, sealed.length + EVENTS_ROW_BYTES, until] },
+        { statement: SQL.putEvents, params: [id, first, last, sealed, until] },
+        { statement: SQL.countEventBytes, params: [id, sealed.length + EVENTS_ROW_BYTES, until] },
       ];
     });
   }
 
   const stepsOfItems = (id: string, items: readonly string[]): readonly Step[] =>
-    items.length === 0 ? [] : [{ statement: ADD_ITEMS, params: [id, listParam(items)] }];
+    items.length === 0 ? [] : [{ statement: SQL.addItems, params: [id, listParam(items)] }];
 
   const stepsOfEnd = async (end: RunningEnd, until?: number): Promise<readonly Step[]> => [
     ...(await stepsOfEvents(end, end.events, until)),
@@ -215,7 +215,7 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
 
   return {
     async admit(account) {
-      const [row] = await database.query(COUNT, [account]);
+      const [row] = await database.query(SQL.countRunning, [account]);
       if (Number(row!['running']) >= backgroundCountMax) throw full();
     },
 
@@ -231,7 +231,7 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
       const at = now();
       const row = [id, account, within, service, previous, ...sealed, bytes, at, at + ALIVE_MS + keepMs, at + ALIVE_MS];
       const [put] = await database.batch([
-        { statement: PUT_RUNNING, params: [...row, backgroundCountMax] },
+        { statement: SQL.putRunning, params: [...row, backgroundCountMax] },
         ...stepsOfItems(id, items),
         ...(await stepsOfEvents({ id, account }, events === null ? [] : [events])),
       ]);
@@ -241,37 +241,41 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
     },
 
     async noteBegun(id) {
-      await database.query(NOTE_BEGUN, [id]);
+      await database.query(SQL.noteBegun, [id]);
     },
 
-    cancel: async (id) => (await database.query(CANCEL, [id])).length > 0,
+    cancel: async (id) => (await database.query(SQL.cancelRun, [id])).length > 0,
 
     async statesOf(ids) {
-      const rows = await database.query(STATES, [listParam(ids)]);
+      const rows = await database.query(SQL.statesOfRuns, [listParam(ids)]);
       return new Map(rows.map(({ id, run }) => [id as string, run as RunState | null]));
     },
 
     async renew(ids) {
       const until = now() + ALIVE_MS;
-      await database.query(RENEW, [listParam(ids), until, until + keepMs]);
+      await database.query(SQL.renewRuns, [listParam(ids), until, until + keepMs]);
     },
 
     async addEvents(response, events) {
       await database.batch(await stepsOfEvents(response, [events]));
     },
 
-    showCancelled: (end) => store(end, (sealed) => ({ statement: SHOW_CANCELLED, params: [end.id, sealed] })),
+    showCancelled: (end) => store(end, (sealed) => ({ statement: SQL.showCancelled, params: [end.id, sealed] })),
 
     async remove({ id, account }) {
-      await database.query(REMOVE, [id, account]);
+      await database.query(SQL.removeResponse, [id, account]);
     },
 
     finish(end) {
       const at = now();
-      return store(end, (sealed) => ({ statement: FINISH, params: [end.id, sealed, at + keepMs, at + HELD_MS] }));
+      return store(end, (sealed) => ({
+        statement: SQL.finishRun,
+        params: [end.id, sealed, at + keepMs, at + HELD_MS],
+      }));
     },
 
-    lost: async (limit, all = false) => (await database.query(FIND_LOST, [all ? ANY_TIME : now(), limit])).map(toKept),
+    lost: async (limit, all = false) =>
+      (await database.query(SQL.findLost, [all ? ANY_TIME : now(), limit])).map(toKept),
 
     isLost: ({ run, runUntil }) => run !== null && run !== 'lost' && (runUntil ?? 0) <= now(),
 
@@ -281,18 +285,18 @@ function createRunningResponses({ database, limits, now }: KeptResponsesOptions,
       const sealed = room.seal(end.account, end.response);
       await database.batch([
         ...(await stepsOfEnd(end, until)),
-        { statement: LOSE, params: [end.id, sealed, at + keepMs, at + HELD_MS, until] },
+        { statement: SQL.loseRun, params: [end.id, sealed, at + keepMs, at + HELD_MS, until] },
       ]);
     },
 
     async lastEvent(id) {
-      const [row] = await database.query(LAST_EVENT, [id]);
+      const [row] = await database.query(SQL.lastEvent, [id]);
       const last = row?.['last'] ?? null;
       return last === null ? null : Number(last);
     },
 
     async events({ id, account }, after, limit) {
-      const rows = await database.query(FIND_EVENTS, [id, after, limit]);
+      const rows = await database.query(SQL.findEvents, [id, after, limit]);
       const parts = rows.map(async ({ last, events }) => {
         const packed = room.open(account, events as string);
         // Events that cannot be opened were sealed by a gateway with another identity.

@@ -1,5 +1,5 @@
 import { createSealedTexts } from '#wire';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import { createKeptBytes } from '#gateway';
 
 interface KeptLimits {
@@ -35,8 +35,7 @@ export interface ResponseRoom {
 /** The sum of all accounts is checked after each part (1 / PART) of what they may keep together. */
 const PART = 16;
 
-const SIZES = loadStatement(import.meta.url, './sql/sizes-of-accounts.sql');
-const DELETE_EXCESS = loadStatement(import.meta.url, './sql/delete-excess.sql');
+const SQL = loadStatements(import.meta.url, './sql/responses.sql', ['sizesOfAccounts', 'deleteExcess']);
 
 export function createResponseRoom({ database, limits, secret, now }: KeptResponsesOptions): ResponseRoom {
   const { accountBytesMax, accountCountMax, bytesMax } = limits;
@@ -49,12 +48,12 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
   // The first response checks all: the limits may be lower than before.
   let written = bytesMax;
 
-  const deleteExcess = (account: string) => database.query(DELETE_EXCESS, [account, share, accountCountMax, now()]);
+  const deleteExcess = (account: string) => database.query(SQL.deleteExcess, [account, share, accountCountMax, now()]);
 
   /** Finds the share with which a response of this size fits in, and deletes what each account keeps beyond it. */
   async function checkAll(writer: string, more: number): Promise<void> {
     written = 0;
-    const rows = await database.query(SIZES);
+    const rows = await database.query(SQL.sizesOfAccounts);
     const sizes = new Map(rows.map(({ account, bytes }) => [account as string, Number(bytes)]));
     const after = new Map(sizes).set(writer, (sizes.get(writer) ?? 0) + more);
     const room = Math.floor(bytesMax - (2 * bytesMax) / PART);

@@ -1,18 +1,20 @@
 import { randomUUID, createHmac } from 'node:crypto';
-import { createDueWorker, loadStatement, type Database, type DueWorker, type Row } from '#store';
+import { createDueWorker, loadStatements, type Database, type DueWorker, type Row } from '#store';
 import type { SealedTexts } from '#wire';
 import type { Primitive } from '#config';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { type LostDelivery, openReceiver, sealOf } from './webhook.ts';
 
-const DUE = loadStatement(import.meta.url, './sql/due-webhooks.sql');
-const CLAIM = loadStatement(import.meta.url, './sql/claim-webhook.sql');
-const NEXT = loadStatement(import.meta.url, './sql/next-delivery.sql');
-const END = loadStatement(import.meta.url, './sql/end-delivery.sql');
-const END_WEBHOOK = loadStatement(import.meta.url, './sql/end-webhook.sql');
-const KEEP = loadStatement(import.meta.url, './sql/keep-claim.sql');
-const RELEASE = loadStatement(import.meta.url, './sql/release-webhook.sql');
-const REST = loadStatement(import.meta.url, './sql/rest-webhook.sql');
+const SQL = loadStatements(import.meta.url, './sql/webhooks.sql', [
+  'dueWebhooks',
+  'claimWebhook',
+  'nextDelivery',
+  'endDelivery',
+  'endWebhook',
+  'keepClaim',
+  'releaseWebhook',
+  'restWebhook',
+]);
 
 /**
  * Concurrency limits of one gateway. A receiver that hangs occupies a slot for `timeoutMs`. Neither a receiver nor an
@@ -81,7 +83,7 @@ export function createWebhookRelay({
   const { closed } = worker;
 
   async function startDue(): Promise<void> {
-    const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);
+    const due = await database.query(SQL.dueWebhooks, [now(), limits.perAccountMax, CANDIDATES_MAX]);
     // There may be more due webhooks than this turn has read.
     waiting = due.length === CANDIDATES_MAX;
     for (const row of due) {
@@ -97,7 +99,7 @@ export function createWebhookRelay({
       }
       const at = now();
       const claim = randomUUID();
-      const [taken] = await database.query(CLAIM, [id, claim, at + limits.leaseMs, at]);
+      const [taken] = await database.query(SQL.claimWebhook, [id, claim, at + limits.leaseMs, at]);
       if (taken) start(toClaimed(id, claim, taken));
       // The query gives at most `perAccountMax` webhooks per account, so the account may have more.
       if (taken && ofAccount.of(account) >= limits.perAccountMax) waiting = true;
@@ -158,17 +160,18 @@ export function createWebhookRelay({
   async function sendAll(webhook: Claimed): Promise<void> {
     const { id, claim } = webhook;
     for (;;) {
-      const [row] = await database.query(NEXT, [id, claim]);
+      const [row] = await database.query(SQL.nextDelivery, [id, claim]);
       // The webhook was deleted, or another gateway has claimed it.
       if (!row) return;
       if (row['position'] === null) {
-        const [rested] = await database.query(REST, [id, claim, row['signal']!, now()]);
+        const [rested] = await database.query(SQL.restWebhook, [id, claim, row['signal']!, now()]);
         if (rested && rested['due_at'] !== null) worker.wake();
         return;
       }
-      if (closed.aborted) return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
+      if (closed.aborted) return void (await database.query(SQL.releaseWebhook, [id, claim, row['attempts']!, now()]));
       const attempt = await send(webhook, row);
-      if (attempt === 'stopped') return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
+      if (attempt === 'stopped')
+        return void (await database.query(SQL.releaseWebhook, [id, claim, row['attempts']!, now()]));
       if (!(await recordOutcome(webhook, row, attempt))) return;
     }
   }
@@ -182,17 +185,17 @@ export function createWebhookRelay({
     const attempts = Number(row['attempts']) + 1;
     const delay = outcome === 'again' ? delayAfter(attempts, random, retryAfter) : null;
     if (delay !== null) {
-      await database.query(RELEASE, [id, claim, attempts, now() + delay]);
+      await database.query(SQL.releaseWebhook, [id, claim, attempts, now() + delay]);
       return false;
     }
     if (outcome !== 'delivered')
       onLost({ ...lost, reason: outcome === 'again' ? `${reason}, the last of ${attempts} times` : reason });
     // The rows are locked in the same order as when a delivery is queued, to avoid deadlocks.
     await database.batch([
-      { statement: KEEP, params: [id, claim, now() + limits.leaseMs] },
+      { statement: SQL.keepClaim, params: [id, claim, now() + limits.leaseMs] },
       outcome === 'gone'
-        ? { statement: END_WEBHOOK, params: [id, claim, row['sealed']!] }
-        : { statement: END, params: [id, row['position']!] },
+        ? { statement: SQL.endWebhook, params: [id, claim, row['sealed']!] }
+        : { statement: SQL.endDelivery, params: [id, row['position']!] },
     ]);
     return true;
   }

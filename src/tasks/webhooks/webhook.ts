@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { loadStatement, type Database } from '#store';
+import { loadStatements, type Database } from '#store';
 import type { SealedTexts } from '#wire';
 import type { TaskKey, TaskOwner } from '../task.ts';
 
@@ -81,11 +81,13 @@ export const WEBHOOK_TTL_MS = 30 * 24 * 3_600_000;
  */
 export const LAST_EVENT_TTL_MS = 24 * 3_600_000;
 
-const PUT = loadStatement(import.meta.url, './sql/put-webhook.sql');
-const LIST = loadStatement(import.meta.url, './sql/list-webhooks.sql');
-const HAS = loadStatement(import.meta.url, './sql/has-webhook.sql');
-const DELETE = loadStatement(import.meta.url, './sql/delete-webhook.sql');
-const SWEEP = loadStatement(import.meta.url, './sql/sweep-webhooks.sql');
+const SQL = loadStatements(import.meta.url, './sql/webhooks.sql', [
+  'putWebhook',
+  'listWebhooks',
+  'hasWebhook',
+  'deleteWebhook',
+  'sweepWebhooks',
+]);
 
 interface WebhookStoreOptions {
   readonly database: Pick<Database, 'query'>;
@@ -114,7 +116,7 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
       const { url } = receiver;
       const sealed = texts.seal(sealOf(key, owner, name), JSON.stringify(receiver));
       const at = now();
-      const rows = await database.query(PUT, [
+      const rows = await database.query(SQL.putWebhook, [
         randomUUID(),
         owner.account,
         owner.within ?? '',
@@ -132,7 +134,7 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
     },
 
     async list(key, owner) {
-      const rows = await database.query(LIST, [...keyOf(key), owner.account, owner.within ?? '', now()]);
+      const rows = await database.query(SQL.listWebhooks, [...keyOf(key), owner.account, owner.within ?? '', now()]);
       return rows.flatMap((row) => {
         const name = row['name'] as string;
         const receiver = openReceiver(texts, sealOf(key, owner, name), row['sealed'] as string);
@@ -140,9 +142,9 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
       });
     },
 
-    has: async (key) => (await database.query(HAS, keyOf(key))).length > 0,
+    has: async (key) => (await database.query(SQL.hasWebhook, keyOf(key))).length > 0,
     delete: async (key, owner, name) =>
-      (await database.query(DELETE, [...keyOf(key), owner.account, owner.within ?? '', name])).length > 0,
-    sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
+      (await database.query(SQL.deleteWebhook, [...keyOf(key), owner.account, owner.within ?? '', name])).length > 0,
+    sweep: async (limit) => (await database.query(SQL.sweepWebhooks, [now(), limit])).length,
   };
 }

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createDueWorker, type Database, loadStatement, type Step } from '#store';
+import { createDueWorker, type Database, loadStatements, type Step } from '#store';
 import { createSealedTexts } from '#wire';
 import type { GuardedFetch } from '#network';
 import type { TaskKey } from '../task.ts';
@@ -70,13 +70,15 @@ const REMEMBERED = 400;
 /** The count over all accounts is cached for this time. */
 const COUNT_MS = 2_000;
 
-const RECEIVERS = loadStatement(import.meta.url, './sql/find-receivers.sql');
-const WAITING_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-waiting-of-account.sql');
-const WAITING = loadStatement(import.meta.url, './sql/count-waiting.sql');
-const SIGNAL = loadStatement(import.meta.url, './sql/signal-webhook.sql');
-const QUEUE = loadStatement(import.meta.url, './sql/queue-delivery.sql');
-const DROP_OLDEST = loadStatement(import.meta.url, './sql/drop-oldest-deliveries.sql');
-const FORGET = loadStatement(import.meta.url, './sql/forget-deliveries.sql');
+const SQL = loadStatements(import.meta.url, './sql/webhooks.sql', [
+  'findReceivers',
+  'countWaitingOfAccount',
+  'countWaiting',
+  'signalWebhook',
+  'queueDelivery',
+  'dropOldestDeliveries',
+  'forgetDeliveries',
+]);
 
 export function createWebhooks({
   database,
@@ -111,12 +113,12 @@ export function createWebhooks({
 
   /** The reason why nothing more can be queued, or null. */
   const fullness = async (account: string): Promise<string | null> => {
-    const [own] = await database.query(WAITING_OF_ACCOUNT, [account]);
+    const [own] = await database.query(SQL.countWaitingOfAccount, [account]);
     if (Number(own!['deliveries']) >= limits.perAccountMax || Number(own!['bytes']) >= limits.perAccountBytesMax)
       return 'too much waits for the receivers of the account';
     // `Math.abs`, so that a clock that was set back does not prolong the cache.
     if (Math.abs(now() - counted.at) >= COUNT_MS) {
-      const [all] = await database.query(WAITING);
+      const [all] = await database.query(SQL.countWaiting);
       counted = { at: now(), deliveries: Number(all!['deliveries']), bytes: Number(all!['bytes']) };
     }
     return counted.deliveries >= limits.max || counted.bytes >= limits.bytesMax ? 'too much waits for receivers' : null;
@@ -131,7 +133,7 @@ export function createWebhooks({
     const digest = createHash('sha256')
       .update(identity ?? randomUUID())
       .digest('base64url');
-    const receivers = await database.query(RECEIVERS, [primitive, service, taskId, now(), digest]);
+    const receivers = await database.query(SQL.findReceivers, [primitive, service, taskId, now(), digest]);
     if (receivers.length === 0) return 0;
 
     const steps: Step[] = [];
@@ -148,17 +150,17 @@ export function createWebhooks({
       }
       const at = now();
       steps.push(
-        { statement: SIGNAL, params: [webhook, at, at + (isLast ? LAST_EVENT_TTL_MS : WEBHOOK_TTL_MS)] },
-        { statement: QUEUE, params: [webhook, digest, content.contentType, content.body, bytes] },
-        { statement: DROP_OLDEST, params: [webhook, limits.perWebhookMax] },
-        { statement: FORGET, params: [webhook, REMEMBERED] },
+        { statement: SQL.signalWebhook, params: [webhook, at, at + (isLast ? LAST_EVENT_TTL_MS : WEBHOOK_TTL_MS)] },
+        { statement: SQL.queueDelivery, params: [webhook, digest, content.contentType, content.body, bytes] },
+        { statement: SQL.dropOldestDeliveries, params: [webhook, limits.perWebhookMax] },
+        { statement: SQL.forgetDeliveries, params: [webhook, REMEMBERED] },
       );
       counted.deliveries += 1;
       counted.bytes += bytes;
     }
     if (steps.length === 0) return 0;
     const results = await database.batch(steps);
-    return results.filter((rows, index) => steps[index]!.statement === QUEUE && rows.length > 0).length;
+    return results.filter((rows, index) => steps[index]!.statement === SQL.queueDelivery && rows.length > 0).length;
   };
 
   return {

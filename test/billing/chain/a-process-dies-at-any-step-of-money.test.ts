@@ -9,24 +9,24 @@ import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const ROUNDS = DEEP ? 50 : 1;
 const DEPOSIT_STEPS = [
-  'insert-deposit',
+  'insertDeposit',
   'broadcast',
-  'note-transaction',
-  'note-event',
+  'noteTransaction',
+  'noteEvent',
   'transfer deposit',
-  'mark-credited',
-  'mark-final',
-  'move-cursor',
+  'markCredited',
+  'markFinal',
+  'moveCursor',
 ];
 const WITHDRAWAL_STEPS = [
-  'insert-withdrawal',
+  'insertWithdrawal',
   'transfer withdrawal',
-  'move-withdrawal',
-  'sign-withdrawal',
+  'moveWithdrawal',
+  'signWithdrawal',
   'broadcast',
-  'note-height',
+  'noteHeight',
   'transfer withdrawal-paid',
-  'mark-paid',
+  'markPaid',
 ];
 const PAID = 5_000_000n;
 const WITHDRAWN = 3_000_000n;
@@ -35,7 +35,7 @@ const WITHDRAWN = 3_000_000n;
  * By day at the steps between which money is in two places: before one of them and after the next, and on the other
  * chain the other way round.
  */
-const BY_DAY = ['broadcast', 'note-event', 'transfer deposit', 'sign-withdrawal'];
+const BY_DAY = ['broadcast', 'noteEvent', 'transfer deposit', 'signWithdrawal'];
 
 const deaths = (steps: readonly string[], odd: number): Death[] =>
   Array.from({ length: ROUNDS }, () =>
@@ -133,7 +133,7 @@ describe.each([
         const taken = 100_000_000n - left;
         // Before its row is there nothing has happened; once it is there somebody brings it home.
         expect(taken, `${when} ${at}: ${mortal.steps.join(', ')}`).toBe(
-          at === 'insert-deposit' && when === 'before' ? 0n : PAID,
+          at === 'insertDeposit' && when === 'before' ? 0n : PAID,
         );
         expect(await world.available(escrowOf(payer.account))).toBe(taken);
       });
@@ -156,7 +156,7 @@ describe.each([
       expect(mortal.dead, `${when} ${at}`).toBe(true);
       await recover(async (gateway) => {
         const state = (await gateway.chains.withdrawalRows.find(id))?.state ?? null;
-        expect(state, `${when} ${at}`).toBe(at === 'insert-withdrawal' && when === 'before' ? null : 'paid');
+        expect(state, `${when} ${at}`).toBe(at === 'insertWithdrawal' && when === 'before' ? null : 'paid');
         if (state === 'paid') {
           escrow -= WITHDRAWN;
           wallet += WITHDRAWN;

@@ -94,7 +94,7 @@ interface Case {
   readonly kept: bigint;
 }
 const at = (name: string) => deathsAt([name]) as [Death, Death];
-const [beforeSign, afterSign] = at('sign-withdrawal');
+const [beforeSign, afterSign] = at('signWithdrawal');
 const [beforeSend, afterSend] = at('broadcast');
 const BY_DAY: Case[] = [
   { has: false, dies: null, meanwhile: 'nothing', kept: FEE },
@@ -114,7 +114,7 @@ const OTHERS: Case[] = [
   { has: false, dies: beforeSend, meanwhile: 'nothing', kept: FEE },
   { has: true, dies: beforeSend, meanwhile: 'closed', kept: 2n * FEE },
   { has: false, dies: afterSend, meanwhile: 'nothing', kept: FEE },
-  ...deathsAt(['transfer withdrawal-paid', 'transfer withdrawal-fee', 'mark-paid']).map((dies): Case => ({
+  ...deathsAt(['transfer withdrawal-paid', 'transfer withdrawal-fee', 'markPaid']).map((dies): Case => ({
     has: false,
     dies,
     meanwhile: 'nothing',
@@ -159,7 +159,7 @@ test.each(DEEP ? [...BY_DAY, ...OTHERS] : BY_DAY)(
   },
 );
 
-test.each(DEEP ? at('resign-withdrawal') : at('resign-withdrawal').slice(1))(
+test.each(DEEP ? at('resignWithdrawal') : at('resignWithdrawal').slice(1))(
   'a death $when it is signed anew, because somebody opened the account, keeps nothing for it',
   async (dies) => {
     const { twin } = world.chain;
@@ -244,7 +244,7 @@ test('of two that sign at once the fee of the one that is kept holds', async () 
       database: (real) => ({
         ...real,
         async query(statement, params) {
-          if (isFirst && statement.name.endsWith('/sign-withdrawal')) {
+          if (isFirst && statement.name.endsWith('.signWithdrawal')) {
             isFirst = false;
             world.chain.twin.fundUsdc(owner.address, 0n);
             await carryOn(other, asked.id);

@@ -14,19 +14,19 @@ import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const STEPS = [
-  'begin-handover',
+  'beginHandover',
   'transfer opening',
-  'insert-act',
-  'insert-withdrawal',
+  'insertAct',
+  'insertWithdrawal',
   'transfer withdrawal',
-  'sign-withdrawal',
+  'signWithdrawal',
   'broadcast',
   'transfer withdrawal-paid',
-  'tie-arrival',
+  'tieArrival',
   'transfer deposit',
-  'note-empty',
+  'noteEmpty',
 ];
-const BY_DAY = ['begin-handover'];
+const BY_DAY = ['beginHandover'];
 const PAID = 50_000_000n;
 /** Held by a new treasury before it is one: the operator's. */
 const OWN = 7n;

@@ -8,7 +8,7 @@ import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-
 import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
-const STEPS = ['insert-act', 'move-act', 'transfer treasury-make_good'];
+const STEPS = ['insertAct', 'moveAct', 'transfer treasury-make_good'];
 /** By day where the money moves. */
 const DEATHS = deathsAt(DEEP ? STEPS : STEPS.slice(-1));
 const LOSS = 8_000_000n;

@@ -12,21 +12,21 @@ import { startRpcFaultProxy, type RpcFaultProxy } from '../../support/chain/rpc-
 import { whileBlocksCome } from '../../support/chain/while-blocks-come.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
-const LOSS_STEPS = ['insert-act', 'move-act', 'transfer treasury-write_off'];
+const LOSS_STEPS = ['insertAct', 'moveAct', 'transfer treasury-write_off'];
 const MOVE_STEPS = [
-  'insert-act',
-  'insert-withdrawal',
+  'insertAct',
+  'insertWithdrawal',
   'transfer withdrawal',
-  'sign-withdrawal',
+  'signWithdrawal',
   'broadcast',
   'transfer withdrawal-paid',
-  'tie-arrival',
-  'insert-deposit',
+  'tieArrival',
+  'insertDeposit',
   'transfer deposit',
   'transfer treasury-move',
 ];
 /** By day where money is in two places. */
-const BY_DAY = ['tie-arrival'];
+const BY_DAY = ['tieArrival'];
 const deaths = (steps: readonly string[]): Death[] =>
   deathsAt(DEEP ? steps : steps.filter((at) => BY_DAY.includes(at)));
 
@@ -236,7 +236,7 @@ describe.each([
           close: () => Promise.resolve(),
           async query(statement, params) {
             const found = await real.query(statement, params);
-            if (!overtaken && statement.name.endsWith('find-act-of-deposit')) {
+            if (!overtaken && statement.name.endsWith('.findActOfDeposit')) {
               // Another gateway ties it now, and dies.
               overtaken = true;
               const actRows = createActRows(world.database, { now: Date.now });
@@ -318,7 +318,7 @@ describe.each([
     await first.close();
     const paid = (id: string) => async (gateway: MoneyGateway) =>
       (await gateway.chains.withdrawalRows.find(id))?.state === 'paid';
-    const steps = ['insert-withdrawal', 'transfer withdrawal-paid', 'transfer withdrawal-fee', 'mark-paid'];
+    const steps = ['insertWithdrawal', 'transfer withdrawal-paid', 'transfer withdrawal-fee', 'markPaid'];
     let out = 0n;
     const before = await world.available(FEES);
     for (const dies of [null, ...deaths(steps)]) {
@@ -382,7 +382,7 @@ describe.each([
       chains.withdrawals.carryOn((await chains.withdrawalRows.find(id))!);
 
     const back = await begin();
-    const signer = await overtaken('sign-withdrawal', () => other.chains.acts.cancel(back));
+    const signer = await overtaken('signWithdrawal', () => other.chains.acts.cancel(back));
     await sign(signer, back);
     expect(await other.chains.actRows.find(back)).toMatchObject({ state: 'refused', reason: 'Canceled' });
     expect(await other.chains.acts.cancel(back)).toMatchObject({ state: 'refused', reason: 'Canceled' });
@@ -392,7 +392,7 @@ describe.each([
     await signer.close();
 
     const gone = await begin();
-    const canceler = await overtaken('move-withdrawal', () => sign(other, gone));
+    const canceler = await overtaken('moveWithdrawal', () => sign(other, gone));
     await expect(canceler.chains.acts.cancel(gone)).rejects.toMatchObject({
       code: 'unprocessable',
       message: 'It is too late: its treasury has signed the move',

@@ -1,16 +1,20 @@
-import { readFileSync } from 'node:fs';
+import { loadStatements } from '#store';
 import { expect, test } from 'vitest';
 import { ENGINES, openEngine } from '../../support/engines.ts';
 
-const SQL = new URL('../../../src/chains/sql/', import.meta.url);
 const NETWORK = "'eip155:1'";
 /** What is asked at each comparison of a treasury, with the values of its parameters and the indexes that it needs. */
 const ASKED = [
-  ['booked-at', [NETWORK, "'treasury:eip155:1'", '20000'], ['deposits_height', 'deposits_open', 'withdrawals_height']],
-  ['list-leaving-withdrawals', [NETWORK, '20000', "''"], ['withdrawals_signed', 'withdrawals_height']],
-  ['signed-withdrawals', [NETWORK, "''"], ['withdrawals_signed']],
-  ['list-open-payments', [NETWORK, "''"], ['deposits_open']],
-  ['count-money', [], ['deposits_open', 'withdrawals_due']],
+  [
+    'chains',
+    'bookedAt',
+    [NETWORK, "'treasury:eip155:1'", '20000'],
+    ['deposits_height', 'deposits_open', 'withdrawals_height'],
+  ],
+  ['withdrawals', 'listLeavingWithdrawals', [NETWORK, '20000', "''"], ['withdrawals_signed', 'withdrawals_height']],
+  ['withdrawals', 'signedWithdrawals', [NETWORK, "''"], ['withdrawals_signed']],
+  ['deposits', 'listOpenPayments', [NETWORK, "''"], ['deposits_open']],
+  ['chains', 'countMoney', [], ['deposits_open', 'withdrawals_due']],
 ] as const;
 
 test.each(ENGINES)('on %s, a comparison reads what is new, and not all that ever came and left', async (engine) => {
@@ -30,8 +34,9 @@ test.each(ENGINES)('on %s, a comparison reads what is new, and not all that ever
     );
     if (engine === 'postgres') await ask('figures', 'ANALYZE');
     const explain = engine === 'postgres' ? 'EXPLAIN' : 'EXPLAIN QUERY PLAN';
-    for (const [name, values, indexes] of ASKED) {
-      const text = readFileSync(new URL(`${name}.sql`, SQL), 'utf8')
+    for (const [file, name, values, indexes] of ASKED) {
+      const statements = loadStatements(import.meta.url, `../../../src/chains/sql/${file}.sql`, [name]);
+      const text = statements[name].text
         .replace(/^ *--.*\n/gm, '')
         .replace(/\$(\d)/g, (_place, number) => values[Number(number) - 1]!);
       const plan = (await ask(`plan-of-${name}`, `${explain} ${text}`))

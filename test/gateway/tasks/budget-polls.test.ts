@@ -7,7 +7,7 @@ test('each look reads a few past days, and all of a month in their turn', async 
   const poll = createBudgetPolls({
     database: {
       query: async ({ name }, params) => {
-        if (name.includes('watched-limits')) days.push(String(params![0]));
+        if (name.includes('watchedLimits')) days.push(String(params![0]));
         return [];
       },
       snapshot: () => Promise.reject(new Error('nothing is read beside')),

@@ -38,7 +38,7 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
     clock.now += TTL_MS;
     let came = false;
     const query: Database['query'] = async (statement, params) => {
-      if (statement.name.endsWith('end-task') && !came) {
+      if (statement.name.endsWith('.endTask') && !came) {
         came = true;
         expect(await two.tasks.begin(newTask('task-1'), null)).toBe('known');
       }

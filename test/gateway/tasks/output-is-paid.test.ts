@@ -72,7 +72,7 @@ describe.each(ENGINES)('a task that has given output, on %s', (engine) => {
     await one.tasks.begin(newTask('task-1'), await lock());
     let writes = 0;
     const query: Database['query'] = (statement, params) => {
-      if (statement.name.endsWith('record-observation')) writes += 1;
+      if (statement.name.endsWith('.recordObservation')) writes += 1;
       return one.database.query(statement, params);
     };
     const { tasks } = gatewayOn({ ...one.database, query });
@@ -89,7 +89,7 @@ describe.each(ENGINES)('a task that has given output, on %s', (engine) => {
     await one.tasks.begin(newTask('task-1'), await lock());
     let came = false;
     const query: Database['query'] = async (statement, params) => {
-      if (statement.name.endsWith('end-task') && !came) {
+      if (statement.name.endsWith('.endTask') && !came) {
         came = true;
         await two.tasks.saw(key, output);
       }

@@ -188,7 +188,7 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     await one.tasks.begin(newTask('task-1'), first);
     let added = false;
     const query: Database['query'] = async (statement, params) => {
-      if (statement.name.endsWith('end-task') && !added) {
+      if (statement.name.endsWith('.endTask') && !added) {
         added = true;
         expect(await two.tasks.begin(newTask('task-1'), late)).toBe('known');
       }

@@ -20,7 +20,7 @@ export interface Death {
 }
 
 /** Statements that only read, or that only schedule the next look. */
-const ASIDE = /^(?:claim|schedule|find|list|suspended|unfinal|withdrawn|unsigned|signed-|booked|count|ad-hoc)/;
+const ASIDE = /^(?:claim|schedule|find|list|suspended|unfinal|withdrawn|unsigned|signed[A-Z]|booked|count|ad-hoc)/;
 const BROADCAST = ['eth_sendRawTransaction', 'sendTransaction'];
 
 /**
@@ -78,7 +78,7 @@ export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
       database: (real): Database => ({
         engine: real.engine,
         query(statement, params) {
-          const name = statement.name.slice(statement.name.lastIndexOf('/') + 1);
+          const name = statement.name.slice(statement.name.lastIndexOf('.') + 1);
           if (!ASIDE.test(name)) return step(name, () => real.query(statement, params));
           return dead ? Promise.reject(new Killed('killed')) : real.query(statement, params);
         },

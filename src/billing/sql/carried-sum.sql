@@ -1,0 +1,46 @@
+-- name: carriedByCalls
+-- The sums of what calls of account $1 were charged and hold, if they began at $2 or later and do not count in budget
+-- $3 ($3 has a space on each side). $4: only calls that count in a budget of this name (a space before it, a colon
+-- after it); '' takes all calls. $5: also the calls of the keys of this member; '' takes no others. $7 is the start of
+-- the period: a call under other calls counts as begun when the topmost call began. Result: all calls that began before
+-- `edge` have ended, and `edge` is at most $6. `settled` is the charges of those calls.
+WITH calls AS (
+  SELECT created_at, charged, CASE state WHEN 'held' THEN 1 ELSE 0 END AS running, CASE state WHEN 'held' THEN amount - lent ELSE 0 END AS locked
+  FROM locks
+  WHERE account = $1 AND created_at >= $2
+    AND replace(' ' || COALESCE(budget, '') || ' ', $3, '') = ' ' || COALESCE(budget, '') || ' '
+    AND ($4 = '' OR replace(' ' || COALESCE(budget, ''), $4, '') <> ' ' || COALESCE(budget, '')
+      OR ($5 <> '' AND substr(budget, 1, 64) IN (SELECT hash FROM api_keys WHERE account = $1 AND member = $5)))
+    AND (parent IS NULL OR $7 <= (
+      WITH RECURSIVE above (parent, created_at) AS (
+        SELECT one.parent, one.created_at FROM locks AS one WHERE one.id = locks.parent
+        UNION ALL SELECT one.parent, one.created_at FROM above JOIN locks AS one ON one.id = above.parent)
+      SELECT MIN(above.created_at) FROM above))
+),
+edges AS (SELECT COALESCE(MIN(created_at), $6) AS edge FROM calls WHERE running = 1 AND created_at < $6)
+SELECT edge, CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked,
+  CAST(COALESCE(SUM(running), 0) AS BIGINT) AS running, CAST(COALESCE(SUM(CASE WHEN created_at < edge THEN charged ELSE 0 END), 0) AS BIGINT) AS settled
+FROM edges LEFT JOIN calls ON 1 = 1
+GROUP BY edge
+
+-- name: hasManyCalls
+-- One row if account $1 has more than $3 calls that began at $2 or later.
+SELECT 1 AS many FROM locks WHERE account = $1 AND created_at >= $2 ORDER BY created_at LIMIT 1 OFFSET $3
+
+-- name: carriedOfKey
+-- What a key has spent and locked in total, minus what budget $2 counts. Each call of a key counts in one of the
+-- budgets `$1:<period>`. For the range of ids see spent-of-budgets.sql.
+SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked FROM budgets
+WHERE id >= $1 AND id < $1 || 'z' AND substr(id, 1, length($1) + 1) = $1 || ':' AND id <> $2
+
+-- name: carriedOfAccount
+-- What account $1 (with its prefix) has spent and locked in total, minus what budget $2 counts. It is derived from
+-- balances, because the account may have millions of calls: see account-totals.sql.
+SELECT CAST(paid_in - paid_out - available - locked - own_spent AS BIGINT) AS spent, CAST(locked - own_locked AS BIGINT) AS locked
+FROM (SELECT
+  COALESCE((SELECT SUM(amount) FROM transfers WHERE to_account = $1), 0) AS paid_in,
+  COALESCE((SELECT SUM(amount) FROM transfers WHERE from_account = $1), 0) AS paid_out,
+  COALESCE((SELECT available FROM accounts WHERE id = $1), 0) AS available,
+  COALESCE((SELECT locked FROM accounts WHERE id = $1), 0) AS locked,
+  COALESCE((SELECT spent FROM budgets WHERE id = $2), 0) AS own_spent,
+  COALESCE((SELECT locked FROM budgets WHERE id = $2), 0) AS own_locked) AS figures

@@ -1,1 +1,0 @@
-SELECT COUNT(*) AS held FROM locks WHERE state = 'held'

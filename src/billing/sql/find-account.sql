@@ -1,1 +1,0 @@
-SELECT id, available, locked FROM accounts WHERE id = $1

@@ -1,1 +1,0 @@
-SELECT id, spent, locked FROM budgets WHERE id = $1

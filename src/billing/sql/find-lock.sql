@@ -1,3 +1,0 @@
-SELECT id, account, amount, parent, depth, lendable, lent, kept, prices, budget, state, price, provider, charged, fee, fee_bps, drawn, shortfall,
-  created_at, expires_at, resolved_at, lock_detail, usage, detail
-FROM locks WHERE id = $1

@@ -1,1 +1,0 @@
-SELECT id, provider, service, rates, created_at FROM prices WHERE id = $1

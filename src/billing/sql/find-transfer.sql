@@ -1,1 +1,0 @@
-SELECT id, from_account, to_account, amount, memo, at FROM transfers WHERE id = $1

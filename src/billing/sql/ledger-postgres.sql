@@ -1,0 +1,120 @@
+-- name: pgAccounts
+-- $1: accounts of the batch. $2: its locks, whose escrow accounts are locked too. Rows are locked in id order, so that
+-- gateways cannot deadlock.
+SELECT id, available, locked FROM accounts
+WHERE id = ANY (ARRAY(SELECT unnest($1::text[]) UNION SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))
+ORDER BY id FOR UPDATE
+
+-- name: pgBegin
+BEGIN ISOLATION LEVEL READ COMMITTED
+
+-- name: pgBudgets
+SELECT id, spent, locked FROM budgets
+WHERE id = ANY (ARRAY(SELECT unnest($1::text[]) UNION SELECT unnest(string_to_array(budget, ' ')) FROM locks WHERE id = ANY ($2::text[]) AND budget IS NOT NULL))
+ORDER BY id FOR UPDATE
+
+-- name: pgChangeBudgets
+UPDATE budgets SET spent = budgets.spent + c.spent, locked = budgets.locked + c.locked
+FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (id, spent, locked)
+WHERE budgets.id = c.id
+
+-- name: pgChangeLocks
+-- Changes locks of earlier batches that lent money, got money back, or are kept from now on. `lent` changes by a
+-- difference, so that its CHECK also catches an error of the row locks.
+UPDATE locks SET lent = locks.lent + c.lent, kept = c.kept, expires_at = c.expires_at
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS c (id, lent, kept, expires_at)
+WHERE locks.id = c.id
+
+-- name: pgCommitTransaction
+COMMIT
+
+-- name: pgCommit
+-- Writes one group in one statement. Accounts change by differences, so that the CHECKs also catch an error of the row
+-- locks. The JSON texts of all rows are one parameter, each after control character 31. JSON contains control
+-- characters only as escapes, so the texts need no quoting. Control character 30 stands for NULL.
+WITH
+changed_accounts AS (
+  UPDATE accounts SET available = accounts.available + c.available, locked = accounts.locked + c.locked
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (id, available, locked)
+  WHERE accounts.id = c.id
+),
+new_locks AS (
+  INSERT INTO locks (id, account, amount, prices, budget, created_at, expires_at, lock_detail,
+    state, charged, fee, drawn, shortfall, parent, depth, lendable, lent, kept)
+  SELECT id, account, amount, prices, budget, $27::bigint, expires_at, lock_detail,
+    'held', 0, 0, 0, 0, parent, COALESCE(depth, 0), COALESCE(lendable, 0), COALESCE(lent, 0), COALESCE(kept, 0)
+  FROM unnest($4::text[], $5::text[], $6::bigint[], (string_to_array($7::text, chr(31)))[2:], $8::text[], $9::bigint[], (string_to_array($10::text, chr(31)))[2:],
+    $11::text[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+    AS n (id, account, amount, prices, budget, expires_at, lock_detail, parent, depth, lendable, lent, kept)
+),
+resolved_locks AS (
+  UPDATE locks SET state = r.state, price = r.price, provider = r.provider, charged = r.charged, fee = r.fee, fee_bps = r.fee_bps, drawn = r.drawn,
+    shortfall = r.shortfall, resolved_at = $27::bigint, usage = r.usage, detail = r.detail
+  FROM unnest($16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[],
+    (string_to_array($25::text, chr(31), chr(30)))[2:], (string_to_array($26::text, chr(31), chr(30)))[2:])
+    AS r (id, state, price, provider, charged, fee, fee_bps, drawn, shortfall, usage, detail)
+  -- `resolved_at IS NULL` means held. A condition on `state` would let the planner search the index of held locks for
+  -- each row.
+  WHERE locks.id = r.id AND locks.resolved_at IS NULL
+  RETURNING 1
+)
+INSERT INTO journal_batches (chain, n, at, count, prev, hash, movements)
+-- If another gateway has resolved one of the locks meanwhile, the count is NULL, which the table refuses. Then the
+-- whole group is rolled back and decided again.
+SELECT $28::text, $29::bigint, $27::bigint,
+  CASE WHEN (SELECT count(*) FROM resolved_locks) = $30::bigint THEN $31::bigint END, $32::text, $33::text, $34::text
+
+-- name: pgCommitted
+SELECT hash FROM journal_batches WHERE chain = $1 AND hash = ANY ($2::text[])
+
+-- name: pgInsertTransfers
+INSERT INTO transfers (id, from_account, to_account, amount, memo, at)
+SELECT id, from_account, to_account, amount, memo, $6
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) AS t (id, from_account, to_account, amount, memo)
+
+-- name: pgLocks
+-- Needs no FOR UPDATE. A transaction changes a lock only while it holds the row of the lock's account, and the locks
+-- above and under it have the same account. The update also checks the state again.
+SELECT id, account, amount, prices, budget, state, expires_at,
+  parent, NULLIF(depth, 0) AS depth, NULLIF(lendable, 0) AS lendable, NULLIF(lent, 0) AS lent, NULLIF(kept, 0) AS kept
+FROM locks WHERE id = ANY ($1::text[])
+
+-- name: pgNewBudgets
+-- A missing row cannot be locked, so the first use of a budget creates it.
+INSERT INTO budgets (id, spent, locked) SELECT id, 0, 0 FROM unnest($1::text[]) AS b (id) ORDER BY id
+ON CONFLICT (id) DO NOTHING
+
+-- name: pgOpenAccounts
+-- A missing row cannot be locked, so the first movement of an account creates it. Rows are created in id order, the
+-- same order in which they are locked.
+INSERT INTO accounts (id, available, locked) SELECT id, 0, 0 FROM unnest($1::text[]) AS a (id) ORDER BY id
+ON CONFLICT (id) DO NOTHING
+
+-- name: pgResolveNewLocks
+-- Resolves locks that the same group has made.
+UPDATE locks SET state = r.state, price = r.price, provider = r.provider, charged = r.charged, fee = r.fee, fee_bps = r.fee_bps, drawn = r.drawn,
+  shortfall = r.shortfall, resolved_at = $12, usage = r.usage, detail = r.detail
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
+  (string_to_array($10::text, chr(31), chr(30)))[2:], (string_to_array($11::text, chr(31), chr(30)))[2:])
+  AS r (id, state, price, provider, charged, fee, fee_bps, drawn, shortfall, usage, detail)
+WHERE locks.id = r.id
+
+-- name: pgRollback
+ROLLBACK
+
+-- name: pgSetupDurable
+-- An acknowledged commit must survive a power cut, whatever the server's default is.
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+
+-- name: pgSetupLimits
+-- A gateway that disappears inside a transaction must not block accounts for the other gateways.
+SELECT set_config('idle_in_transaction_session_timeout', '10s', false), set_config('lock_timeout', '2500ms', false)
+
+-- name: pgSetupPlans
+-- The session's statements access rows by key only. A generic plan that was made while the tables were small must not
+-- scan the tables after they have grown.
+SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
+  set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)
+
+-- name: pgTransfers
+SELECT id FROM transfers WHERE id = ANY ($1::text[])

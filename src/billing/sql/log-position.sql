@@ -1,1 +1,0 @@
-SELECT position, n, hash, noted FROM ledger_log

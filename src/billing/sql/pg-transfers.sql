@@ -1,1 +1,0 @@
-SELECT id FROM transfers WHERE id = ANY ($1::text[])

@@ -1,1 +1,0 @@
-CREATE INDEX temp.told_key ON told (id, kind)

@@ -1,1 +1,0 @@
-SELECT id, kind, network, amount, bearer, to_network, address, sender, fee_max, deposit, arrived, reference, state, reason, created_at, updated_at FROM treasury_acts WHERE deposit = $1

@@ -1,1 +1,0 @@
-SELECT network, asset, treasury, opening, cursor, height, held, booked, compared_at, halted, previous, previous_empty, opening_id FROM chains WHERE network = $1

@@ -1,1 +1,0 @@
-SELECT wallet, account, bound_at FROM wallets WHERE wallet = $1

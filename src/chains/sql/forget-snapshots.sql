@@ -1,1 +1,0 @@
-DELETE FROM treasury_snapshots WHERE network = $1 AND treasury = $2 AND height < $3

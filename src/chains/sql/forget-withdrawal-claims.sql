@@ -1,1 +1,0 @@
-UPDATE withdrawals SET next_look_at = $1 WHERE next_look_at > $1 RETURNING id

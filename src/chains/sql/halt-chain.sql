@@ -1,1 +1,0 @@
-UPDATE chains SET halted = $2 WHERE network = $1 RETURNING network

@@ -1,1 +1,0 @@
-UPDATE chains SET previous_empty = 0 WHERE network = $1 RETURNING network

@@ -1,1 +1,0 @@
-SELECT position, n, hash FROM ledger_log

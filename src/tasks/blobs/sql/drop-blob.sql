@@ -1,1 +1,0 @@
-DELETE FROM blobs WHERE id = $1 RETURNING id

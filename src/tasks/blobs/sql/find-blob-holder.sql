@@ -1,1 +1,0 @@
-SELECT url FROM blob_holders WHERE id = $1

@@ -1,1 +1,0 @@
-SELECT id FROM blobs WHERE id = $1

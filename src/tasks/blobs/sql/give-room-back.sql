@@ -1,1 +1,0 @@
-DELETE FROM blob_rooms WHERE id = $1

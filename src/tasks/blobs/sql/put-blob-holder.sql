@@ -1,1 +1,0 @@
-INSERT INTO blob_holders (id, url) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET url = excluded.url

@@ -1,1 +1,0 @@
-DELETE FROM account_webhooks WHERE account = $1 RETURNING account

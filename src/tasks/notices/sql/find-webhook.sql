@@ -1,1 +1,0 @@
-SELECT sealed FROM account_webhooks WHERE account = $1

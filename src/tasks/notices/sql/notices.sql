@@ -1,0 +1,56 @@
+-- name: claimDue
+-- A gateway claims a notice by moving `due_at`, and owns it until that time.
+UPDATE budget_notices SET due_at = $2, attempts = attempts + 1
+WHERE due_at <= $1 AND (budget, spend_limit, percent) IN
+  (SELECT budget, spend_limit, percent FROM budget_notices WHERE due_at <= $1 ORDER BY due_at LIMIT $3)
+RETURNING budget, spend_limit, percent, account, body, attempts
+
+-- name: deleteWebhook
+DELETE FROM account_webhooks WHERE account = $1 RETURNING account
+
+-- name: endAttempt
+UPDATE budget_notices SET due_at = $4 WHERE budget = $1 AND spend_limit = $2 AND percent = $3
+
+-- name: findWebhook
+SELECT sealed FROM account_webhooks WHERE account = $1
+
+-- name: listNotices
+SELECT body, due_at FROM budget_notices WHERE account = $1 ORDER BY at DESC, budget, percent DESC LIMIT $2
+
+-- name: note
+INSERT INTO budget_notices (budget, spend_limit, percent, account, at, body, due_at, attempts)
+SELECT $1, $2, $3, $4, $5, $6, (SELECT CAST($7 AS BIGINT) FROM account_webhooks WHERE account = $4), 0
+WHERE TRUE
+ON CONFLICT (budget, spend_limit, percent) DO NOTHING RETURNING percent
+
+-- name: putWebhook
+INSERT INTO account_webhooks (account, sealed) VALUES ($1, $2)
+ON CONFLICT (account) DO UPDATE SET sealed = excluded.sealed
+
+-- name: sweepNotices
+-- Notices of budgets without an end (`:all`) stay, so that they are not sent again.
+DELETE FROM budget_notices WHERE (budget, spend_limit, percent) IN
+  (SELECT budget, spend_limit, percent FROM budget_notices WHERE at < $1 AND budget NOT LIKE '%:all' LIMIT $2)
+RETURNING percent
+
+-- name: watchedKeys
+-- Keys with notices, with the counters of their limits for the periods $1 to $3. A key without a counter may have spent
+-- money before its limit got its period.
+SELECT k.hash, k.account, k.label, k.spend_limit, k.limit_reset, k.limit_soft, k.limit_notify, k.limit_by, k.counted_since, b.spent,
+  COALESCE(k.limit_since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
+FROM api_keys AS k LEFT JOIN budgets AS b
+  ON b.id = k.hash || ':' || CASE k.limit_reset WHEN 'daily' THEN $1 WHEN 'weekly' THEN $2 WHEN 'monthly' THEN $3 ELSE 'all' END
+WHERE k.limit_notify IS NOT NULL AND k.spend_limit IS NOT NULL AND k.hash > $4 AND (b.id IS NOT NULL OR k.counted_since IS NOT NULL)
+ORDER BY k.hash LIMIT $5
+
+-- name: watchedLimits
+-- Budgets of accounts and members with notices, with what was spent of each in the periods $1 to $3.
+SELECT l.account, l.subject, l.rules, l.daily_since, l.weekly_since, l.monthly_since, l.ever_since, d.spent AS daily, w.spent AS weekly, m.spent AS monthly, a.spent AS ever,
+  COALESCE(l.since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
+FROM account_limits AS l
+LEFT JOIN budgets AS d ON d.id = l.name || ':' || $1
+LEFT JOIN budgets AS w ON w.id = l.name || ':' || $2
+LEFT JOIN budgets AS m ON m.id = l.name || ':' || $3
+LEFT JOIN budgets AS a ON a.id = l.name || ':all'
+WHERE l.notifies = 1 AND (l.account, l.subject) > ($4, $5)
+ORDER BY l.account, l.subject LIMIT $6

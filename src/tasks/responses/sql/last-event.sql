@@ -1,1 +1,0 @@
-SELECT max(last) AS last FROM kept_events WHERE response = $1

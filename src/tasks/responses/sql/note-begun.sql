@@ -1,1 +1,0 @@
-UPDATE kept_responses SET run = 'in_progress' WHERE id = $1 AND run = 'queued'

@@ -1,1 +1,0 @@
-SELECT account, CAST(SUM(bytes) AS BIGINT) AS bytes FROM kept_responses GROUP BY account

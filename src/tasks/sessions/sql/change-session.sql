@@ -1,2 +1,0 @@
-UPDATE sessions SET state = $2 WHERE id = $1
-RETURNING id

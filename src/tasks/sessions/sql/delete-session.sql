@@ -1,2 +1,0 @@
-DELETE FROM sessions WHERE id = $1
-RETURNING id

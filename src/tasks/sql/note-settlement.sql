@@ -1,1 +1,0 @@
-UPDATE task_calls SET settlement = $2 WHERE call_id = $1 AND settlement IS NULL

@@ -1,1 +1,0 @@
-UPDATE webhook_deliveries SET body = NULL WHERE webhook = $1 AND position = $2
