@@ -1,5 +1,5 @@
 import { createAttempts } from '../src/auth/attempts.ts';
-import { keccak } from '../src/wire/evm-address.ts';
+import { keccak } from '../src/config/evm-address.ts';
 import { personalDigest, viemRecovery } from '../src/auth/siwx/wallet-signature.ts';
 import { createNonces } from '../src/auth/siwx/nonces.ts';
 import { createSignIn } from '../src/auth/siwx/sign-in.ts';

@@ -1,22 +1,16 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { createKeepAlive, createSeals } from '#wire';
+import { createKeepAlive } from '#http';
+import { createSeals } from '#security';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import {
-  createStreamQuota,
-  createHandlePaidRequest,
-  targetOf,
-  type Call,
-  type Catalog,
-  type Idempotency,
-  type Payments,
-  type Pipeline,
-  type TargetAdapter,
-  type TargetAdapters,
-  type Counter,
-} from '#gateway';
+import { createStreamQuota, type Counter } from '#limits';
+import { createHandlePaidRequest, type Call, type Idempotency, type Pipeline } from '#gateway';
+import { targetOf, type TargetAdapter, type TargetAdapters } from '#bridge';
+import type { Catalog } from '#catalog';
+import type { Payments } from '#payments';
 import type { RunTokens } from '#auth';
-import { type Blobs, createKeptReplies, type Poll, type Tasks } from '#tasks';
+import { type Blobs, createKeptReplies } from '#blobs';
+import type { Poll, Tasks } from '#tasks';
 import { createAgentTarget } from './bridge/agent-target.ts';
 import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/fetch-card.ts';
@@ -80,7 +74,7 @@ interface A2aOptions {
 }
 
 /** The A2A protocol: its routes, and the parts that other modules use. */
-export interface A2a {
+interface A2a {
   /** Register it at the root and under `/api/v1`. */
   readonly routes: FastifyPluginAsync;
   /** Adds the routes of agent cards, which need no credential. */

@@ -1,23 +1,23 @@
+export { DAY_MS, type DayRange, dateOf, daysOf } from './call-facts.ts';
 export { COMPARE_TEMPORARY, compareSums } from './compare-sums.ts';
 export { createKnownAccounts } from './known-accounts.ts';
-export { createOldUsage, findState } from './roll-up-state.ts';
-export { createRollUp, type RollUp } from './roll-up.ts';
-export { DAY_MS, dateOf, daysOf, type DayRange } from './call-facts.ts';
-export { findListings, findMarket, type ListingSums, type MarketFigures, type MarketSums } from './market-figures.ts';
-export { recentUsers, type Shown } from './shown-days.ts';
 export {
-  findListing,
-  isCalled,
   type ListingFigures,
   type ListingProvider,
+  findListing,
   findRecentTimes,
+  isCalled,
 } from './listing-figures.ts';
+export { type ListingSums, type MarketFigures, type MarketSums, findListings, findMarket } from './market-figures.ts';
 export {
-  findUsage,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
-  type UsageQuery,
   type UsageGroup,
+  type UsageQuery,
   type UsageRow,
   type UsageSums,
+  findUsage,
 } from './own-usage.ts';
+export { createOldUsage, findState } from './roll-up-state.ts';
+export { type RollUp, createRollUp } from './roll-up.ts';
+export { type Shown, recentUsers } from './shown-days.ts';

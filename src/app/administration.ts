@@ -1,25 +1,17 @@
 import type { IncomingMessage } from 'node:http';
-import { accountTotals, createPayouts, findLocks, findTransfer } from '#billing';
+import { accountTotals, createPayouts, findLocks } from '#billing/compose';
+import { findTransfer } from '#billing';
 import type { Config } from '#config';
+import { administratorRoutes, adminProviderRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
+import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
+import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createIdentity } from '#auth/identity';
+import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
+import { createServer } from '#http/server';
 import { openJournaled, openLedger } from './journal.ts';
 import { mount } from './mount.ts';
 // The narrow public APIs below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole
 // gateway, which takes a second.
-import { administratorRoutes, adminProviderRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
-import {
-  COMMAND,
-  createAdminKeys,
-  createAdminLog,
-  createConsumerStore,
-  createKeyStore,
-  createLimitsStore,
-  createMemberStore,
-  logActs,
-  noteAdministrator,
-} from '#auth/keys';
-import { createIdentity } from '#auth/identity';
-import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
-import { createServer } from '#gateway/server';
 
 export interface Administration {
   /** Sends a request to the admin API inside this process; `path` is below `/admin/v1`. */

@@ -1,15 +1,8 @@
-import { createBill, type BilledHandler, promptTokens } from '#billing';
-import {
-  releaseProbes,
-  limitedAs,
-  type Quotes,
-  sharedAs,
-  spendTokens,
-  toBillable,
-  UNLIMITED,
-  type Call,
-  type Candidate,
-} from '#gateway';
+import { createBill, type BilledHandler } from '#billing/compose';
+import { promptTokens } from '#billing';
+import { releaseProbes, toBillable, type Candidate } from '#gateway/compose';
+import { limitedAs, sharedAs, spendTokens, UNLIMITED } from '#limits';
+import type { Quotes, Call } from '#gateway';
 import { receiptOfCall } from '#pages';
 import type { Routed } from './middle.ts';
 

@@ -1,7 +1,9 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import { type Payments, type ServerOptions, offersFromConfig, withFirstSeen } from '#gateway';
+import type { Payments } from '#payments';
+import type { ServerOptions } from '#http';
+import { offersFromConfig, withFirstSeen } from '#catalog';
 import type { Config } from '#config';
-import { GatewayStopping } from '#wire';
+import { GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import type { Tunnels } from '#network';
 import type { Poll, Task } from '#tasks';

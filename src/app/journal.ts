@@ -11,19 +11,18 @@ import {
   journalHead,
   type AuditCheck,
   type AuditOptions,
-  type AuditReport,
   type LedgerBatch,
   createLedger,
   expireOrphans,
-  type Ledger,
   type JournalHead,
-} from '#billing';
+} from '#billing/compose';
+import type { AuditReport, Ledger } from '#billing';
 import type { Config } from '#config';
 import { COMPARE_TEMPORARY, compareSums } from '#analytics';
 import { databaseName } from '#store/database-name';
 import { deniedTo, giveToOwner } from '#store/owner';
-// Not from `#auth`, because a command would then load a whole gateway to read one file.
 import { createIdentity } from '#auth/identity';
+// Not from `#auth`, because a command would then load a whole gateway to read one file.
 
 /* The guard of the journal against loss: `journal-head.json` remembers how far the journal of a database went. */
 

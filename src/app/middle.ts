@@ -1,24 +1,20 @@
-import type { GatewayError } from '#wire';
+import type { GatewayError } from '#errors';
 import {
   createExecute,
   createFree,
   createQuotes,
   createIdempotency,
   createPipeline,
-  createReplyMemory,
   createRetryBudget,
-  type Quotes,
   type StopCall,
   callGraceMs,
   createArrivals,
-  createHealth,
-  createRateLimiter,
-  createRatePolicies,
   createRouter,
-  openKeptFigures,
-  type Offer,
-} from '#gateway';
-import { refuseStopped } from '#auth';
+} from '#gateway/compose';
+import { createReplyMemory, type Quotes } from '#gateway';
+import { createHealth, openKeptFigures, type Offer } from '#catalog';
+import { createRateLimiter, createRatePolicies } from '#limits';
+import { refuseStopped } from '#accounts';
 import { isPresent } from '#network';
 import { openAccess, openServer } from './server.ts';
 import type { Opened } from './foundation.ts';

@@ -1,5 +1,5 @@
-import { createPriceBook, createReceiptSigner, countHeldLocks } from '#billing';
-import { createLockPayments } from '#gateway';
+import { createPriceBook, createReceiptSigner, countHeldLocks } from '#billing/compose';
+import { createLockPayments } from '#gateway/compose';
 import { pricesOf } from '#network';
 import { createPastReceipts } from '#pages';
 import { countLiveTasks } from '#tasks';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { clientAddress } from '#wire';
+import { clientAddress } from '#security';
 import {
   createConsumerTag,
   createHttpUpstream,

@@ -1,13 +1,5 @@
-import {
-  accountTotals,
-  createPayouts,
-  findLocks,
-  findTransfer,
-  listMovements,
-  type LocksQuery,
-  expireAll,
-  type Ledger,
-} from '#billing';
+import { accountTotals, createPayouts, findLocks, listMovements, expireAll } from '#billing/compose';
+import { findTransfer, type LocksQuery, type Ledger } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -15,11 +7,11 @@ import {
   createAdminKeys,
   createAdminLog,
   createAdminSessions,
-  createConsumerStore,
   logActs,
   nonceRoutes,
   sessionRoutes,
 } from '#auth';
+import { createConsumerStore } from '#accounts';
 import { listBooks } from '#chains';
 import { findSeller, isSeenProvider, listProviders } from '#network';
 import { createDatabaseCheck, healthRoutes, metricsRoutes, type Logger, type OutageLog } from '#observe';
@@ -31,7 +23,6 @@ import {
   administratorRoutes,
   adminProviderRoutes,
   adminRoutes,
-  auditFunds,
   auditRoutes,
   createEarnings,
   createFigurePages,
@@ -45,6 +36,7 @@ import {
   publicFiguresRoutes,
   reloadRoutes,
 } from '#pages';
+import { auditFunds } from '#payments/on-chains';
 import { modelsRoutes } from '#openai';
 import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, recentUsers } from '#analytics';
 import { mount } from './mount.ts';

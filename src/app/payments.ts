@@ -2,10 +2,16 @@ import type { Database } from '#store';
 import type { Ledger } from '#billing';
 import { loadChains, type ChainsOptions } from '#chains';
 import type { ChainConfig, ChainPaymentsConfig, Config, KeyPlace } from '#config';
-import { NO_PAYMENTS, type Payments } from '#gateway';
-import { createConsumerStore } from '#auth';
+import { NO_PAYMENTS, type Payments } from '#payments';
+import { createConsumerStore } from '#accounts';
 import type { FundFigures } from '#observe';
-import { createMemoAccounts, createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
+import {
+  createMemoAccounts,
+  createPayments,
+  PaymentsSetupError,
+  type ChainTerms,
+  type Funds,
+} from '#payments/on-chains';
 import type { Store } from './foundation.ts';
 
 /** The ledger and the database that record the money of chains. */

@@ -1,22 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import { createOriginGuard, GatewayError, isObject } from '#wire';
-import {
-  type CallRequest,
-  createRuns,
-  createCounter,
-  createToolPins,
-  quoteCall,
-  type TargetAdapters,
-  type Counter,
-  type TargetRequest,
-  type Quotable,
-  type TargetAdapter,
-  type RequestBodies,
-} from '#gateway';
+import { createOriginGuard } from '#security';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
+import type { CallRequest, Quotable } from '#gateway';
+import { createRuns, quoteCall } from '#gateway/compose';
+import { createCounter, type Counter } from '#limits';
+import { createToolPins } from '#catalog';
+import type { TargetAdapters, TargetRequest, TargetAdapter } from '#bridge';
+import type { RequestBodies } from '#http';
 import { createCardKey, type CardKey } from '#auth';
-import { createKeptResponses, createSessionStore } from '#tasks';
+import { createKeptResponses } from '#responses';
+import { createSessionStore, createMcp, oldTransport } from '#mcp';
 import { createA2a, createCardOrigin } from '#a2a';
-import { createMcp, oldTransport } from '#mcp';
 import {
   chatRoutes,
   createBackground,

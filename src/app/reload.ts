@@ -1,7 +1,7 @@
 import { type ChainConfig, type Config, configDifferences, ConfigError, type NamedDifferences } from '#config';
-import { type Offer, offersFromConfig, withFirstSeen } from '#gateway';
+import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import { pricesOf } from '#network';
-import { PaymentsSetupError } from '#pages';
+import { PaymentsSetupError } from '#payments/on-chains';
 import type { Routed } from './middle.ts';
 
 /** The outcome of a reload. */

@@ -1,15 +1,15 @@
-import { configuredNames, createOwnOrigin, createTrust } from '#wire';
-import { allowPages, createCatalog, createServer, createDrain, type Payments } from '#gateway';
+import { configuredNames, createOwnOrigin, createTrust } from '#security';
+import { allowPages, createServer, createDrain } from '#http';
+import { createCatalog } from '#catalog';
+import type { Payments } from '#payments';
 import { countAnswers } from '#observe';
 import { anthropicForm } from '#openai';
 import { addWebPages, referenceRoutes } from '#pages';
+import { createAccountStates, createLimitsStore, createMemberStore } from '#accounts';
 import {
-  createAccountStates,
   createAttempts,
   createAuthenticator,
   createKeyStore,
-  createLimitsStore,
-  createMemberStore,
   createNonces,
   createProtectedResource,
   createRunTokens,

@@ -1,28 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSettlePendingCall } from '#billing';
-import { createOffersById } from '#gateway';
+import { createSettlePendingCall } from '#billing/compose';
+import { createOffersById } from '#catalog';
 import { createGuardedFetch } from '#network';
-import {
-  createBudgetNotices,
-  createTasks,
-  createTaskWatch,
-  createWebhooks,
-  type TaskSink,
-  type TaskWatchOptions,
-  createBlobs,
-  createFarBlobs,
-  giveFile,
-  openBlobFiles,
-  openS3Files,
-  removeOrphans,
-  type Task,
-  tellHolder,
-} from '#tasks';
+import { createBudgetNotices, createWebhooks } from '#delivery';
+import { createTasks, createTaskWatch, type TaskSink, type TaskWatchOptions, type Task } from '#tasks';
+import { createBlobs, createFarBlobs, giveFile, openBlobFiles, openS3Files, removeOrphans, tellHolder } from '#blobs';
 import { createTaskLog } from '#observe';
 import { createPush } from '#a2a';
 import { MEDIA_FOLDER } from '#store';
-import { GatewayError, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import type { Config } from '#config';
 import { createCallbacks, createVideos } from '#media';
 import type { Middle } from './middle.ts';

@@ -1,15 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import {
-  ACCOUNT_HEADER,
-  addressOf,
-  type Admission,
-  admissionOf,
-  letAct,
-  letCookieCount,
-  noteAdmission,
-  type Pipeline,
-  rateHeaders,
-} from '#gateway';
+import { ACCOUNT_HEADER, letAct } from '#accounts';
+import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
+import { type Admission, rateHeaders } from '#limits';
+import type { Pipeline } from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
 import { noteAskedPath } from './oauth/resources.ts';
 

@@ -1,4 +1,6 @@
-import { GatewayError, networkOf, dropOldest } from '#wire';
+import { GatewayError } from '#errors';
+import { networkOf } from '#security';
+import { dropOldest } from '#wire';
 
 /**
  * Counts failed credentials by client address. So a client can neither guess many credentials nor keep the gateway busy

@@ -1,29 +1,33 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, dropOldest } from '#wire';
+import { GatewayError } from '#errors';
+import { dropOldest } from '#wire';
 import {
   type Caller,
   anonymousAt,
-  hasCredentials,
-  webRequestOf,
   ACCOUNT_HEADER,
   isDevelopment,
   nobodyActs,
   roleToAct,
-} from '#gateway';
+  stoppedAccount,
+  type AccountState,
+  type AccountStates,
+  createLimitedAccounts,
+  type LimitsStore,
+  type MemberStore,
+  reaches,
+  parseAccountId,
+} from '#accounts';
+import { hasCredentials } from '#gateway';
+import { webRequestOf } from '#http';
 import { kindOf } from './api-key.ts';
-import { stoppedAccount, type AccountState, type AccountStates } from './accounts/consumer-store.ts';
 import { bearerOf, readCredential, RUN_TOKEN_PREFIX, type RunTokens } from './credential.ts';
-import { createLimitedAccounts } from './accounts/caller-limits.ts';
-import type { LimitsStore } from './accounts/limits-store.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
-import { type MemberStore, reaches } from './accounts/member-store.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { askedPathOf } from './oauth/resources.ts';
 import { createSessionCallers, type SessionCallers, type WebSessions } from './sessions/web-sessions.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';
 import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
-import { parseAccountId } from './accounts/account-id.ts';
 import { refuseRestricted } from './full-rights.ts';
 import type { KeyStore } from './key-store.ts';
 

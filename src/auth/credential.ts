@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError, SIGN_IN_HEADERS, createSealedTexts } from '#wire';
+import { GatewayError } from '#errors';
+import { SIGN_IN_HEADERS, createSealedTexts } from '#security';
 import { kindOf } from './api-key.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';

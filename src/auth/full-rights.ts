@@ -1,5 +1,5 @@
-import { GatewayError } from '#wire';
-import type { Caller } from '#gateway';
+import { GatewayError } from '#errors';
+import type { Caller } from '#accounts';
 import { invalidKey } from './key-callers.ts';
 import { hasRestriction, type KeyStore } from './key-store.ts';
 import type { Nonces } from './siwx/nonces.ts';

@@ -1,11 +1,10 @@
-import { dropOldest, type GatewayError } from '#wire';
-import type { Caller } from '#gateway';
+import { dropOldest } from '#wire';
+import type { GatewayError } from '#errors';
+import { type Caller, callerLimits, type LimitsStore } from '#accounts';
 import { hashKey, parseKey } from './api-key.ts';
 import type { Attempts } from './attempts.ts';
 import { unauthorized } from './credential.ts';
 import { hasRestriction, type KeyStore, type KeyWithLimits } from './key-store.ts';
-import { callerLimits } from './accounts/caller-limits.ts';
-import type { LimitsStore } from './accounts/limits-store.ts';
 
 /** The longest time that this gateway may still accept a key which another gateway revoked. */
 const CACHE_TTL_MS = 1_000;

@@ -1,10 +1,16 @@
 import { loadStatements, type Database, type Row, type Value } from '#store';
+import {
+  inTurn,
+  type Rates,
+  LIMIT_RESETS,
+  type SpendLimit,
+  USUAL_PERCENTAGES,
+  type LimitsOf,
+  createCarriedSums,
+  carryingKey,
+  carryingLimitsOf,
+} from '#accounts';
 import { createKey, type KeyKind } from './api-key.ts';
-import { inTurn } from './accounts/consumer-store.ts';
-import type { Rates } from '#gateway';
-import { LIMIT_RESETS, type SpendLimit, USUAL_PERCENTAGES, type LimitsOf } from './accounts/budgets.ts';
-import { createCarriedSums, carryingKey } from './accounts/carried-sums.ts';
-import { carryingLimitsOf } from './accounts/limits-store.ts';
 
 /** The one who set the spending limit of a key: the operator, or the owner of the key's account. */
 export type LimitSetter = 'operator' | 'account';

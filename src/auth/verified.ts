@@ -1,4 +1,4 @@
-import type { Caller } from '#gateway';
+import type { Caller } from '#accounts';
 import type { Validity } from './siwx/message.ts';
 
 /**

@@ -1,4 +1,5 @@
 export type { Act, NewAct } from './act-rows.ts';
+export { LOSSES, TRANSIT } from './books.ts';
 export type { ChainBook, OpenMoney } from './chain-rows.ts';
 export {
   type Chain,
@@ -10,7 +11,6 @@ export {
 } from './chain.ts';
 export type { Chains, ChainsOptions } from './chains.ts';
 export type { Deposit } from './deposit-rows.ts';
-export { LOSSES, TRANSIT } from './books.ts';
 export { listBooks, loadChains } from './load-chains.ts';
 export type { BoundWallet, Wallets } from './wallets.ts';
 export { CANCELED, type Withdrawal } from './withdrawal-rows.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Option, type Command } from 'commander';
-import { localAccount } from '#auth/accounts';
+import { localAccount } from '#accounts/names';
 import { CliError, say } from './terminal.ts';
 import { OWN_NAME, START } from './command-line.ts';
 import type { TargetFlags } from './target.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createKey, parseKey } from '#auth/accounts';
+import { createKey, parseKey } from '#auth';
 import { storeSecret } from '#auth/identity';
 import { CliError } from './terminal.ts';
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { OpenDatabase } from '#store';
 import type { AuditReport } from '#billing';
 import type { Config } from '#config';
-import type { AuditedChain, ChainAudit } from '#pages';
+import type { AuditedChain, ChainAudit } from '#payments/on-chains';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { CliError, USAGE_EXIT, say, facts, painter, type Paint, table } from './terminal.ts';
 
@@ -90,7 +90,7 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
 async function compareChains(config: Config, database: OpenDatabase): Promise<ChainAuditView> {
   const [{ openBooks }, { auditFunds }, { createLedger }, { listBooks }] = await Promise.all([
     import('#app'),
-    import('#pages'),
+    import('#payments/on-chains'),
     import('#billing'),
     import('#chains'),
   ]);

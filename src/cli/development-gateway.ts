@@ -1,8 +1,9 @@
 import { databaseName } from '#store/database-name';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
 import { loadConfig, type Primitive, type ServiceConfig } from '#config';
-import { createConsumerStore } from '#auth';
-import { DEVELOPMENT_ACCOUNT, hashKey, parseKey } from '#auth/accounts';
+import { createConsumerStore } from '#accounts';
+import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
+import { hashKey, parseKey } from '#auth';
 import type { App } from '#app';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';

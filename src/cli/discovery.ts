@@ -13,7 +13,7 @@ import { join, resolve } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { databaseName } from '#store/database-name';
-import { isLoopback } from '#wire';
+import { isLoopback } from '#security';
 import { CliError } from './terminal.ts';
 
 /* How commands find the gateway of a data directory, and its database: by the files that it writes there. */

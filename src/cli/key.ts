@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { LIMIT_RESETS } from '#auth/accounts';
+import { LIMIT_RESETS } from '#accounts/names';
 import {
   accountPath,
   administer,

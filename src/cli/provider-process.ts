@@ -1,4 +1,5 @@
-import { createScrubber, writeLogLine } from '#wire';
+import { createScrubber } from '#security';
+import { writeLogLine } from '#wire';
 import { ConfigError } from '#config';
 import {
   createLog,

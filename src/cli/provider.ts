@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { localAccount } from '#auth/accounts';
+import { localAccount } from '#accounts/names';
 import {
   administer,
   listAll,

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { printable } from '#wire';
+import { printable } from '#security';
 import type { Config } from '#config';
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { printable } from '#wire';
+import { printable } from '#security';
 import { databaseName } from '#store/database-name';
 import { type Config, loadConfig } from '#config';
 import { configPath, START } from './command-line.ts';

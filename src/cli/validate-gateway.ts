@@ -1,4 +1,4 @@
-import { createScrubber } from '#wire';
+import { createScrubber } from '#security';
 import { ConfigError, type Config, secretsOf } from '#config';
 import { WalletError } from '#provide/wallet';
 import { VERSION } from '../version.ts';

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { ReloadReport, App } from '#app';
 import type { MetricSnapshot, Metrics } from '#observe';
-import { GatewayError } from '#wire';
-import { bodiesBytesOf } from '#gateway';
+import { GatewayError } from '#errors';
+import { bodiesBytesOf } from '#http';
 import type { ClusterConfig, Config } from '#config';
 import { runGateway } from './gateway-process.ts';
 import { catchReload } from './signals.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import bs58 from 'bs58';
-import { parseEvmAddress } from '#wire';
+import { parseEvmAddress } from './evm-address.ts';
 import {
   type CamelKeys,
   option,

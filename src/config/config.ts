@@ -1,4 +1,4 @@
-import { isLoopback } from '#wire';
+import { isLoopback } from '#security';
 import type { ChainValues } from './chains.ts';
 import type { ServiceConfig } from './service.ts';
 import type { AdmittedProviders } from './options/network.ts';

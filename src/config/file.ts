@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { printable } from '#wire';
+import { printable } from '#security';
 import { formatUsd } from '#billing/amounts';
 import { BLOCK_TABLES, readBlocks, BLOCKS } from './blocks/blocks.ts';
 import { camelKeys, type Option, camelKey, type OptionTable } from './option.ts';
@@ -167,7 +167,7 @@ export interface ExplainedOption {
   readonly from: string | null;
 }
 
-export interface ExplainedConfig {
+interface ExplainedConfig {
   readonly file: string | null;
   readonly options: readonly ExplainedOption[];
 }

@@ -1,5 +1,5 @@
 export { bearerKey, readUrl } from './blocks/block.ts';
-export { BLOCK_TABLES, BLOCKS, readBlocks, readOffers } from './blocks/blocks.ts';
+export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
 export {
   type ChainConfig,
@@ -14,44 +14,46 @@ export {
   type TunnelConfig,
   freeze,
 } from './config.ts';
+export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
+export { type ExplainedOption, explainConfig, loadConfig } from './file.ts';
+export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
+export { ALIAS_PREFIX, SORT_SUFFIXES, domainFault, foldName, serviceNameFault } from './names.ts';
+export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';
+export { option } from './option.ts';
+export type { AdmittedProviders } from './options/network.ts';
+export { otlpHeaderPairs } from './options/telemetry.ts';
+export { ConfigError, type ConfigProblem, WrongValue, nearest, show } from './problem.ts';
 export {
+  type Environment,
+  type Reading,
+  type Table,
+  complain,
+  isTable,
+  readTable,
+  unknownKey,
+  valuesOf,
+} from './reading.ts';
+export { type CapField, type CapName, readCapRefusal } from './refused-cap.ts';
+export {
+  type AgentFacts,
   type CommandTarget,
   type HttpTarget,
+  IMAGE_TOKENS_MAX,
+  type MediaFacts,
+  type ModelFacts,
+  PRIMITIVES,
+  type Primitive,
   type Service,
   type ServiceConfig,
   contextDeclared,
-  IMAGE_TOKENS_MAX,
-  type ModelFacts,
-  type AgentFacts,
-  type MediaFacts,
-  type Primitive,
-  PRIMITIVES,
 } from './service.ts';
-export type { AdmittedProviders } from './options/network.ts';
-export { secretsOf, configDifferences, type NamedDifferences } from './option-values.ts';
-export { domainFault, ALIAS_PREFIX, foldName, serviceNameFault, SORT_SUFFIXES } from './names.ts';
-export { type ExplainedConfig, type ExplainedOption, explainConfig, type LoadOptions, loadConfig } from './file.ts';
+export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,
-  keyHeaders,
-  MESSAGES_PATH,
-  RESPONSES_PATH,
   IMAGE_PATHS,
-  VIDEOS_PATH,
+  MESSAGES_PATH,
   type NativeWireName,
+  RESPONSES_PATH,
+  VIDEOS_PATH,
+  keyHeaders,
 } from './upstream-api.ts';
-export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
-export { indexLines, parseToml, readTomlFile } from './toml.ts';
-export { option } from './option.ts';
-export { otlpHeaderPairs } from './options/telemetry.ts';
-export { ConfigError, type ConfigProblem, nearest, show, WrongValue } from './problem.ts';
-export {
-  complain,
-  type Environment,
-  isTable,
-  type Reading,
-  type Table,
-  unknownKey,
-  readTable,
-  valuesOf,
-} from './reading.ts';

@@ -1,4 +1,4 @@
-import { SERVICE_NAME_MAX, UNPRINTABLE, parseHost } from '#wire';
+import { SERVICE_NAME_MAX, UNPRINTABLE, parseHost } from '#security';
 
 /** Suffixes with which consumers choose how a provider is picked. The name of a service cannot end in one. */
 export const SORT_SUFFIXES = { ':floor': 'price', ':nitro': 'throughput' } as const;

@@ -1,4 +1,5 @@
-import { printable, isExactNumber } from '#wire';
+import { printable } from '#security';
+import { isExactNumber } from '#wire';
 
 /** One problem of the configuration. It never contains the value of a secret. */
 export interface ConfigProblem {

@@ -1,4 +1,5 @@
-import { printable, isExactNumber } from '#wire';
+import { printable } from '#security';
+import { isExactNumber } from '#wire';
 import type { LineOf } from './toml.ts';
 import type { Option, OptionTable, TableOption, ValuesOf } from './option.ts';
 import { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './problem.ts';

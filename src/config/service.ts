@@ -1,5 +1,5 @@
 import type { MicroUsd, Rates } from '#billing/amounts';
-import type { CapName } from '#wire';
+import type { CapName } from './refused-cap.ts';
 import type { ImageWireName, NativeWireName } from './upstream-api.ts';
 
 /** The kinds of services. They are peers, because all use the same pipeline and the same billing. */

@@ -1,12 +1,11 @@
-import { GatewayError, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import type { EndFrame } from '#billing';
 import type { Primitive } from '#config';
+import { type Offer, type Health, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver } from './call.ts';
 import type { Cut, ReplyEnd, ProviderStream } from './provider-adapter.ts';
-import type { Offer } from './catalog/offers.ts';
-import type { Health } from './catalog/health/health.ts';
 import type { Router } from './routing/router.ts';
-import { createSlidingCount } from './catalog/health/rolling-stats.ts';
 
 export interface AttemptsOptions {
   readonly health: Health;

@@ -1,4 +1,5 @@
-import { GatewayError, type JsonObject, foldName } from '#wire';
+import { GatewayError } from '#errors';
+import { type JsonObject, foldName } from '#wire';
 import {
   costAtMost,
   formatUsd,
@@ -11,8 +12,8 @@ import {
   rateOf,
   type Rates,
 } from '#billing';
+import type { Offer } from '#catalog';
 import type { CallRequest } from './call.ts';
-import type { Offer } from './catalog/offers.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 
 /** The most that a call may cost together with all calls under it, as named in its request. */

@@ -1,10 +1,11 @@
-import { type GatewayError, UpstreamFailure } from '#wire';
+import type { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal } from '#billing';
+import type { Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler } from './call.ts';
 import type { ReplyEnd, ProviderStream } from './provider-adapter.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
-import type { Offer } from './catalog/offers.ts';
 import type { ReplyMemory } from './reply-memory.ts';
 
 interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {

@@ -1,6 +1,6 @@
 import type { CancelSignal, EndFrame, Frame, Settlement } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller } from './caller.ts';
+import type { Caller } from '#accounts';
 import type { ProviderAdapter } from './provider-adapter.ts';
 import type { CallRequest, Call, Handler, CallObserver } from './call.ts';
 import type { Pipeline } from './pipeline.ts';

@@ -1,7 +1,17 @@
-import { type Dialect, type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
+import { type Dialect, type HeldBody, toGatewayError } from '#http';
+import { type GatewayError, ofGeneration } from '#errors';
+import { NEVER_ABORTED } from '#wire';
 import type { Frame, CancelSignal, MicroUsd } from '#billing';
+import type { Caller } from '#accounts';
+import {
+  asksForMoney,
+  PaymentNeeded,
+  NO_PAYMENTS,
+  type PaidResource,
+  type PaymentRequired,
+  type Payments,
+} from '#payments';
 import { type Call, type CallRequest, type HeldByCall, newCallId } from './call.ts';
-import type { Caller } from './caller.ts';
 import {
   type Beginning,
   type GivenReply,
@@ -10,20 +20,10 @@ import {
   type StoredReply,
   storedNames,
 } from './idempotency.ts';
-import { leastOf } from './payments/lock-payments.ts';
-import {
-  asksForMoney,
-  PaymentNeeded,
-  NO_PAYMENTS,
-  type PaidResource,
-  type PaymentRequired,
-  type Payments,
-} from './payments/payments.ts';
+import { leastOf } from './lock-payments.ts';
 import type { Pipeline } from './pipeline.ts';
 import { isQuoted } from './quote-call.ts';
 import type { Quotes } from './quotes.ts';
-import type { HeldBody } from './server/body-memory.ts';
-import { toGatewayError } from './server/errors.ts';
 
 /** The call or the run that answers a request. */
 export interface StartedCall {

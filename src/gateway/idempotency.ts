@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { DatabaseError, loadStatements, type Database, type Step } from '#store';
-import { GatewayError } from '#wire';
-import type { Caller } from './caller.ts';
+import { GatewayError } from '#errors';
+import type { Caller } from '#accounts';
 
 /** One use of an idempotency key, by its stored name. Each account has its own keys. See storedNames. */
 interface IdempotentUse {

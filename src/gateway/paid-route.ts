@@ -1,15 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { dialectOf, GatewayError, printable, type ReplySink } from '#wire';
+import { dialectOf, type ReplySink, heldBodyOf, readBytes, shownAddress } from '#http';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
 import { formatUsd, type SettledFrame } from '#billing';
-import type { Caller } from './caller.ts';
+import type { Caller } from '#accounts';
+import {
+  paidCaller,
+  type Payments,
+  type PaymentAttempt,
+  errorWithTerms,
+  readPayment,
+  keyedRequest,
+  requestKey,
+} from '#payments';
 import { type GivenReply, parseIdempotencyKey, KEPT_BYTES_MAX } from './idempotency.ts';
-import { paidCaller, type Payments, type PaymentAttempt, errorWithTerms } from './payments/payments.ts';
-import { readPayment, keyedRequest, requestKey } from './payments/payment-header.ts';
 import type { PendingRequest, StartedCall, Refusal, RepeatKey } from './handle-paid-request.ts';
-import { heldBodyOf } from './server/body-memory.ts';
-import { readBytes } from './server/request-bodies.ts';
-import { shownAddress } from './server/request-context.ts';
 
 /*
  * Code that the billed routes of the HTTP API share. Each such route is one POST and passes a PendingRequest to
@@ -190,7 +196,7 @@ interface RecordedReply {
 }
 
 /** `fileBytesMax`: the largest reply that is stored as a file, in bytes; default none is. */
-export function recordReply(client: ReplySink, fileBytesMax = 0): RecordedReply {
+function recordReply(client: ReplySink, fileBytesMax = 0): RecordedReply {
   // The largest reply whose chunks are held in memory. Replies for the database are held even if files must be smaller.
   const bytesMax = Math.max(fileBytesMax, KEPT_BYTES_MAX.charged);
   let head: { status: number; headers: Record<string, string> } | null = null;

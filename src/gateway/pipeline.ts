@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type GatewayError, NEVER_ABORTED } from '#wire';
+import type { GatewayError } from '#errors';
+import { NEVER_ABORTED } from '#wire';
 import type { Billable, Frame, CancelSignal } from '#billing';
 import type { Primitive } from '#config';
-import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller } from './caller.ts';
+import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller } from '#accounts';
+import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { visitorOf } from './visitor.ts';
 import type { Call, Handler, CallRequest, CallObserver } from './call.ts';
-import { type Admission, type CallerRatesOptions, createCallerRates } from './limits/caller-rates.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
@@ -60,7 +61,7 @@ export interface Pipeline {
   inFlight(): number;
 }
 
-export interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
+interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
   readonly authenticate: Authenticate;
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;

@@ -1,14 +1,12 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { costAtMost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
+import { type Offer, type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny, type Health } from '#catalog';
+import type { Caller } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId } from './call.ts';
-import type { Offer } from './catalog/offers.ts';
-import type { Caller } from './caller.ts';
-import { type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny } from './catalog/catalog.ts';
 import { atQuote, refuseDearer, type RequestedQuote, type Quotes } from './quotes.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
-import type { Health } from './catalog/health/health.ts';
 
 export interface PrepareOptions {
   readonly catalog: Catalog;

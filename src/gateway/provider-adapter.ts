@@ -1,7 +1,7 @@
 import { UpstreamFailure } from '#wire';
 import type { MicroUsd, Usage } from '#billing';
+import type { Offer } from '#catalog';
 import type { UpstreamRequest, Send, UpstreamExchange, UpstreamReply } from './upstream.ts';
-import type { Offer } from './catalog/offers.ts';
 import type { Call } from './call.ts';
 
 /**

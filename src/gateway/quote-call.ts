@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { formatUsd, type MicroUsd, type Rates, toUsdNumber, unitUsd, type Usage } from '#billing';
+import type { Health } from '#catalog';
+import type { Caller } from '#accounts';
 import type { Call, Candidate, CallRequest } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { releaseProbes } from './routing/router.ts';
-import type { Health } from './catalog/health/health.ts';
 import { pricedFacts, type PricedFacts, type Quotes } from './quotes.ts';
-import type { Caller } from './caller.ts';
 
 /** The cost of a call, in the answer to a client. */
 export interface QuoteView {

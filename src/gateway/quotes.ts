@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatements, type Database } from '#store';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { type Ledger, type MicroUsd, type Price, type PriceBook, formatUsd } from '#billing';
 import type { Primitive } from '#config';
-import { ownPartOf, ANONYMOUS_ACCOUNT, type Caller } from './caller.ts';
+import { ownPartOf, ANONYMOUS_ACCOUNT, type Caller } from '#accounts';
+import type { Offer } from '#catalog';
+import type { PaymentAttempt } from '#payments';
 import type { Call, Candidate, CallRequest } from './call.ts';
-import type { Offer } from './catalog/offers.ts';
-import type { PaymentAttempt } from './payments/payments.ts';
 
 /** The members of a request that determine its price at one offer. */
 export type PricedFacts = Readonly<Record<string, string | number | boolean | null>>;

@@ -1,5 +1,5 @@
-import { GatewayError } from '#wire';
-import { createHeldMemory, type MemoryHold } from './server/held-memory.ts';
+import { GatewayError } from '#errors';
+import { createHeldMemory, type MemoryHold } from '#http';
 
 /** Limits the memory for replies that the process holds until they are complete. */
 export interface ReplyMemory {

@@ -1,5 +1,5 @@
 import type { Usage } from '#billing';
-import type { Offer } from './catalog/offers.ts';
+import type { Offer } from '#catalog';
 import type { ProviderFlag } from './provider-adapter.ts';
 
 const METERS = [

@@ -1,8 +1,8 @@
 import type { Ledger, MicroUsd } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller } from './caller.ts';
-import { type LockPayments, runRefusal } from './payments/lock-payments.ts';
-import type { PaymentAttempt } from './payments/payments.ts';
+import type { Caller } from '#accounts';
+import type { PaymentAttempt } from '#payments';
+import { type LockPayments, runRefusal } from './lock-payments.ts';
 import { newCallId } from './call.ts';
 
 interface RunRequest {

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Scrub, ownTurn } from '#wire';
+import type { Scrub } from '#security';
+import { ownTurn } from '#wire';
+import type { Endpoint } from '#catalog';
 import type { ReplyHold } from './reply-memory.ts';
-import type { Endpoint } from './catalog/offers.ts';
 
 /** A request upstream, for one attempt. Header names are lower case. */
 export interface UpstreamRequest {

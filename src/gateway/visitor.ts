@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { SIGN_IN_HEADERS } from '#wire';
-import { anonymousAt, type Authenticate, type Caller } from './caller.ts';
-import { webRequestOf } from './server/request-context.ts';
+import { SIGN_IN_HEADERS } from '#security';
+import { anonymousAt, type Authenticate, type Caller } from '#accounts';
+import { webRequestOf } from '#http';
 
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 

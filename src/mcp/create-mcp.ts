@@ -1,22 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import { createKeepAlive, createSeals, GatewayError } from '#wire';
+import { createKeepAlive } from '#http';
+import { createSeals } from '#security';
+import { GatewayError } from '#errors';
 import type { Config } from '#config';
-import {
-  pinned,
-  type Catalog,
-  createHandlePaidRequest,
-  createStreamQuota,
-  type Idempotency,
-  type Offer,
-  type Payments,
-  type Pipeline,
-  type TargetAdapters,
-  type Counter,
-  type ToolListings,
-  type ToolPins,
-} from '#gateway';
-import { type Blobs, createKeptReplies, type Poll, type SessionStore, type Tasks } from '#tasks';
+import { pinned, type Catalog, type Offer, type ToolListings, type ToolPins } from '#catalog';
+import { createHandlePaidRequest, type Idempotency, type Pipeline } from '#gateway';
+import { createStreamQuota, type Counter } from '#limits';
+import type { Payments } from '#payments';
+import type { TargetAdapters } from '#bridge';
+import { type Blobs, createKeptReplies } from '#blobs';
+import type { Poll, Tasks } from '#tasks';
+import type { SessionStore } from './sessions/session-store.ts';
 import { createAnswerCall } from './call/answer-call.ts';
 import type { OnShared } from './own/aggregate/names.ts';
 import { createDecorate } from './catalogue/decorate.ts';

@@ -1,2 +1,3 @@
-export { createMcp, type Mcp } from './create-mcp.ts';
+export { type Mcp, createMcp } from './create-mcp.ts';
 export { oldTransport } from './http/routes.ts';
+export { createSessionStore } from './sessions/session-store.ts';

@@ -1,6 +1,6 @@
 import { cost, type MicroUsd, type Price } from '#billing/amounts';
 import { imageVariant } from '#config';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { edgeOfTier, type ImageAsk, sizeIn, tierOfSize } from './request/image-ask.ts';
 import { unprocessable } from './media-error.ts';
 

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
-import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView, type Quotable } from '#gateway';
+import type { Caller } from '#accounts';
+import { type CallRequest, quoteSchema, type QuoteView, type Quotable } from '#gateway';
+import { NO_PAYMENTS } from '#payments';
 import { MEDIA_ERROR } from '#pages';
 import type { ImageRoute } from './image-route-list.ts';
 import { imageToCall, createReadImage, type ReadRoute } from './image-request.ts';

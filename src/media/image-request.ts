@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { interpretedFields, GatewayError, isObject, ambiguousKeyAt } from '#wire';
+import { interpretedFields, isObject, ambiguousKeyAt } from '#wire';
+import { GatewayError } from '#errors';
 import type { Config } from '#config';
+import type { Caller } from '#accounts';
+import { createCheck } from '#http';
+import type { Payments, PaymentAttempt } from '#payments';
 import {
-  type Caller,
-  createCheck,
-  type Payments,
   withModel,
   type Payer,
   payerOf,
@@ -18,13 +19,12 @@ import {
   NO_PREFERENCES,
   singleRequest,
   requestedQuote,
-  type PaymentAttempt,
   requestedSession,
   toPreferences,
   wantsReceipt,
   type RequestAdapter,
-  type Offer,
 } from '#gateway';
+import type { Offer } from '#catalog';
 import type { ImageRoute } from './image-route-list.ts';
 import {
   byNameIn,

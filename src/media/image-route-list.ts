@@ -1,4 +1,5 @@
-import { type Dialect, GatewayError } from '#wire';
+import type { Dialect } from '#http';
+import { GatewayError } from '#errors';
 import {
   type Answer,
   dataUrlAnswer,

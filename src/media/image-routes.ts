@@ -1,33 +1,29 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, dialectOf, type GatewayError, toHttpError } from '#wire';
+import { createHttpSink, dialectOf, toHttpError, clientNetworkOf } from '#http';
+import type { GatewayError } from '#errors';
 import type { Config } from '#config';
+import { type Admission, rateHeaders } from '#limits';
 import {
-  type Admission,
   type PendingRequest,
   type CallRequest,
   createHandlePaidRequest,
   type Idempotency,
-  NO_PAYMENTS,
   openCall,
   type StartedProviderCall,
-  receiptSink,
-  type Payments,
   type Pipeline,
   type Quotes,
   type QuoteView,
-  rateHeaders,
-  tellPayment,
   answersOn,
   PAYABLE,
   refusedWithTerms,
   takeBytes,
-  clientNetworkOf,
   bodyFrom,
   servedRequest,
 } from '#gateway';
+import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
-import { type Blobs, createKeptReplies } from '#tasks';
+import { type Blobs, createKeptReplies } from '#blobs';
 import { type ImageCall, imageToCall, createReadImage, type ImageRequest } from './image-request.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageRoute, IMAGE_ROUTES, imageAnswerOf } from './image-route-list.ts';

@@ -1,20 +1,9 @@
 import type { Config } from '#config';
 import type { UpstreamFailure } from '#wire';
-import {
-  createCheck,
-  type Catalog,
-  type Cut,
-  descriptionOf,
-  type FilePart,
-  lastOf,
-  listedServices,
-  NO_TASK,
-  singleRequest,
-  type PartsEnd,
-  type ReplyEnd,
-  type ReplyReader,
-  type TargetAdapter,
-} from '#gateway';
+import { createCheck } from '#http';
+import { type Catalog, descriptionOf, listedServices } from '#catalog';
+import { type Cut, singleRequest, type ReplyEnd, type ReplyReader } from '#gateway';
+import { type FilePart, lastOf, NO_TASK, type PartsEnd, type TargetAdapter } from '#bridge';
 import { createImageRequestAdapter, imageToCall } from './image-request.ts';
 import { unprocessable } from './media-error.ts';
 import type { ImageTail } from './reply/image-reader.ts';

@@ -1,4 +1,5 @@
-import { type Offer, PiecedBody } from '#gateway';
+import type { Offer } from '#catalog';
+import { PiecedBody } from '#gateway';
 import { IMAGE_PATHS } from '#config';
 import { type ImageAsk, edgeOfTier, sizeIn } from './request/image-ask.ts';
 import { pricedQualities, tierAt } from './image-price.ts';

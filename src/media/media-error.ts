@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, isOfProvider, toHttpError } from '#wire';
-import { toGatewayError } from '#gateway';
+import { GatewayError, isOfProvider } from '#errors';
+import { toHttpError, toGatewayError } from '#http';
 
 interface MediaError {
   readonly status: number;

@@ -1,6 +1,7 @@
-import { endInSlices, type ReplySink, GatewayError, writeSlices } from '#wire';
+import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
+import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { onceSettled, type StartedProviderCall, wasCharged, toGatewayError } from '#gateway';
+import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { Answer, UsageForm } from './image-answer.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
 import type { ImageTail } from './reply/image-reader.ts';

@@ -1,4 +1,4 @@
-import { isWallet } from '#auth/accounts';
+import { isWallet } from '#accounts/names';
 
 /** Whether and how a gateway pays a provider's earnings. The provider sees this before it sells. */
 interface PayoutTerms {

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { HTTP_ERRORS, dropOldest } from '#wire';
+import { HTTP_ERRORS, toGatewayError } from '#http';
+import { dropOldest } from '#wire';
 import { METERS, type Resolution, type Usage } from '#billing';
-import { type Call, type Offer, OWN_ACCOUNT, toGatewayError } from '#gateway';
+import type { Call } from '#gateway';
+import type { Offer } from '#catalog';
+import { OWN_ACCOUNT } from '#accounts';
 import type { TaskSink, Task } from '#tasks';
 import type { Logger } from './logger.ts';
 import type { CallOutcome, CallSink } from './observer.ts';

@@ -1,11 +1,11 @@
 export { createCallLog, createRefusalLog, createTaskLog } from './call-log.ts';
-export { createDatabaseCheck, healthRoutes } from './health.ts';
 export type { FundFigures } from './fund-metrics.ts';
+export { createDatabaseCheck, healthRoutes } from './health.ts';
 export { createLogReceivers } from './log-receivers.ts';
-export { createLogger, type Logger } from './logger.ts';
-export { createMergedMetrics, type MetricSnapshot, metricsRoutes, shareText } from './scrape.ts';
-export { countAnswers, createMetrics, linesLostSnapshot, type Metrics } from './metrics.ts';
+export { type Logger, createLogger } from './logger.ts';
+export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';
 export { createCallObserver } from './observer.ts';
-export { createOutageLog, type OutageLog } from './outage-log.ts';
+export { type OutageLog, createOutageLog } from './outage-log.ts';
+export { type MetricSnapshot, createMergedMetrics, metricsRoutes, shareText } from './scrape.ts';
 export { createTracer } from './tracer.ts';
 export { createTunnelObserver } from './tunnel-observer.ts';

@@ -1,5 +1,6 @@
 import { destination as fileDestination, pino, symbols, type Bindings, type Logger } from 'pino';
-import { createScrubber, redact, formatLine, writeLogLine, writeOrLose } from '#wire';
+import { createScrubber, redact } from '#security';
+import { formatLine, writeLogLine, writeOrLose } from '#wire';
 import { type Config, secretsOf } from '#config';
 
 export type { Logger };

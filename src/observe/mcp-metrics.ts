@@ -1,6 +1,8 @@
 import type { Registry } from 'prom-client';
 import { getOrInsert, type UpstreamFailure } from '#wire';
-import { OWN_ACCOUNT, type Call, type Offer } from '#gateway';
+import { OWN_ACCOUNT } from '#accounts';
+import type { Call } from '#gateway';
+import type { Offer } from '#catalog';
 import { codeOf, labelOfError, labelOfFailure, type AttemptTime, type CallOutcome } from './observer.ts';
 import { statusOf } from './call-log.ts';
 import { mcpMethodOf } from './mcp-span.ts';

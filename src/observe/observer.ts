@@ -1,6 +1,7 @@
 import type { UpstreamFailure } from '#wire';
 import type { EndFrame, Resolution } from '#billing';
-import type { Call, Offer, ProviderFlag, CallObserver } from '#gateway';
+import type { Call, ProviderFlag, CallObserver } from '#gateway';
+import type { Offer } from '#catalog';
 
 /** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */
 export interface AttemptTime {

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { promptTokens, type Settlement, type Usage } from '#billing';
 import type { Primitive } from '#config';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import {
   counters,
   histograms,

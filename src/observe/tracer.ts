@@ -1,7 +1,8 @@
 import type { Context, Span, SpanStatusCode, Tracer as SpanTracer } from '@opentelemetry/api';
 import { promptTokens } from '#billing';
 import type { Config } from '#config';
-import { OWN_ACCOUNT, type Call } from '#gateway';
+import { OWN_ACCOUNT } from '#accounts';
+import type { Call } from '#gateway';
 import { labelOfFailure, type AttemptTime, type CallOutcome, type CallSink } from './observer.ts';
 import { statusOf } from './call-log.ts';
 import { mcpErrorAttributes, mcpSpanName, mcpSpanOf, type McpSpan } from './mcp-span.ts';

@@ -1,24 +1,18 @@
 import type { Config } from '#config';
+import { type Catalog, descriptionOf, listedServices } from '#catalog';
+import { singleRequest, type Cut, type ReplyEnd, type ReplyReader, type Quotable, withModel } from '#gateway';
 import {
-  type Catalog,
-  descriptionOf,
-  listedServices,
-  singleRequest,
   type TargetAdapter,
   type FilePart,
   type Part,
   type TargetRequest,
   type ContentTurn,
-  type Cut,
   encodePartsEvent,
   type PartsEnd,
-  type ReplyEnd,
-  type ReplyReader,
-  createCheck,
-  type Quotable,
-  withModel,
-} from '#gateway';
-import { GatewayError, type UpstreamFailure } from '#wire';
+} from '#bridge';
+import { createCheck } from '#http';
+import { GatewayError } from '#errors';
+import type { UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
 import { chats, checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';

@@ -1,4 +1,3 @@
-/* The admin API of accounts and keys, without the other pages. */
 export { adminProviderRoutes } from './account/admin-provider-routes.ts';
 export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';

@@ -1,7 +1,7 @@
-import { GatewayError } from '#wire';
-import { DOCUMENTED } from '#gateway';
-import { objectOf, titled } from './route-schemas.ts';
+import { GatewayError } from '#errors';
+import { DOCUMENTED } from '#http';
 import { DAY_MS, dateOf, type DayRange } from '#analytics';
+import { objectOf, titled } from './route-schemas.ts';
 
 const DAYS_MAX = 366;
 /** If the query has no first day, the range begins this many days before its last day. */

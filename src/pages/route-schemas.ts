@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 
 /* Schemas that many routes share: objects, answers, pages of lists. */
 

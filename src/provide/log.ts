@@ -1,4 +1,5 @@
-import { createScrubber, formatLine } from '#wire';
+import { createScrubber } from '#security';
+import { formatLine } from '#wire';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof LEVELS)[number];

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { GatewayError, type JsonLimits } from '#wire';
+import { GatewayError } from '#errors';
+import type { JsonLimits } from '#wire';
 import type { Pipeline, ReplyHold } from '#gateway';
 import type { Context, Offered } from './dispatch.ts';
 import { type Entry, type Body, readBody } from './read-body.ts';

@@ -1,6 +1,8 @@
 import { createJSONRPCSuccessResponse, JSONRPCServer } from 'json-rpc-2.0';
-import { type RequestMessage, isObject, NEVER_ABORTED } from '#wire';
-import { MAX_COST_HEADER, nearestHint } from '#gateway';
+import type { RequestMessage } from '#json-rpc';
+import { isObject, NEVER_ABORTED } from '#wire';
+import { MAX_COST_HEADER } from '#gateway';
+import { nearestHint } from '#catalog';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import type { Ask, Behalf } from './inner-request.ts';
 import { DISCOVER, type Method, ownHeaders } from './method.ts';

@@ -1,14 +1,7 @@
-import {
-  ERROR_CODES,
-  type ErrorCode,
-  GatewayError,
-  HTTP_ERRORS,
-  isObject,
-  type JsonObject,
-  type JsonRpcError,
-  toHttpError,
-} from '#wire';
-import { toGatewayError } from '#gateway';
+import { ERROR_CODES, type ErrorCode, GatewayError } from '#errors';
+import { HTTP_ERRORS, toHttpError, toGatewayError } from '#http';
+import { isObject, type JsonObject } from '#wire';
+import type { JsonRpcError } from '#json-rpc';
 
 /** Error codes that JSON-RPC 2.0 defines. */
 export const CODE = {

@@ -1,7 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { GatewayStopping, SIGN_IN_HEADERS } from '#wire';
-import { ACCOUNT_HEADER, MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '#gateway';
+import { GatewayStopping } from '#errors';
+import { SIGN_IN_HEADERS } from '#security';
+import { ACCOUNT_HEADER } from '#accounts';
+import { MAX_COST_HEADER, QUOTE_HEADER } from '#gateway';
+import { PAYMENT_HEADERS } from '#http';
 
 /** One request to a route of this gateway. */
 export interface InnerRequest {

@@ -1,11 +1,5 @@
-import {
-  type JsonObject,
-  interpretedFields,
-  type InterpretedFieldsAt,
-  isObject,
-  ambiguousKeyAt,
-  type RequestMessage,
-} from '#wire';
+import { type JsonObject, interpretedFields, type InterpretedFieldsAt, isObject, ambiguousKeyAt } from '#wire';
+import type { RequestMessage } from '#json-rpc';
 import { badParams } from './errors-rpc.ts';
 import { type Method, type Param, paramsOf, paramsWithout, pathOf, type HasRoute } from './method.ts';
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject, type JsonObject, membersOf, type RequestMessage, splice, withMembers } from '#wire';
+import { isObject, type JsonObject, membersOf, splice, withMembers } from '#wire';
+import type { RequestMessage } from '#json-rpc';
 import { formatUsd } from '#billing/amounts';
 import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey } from '#gateway';
 import { badParams } from './errors-rpc.ts';

@@ -1,14 +1,6 @@
-import {
-  errorText,
-  HTTP_ERRORS,
-  type JsonRpcError,
-  type Members,
-  membersOf,
-  RawJsonError,
-  resultText,
-  splice,
-  withMembers,
-} from '#wire';
+import { errorText, type JsonRpcError, resultText } from '#json-rpc';
+import { HTTP_ERRORS } from '#http';
+import { type Members, membersOf, RawJsonError, splice, withMembers } from '#wire';
 import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.ts';
 import { toldOf, type InnerReply } from './inner-request.ts';
 

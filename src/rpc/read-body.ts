@@ -1,18 +1,16 @@
 import {
   elementsOf,
-  GatewayError,
   NotUtf8,
   readJsonText,
   type JsonLimits,
-  type JsonRpcError,
   RawJsonError,
   interpretedFields,
   type InterpretedFieldsAt,
   ambiguousKeyAt,
-  readClientMessage,
-  type RequestMessage,
 } from '#wire';
-import { messageFault, MAX_COST_META } from '#gateway';
+import { GatewayError } from '#errors';
+import { type JsonRpcError, readClientMessage, type RequestMessage, messageFault } from '#json-rpc';
+import { MAX_COST_META } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { KEY, PAYMENT, RECEIPT } from './method.ts';
 

@@ -1,16 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifySchema } from 'fastify';
-import { createHttpSink, type GatewayError } from '#wire';
+import { createHttpSink, noteVisitor, PARSED_JSON, readBytes, toGatewayError, UNCOUNTED_BYTES } from '#http';
+import type { GatewayError } from '#errors';
 import type { Config } from '#config';
-import {
-  createReplyMemory,
-  noteVisitor,
-  PARSED_JSON,
-  type Pipeline,
-  readBytes,
-  type ReplyHold,
-  toGatewayError,
-  UNCOUNTED_BYTES,
-} from '#gateway';
+import { createReplyMemory, type Pipeline, type ReplyHold } from '#gateway';
 import { EXAMPLE_MODEL, JSON_RPC_ERROR } from '#pages';
 import { createAnswerBody } from './answer-body.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';

@@ -1,5 +1,5 @@
 import { loadStatements, rowReader, type Value } from '#store';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import {
   type TaskContext,
   contextOf,

@@ -1,6 +1,6 @@
 import { listParam, loadStatements, type Database, type Value } from '#store';
 import type { SettlePendingCall, Ledger, LockRecord, MicroUsd } from '#billing';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { createTaskStart, type TaskStart } from './begin-task.ts';
 import { createTaskEnd, type TaskEnd } from './end-task.ts';
 import { type TaskContext, FIND_TASK, isStorable, keyOf, listCalls, toTask, toTaskRow, sees } from './task-rows.ts';

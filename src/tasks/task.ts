@@ -1,6 +1,7 @@
 import type { MicroUsd, Settlement, LockRecord, Usage } from '#billing';
 import type { Primitive } from '#config';
-import { ownPartOf, type Caller, type MeasuredWork, type ReportedUsage, type ProviderFlag } from '#gateway';
+import { ownPartOf, type Caller } from '#accounts';
+import type { MeasuredWork, ReportedUsage, ProviderFlag } from '#gateway';
 import type { TaskCost } from './create-tasks.ts';
 
 /** Identifies a task for its consumer. The provider chose `taskId`, which is unique in the service. */

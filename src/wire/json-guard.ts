@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { GatewayError } from './errors.ts';
+import { GatewayError } from '#errors';
 import { syntaxFault } from './json/syntax-error.ts';
 import { Halves, wellFormedText } from './json/well-formed.ts';
 import { ownTurn } from './reply/long-work.ts';

@@ -1,14 +1,4 @@
-/* Everything that is needed to read a reply. The thread that reads large replies loads only this part of the room. */
-export { GatewayError } from './errors.ts';
-export { type JsonLimits, parseJson, TooMuchStructure } from './json-guard.ts';
-export {
-  contextExceeded,
-  failedByItsOwnWords,
-  malformed,
-  toFailure,
-  tooLarge,
-  UpstreamFailure,
-} from './reply/upstream-failure.ts';
+export type { JsonLimits } from './json-guard.ts';
 export {
   bytesOfString,
   longStringsIn,
@@ -16,14 +6,22 @@ export {
   textOfString,
   withoutLongStrings,
 } from './reply/large-strings.ts';
-export { createReplyBytes, type ReplyBytes } from './reply/reply-bytes.ts';
+export { readElsewhere } from './reply/long-work.ts';
 export {
+  HeadReader,
+  WholeHeadReader,
   checkHead,
   contentTypeOf,
-  HeadReader,
-  retryAfterOf,
-  WholeHeadReader,
   parseReplyJson,
   parseReplyObject,
+  retryAfterOf,
 } from './reply/provider-reply.ts';
-export { readElsewhere } from './reply/long-work.ts';
+export { type ReplyBytes, createReplyBytes } from './reply/reply-bytes.ts';
+export {
+  UpstreamFailure,
+  contextExceeded,
+  failedByItsOwnWords,
+  malformed,
+  toFailure,
+  tooLarge,
+} from './reply/upstream-failure.ts';

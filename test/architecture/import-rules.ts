@@ -1,12 +1,12 @@
 import { posix } from 'node:path';
 import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
-interface Room {
+interface Module {
   /**
    * Other modules it may import, by their public API only: `billing` for `#billing`, `billing/amounts` for the narrower
    * `#billing/amounts`.
    */
-  readonly rooms: readonly string[];
+  readonly modules: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
   /** Modules whose programs it starts, in processes or threads: it names their files by path and imports none. */
@@ -14,9 +14,31 @@ interface Room {
 }
 
 /** What the protocols share. Of money they see amounts, never the ledger; of the database nothing. */
-const PROTOCOL = ['wire', 'billing/amounts', 'config', 'gateway', 'auth', 'auth/accounts', 'tasks', 'pages'];
+const PROTOCOL = [
+  'errors',
+  'security',
+  'wire',
+  'billing/amounts',
+  'config',
+  'accounts',
+  'limits',
+  'http',
+  'catalog',
+  'payments',
+  'gateway',
+  'json-rpc',
+  'bridge',
+  'auth',
+  'blobs',
+  'tasks',
+  'delivery',
+  'pages',
+];
 /** All modules below the protocols, with the narrower public APIs for commands that load little. */
 const MIDDLE = [
+  'version',
+  'errors',
+  'security',
   'store',
   'store/backup',
   'store/database-name',
@@ -25,15 +47,25 @@ const MIDDLE = [
   'billing',
   'chains',
   'config',
+  'accounts',
+  'accounts/names',
+  'limits',
+  'http',
+  'http/server',
+  'catalog',
+  'payments',
+  'payments/on-chains',
   'gateway',
-  'gateway/server',
+  'bridge',
   'auth',
-  'auth/accounts',
   'auth/identity',
   'auth/keys',
   'network',
   'network/providers',
+  'blobs',
   'tasks',
+  'responses',
+  'delivery',
   'observe',
   'analytics',
   'pages',
@@ -44,89 +76,178 @@ const MIDDLE = [
  * The import table of docs/architecture.md, from the lowest module up: a module imports only modules above it in this
  * list. A module that is not here may not exist.
  */
-export const ROOMS: Readonly<Record<string, Room>> = {
+export const MODULES: Readonly<Record<string, Module>> = {
   // One file without imports.
-  version: { rooms: [], packages: [] },
+  version: { modules: [], packages: [] },
+  errors: { modules: [], packages: [] },
+  security: { modules: [], packages: [] },
   // In the database's thread it starts what brings the ledger's tables up to the log.
-  store: { rooms: ['version'], packages: ['pg', 'ioredis'], starts: ['billing'] },
-  wire: { rooms: [], packages: ['fastify', 'undici'] },
-  billing: { rooms: ['store'], packages: [] },
+  store: { modules: ['version'], packages: ['pg', 'ioredis'], starts: ['billing'] },
+  wire: { modules: ['errors', 'security'], packages: ['undici'] },
+  billing: { modules: ['store'], packages: [] },
   chains: {
-    rooms: ['store', 'wire', 'billing'],
+    modules: ['store', 'wire', 'billing'],
     packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'],
   },
-  config: { rooms: ['wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
-  gateway: { rooms: ['store', 'wire', 'billing', 'config'], packages: ['fastify', '@fastify/*', 'ajv'] },
+  config: { modules: ['security', 'wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
+  accounts: {
+    modules: ['errors', 'security', 'store', 'wire', 'billing', 'config/evm-address'],
+    packages: ['fastify', 'bs58'],
+  },
+  limits: { modules: ['errors', 'store', 'config', 'accounts'], packages: [] },
+  http: {
+    modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts', 'limits'],
+    packages: ['fastify', '@fastify/*', 'ajv', 'undici'],
+  },
+  catalog: { modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts'], packages: [] },
+  // Only its public API `payments/on-chains` loads the chains.
+  payments: {
+    modules: ['errors', 'wire', 'billing', 'chains', 'accounts', 'accounts/names', 'http'],
+    packages: ['fastify'],
+  },
+  gateway: {
+    modules: [
+      'errors',
+      'security',
+      'store',
+      'wire',
+      'billing',
+      'config',
+      'accounts',
+      'limits',
+      'http',
+      'catalog',
+      'payments',
+    ],
+    packages: ['fastify'],
+  },
+  'json-rpc': { modules: ['wire', 'gateway'], packages: [] },
+  bridge: { modules: ['errors', 'wire', 'config', 'accounts', 'catalog', 'gateway'], packages: [] },
   auth: {
-    rooms: ['store', 'store/owner', 'wire', 'wire/errors', 'wire/evm-address', 'billing', 'config', 'gateway'],
+    modules: [
+      'errors',
+      'security',
+      'store',
+      'store/owner',
+      'wire',
+      'billing',
+      'config',
+      'accounts',
+      'limits',
+      'http',
+      'gateway',
+    ],
     packages: ['fastify', 'bs58', 'jose', 'viem', 'secp256k1'],
   },
   network: {
-    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'auth/accounts'],
+    modules: [
+      'errors',
+      'security',
+      'store',
+      'wire',
+      'billing',
+      'config',
+      'accounts',
+      'accounts/names',
+      'http',
+      'catalog',
+      'gateway',
+      'auth',
+    ],
     packages: ['fastify', 'undici', 'ws', 'bs58'],
   },
-  tasks: {
-    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'auth/accounts', 'network'],
-    packages: ['fastify', 'aws4fetch'],
+  blobs: { modules: ['errors', 'store', 'wire', 'http', 'gateway', 'network'], packages: ['aws4fetch'] },
+  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'gateway'], packages: [] },
+  responses: { modules: ['errors', 'security', 'store', 'wire', 'gateway', 'tasks'], packages: [] },
+  delivery: {
+    modules: ['security', 'store', 'billing', 'config', 'accounts', 'accounts/names', 'auth', 'network', 'tasks'],
+    packages: [],
   },
   observe: {
-    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network', 'tasks'],
+    modules: [
+      'security',
+      'store',
+      'wire',
+      'billing',
+      'config',
+      'accounts',
+      'http',
+      'catalog',
+      'gateway',
+      'auth',
+      'network',
+      'tasks',
+    ],
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
   // The second public API of billing is for the thread that reads the journal.
-  analytics: { rooms: ['store', 'wire', 'billing', 'billing/resolved'], packages: [] },
+  analytics: { modules: ['store', 'billing', 'billing/resolved'], packages: [] },
   pages: {
-    rooms: [
+    modules: [
+      'errors',
+      'security',
       'store',
       'wire',
       'billing',
       'chains',
       'config',
+      'accounts',
+      'accounts/names',
+      'limits',
+      'http',
+      'catalog',
+      'payments',
+      'payments/on-chains',
       'gateway',
       'auth',
-      'auth/accounts',
       'auth/keys',
       'network',
       'tasks',
+      'delivery',
       'observe',
       'analytics',
     ],
     packages: ['fastify', '@fastify/*', 'marked'],
   },
   // The second public API of wire is for the thread that reads large replies.
-  openai: { rooms: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
-  mcp: { rooms: PROTOCOL, packages: ['fastify'] },
-  a2a: { rooms: PROTOCOL, packages: ['fastify'] },
-  media: { rooms: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
-  rpc: { rooms: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
+  openai: { modules: [...PROTOCOL, 'responses', 'wire/replies'], packages: ['fastify'] },
+  // Of the database it sees the rows of its own sessions.
+  mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },
+  a2a: { modules: PROTOCOL, packages: ['fastify'] },
+  media: { modules: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
+  rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
-  provide: { rooms: ['wire', 'config', 'network/tunnel'], packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'] },
+  provide: {
+    modules: ['security', 'wire', 'config', 'http', 'json-rpc', 'network/tunnel'],
+    packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
+  },
   // A provider as anybody would write it, with the official SDKs.
-  demo: { rooms: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
+  demo: { modules: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
   app: {
-    rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'media', 'rpc', 'provide', 'provide/wallet', 'version'],
+    modules: [
+      ...MIDDLE,
+      'billing/compose',
+      'gateway/compose',
+      'openai',
+      'mcp',
+      'a2a',
+      'media',
+      'rpc',
+      'provide',
+      'provide/wallet',
+    ],
     packages: ['fastify'],
   },
   cli: {
-    rooms: [
-      ...MIDDLE,
-      'billing/amounts',
-      'provide',
-      'provide/wallet',
-      'version',
-      'app',
-      'app/journal',
-      'app/administration',
-      'store/backup',
-    ],
+    modules: [...MIDDLE, 'billing/amounts', 'provide', 'provide/wallet', 'app', 'app/journal', 'app/administration'],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],
   },
-  main: { rooms: ['cli'], packages: [] },
+  main: { modules: ['cli'], packages: [] },
 };
 
 /** Single files in src/ that are named by their path, as they have no public API. */
-const WITHOUT_FACE = ['version', 'main'];
+const NAMED_BY_PATH = ['version', 'main'];
 
 /** Where the environment and the command line may be read. */
 const READS_ENVIRONMENT = [/^src\/main\.ts$/, /^src\/cli\//, /^src\/demo\/main\.ts$/, /^src\/config\/file\.ts$/];
@@ -179,7 +300,7 @@ export function importsOf(file: SourceFile): Import[] {
 }
 
 /** The module of a path below src/: the folder, or for a file directly in src/ the file's name. */
-function roomOf(path: string): string {
+function moduleOf(path: string): string {
   const [, first = ''] = path.split('/');
   return path.split('/').length > 2 ? first : first.replace(/\.ts$/, '');
 }
@@ -221,12 +342,12 @@ export function checkImports(files: readonly SourceFile[], aliases: readonly str
 }
 
 function checkOne(path: string, one: Import, complain: (why: string, right: string) => void): void {
-  const room = roomOf(path);
-  const rules = ROOMS[room];
+  const module = moduleOf(path);
+  const rules = MODULES[module];
   if (!rules)
     return complain(
-      `src/${room} is not a room of the import table`,
-      'add it to docs/architecture.md and to ROOMS with what it may import',
+      `src/${module} is not a module of the import table`,
+      'add it to docs/architecture.md and to MODULES with what it may import',
     );
   const { specifier } = one;
   if (specifier.startsWith('node:')) return;
@@ -234,30 +355,31 @@ function checkOne(path: string, one: Import, complain: (why: string, right: stri
     const target = posix.normalize(posix.join(posix.dirname(path), specifier));
     if (path === 'src/version.ts' && target === 'package.json') return;
     if (!target.startsWith('src/')) return complain('it leads out of src', 'src stands alone; pass the value in');
-    const other = roomOf(target);
-    if (other === room) return;
-    if (rules.rooms.includes(other) && WITHOUT_FACE.includes(other)) return;
+    const other = moduleOf(target);
+    if (other === module) return;
+    if (rules.modules.includes(other) && NAMED_BY_PATH.includes(other)) return;
     if (rules.starts?.includes(other))
       return one.isUrl
         ? undefined
-        : complain(`${room} starts ${other} and imports nothing of it`, 'name its program by new URL(…)');
-    if (rules.rooms.includes(other)) return complain(`it reaches into ${other}`, `import its face: '#${other}'`);
-    return complain(`${room} may not know ${other}`, allowedText(room, rules));
+        : complain(`${module} starts ${other} and imports nothing of it`, 'name its program by new URL(…)');
+    if (rules.modules.includes(other))
+      return complain(`it reaches into ${other}`, `import its public API: '#${other}'`);
+    return complain(`${module} may not know ${other}`, allowedText(module, rules));
   }
   if (specifier.startsWith('#')) {
     const other = specifier.slice(1);
-    if (other.split('/')[0] === room)
-      return complain('a room does not import its own public face', 'import the file relatively');
-    if (!rules.rooms.includes(other)) complain(`${room} may not know ${other}`, allowedText(room, rules));
+    if (other.split('/')[0] === module)
+      return complain('a module does not import its own public API', 'import the file relatively');
+    if (!rules.modules.includes(other)) complain(`${module} may not know ${other}`, allowedText(module, rules));
     return;
   }
   const name = packageOf(specifier);
-  if (!allowsPackage(rules.packages, name)) complain(`${room} may not use ${name}`, allowedText(room, rules));
+  if (!allowsPackage(rules.packages, name)) complain(`${module} may not use ${name}`, allowedText(module, rules));
 }
 
-function allowedText(room: string, rules: Room): string {
-  const allowed = [...rules.rooms.map((other) => `#${other}`), ...rules.packages];
-  return `${room} may import ${allowed.length ? allowed.join(', ') : 'nothing but node: modules'} and itself`;
+function allowedText(module: string, rules: Module): string {
+  const allowed = [...rules.modules.map((other) => `#${other}`), ...rules.packages];
+  return `${module} may import ${allowed.length ? allowed.join(', ') : 'nothing but node: modules'} and itself`;
 }
 
 /** Rules on words rather than on imports: who reads the environment, who mounts billing. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkImports, importsOf, ROOMS } from './import-rules.ts';
+import { checkImports, importsOf, MODULES } from './import-rules.ts';
 import { readTree, ROOT } from './source.ts';
 
 const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { imports: Record<string, string> };
@@ -15,37 +15,41 @@ test('every import in src follows the import table', () => {
   expect(checkImports(files, aliases)).toEqual([]);
 });
 
-test('every alias leads to the face of a room of the table', () => {
+test('every alias leads to the public API of a module of the table', () => {
   for (const [alias, target] of Object.entries(imports)) {
-    const [room, narrower] = alias.slice(1).split('/');
-    expect(ROOMS).toHaveProperty(room!);
+    const [module, narrower] = alias.slice(1).split('/');
+    expect(MODULES).toHaveProperty(module!);
+    // A module of one file is its own public API.
+    if (target === `./src/${alias.slice(1)}.ts`) continue;
     // A narrower public API is for those who must not load the whole module.
-    expect(target.startsWith(`./src/${room}/`), alias).toBe(true);
+    expect(target.startsWith(`./src/${module}/`), alias).toBe(true);
     expect(
       narrower
         ? [`/${narrower}.ts`, `/${narrower}/index.ts`].some((end) => target.endsWith(end))
-        : target === `./src/${room}/index.ts`,
+        : target === `./src/${module}/index.ts`,
       alias,
     ).toBe(true);
   }
 });
 
-test('no room imports one below it in the table, so no import runs upward and none in a circle', () => {
-  const order = Object.keys(ROOMS);
-  for (const [room, { rooms, starts = [] }] of Object.entries(ROOMS)) {
-    for (const other of rooms) {
-      expect(order, room).toContain(other.split('/')[0]);
-      expect.soft(order.indexOf(other.split('/')[0]!), `${room} imports ${other}`).toBeLessThan(order.indexOf(room));
+test('no module imports one below it in the table, so no import runs upward and none in a circle', () => {
+  const order = Object.keys(MODULES);
+  for (const [module, { modules, starts = [] }] of Object.entries(MODULES)) {
+    for (const other of modules) {
+      expect(order, module).toContain(other.split('/')[0]);
+      expect
+        .soft(order.indexOf(other.split('/')[0]!), `${module} imports ${other}`)
+        .toBeLessThan(order.indexOf(module));
     }
     // A program that is started is not imported, and may be of any module.
-    for (const other of starts) expect(order, room).toContain(other);
+    for (const other of starts) expect(order, module).toContain(other);
   }
 });
 
-test('a face names what it gives', () => {
-  const faces = readTree(['src'], ['.ts']).filter(({ path }) => Object.values(imports).includes(`./${path}`));
-  expect(faces.length).toBe(Object.keys(imports).length);
-  for (const { path, text } of faces) expect.soft(text, path).not.toMatch(/^export \*/m);
+test('a public API names what it gives', () => {
+  const apis = readTree(['src'], ['.ts']).filter(({ path }) => Object.values(imports).includes(`./${path}`));
+  expect(apis.length).toBe(Object.keys(imports).length);
+  for (const { path, text } of apis) expect.soft(text, path).not.toMatch(/^export \*/m);
 });
 
 describe('an import that breaks the table is found', () => {
@@ -59,10 +63,10 @@ describe('an import that breaks the table is found', () => {
     ],
     ['billing knows no fastify', 'src/billing/x.ts', `import fastify from 'fastify';`, 'billing may not use fastify'],
     [
-      'rooms are entered by their face',
+      'modules are entered by their public API',
       'src/billing/x.ts',
       `import { a } from '../store/database.ts';`,
-      `import its face: '#store'`,
+      `import its public API: '#store'`,
     ],
     [
       'gateway knows no protocol',
@@ -70,7 +74,12 @@ describe('an import that breaks the table is found', () => {
       `export * from '../openai/chat.ts';`,
       'gateway may not know openai',
     ],
-    ['gateway does not import its own face', 'src/gateway/x.ts', `import '#gateway';`, 'import the file relatively'],
+    [
+      'gateway does not import its own public API',
+      'src/gateway/x.ts',
+      `import '#gateway';`,
+      'import the file relatively',
+    ],
     [
       'a protocol knows no ledger',
       'src/openai/x.ts',
@@ -84,7 +93,12 @@ describe('an import that breaks the table is found', () => {
       'provide may not know network',
     ],
     ['imports run downward', 'src/wire/x.ts', `import { a } from '../config/names.ts';`, 'wire may not know config'],
-    ['a narrower face is a face', 'src/auth/x.ts', `import { a } from '#auth/accounts';`, 'import the file relatively'],
+    [
+      'a narrower public API is one',
+      'src/accounts/x.ts',
+      `import { a } from '#accounts/names';`,
+      'import the file relatively',
+    ],
     [
       'the command line only starts the demo',
       'src/cli/x.ts',
@@ -92,10 +106,10 @@ describe('an import that breaks the table is found', () => {
       'imports nothing of it',
     ],
     [
-      'the composition uses faces',
+      'the composition uses public APIs',
       'src/app/app.ts',
       `import { createChat } from '../openai/chat.ts';`,
-      `import its face: '#openai'`,
+      `import its public API: '#openai'`,
     ],
     [
       'a protocol knows no store',
@@ -105,7 +119,7 @@ describe('an import that breaks the table is found', () => {
     ],
     ['protocols do not know each other', 'src/mcp/x.ts', `import { a } from '../a2a/card.ts';`, 'mcp may not know a2a'],
     [
-      'the store is the lowest room',
+      'the store is the lowest module',
       'src/store/x.ts',
       `import type { A } from '#billing';`,
       'store may not know billing',
@@ -117,7 +131,7 @@ describe('an import that breaks the table is found', () => {
       'demo may not know gateway',
     ],
     [
-      'no room imports the composition',
+      'no module imports the composition',
       'src/openai/x.ts',
       `import { createApp } from '../app/app.ts';`,
       'openai may not know app',
@@ -130,10 +144,10 @@ describe('an import that breaks the table is found', () => {
     ],
     ['require counts', 'src/billing/x.ts', `const f = require("undici");`, 'billing may not use undici'],
     [
-      'a new room is first put into the table',
+      'a new module is first put into the table',
       'src/extras/x.ts',
       `import 'node:fs';`,
-      'not a room of the import table',
+      'not a module of the import table',
     ],
     ['src stands alone', 'src/store/x.ts', `import '../../test/support/postgres.ts';`, 'leads out of src'],
     ['an alias exists', 'src/openai/x.ts', `import { a } from '#medium';`, 'no such alias'],
@@ -156,7 +170,7 @@ describe('an import that breaks the table is found', () => {
       'take the value as an argument',
     ],
     [
-      'chains stay in their room',
+      'chains stay in their module',
       'src/billing/deposit.ts',
       `import { getAddress } from 'viem';`,
       'billing may not use viem',
@@ -183,7 +197,7 @@ describe('an import that breaks the table is found', () => {
 
 describe('what the table allows is not found', () => {
   test.each([
-    ['a face', 'src/openai/x.ts', `import { a, type B } from '#gateway';\nimport fastify from 'fastify';`],
+    ['a public API', 'src/openai/x.ts', `import { a, type B } from '#gateway';\nimport fastify from 'fastify';`],
     ['own files', 'src/gateway/routing/x.ts', `import { a } from '../call.ts';`],
     ['node', 'src/demo/main.ts', `import { createServer } from 'node:http';\nconst port = process.env['PORT'];`],
     [

@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOMS } from './import-rules.ts';
+import { MODULES } from './import-rules.ts';
 import { ROOT } from './source.ts';
 
 /** Packages that only some modules may import, as the linter's patterns name them. */
-const PACKAGES = [...new Set(Object.values(ROOMS).flatMap(({ packages }) => packages))];
+const PACKAGES = [...new Set(Object.values(MODULES).flatMap(({ packages }) => packages))];
 
 const asPattern = (name: string): string =>
   name.endsWith('/*') ? `${name.slice(0, -1)}.*` : `${name.replaceAll('.', '\\.')}(/|$)`;
@@ -14,40 +14,42 @@ interface Pattern {
   readonly message: string;
 }
 
-const WITHOUT_FOLDER: ReadonlySet<string> = new Set(['main', 'version']);
+const WITHOUT_FOLDER: ReadonlySet<string> = new Set(['main', 'version', 'errors']);
 
 /**
  * Names of folders in a module. A relative path to one of them stays in the module, although a module has the same
  * name.
  */
-const foldersOf = (room: string): ReadonlySet<string> =>
+const foldersOf = (module: string): ReadonlySet<string> =>
   new Set(
-    readdirSync(join(ROOT, 'src', room), { recursive: true, withFileTypes: true })
+    readdirSync(join(ROOT, 'src', module), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name),
   );
 
 /** What the linter refuses in files of a module, so that an editor shows it at once: the module's row of the table. */
-export function lintPatterns(room: string, aliases: readonly string[]): readonly Pattern[] {
-  const { rooms, packages } = ROOMS[room]!;
+export function lintPatterns(module: string, aliases: readonly string[]): readonly Pattern[] {
+  const { modules, packages } = MODULES[module]!;
   const names = aliases.map((alias) => alias.slice(1));
-  const foreign = names.filter((name) => !rooms.includes(name));
-  const inside = foldersOf(room);
-  const folders = Object.keys(ROOMS).filter((name) => name !== room && !WITHOUT_FOLDER.has(name) && !inside.has(name));
+  const foreign = names.filter((name) => !modules.includes(name));
+  const inside = foldersOf(module);
+  const folders = Object.keys(MODULES).filter(
+    (name) => name !== module && !WITHOUT_FOLDER.has(name) && !inside.has(name),
+  );
   const closed = PACKAGES.filter((name) => !packages.includes(name));
-  const told = [...rooms.filter((name) => names.includes(name)).map((name) => `#${name}`), ...packages];
+  const told = [...modules.filter((name) => names.includes(name)).map((name) => `#${name}`), ...packages];
   return [
     {
       regex: `^#(${foreign.join('|')})$`,
-      message: `${room} may import ${told.join(', ') || 'no other room'}: see docs/architecture.md.`,
+      message: `${module} may import ${told.join(', ') || 'no other module'}: see docs/architecture.md.`,
     },
     {
       regex: `^(\\.\\./)+(${folders.join('|')})(/|$)|^(\\.\\./)+main\\.ts$`,
-      message: 'Import another room by its face.',
+      message: 'Import another module by its public API.',
     },
     {
       regex: `^(${closed.map(asPattern).join('|')})`,
-      message: `${room} may use ${packages.join(', ') || 'no package'}.`,
+      message: `${module} may use ${packages.join(', ') || 'no package'}.`,
     },
   ];
 }
@@ -56,9 +58,9 @@ export function lintPatterns(room: string, aliases: readonly string[]): readonly
 export function withLintPatterns(text: string, aliases: readonly string[]): string {
   return text.replaceAll(
     /("files": \["src\/([\w-]+)\/\*\*"\],\s*"rules": \{\s*"eslint\/no-restricted-imports": \[\s*"error",\s*\{\s*"patterns": )\[[\s\S]*?\n(\s*)\]/g,
-    (whole, head: string, room: string, indent: string) => {
-      if (!(room in ROOMS)) return whole;
-      const patterns = JSON.stringify(lintPatterns(room, aliases), null, 2).split('\n');
+    (whole, head: string, module: string, indent: string) => {
+      if (!(module in MODULES)) return whole;
+      const patterns = JSON.stringify(lintPatterns(module, aliases), null, 2).split('\n');
       return head + patterns.map((line, at) => (at === 0 ? line : indent + line)).join('\n');
     },
   );

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { ROOMS } from './import-rules.ts';
+import { MODULES } from './import-rules.ts';
 import { withLintPatterns } from './lint-rules.ts';
 import { ROOT } from './source.ts';
 
@@ -94,6 +94,6 @@ test('the linter has the import table, which `npm run docs` writes', () => {
   const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { imports: object };
   const config = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8');
   expect(withLintPatterns(config, Object.keys(imports))).toBe(config);
-  for (const room of Object.keys(ROOMS).filter((name) => !['main', 'version'].includes(name)))
-    expect(config).toContain(`"src/${room}/**"`);
+  for (const module of Object.keys(MODULES).filter((name) => !['main', 'version', 'errors'].includes(name)))
+    expect(config).toContain(`"src/${module}/**"`);
 });

@@ -22,7 +22,7 @@ const COLUMNS_MAX = 120;
 export const MADE_ONCE: readonly string[] = [
   'src/analytics/roll-up.ts',
   'src/chains/evm/log-search.ts',
-  'src/gateway/limits/stream-quota.ts',
+  'src/limits/stream-quota.ts',
   'src/mcp/servers/held-calls.ts',
   'src/mcp/translators/legacy-to-modern.ts',
   'src/mcp/servers/upstream-sessions.ts',

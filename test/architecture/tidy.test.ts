@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { HTTP_ERRORS } from '../../src/wire/errors-http.ts';
-import { ERROR_CODES } from '../../src/wire/errors.ts';
+import { HTTP_ERRORS } from '../../src/http/error-table.ts';
+import { ERROR_CODES } from '../../src/errors.ts';
 import { readTree, ROOT, type SourceFile } from './source.ts';
 import {
   checkPage,
@@ -184,7 +184,7 @@ describe('what is untidy is found', () => {
 });
 
 describe('words and shapes that are untidy are found', () => {
-  const known = knownNames(['src/wire/errors.ts', 'docs/mcp.md']);
+  const known = knownNames(['src/wire/lines.ts', 'docs/mcp.md']);
   test.each([
     ['a private word', privateWords(file('const taskDoors = 1;')), ':1 has the word doors?: the field says route'],
     [
@@ -267,7 +267,7 @@ describe('words and shapes that are untidy are found', () => {
       assignedFunctions(file('const wake = () => {};\nthis.wake = wake;\nlet run = null;\nrun = () => {};')),
     ).toEqual([]);
     expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
-    expect(staleNames(file('// src/wire/errors.ts, errors.ts, test/model, ./my-own.ts'), known)).toEqual([]);
+    expect(staleNames(file('// src/wire/lines.ts, lines.ts, test/model, ./my-own.ts'), known)).toEqual([]);
     expect(staleNames(file('[MCP](docs/mcp.md) in src/wire/', 'README.md'), known)).toEqual([]);
   });
 });
@@ -276,7 +276,7 @@ describe('what is tidy is not found', () => {
   test.each([
     'src/billing/sql/lock-insert.sql',
     'test/openai/stream.test.ts',
-    'src/wire/errors-http.ts',
+    'src/http/error-table.ts',
     'src/mcp/v2025.ts',
     'src/x.sqlite.sql',
   ])('%s', (path) => expect(checkName(path)).toEqual([]));

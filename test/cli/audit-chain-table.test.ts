@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AuditedChain, ChainAudit } from '#pages';
+import type { AuditedChain, ChainAudit } from '#payments/on-chains';
 import { chainAuditView, showChains } from '../../src/cli/audit.ts';
 
 const plain = (_style: unknown, text: string): string => text;

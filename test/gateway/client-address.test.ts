@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import Fastify from 'fastify';
 import { onTestFinished } from 'vitest';
-import { clientAddress, createTrust } from '#wire';
+import { clientAddress, createTrust } from '#security';
 
 const trust = createTrust(['127.0.0.1', '10.0.0.0/8', '2001:db8::/32', 'fe80::1%eth0']);
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ERROR_CODES, HTTP_ERRORS } from '#wire';
+import { ERROR_CODES } from '#errors';
+import { HTTP_ERRORS } from '#http';
 import { A2A_ERRORS, A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors.ts';
 import { MCP_ERRORS } from '../../src/mcp/wire/errors-mcp.ts';
 import { RPC_ERRORS } from '../../src/rpc/errors-rpc.ts';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GatewayError, parseJson } from '#wire';
+import { GatewayError } from '#errors';
+import { parseJson } from '#wire';
 import { atThisLoad } from '../support/at-this-load.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

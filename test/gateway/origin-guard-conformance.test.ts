@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { createOriginGuard, GatewayError } from '#wire';
-import { createServer } from '#gateway';
+import { createOriginGuard } from '#security';
+import { GatewayError } from '#errors';
+import { createServer } from '#http';
 import { LIMITS } from './account/gateway-world.ts';
 
 const conformance = join(

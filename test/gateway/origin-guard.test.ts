@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createOriginGuard } from '#wire';
-import type { OriginGuardOptions } from '../../src/wire/origins.ts';
+import { createOriginGuard } from '#security';
+import type { OriginGuardOptions } from '../../src/security/origins.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
 const DEFAULTS: OriginGuardOptions = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { LIMITS } from './account/gateway-world.ts';
-import { createServer } from '#gateway';
+import { createServer } from '#http';
 
 test('a plugin without a name gets one, also below another, and one with a name keeps it', async () => {
   const server = createServer({ limits: LIMITS, onError: () => {} });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readCapRefusal, type CapField } from '../../src/wire/refused-cap.ts';
+import { readCapRefusal, type CapField } from '../../src/config/refused-cap.ts';
 
 const read = (answer: unknown, field: CapField = 'max_tokens', cap = 32_000, status = 400) =>
   readCapRefusal(status, Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer)), field, cap);

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { mustBe } from '../../src/gateway/server/errors.ts';
+import { mustBe } from '../../src/http/errors.ts';
 
 const ajv = new Ajv({ allowUnionTypes: true });
 

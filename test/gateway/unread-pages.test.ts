@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '#config';
-import { createServer } from '#gateway';
+import { createServer } from '#http';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 
 const BYTES = 32 * 1024 * 1024;

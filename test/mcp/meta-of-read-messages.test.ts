@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isObject } from '../../src/wire/json-guard.ts';
-import { parseMessage } from '../../src/wire/json/message.ts';
+import { parseMessage } from '../../src/json-rpc/message.ts';
 import { withMeta } from '../../src/mcp/wire/meta.ts';
 import { object, value } from '../gateway/json/json-text.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { GatewayError } from '#wire';
+import type { GatewayError } from '#errors';
 import { chatBudget, checkFits, toUsage } from '../../src/openai/chat/chat-budget.ts';
 import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';

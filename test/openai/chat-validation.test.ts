@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '#wire';
-import { createCheck } from '#gateway';
+import { GatewayError } from '#errors';
+import { createCheck } from '#http';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

@@ -1,7 +1,7 @@
-import type { Offer } from '#gateway';
-import { expect, it } from 'vitest';
+import type { Offer } from '#catalog';
 import { toCall } from '../../src/openai/chat/chat-to-call.ts';
 import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
+import { expect, it } from 'vitest';
 import { makeOffer } from './support/offers.ts';
 
 const call = (asked: Partial<ChatBody> = {}) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { parseJson } from '#wire';
-import { createCheck } from '#gateway';
+import { createCheck } from '#http';
 import { toCall } from '../../src/openai/chat/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { makeOffer } from './support/offers.ts';

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { parseRates } from '#billing';
 import type { MediaFacts, Primitive } from '#config';
-import { createCatalog, createServer, type Offer } from '#gateway';
+import { createCatalog, type Offer } from '#catalog';
+import { createServer } from '#http';
 import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createCatalog, createServer, type Offer } from '#gateway';
-import type { OfferStats } from '../../src/gateway/catalog/health/health.ts';
+import { createCatalog, type Offer } from '#catalog';
+import { createServer } from '#http';
+import type { OfferStats } from '../../src/catalog/health/health.ts';
 import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf, formatUsd } from '#billing';
-import { createLimitsStore } from '#auth/keys';
+import { createLimitsStore } from '#accounts';
 import {
   accountOf,
   createPaperChain,

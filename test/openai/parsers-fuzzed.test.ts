@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GatewayError, parseJson, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { parseJson, UpstreamFailure } from '#wire';
 import type { Usage } from '#billing';
-import { createCheck } from '#gateway';
+import { createCheck } from '#http';
 import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CapName } from '../../src/wire/refused-cap.ts';
+import type { CapName } from '../../src/config/refused-cap.ts';
 import { createLog } from '../../src/provide/log.ts';
 import { providerChecks, runChecks } from '../../src/provide/probe/checks.ts';
 import type { CheckResult } from '../../src/provide/probe/ask.ts';

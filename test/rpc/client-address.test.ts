@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createKey } from '#auth/accounts';
+import { createKey } from '#auth';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { request } from './rpc-world.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { loadConfig } from '#config';
-import { createServer } from '#gateway';
+import { createServer } from '#http';
 import { referenceRoutes } from '#pages';
-import { anonymousAt } from '../../src/gateway/caller.ts';
+import { anonymousAt } from '../../src/accounts/caller.ts';
 import { rpcRoutes } from '../../src/rpc/rpc-routes.ts';
 import { request, type RpcReply } from './rpc-world.ts';
 

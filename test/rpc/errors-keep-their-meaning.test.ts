@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ERROR_CODES, GatewayError, HTTP_ERRORS, toHttpError } from '#wire';
+import { ERROR_CODES, GatewayError } from '#errors';
+import { HTTP_ERRORS, toHttpError } from '#http';
 import { fromHttpError, RPC_ERRORS, toRpcFault } from '../../src/rpc/errors-rpc.ts';
 import { MCP_ERRORS } from '../../src/mcp/wire/errors-mcp.ts';
 import { openSocket } from '../support/raw-http.ts';

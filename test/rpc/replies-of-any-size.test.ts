@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { createHttpSink } from '#wire';
+import { createHttpSink } from '#http';
 import { createAsk, type Behalf } from '../../src/rpc/inner-request.ts';
 import { AGENT, message, request, useRpcWorld } from './rpc-world.ts';
 

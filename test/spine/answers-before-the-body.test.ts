@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createServer } from '#gateway';
+import { createServer } from '#http';
 import { LIMITS } from '../gateway/account/gateway-world.ts';
 import type { Posts } from '../support/http-request-worker.ts';
 import { openSocket, readAnswer } from '../support/raw-http.ts';

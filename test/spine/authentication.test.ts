@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { earningsOf } from '#billing';
-import { createKey } from '#auth/accounts';
+import { createKey } from '#auth';
 import { sendRaw } from '../support/raw-http.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createKey } from '#auth/accounts';
+import { createKey } from '#auth';
 import { ask, startSpine, type Spine } from '../support/spine.ts';
 
 // The clock of the machine is set back or forward: limits, rests and durations go by the time that passed.

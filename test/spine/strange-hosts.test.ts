@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createOwnOrigin } from '#wire';
+import { createOwnOrigin } from '#security';
 import { createPaperChain, fromHeader } from '../support/paper-chain.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { DOMAIN } from '../support/wallets.ts';

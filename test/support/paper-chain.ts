@@ -1,6 +1,6 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { escrowOf, formatUsd, treasuryOf, type Ledger, type MicroUsd } from '#billing';
-import type { PaymentReceipt, Payments, PaymentAttempt } from '#gateway';
+import type { PaymentReceipt, Payments, PaymentAttempt } from '#payments';
 
 /** The smallest payment that the paper chain accepts, in micro-USD. */
 export const PAPER_LEAST = 100_000n;

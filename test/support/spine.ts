@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { escrowOf, parseUsd, treasuryOf, type AuditReport } from '#billing';
 import { loadConfig } from '#config';
-import type { Payments } from '#gateway';
-import { localAccount } from '#auth/accounts';
+import type { Payments } from '#payments';
+import { localAccount } from '#accounts/names';
 import type { NewKeyFields } from '#auth/keys';
 import type { Balance } from '../../src/billing/ledger.ts';
 import { createApp, type App } from '../../src/app/app.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { localAccount } from '#auth/accounts';
+import { localAccount } from '#accounts/names';
 
 // What the forms of the account's pages show of the values that are set, and what they change of them.
 

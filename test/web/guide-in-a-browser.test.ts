@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createOwnOrigin } from '#wire';
+import { createOwnOrigin } from '#security';
 import { referenceRoutes } from '#pages';
 import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 

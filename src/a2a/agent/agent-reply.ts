@@ -1,13 +1,6 @@
+import { isObject, type LargeStrings, OWN_TURN_BYTES, ownTurn, UpstreamFailure, guardStructure } from '#wire';
 import {
-  isObject,
-  type LargeStrings,
-  OWN_TURN_BYTES,
-  ownTurn,
-  UpstreamFailure,
-  guardStructure,
   type JsonRpcError,
-} from '#wire';
-import {
   ANSWER_LIMITS,
   readEventData,
   readReply,
@@ -15,8 +8,8 @@ import {
   refuseOtherAnswer,
   hasEvents,
   type LargeReply,
-  type UpstreamReply,
-} from '#gateway';
+} from '#json-rpc';
+import type { UpstreamReply } from '#gateway';
 import type { Link } from './resolve.ts';
 import { withoutMoney } from '../http/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/errors.ts';

@@ -1,4 +1,5 @@
-import type { Send, Offer } from '#gateway';
+import type { Send } from '#gateway';
+import type { Offer } from '#catalog';
 import { UpstreamFailure } from '#wire';
 import type { Task } from '#tasks';
 import { broken, readAgent, type AgentSaid } from './agent-reply.ts';

@@ -1,5 +1,6 @@
-import { GatewayError, printable } from '#wire';
-import { nearestHint, type Catalog, type Resolved, type Offer } from '#gateway';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
+import { nearestHint, type Catalog, type Resolved, type Offer } from '#catalog';
 import type { CardFacts } from '../cards/read-card.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
 

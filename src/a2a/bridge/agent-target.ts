@@ -1,16 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, printable, type JsonObject } from '#wire';
-import {
-  pinned,
-  encodePartsEvent,
-  NO_PREFERENCES,
-  type Call,
-  type Catalog,
-  type Part,
-  type TargetRequest,
-  type ReplyEnd,
-  type TargetAdapter,
-} from '#gateway';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
+import type { JsonObject } from '#wire';
+import { pinned, type Catalog } from '#catalog';
+import { encodePartsEvent, type Part, type TargetRequest, type TargetAdapter } from '#bridge';
+import { NO_PREFERENCES, type Call, type ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
 import type { A2aTail } from '../send/ending.ts';

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
-import type { Part, PartsEnd, PartsEvent, ReplyEnd } from '#gateway';
+import type { Part, PartsEnd, PartsEvent } from '#bridge';
+import type { ReplyEnd } from '#gateway';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
 import { USAGE_KEY, isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/events.ts';

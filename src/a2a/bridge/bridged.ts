@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type JsonObject, LargeStrings, wholePiece } from '#wire';
+import { GatewayError } from '#errors';
+import { type JsonObject, LargeStrings, wholePiece } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
+import { capCost, KEPT_BYTES_MAX, wasCharged, openCall, type StartedProviderCall, type Pipeline } from '#gateway';
 import {
-  capCost,
   decodePartsEvents,
-  KEPT_BYTES_MAX,
   largePart,
-  toGatewayError,
-  wasCharged,
   type Part,
   type TargetRequest,
-  openCall,
-  type StartedProviderCall,
   type PartsEnd,
-  type Pipeline,
   type TargetAdapter,
-} from '#gateway';
+} from '#bridge';
+import { toGatewayError } from '#http';
 import { ownerOf, type Tasks } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

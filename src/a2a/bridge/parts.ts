@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import type { Part } from '#gateway';
+import type { Part } from '#bridge';
 
 /** Turns the parts of a message or an artifact of 1.0 into neutral parts. Unknown kinds are skipped. */
 export function fromA2aParts(parts: unknown): readonly Part[] {

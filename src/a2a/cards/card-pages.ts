@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type RequestedAddress, type OwnOrigin, parseHost } from '#wire';
+import { type RequestedAddress, type OwnOrigin, parseHost } from '#security';
 import type { A2aVersion } from '../wire/protocol.ts';
 import type { AgentCard, SecurityScheme } from './write-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';

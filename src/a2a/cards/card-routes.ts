@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
-import { type Catalog, hasTagged } from '#gateway';
+import { GatewayError } from '#errors';
+import type { Catalog } from '#catalog';
+import { hasTagged } from '#http';
 import { readVersion, VERSION_HEADER, versionQuery } from '../wire/protocol.ts';
 import type { BridgedAgent, Cards } from './cards.ts';
 import { NO_ORIGIN, type CardOrigin, type CardPage } from './card-pages.ts';

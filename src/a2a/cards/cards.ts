@@ -1,5 +1,6 @@
 import type { Primitive } from '#config';
-import type { Catalog, Offer, ServiceDescription } from '#gateway';
+import type { Catalog, Offer } from '#catalog';
+import type { ServiceDescription } from '#bridge';
 import type { A2aVersion } from '../wire/protocol.ts';
 import { type AgentCard, cardPrice, type CardAuth, ownCard, rewriteCard } from './write-card.ts';
 import { readContent, cardText } from './card-content.ts';

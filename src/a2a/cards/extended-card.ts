@@ -1,4 +1,5 @@
-import { endOnly, pinned, runFree, type Catalog, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { pinned, type Catalog } from '#catalog';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { A2aRequest } from '../http/parse-request.ts';

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
-import { GatewayError, jsonText } from '#wire';
-import { type Offer, endOnly, pinned, OWN_ACCOUNT, runFree, type Pipeline, type Send } from '#gateway';
+import { GatewayError } from '#errors';
+import { jsonText } from '#wire';
+import { type Offer, pinned } from '#catalog';
+import { endOnly, runFree, type Pipeline, type Send } from '#gateway';
+import { OWN_ACCOUNT } from '#accounts';
 import { readContent, type CardContent, membersOfValue } from './card-content.ts';
 import { readCard, type CardFacts } from './read-card.ts';
 

@@ -1,4 +1,4 @@
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { CardUnavailable, fetchCard, type FetchCard, type KnownCard } from './fetch-card.ts';
 
 export interface KnownCardsOptions {

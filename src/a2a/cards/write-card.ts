@@ -1,4 +1,4 @@
-import { byService, type Offer, byPrice } from '#gateway';
+import { byService, type Offer, byPrice } from '#catalog';
 import { formatUsd, type MicroUsd, unitUsd } from '#billing/amounts';
 import { type CardContent, cardText } from './card-content.ts';
 import { X402_EXTENSION, X402_FAMILY } from '../http/x402.ts';

@@ -1,5 +1,6 @@
 import { isObject } from '#wire';
-import { authorise, type Catalog } from '#gateway';
+import { authorise } from '#gateway';
+import type { Catalog } from '#catalog';
 import { ownerOf, type Tasks } from '#tasks';
 import type { A2aRequest } from './parse-request.ts';
 import type { ReplyWriter } from './reply-writer.ts';

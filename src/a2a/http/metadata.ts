@@ -9,7 +9,8 @@ import {
   type Span,
 } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing/amounts';
-import { costOf, type PaymentAttempt } from '#gateway';
+import { costOf } from '#gateway';
+import type { PaymentAttempt } from '#payments';
 import type { CallCost, TaskCost } from '#tasks';
 import { X402 } from './x402.ts';
 

@@ -1,6 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { type JsonObject, GatewayError, isObject, jsonText, NotUtf8, parseMessage, readClientMessage } from '#wire';
-import { type Caller, type PaymentAttempt, type RequestedQuote, messageFault, nearestHint } from '#gateway';
+import { type JsonObject, isObject, jsonText, NotUtf8 } from '#wire';
+import { GatewayError } from '#errors';
+import { parseMessage, readClientMessage, messageFault } from '#json-rpc';
+import type { Caller } from '#accounts';
+import type { PaymentAttempt } from '#payments';
+import type { RequestedQuote } from '#gateway';
+import { nearestHint } from '#catalog';
 import type { Config } from '#config';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import {

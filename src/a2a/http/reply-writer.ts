@@ -1,18 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  aroundResult,
-  type ClientSink,
-  editText,
-  errorText,
-  eventText,
-  isObject,
-  type MarkedText,
-  resultText,
-  slicesOf,
-  type Answer,
-} from '#wire';
-import { toGatewayError } from '#gateway';
-import type { Around } from '#tasks';
+import { aroundResult, errorText, resultText } from '#json-rpc';
+import { type ClientSink, slicesOf, type Answer, toGatewayError } from '#http';
+import { editText, eventText, isObject, type MarkedText } from '#wire';
+import type { Around } from '#blobs';
 import {
   A2A_ERRORS,
   A2aError,

@@ -6,8 +6,8 @@ import {
   RawJsonError,
   uniqueMembersOf,
   isObject,
-  namesPrivateHost,
 } from '#wire';
+import { namesPrivateHost } from '#security';
 import { MAX_COST_META } from '#gateway';
 import { X402 } from './x402.ts';
 import { A2aError } from '../wire/errors.ts';

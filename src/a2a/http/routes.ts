@@ -1,21 +1,20 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import { printable, type GatewayError, createAnswer, createHttpSink, type KeepAlive } from '#wire';
+import { printable } from '#security';
+import type { GatewayError } from '#errors';
 import {
+  createAnswer,
+  createHttpSink,
+  type KeepAlive,
   PARSED_JSON,
-  type Pipeline,
   readBytes,
   toGatewayError,
   heldBodyOf,
-  MAX_COST_HEADER,
-  needsCredential,
-  rateHeaders,
-  receiptHeaders,
-  type Admission,
-  type Payments,
-  type PaymentAttempt,
-  requestedQuote,
   DOCUMENTED,
-} from '#gateway';
+} from '#http';
+import { type Pipeline, MAX_COST_HEADER, requestedQuote } from '#gateway';
+import { needsCredential } from '#accounts';
+import { rateHeaders, type Admission } from '#limits';
+import { receiptHeaders, type Payments, type PaymentAttempt } from '#payments';
 import { requireAdmission } from '#auth';
 import type { Config } from '#config';
 import { A2A_ERROR } from '#pages';

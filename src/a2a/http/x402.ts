@@ -1,23 +1,10 @@
 import { hash } from 'node:crypto';
-import {
-  isObject,
-  membersOf,
-  splice,
-  withMembers,
-  type JsonObject,
-  type ErrorCode,
-  type GatewayError,
-  type Seals,
-} from '#wire';
-import {
-  paidCaller,
-  paymentOf,
-  type Caller,
-  type Payments,
-  type PaymentAttempt,
-  ANONYMOUS_ACCOUNT,
-  type Refusal,
-} from '#gateway';
+import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire';
+import type { ErrorCode, GatewayError } from '#errors';
+import type { Seals } from '#security';
+import { paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
+import { type Caller, ANONYMOUS_ACCOUNT } from '#accounts';
+import type { Refusal } from '#gateway';
 import { formatUsd } from '#billing/amounts';
 import type { A2aRequest } from './parse-request.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Offer, Catalog } from '#gateway';
-import type { Task, TaskKey, TaskOwner, Poll, Tasks, Webhooks } from '#tasks';
+import type { Offer, Catalog } from '#catalog';
+import type { Task, TaskKey, TaskOwner, Poll, Tasks } from '#tasks';
+import type { Webhooks } from '#delivery';
 import type { JsonLimits } from '#wire';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
@@ -52,7 +53,7 @@ interface CreatePushOptions {
  * Push notifications: the configurations of clients, the notifications to clients, and the gateway's own webhook for
  * agents.
  */
-export interface PushNotifications extends Push {
+interface PushNotifications extends Push {
   /** The gateway's own webhook. Register it at the root. */
   readonly routes: FastifyPluginAsync;
 }

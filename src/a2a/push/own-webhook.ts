@@ -1,18 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { GatewayError, isObject, parseJson, type JsonLimits, createSealedTexts } from '#wire';
-import {
-  PARSED_JSON,
-  readBytes,
-  endOnly,
-  OWN_ACCOUNT,
-  pinned,
-  runFree,
-  type Catalog,
-  type Offer,
-  type Pipeline,
-  type ReplyEnd,
-  type Send,
-} from '#gateway';
+import { GatewayError } from '#errors';
+import { isObject, parseJson, type JsonLimits } from '#wire';
+import { createSealedTexts } from '#security';
+import { PARSED_JSON, readBytes } from '#http';
+import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { OWN_ACCOUNT } from '#accounts';
+import { pinned, type Catalog, type Offer } from '#catalog';
 import type { TaskKey, Poll, Observation, Tasks, TaskOwner, Task } from '#tasks';
 import { keyOf, observationOf, versionIn } from '../tasks/agent-tasks.ts';
 import { WRAPPERS, readEvent, type A2aEvent } from '../wire/events.ts';

@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { isObject, outboundUrlFault, type JsonObject } from '#wire';
-import {
-  ownerOf,
-  WEBHOOK_NAME_CHARS_MAX,
-  WEBHOOKS_PER_TASK_MAX,
-  type TaskKey,
-  type TaskOwner,
-  type Tasks,
-  type Webhook,
-  type Webhooks,
-} from '#tasks';
+import { isObject, type JsonObject } from '#wire';
+import { outboundUrlFault } from '#security';
+import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
+import { WEBHOOK_NAME_CHARS_MAX, WEBHOOKS_PER_TASK_MAX, type Webhook, type Webhooks } from '#delivery';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { Push } from './create-push.ts';
 import { keyOf } from '../tasks/agent-tasks.ts';

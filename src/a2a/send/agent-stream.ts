@@ -1,5 +1,8 @@
 import { eitherOf } from '#billing/amounts';
-import { onceOnly, type StreamSlot, type Offer, type ReplyEnd, type Send, type UpstreamExchange } from '#gateway';
+import { onceOnly } from '#json-rpc';
+import type { StreamSlot } from '#limits';
+import type { Offer } from '#catalog';
+import type { ReplyEnd, Send, UpstreamExchange } from '#gateway';
 import { ownerOf } from '#tasks';
 import { type AgentSaid, broken } from '../agent/agent-reply.ts';
 import { bytesOfTask } from '../agent/ask-for-task.ts';

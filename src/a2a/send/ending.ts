@@ -5,10 +5,10 @@ import {
   ONE_CALL,
   readReportedUsage,
   type MeasuredWork,
-  type Offer,
   type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
+import type { Offer } from '#catalog';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';

@@ -1,25 +1,18 @@
 import { hash } from 'node:crypto';
-import {
-  GatewayError,
-  isObject,
-  type JsonObject,
-  lengthOf,
-  type MarkedText,
-  NEVER_ABORTED,
-  piecesOfText,
-  wholePiece,
-} from '#wire';
+import { GatewayError } from '#errors';
+import { isObject, type JsonObject, lengthOf, type MarkedText, NEVER_ABORTED, piecesOfText, wholePiece } from '#wire';
 import {
   idempotencyError,
   KEPT_BYTES_MAX,
   type StartedCall,
-  paymentKey,
   type RepeatKey,
   type HandlePaidRequest,
   type TakenKey,
   type ResponseRecord,
 } from '#gateway';
-import { type KeptReplies, ownerOf, type Tasks } from '#tasks';
+import { paymentKey } from '#payments';
+import type { KeptReplies } from '#blobs';
+import { ownerOf, type Tasks } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { PaymentTasks } from '../http/x402.ts';

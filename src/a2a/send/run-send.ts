@@ -1,8 +1,8 @@
-import { GatewayError, isObject } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
 import type { CancelSignal, SettledFrame } from '#billing/amounts';
 import {
   capCost,
-  pinned,
   lowestCap,
   MAX_COST_HEADER,
   MAX_COST_META,
@@ -11,12 +11,12 @@ import {
   wasCharged,
   type Call,
   type CallRequest,
-  type Catalog,
   type CostCap,
   openCall,
   type StartedProviderCall,
   type Pipeline,
 } from '#gateway';
+import { pinned, type Catalog } from '#catalog';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { LargeStrings, UpstreamFailure } from '#wire';
-import {
-  type Call,
-  type Offer,
-  type ReplyEnd,
-  type Send,
-  measuredUse,
-  ONE_CALL,
-  type StreamQuota,
-  type ReportedUsage,
-} from '#gateway';
+import { type Call, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
+import type { Offer } from '#catalog';
+import type { StreamQuota } from '#limits';
 import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import { broken } from '../agent/agent-reply.ts';
 import type { RunGift } from '../agent/agent-request.ts';

@@ -1,6 +1,8 @@
-import { ONE_CALL, type Caller, pinned, type Catalog } from '#gateway';
+import { ONE_CALL } from '#gateway';
+import type { Caller } from '#accounts';
+import { pinned, type Catalog } from '#catalog';
 import { type Observation, type Task, type TaskKey, ownerOf, type Tasks } from '#tasks';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { usageOf, type PricedByUse } from '../send/ending.ts';
 import { type A2aEvent, isTerminal, type TaskState } from '../wire/events.ts';
 import type { A2aVersion } from '../wire/protocol.ts';

@@ -1,5 +1,8 @@
-import { GatewayError, isObject, type JsonObject } from '#wire';
-import { LISTEN_MS, pinned, runFree, type StreamQuota, type Pipeline } from '#gateway';
+import { GatewayError } from '#errors';
+import { isObject, type JsonObject } from '#wire';
+import { LISTEN_MS, type StreamQuota } from '#limits';
+import { pinned } from '#catalog';
+import { runFree, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

@@ -1,5 +1,7 @@
 import { LargeStrings, UpstreamFailure } from '#wire';
-import { onceOnly, type ProviderAdapter, type Offer, type ReplyEnd, type Send } from '#gateway';
+import { onceOnly } from '#json-rpc';
+import type { ProviderAdapter, ReplyEnd, Send } from '#gateway';
+import type { Offer } from '#catalog';
 import type { Task, Tasks, TaskKey } from '#tasks';
 import { bytesOfTask } from '../agent/ask-for-task.ts';
 import { broken, readAgent } from '../agent/agent-reply.ts';

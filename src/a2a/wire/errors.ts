@@ -1,5 +1,6 @@
-import { type ErrorCode, errorText, type JsonRpcError } from '#wire';
-import { toGatewayError } from '#gateway';
+import type { ErrorCode } from '#errors';
+import { errorText, type JsonRpcError } from '#json-rpc';
+import { toGatewayError } from '#http';
 import type { A2aVersion } from './protocol.ts';
 
 /**

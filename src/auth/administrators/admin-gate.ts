@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createTrust, GatewayError } from '#wire';
+import { createTrust } from '#security';
+import { GatewayError } from '#errors';
 import { parseKey } from '../api-key.ts';
 import { type AdminKeys, type Administrator, mayAct, noteAdministrator, roleFor, ROOT } from './admin-keys.ts';
 import { type AdminLog, factsOf } from './admin-log.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { loadStatements, type Database, type Row } from '#store';
+import { inTurn } from '#accounts';
 import { createKey } from '../api-key.ts';
-import { inTurn } from '../accounts/consumer-store.ts';
 
 /**
  * A stored key of an administrator. Times are epoch milliseconds. The key's text is not stored and cannot be recovered.

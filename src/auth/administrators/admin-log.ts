@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { loadStatements, type Database } from '#store';
-import { redact } from '#wire';
+import { redact } from '#security';
 import { administratorOf, isReading } from './admin-keys.ts';
 
 /** A change that an administrator made or tried to make. */

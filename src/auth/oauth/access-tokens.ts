@@ -1,12 +1,11 @@
 import type { JWTPayload } from 'jose';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { OAuthConfig } from '#config';
-import type { Caller } from '#gateway';
+import { type Caller, subjectAccount } from '#accounts';
 import type { Attempts } from '../attempts.ts';
 import { createVerified } from '../verified.ts';
 import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
 import type { Resources } from './resources.ts';
-import { subjectAccount } from '../accounts/account-id.ts';
 
 /** Access tokens (RFC 9068) of the one configured issuer. */
 export interface AccessTokens {

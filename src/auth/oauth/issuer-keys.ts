@@ -1,5 +1,7 @@
 import type { JWTVerifyGetKey } from 'jose';
-import { GatewayError, isLoopback, isIssuerUrl, fetchText } from '#wire';
+import { GatewayError } from '#errors';
+import { isLoopback, isIssuerUrl } from '#security';
+import { fetchText } from '#wire';
 
 export interface IssuerKeysOptions {
   readonly issuer: string;

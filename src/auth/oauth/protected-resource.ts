@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
-import { type OwnOrigin, type GatewayError, SIGN_IN_HEADERS } from '#wire';
+import { type OwnOrigin, SIGN_IN_HEADERS } from '#security';
+import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
 import { createResources, METADATA_PATH, pathOf, type Resources, isResourcePath, type Asked } from './resources.ts';
 
 /** The gateway as an OAuth resource server. It accepts the tokens of one issuer. */
-export interface ProtectedResource {
+interface ProtectedResource {
   /** null without a configured issuer. */
   readonly accessTokens: AccessTokens | null;
   /** The metadata (RFC 9728). No routes without an issuer. Register it without a prefix. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { isLoopback, type OwnOrigin, parseHost, withoutEndSlashes } from '#wire';
+import { isLoopback, type OwnOrigin, parseHost } from '#security';
+import { withoutEndSlashes } from '#http';
 
 /** The parts of a request that show the URL that it was sent to. */
 export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
-import type { WebRequest } from '#gateway';
+import { GatewayError } from '#errors';
+import type { WebRequest } from '#http';
 import { findGuarded, type LookupDeps, ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
 import { unauthorized } from '../credential.ts';
 import type { SessionCookies } from './session-cookie.ts';

@@ -1,5 +1,6 @@
-import { GatewayError, isLoopback, parseHost } from '#wire';
-import { type CookieKind, cookieNames, cookieValues, type WebRequest } from '#gateway';
+import { GatewayError } from '#errors';
+import { isLoopback, parseHost } from '#security';
+import { type CookieKind, cookieNames, cookieValues, type WebRequest } from '#http';
 import { signInError } from '../siwx/message.ts';
 
 /** Reads and writes the cookies of web sessions. */

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, isLoopback, parseHost } from '#wire';
-import { anonymousAt, type Caller, type Pipeline, type WebRequest } from '#gateway';
-import { callerCaip10, DEVELOPMENT_ACCOUNT } from '../accounts/account-id.ts';
+import { GatewayError } from '#errors';
+import { isLoopback, parseHost } from '#security';
+import { anonymousAt, type Caller, callerCaip10, DEVELOPMENT_ACCOUNT } from '#accounts';
+import type { Pipeline } from '#gateway';
+import type { WebRequest } from '#http';
 import { kindOf } from '../api-key.ts';
 import { requireAdmission } from '../admission.ts';
 import type { Authenticator } from '../authenticator.ts';

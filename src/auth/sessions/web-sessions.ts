@@ -1,7 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import { loadStatements, type Database, type Row, type Value } from '#store';
-import { dropOldest, GatewayError } from '#wire';
-import type { Caller, WebRequest } from '#gateway';
+import { dropOldest } from '#wire';
+import { GatewayError } from '#errors';
+import type { Caller } from '#accounts';
+import type { WebRequest } from '#http';
 import type { Attempts } from '../attempts.ts';
 import { unauthorized } from '../credential.ts';
 import type { KeyCallers } from '../key-callers.ts';

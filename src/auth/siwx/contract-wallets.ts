@@ -1,4 +1,6 @@
-import { fetchText, GatewayError, networkOf, dropOldest } from '#wire';
+import { fetchText, dropOldest } from '#wire';
+import { GatewayError } from '#errors';
+import { networkOf } from '#security';
 import type { ChainConfig } from '#config';
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { SIGN_IN_HEADERS } from '#wire';
+import { SIGN_IN_HEADERS } from '#security';
 import { signInError, quoted } from './message.ts';
 
 /** The longest accepted header value, in characters. */

@@ -1,4 +1,5 @@
-import { parseEvmAddress, GatewayError } from '#wire';
+import { parseEvmAddress } from '#config';
+import { GatewayError } from '#errors';
 import { solanaKey } from './wallet-signature.ts';
 
 /** A message that a wallet signed. Times are epoch milliseconds. null: the message does not have the field. */

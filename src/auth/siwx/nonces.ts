@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import bs58 from 'bs58';
 import type { FastifyPluginAsync } from 'fastify';
 import { loadStatements, type Database } from '#store';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { NO_WALLETS, type SignIn } from './sign-in.ts';
 
 interface IssuedNonce {

@@ -1,5 +1,5 @@
 import type { ChainConfig, SignInConfig } from '#config';
-import type { Caller } from '#gateway';
+import type { Caller } from '#accounts';
 import type { Attempts } from '../attempts.ts';
 import { createContractWallets, type ContractWallets } from './contract-wallets.ts';
 import { loadRecovery, recoverSigner, verifySolanaSignature } from './wallet-signature.ts';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { createPublicKey, verify } from 'node:crypto';
 import bs58 from 'bs58';
-import { keccak } from '#wire';
+import { keccak } from '#config';
 
 /** A text, and the signature to check, which an ordinary wallet should have made. */
 interface WalletSignature {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isLoopback } from '#wire';
+import { isLoopback } from '#security';
 import type { Client, Machine } from './clients.ts';
 import { mcpServer } from './coding-agents.ts';
 

@@ -65,7 +65,7 @@ export async function findClient(name: string): Promise<Client> {
   if (client) return client;
   const names = CLIENTS.map((one) => one.name);
   // Loaded here, because a correct name does not need it.
-  const { nearestHint } = await import('#gateway');
+  const { nearestHint } = await import('#catalog');
   throw new CliError(
     `There is no client ${name} here.\n${nearestHint(name, names) || `The clients: ${names.join(', ')}`}\nAny other OpenAI, Anthropic, MCP or A2A client works too: see /docs/guide/clients of the gateway.`,
   );

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { printable } from '#wire';
+import { printable } from '#security';
 import { CliError } from '../terminal.ts';
 import { findGateway, readDevFile, readAddress, isOnThisMachine } from '../discovery.ts';
 import { OWN_NAME, START } from '../command-line.ts';
@@ -207,7 +207,7 @@ async function chosenModel(
     .replace(/:(?:floor|nitro)$/, '');
   if (names.includes(plain)) return wanted;
   // Loaded here, because a correct name does not need it.
-  const { nearestHint } = await import('#gateway');
+  const { nearestHint } = await import('#catalog');
   const hint = nearestHint(plain, names);
   throw new CliError(
     `The gateway at ${base} offers no ${kind === undefined ? 'model' : 'agent'} ${plain}.\n${hint || `It offers ${names.slice(0, 8).join(', ') || 'none'}.`}`,

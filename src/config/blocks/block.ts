@@ -1,4 +1,4 @@
-import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
+import { SERVICE_NAME_MAX, UNPRINTABLE } from '#security';
 import type { Primitive, Service, Target, HttpTarget } from '../service.ts';
 import { type OptionTable, type ValuesOf, option, textList, urlFault, type Option, trueOrFalse } from '../option.ts';
 import type { Table } from '../reading.ts';

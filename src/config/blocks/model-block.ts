@@ -1,5 +1,5 @@
-import { CAP_NAMES, type CapName } from '#wire';
 import { formatUsd } from '#billing/amounts';
+import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { IMAGE_TOKENS_MAX, type ModelService } from '../service.ts';

@@ -1,4 +1,4 @@
-import { isIssuerUrl } from '#wire';
+import { isIssuerUrl } from '#security';
 import { domainFault } from '../names.ts';
 import { optionalText, textList, trueOrFalse, whole, DAY_MS, HOUR_MS, MINUTE_MS } from '../option.ts';
 

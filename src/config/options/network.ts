@@ -1,5 +1,5 @@
 import bs58 from 'bs58';
-import { parseEvmAddress } from '#wire';
+import { parseEvmAddress } from '../evm-address.ts';
 import { serviceNameFault } from '../names.ts';
 import { commaSeparated, option, textList, whole, HOUR_MS, MINUTE_MS, optionalText, urlFault } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';

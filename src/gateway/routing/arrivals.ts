@@ -1,4 +1,4 @@
-import type { Offer } from '../catalog/offers.ts';
+import type { Offer } from '#catalog';
 
 /**
  * Lets calls wait for a provider when all are away, for example after a restart of the gateway, until the proxies have

@@ -1,7 +1,6 @@
 import { type MicroUsd, MoneyError, parseRates } from '#billing';
-import { GatewayError } from '#wire';
-import { nameSchema, objectField, DOCUMENTED, DOCUMENTED_USD } from '../server/schemas.ts';
-import { MUST_BE } from '../server/errors.ts';
+import { GatewayError } from '#errors';
+import { nameSchema, objectField, DOCUMENTED, DOCUMENTED_USD, MUST_BE } from '#http';
 
 /** A consumer's preferences for the choice of a provider: the body's `provider` object and the name's suffix. */
 export interface RoutePreferences {

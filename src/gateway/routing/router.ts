@@ -1,8 +1,7 @@
 import { type MicroUsd, maxPromptRate, type Meter, type Price, rateOf } from '#billing';
 import { dropOldest } from '#wire';
-import type { Offer } from '../catalog/offers.ts';
+import type { Offer, Health, HealthState } from '#catalog';
 import type { RoutePreferences } from './preferences.ts';
-import type { Health, HealthState } from '../catalog/health/health.ts';
 import type { Call } from '../call.ts';
 
 export interface Router {

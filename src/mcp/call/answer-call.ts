@@ -1,16 +1,8 @@
 import { hash } from 'node:crypto';
-import {
-  type Answer,
-  type GatewayError,
-  lengthOf,
-  resultText,
-  membersOf,
-  RawJsonError,
-  editText,
-  type MarkedText,
-  piecesOfText,
-  wholePiece,
-} from '#wire';
+import type { Answer } from '#http';
+import type { GatewayError } from '#errors';
+import { lengthOf, membersOf, RawJsonError, editText, type MarkedText, piecesOfText, wholePiece } from '#wire';
+import { resultText } from '#json-rpc';
 import type { CancelSignal, SettledFrame } from '#billing/amounts';
 import {
   type Call,
@@ -21,7 +13,6 @@ import {
   type StartedProviderCall,
   type Pipeline,
   type RepeatKey,
-  requestKey,
   type HandlePaidRequest,
   type TakenKey,
   wasCharged,
@@ -31,7 +22,8 @@ import {
   KEPT_BYTES_MAX,
   type StoredReply,
 } from '#gateway';
-import type { KeptReplies, Around } from '#tasks';
+import { requestKey } from '#payments';
+import type { KeptReplies, Around } from '#blobs';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { type PaidRequest, X402, paymentRequired, requestDigest } from './paid-request.ts';
 import type { McpTail, McpRequest } from '../request/mcp-request.ts';

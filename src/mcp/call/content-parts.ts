@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type JsonObject, parseExact, type LargeStrings } from '#wire';
-import type { FilePart, Part, LargeFile } from '#gateway';
+import type { FilePart, Part, LargeFile } from '#bridge';
 
 /**
  * The result of a `tools/call` as parts: texts, files for binary or linked content, and the structured content unless a

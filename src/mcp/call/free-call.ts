@@ -1,16 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CancelSignal } from '#billing/amounts';
-import {
-  type Caller,
-  endOnly,
-  OWN_ACCOUNT,
-  pinned,
-  runFree,
-  type FreeCall,
-  type Pipeline,
-  type ReplyEnd,
-  type Send,
-} from '#gateway';
+import { type Caller, OWN_ACCOUNT } from '#accounts';
+import { endOnly, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { pinned } from '#catalog';
 import type { FreeRequest } from '../sessions/sessions.ts';
 import { freeEnd } from '../request/ending.ts';
 import type { McpTail } from '../request/mcp-request.ts';

@@ -1,14 +1,9 @@
 import { hash } from 'node:crypto';
-import { type RequestMessage, membersOf } from '#wire';
-import {
-  keyedRequest,
-  paidCaller,
-  paymentOf,
-  type Caller,
-  type Payments,
-  type PaymentAttempt,
-  type Refusal,
-} from '#gateway';
+import type { RequestMessage } from '#json-rpc';
+import { membersOf } from '#wire';
+import { keyedRequest, paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
+import type { Caller } from '#accounts';
+import type { Refusal } from '#gateway';
 import { formatUsd } from '#billing/amounts';
 import type { McpRequest } from '../request/mcp-request.ts';
 

@@ -1,20 +1,8 @@
-import {
-  createEventReader,
-  type ErrorCode,
-  type JsonObject,
-  parseExact,
-  parseMessage,
-  type SseEvent,
-  UpstreamFailure,
-} from '#wire';
-import {
-  type ProviderAdapter,
-  encodePartsEvent,
-  type PartsEnd,
-  type PartsEvent,
-  type ReplyEnd,
-  type ProviderStream,
-} from '#gateway';
+import { createEventReader, type JsonObject, parseExact, type SseEvent, UpstreamFailure } from '#wire';
+import type { ErrorCode } from '#errors';
+import { parseMessage } from '#json-rpc';
+import type { ProviderAdapter, ReplyEnd, ProviderStream } from '#gateway';
+import { encodePartsEvent, type PartsEnd, type PartsEvent } from '#bridge';
 import { ERROR } from '../wire/revisions.ts';
 import { freeEnd } from '../request/ending.ts';
 import type { McpTail } from '../request/mcp-request.ts';

@@ -1,4 +1,5 @@
-import { type Answer, lengthOf } from '#wire';
+import type { Answer } from '#http';
+import { lengthOf } from '#wire';
 
 /**
  * Keeps the answers to clients of legacy sessions for a while. A client whose connection broke comes back with the id

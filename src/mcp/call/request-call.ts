@@ -1,19 +1,14 @@
-import { type Answer, GatewayError, isObject, printable, type RequestMessage } from '#wire';
+import type { Answer } from '#http';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
+import { printable } from '#security';
+import type { RequestMessage } from '#json-rpc';
 import type { CancelSignal } from '#billing/amounts';
-import {
-  pinned,
-  type Caller,
-  capCost,
-  type CallRequest,
-  type CostCap,
-  LISTEN_MS,
-  NO_PREFERENCES,
-  type Offer,
-  type PaymentAttempt,
-  type RequestedQuote,
-  nearestHint,
-  type Catalog,
-} from '#gateway';
+import { pinned, type Offer, nearestHint, type Catalog } from '#catalog';
+import type { Caller } from '#accounts';
+import { capCost, type CallRequest, type CostCap, NO_PREFERENCES, type RequestedQuote } from '#gateway';
+import { LISTEN_MS } from '#limits';
+import type { PaymentAttempt } from '#payments';
 import type { AnswerCall } from './answer-call.ts';
 import type { McpTail, McpRequest } from '../request/mcp-request.ts';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';

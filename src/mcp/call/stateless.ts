@@ -1,18 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import {
-  type Answer,
-  errorText,
-  GatewayError,
-  isObject,
-  type JsonObject,
-  parseMessage,
-  type RequestMessage,
-  type Seals,
-} from '#wire';
+import type { Answer } from '#http';
+import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
+import { GatewayError } from '#errors';
+import { isObject, type JsonObject } from '#wire';
+import type { Seals } from '#security';
 import { type CancelSignal, signalOf } from '#billing/amounts';
 import type { Config } from '#config';
+import type { Caller } from '#accounts';
 import {
-  type Caller,
   type CostCap,
   lowestCap,
   MAX_COST_HEADER,
@@ -21,8 +16,8 @@ import {
   refuseCapBeside,
   type RequestedQuote,
   requestedQuote,
-  type StreamQuota,
 } from '#gateway';
+import type { StreamQuota } from '#limits';
 import { OURS } from '../wire/interpreted-fields.ts';
 import { withoutMeta } from '../wire/meta.ts';
 import { withoutTaskParam } from '../tasks/extension.ts';

@@ -1,13 +1,10 @@
-import {
-  GatewayError,
-  type JsonLimits,
-  type JsonObject,
-  printable,
-  type RequestMessage,
-  guardStructure,
-  isObject,
-} from '#wire';
-import { type Catalog, newCallId, nearestHint, type TargetAdapter, type Part, type TargetRequest } from '#gateway';
+import { GatewayError } from '#errors';
+import { type JsonLimits, type JsonObject, guardStructure, isObject } from '#wire';
+import { printable } from '#security';
+import type { RequestMessage } from '#json-rpc';
+import { type Catalog, nearestHint } from '#catalog';
+import { newCallId } from '#gateway';
+import type { TargetAdapter, Part, TargetRequest } from '#bridge';
 import type { ToolCatalogue, ServiceListing } from '../catalogue/tool-catalogue.ts';
 import { allWithin } from '../request/waiting.ts';
 import { readOwnRequest } from '../wire/own-messages.ts';

@@ -1,5 +1,7 @@
-import { elementsOf, errorText, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
-import { type Call, type ProviderAdapter, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
+import { elementsOf, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
+import { errorText, onceOnly } from '#json-rpc';
+import type { Call, ProviderAdapter, ReplyEnd, Send } from '#gateway';
+import type { Offer } from '#catalog';
 import { clampToMeasured, freeEnd, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';

@@ -9,7 +9,7 @@ import {
   splice,
   withMembers,
 } from '#wire';
-import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } from '#gateway';
+import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } from '#catalog';
 import { readTool } from './listing.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
 

@@ -1,4 +1,4 @@
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { elementsOf, isObject, membersOf, RawJsonError } from '#wire';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import type { ListedItem } from './listing.ts';

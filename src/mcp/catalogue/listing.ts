@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObject, isObject, membersOf, type Members } from '#wire';
-import type { ListedTool, Offer, ToolPin, ToolDefinition } from '#gateway';
+import type { ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import type { Kind } from '../wire/own-messages.ts';
 import { type SearchIndex, indexTools } from './search-index.ts';

@@ -1,5 +1,8 @@
-import { type Seals, parseMessage, UpstreamFailure } from '#wire';
-import { endOnly, pinned, type ProviderAdapter, type Offer, type Pipeline, type ReplyEnd } from '#gateway';
+import type { Seals } from '#security';
+import { parseMessage } from '#json-rpc';
+import { UpstreamFailure } from '#wire';
+import { endOnly, type ProviderAdapter, type Pipeline, type ReplyEnd } from '#gateway';
+import { pinned, type Offer } from '#catalog';
 import type { HeldCalls } from '../servers/held-calls.ts';
 import { createModernToLegacy } from '../translators/modern-to-legacy.ts';
 import { createModernToModern } from '../translators/modern-to-modern.ts';

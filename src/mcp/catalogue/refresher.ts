@@ -1,4 +1,4 @@
-import { createCounter } from '#gateway';
+import { createCounter } from '#limits';
 import { orAbort } from '../request/waiting.ts';
 
 export interface RefresherOptions<T> {

@@ -1,4 +1,4 @@
-import { type Catalog, type Offer, type ToolListings, type ToolPins, byPrice } from '#gateway';
+import { type Catalog, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
 import { fetchLists, type FetchDeps, type FetchLimits } from './fetch-lists.ts';
 import { KINDS, type Kind } from '../wire/own-messages.ts';
 import { type ServerListing, type ToolEntry, makeListing, type ListedItem } from './listing.ts';

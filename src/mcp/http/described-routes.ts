@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify';
-import { DOCUMENTED } from '#gateway';
+import { DOCUMENTED } from '#http';
 import { JSON_RPC_ERROR } from '#pages';
 
 const TAGS = ['MCP'];

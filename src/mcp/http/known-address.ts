@@ -1,5 +1,8 @@
-import { GatewayError, printable } from '#wire';
-import { type Catalog, nearestHint, type Pipeline, type TargetAdapters } from '#gateway';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
+import { type Catalog, nearestHint } from '#catalog';
+import type { Pipeline } from '#gateway';
+import type { TargetAdapters } from '#bridge';
 import { BRIDGED_KINDS, fullName, WORD } from '../own/builtin/bridged-services.ts';
 
 interface KnownAddressDeps {

@@ -1,13 +1,7 @@
-import { createEventReader, errorText, EventError, type SseEvent } from '#wire';
-import {
-  hasEvents,
-  type StreamQuota,
-  OVER,
-  parseGuarded,
-  type ReplyEnd,
-  type UpstreamExchange,
-  type UpstreamReply,
-} from '#gateway';
+import { createEventReader, EventError, type SseEvent } from '#wire';
+import { errorText, hasEvents, parseGuarded } from '#json-rpc';
+import { type StreamQuota, OVER } from '#limits';
+import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
 import { freeEnd, refuseCredentialStatus } from '../request/ending.ts';
 import { LISTENING, type LegacySession, type McpTail, type Place } from '../request/mcp-request.ts';

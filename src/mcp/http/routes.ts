@@ -4,24 +4,20 @@ import {
   type Answer,
   createAnswer,
   createHttpSink,
-  errorText,
-  GatewayError,
-  jsonText,
   type KeepAlive,
-  parseMessage,
-} from '#wire';
-import { CancelSource } from '#billing/amounts';
-import type { Config } from '#config';
-import {
   heldBodyOf,
-  needsCredential,
   PARSED_JSON,
-  type Pipeline,
-  rateHeaders,
   readBytes,
   toGatewayError,
-  type Caller,
-} from '#gateway';
+} from '#http';
+import { errorText, parseMessage } from '#json-rpc';
+import { GatewayError } from '#errors';
+import { jsonText } from '#wire';
+import { CancelSource } from '#billing/amounts';
+import type { Config } from '#config';
+import { needsCredential, type Caller } from '#accounts';
+import type { Pipeline } from '#gateway';
+import { rateHeaders } from '#limits';
 import { requireAdmission } from '#auth';
 import { classify } from '../wire/classify.ts';
 import type { SessionTransport } from './session-transport.ts';

@@ -1,5 +1,8 @@
-import type { Answer, RequestId, RequestMessage } from '#wire';
-import { endOnly, LISTEN_MS, pinned, type Pipeline, type ReplyEnd } from '#gateway';
+import type { Answer } from '#http';
+import type { RequestId, RequestMessage } from '#json-rpc';
+import { endOnly, type Pipeline, type ReplyEnd } from '#gateway';
+import { LISTEN_MS } from '#limits';
+import { pinned } from '#catalog';
 import { ownerOf } from '#tasks';
 import type { ClientRequests } from '../request/client-requests.ts';
 import { runFreeCall } from '../call/free-call.ts';

@@ -1,18 +1,15 @@
+import { type Answer, type ClientSink, createAnswer, type KeepAlive } from '#http';
 import {
-  type Answer,
-  type ClientSink,
-  createAnswer,
   errorText,
-  GatewayError,
   type JsonRpcMessage,
-  type KeepAlive,
   type NotificationMessage,
   parseMessage,
-  piecesOfText,
   type RequestMessage,
   type ResponseMessage,
   resultText,
-} from '#wire';
+} from '#json-rpc';
+import { GatewayError } from '#errors';
+import { piecesOfText } from '#wire';
 import { ownerOf, type TaskOwner } from '#tasks';
 import type { Inbound } from '../wire/classify.ts';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';

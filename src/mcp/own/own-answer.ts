@@ -1,4 +1,5 @@
-import { type Answer, errorText, type JsonRpcError, type RequestMessage, resultText } from '#wire';
+import type { Answer } from '#http';
+import { errorText, type JsonRpcError, type RequestMessage, resultText } from '#json-rpc';
 import { modernStatusOf, META } from '../wire/revisions.ts';
 
 /** A result that the gateway itself writes, as JSON text, or an error instead. */

@@ -1,15 +1,8 @@
 import { hash } from 'node:crypto';
-import {
-  type Answer,
-  errorText,
-  exactId,
-  type NotificationMessage,
-  type RequestId,
-  type RequestMessage,
-  spanAt,
-  UpstreamFailure,
-} from '#wire';
-import type { SessionStore } from '#tasks';
+import type { Answer } from '#http';
+import { errorText, exactId, type NotificationMessage, type RequestId, type RequestMessage } from '#json-rpc';
+import { spanAt, UpstreamFailure } from '#wire';
+import type { SessionStore } from '../sessions/session-store.ts';
 import { ERROR } from '../wire/revisions.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { isObject, type ResponseMessage } from '#wire';
+import { isObject } from '#wire';
+import type { ResponseMessage } from '#json-rpc';
 
 /** Requests that servers make to legacy clients. They go out on an event stream, and the client answers by a POST. */
 export interface ClientRequests {

@@ -1,16 +1,17 @@
 // How a call ends: with a response and its price, free, too large, or with a failure of the provider.
 
-import { isObject, type RequestMessage, type ResponseMessage, resultText, UpstreamFailure } from '#wire';
+import { isObject, UpstreamFailure } from '#wire';
+import { type RequestMessage, type ResponseMessage, resultText } from '#json-rpc';
 import {
   clampReportedUsage,
   measuredUse,
   ONE_CALL,
   readReportedUsage,
   type MeasuredWork,
-  type Offer,
   type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
+import type { Offer } from '#catalog';
 import type { Price } from '#billing/amounts';
 import type { McpTail, McpRequest } from './mcp-request.ts';
 

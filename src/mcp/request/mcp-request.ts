@@ -1,9 +1,12 @@
 // One request of a client and everything that belongs to it on its way: its session, the server's facts, the
 // translator's surroundings, and the response with its events.
 
-import { type LargeStrings, type RequestMessage, type ResponseMessage, errorText, eventText } from '#wire';
+import { type LargeStrings, eventText } from '#wire';
+import { type RequestMessage, type ResponseMessage, errorText, type Marker, type Received } from '#json-rpc';
 import type { CancelSignal } from '#billing/amounts';
-import type { Caller, Offer, ReplyEnd, Send, Marker, Received } from '#gateway';
+import type { Caller } from '#accounts';
+import type { Offer } from '#catalog';
+import type { ReplyEnd, Send } from '#gateway';
 import { ERROR } from '../wire/revisions.ts';
 
 /** One request of a client on its way to one server and back. */

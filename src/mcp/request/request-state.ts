@@ -1,5 +1,6 @@
-import type { RequestMessage, Seals } from '#wire';
-import { ownPartOf, type Caller } from '#gateway';
+import type { RequestMessage } from '#json-rpc';
+import type { Seals } from '#security';
+import { ownPartOf, type Caller } from '#accounts';
 import { priceOfTool } from './ending.ts';
 import type { Continued, Place, McpRequest } from './mcp-request.ts';
 

@@ -1,16 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import {
-  GatewayError,
-  GatewayStopping,
-  isObject,
-  type JsonObject,
-  type Members,
-  membersOf,
-  RawJsonError,
-  type RequestId,
-  type RequestMessage,
-} from '#wire';
-import { createCounter } from '#gateway';
+import { GatewayError, GatewayStopping } from '#errors';
+import { isObject, type JsonObject, type Members, membersOf, RawJsonError } from '#wire';
+import type { RequestId, RequestMessage } from '#json-rpc';
+import { createCounter } from '#limits';
 import type { SessionCall } from './session-call.ts';
 
 /** A call at a legacy server that waits until its modern client has answered the server's questions. */

@@ -1,17 +1,9 @@
 // What the gateway posts to a server and how it reads the answer: `initialize`, the end of a session, refusals. The
 // headers and the first response of a reply are the same for servers of both eras.
 
-import {
-  isObject,
-  type JsonObject,
-  type ResponseMessage,
-  UpstreamFailure,
-  type RequestMessage,
-  resultText,
-  setMember,
-  splice,
-} from '#wire';
-import { readReply, type Send, type UpstreamReply } from '#gateway';
+import { isObject, type JsonObject, UpstreamFailure, setMember, splice } from '#wire';
+import { type ResponseMessage, type RequestMessage, resultText, readReply } from '#json-rpc';
+import type { Send, UpstreamReply } from '#gateway';
 import { withoutTasksIn } from '../tasks/extension.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { notificationText } from '../wire/own-messages.ts';

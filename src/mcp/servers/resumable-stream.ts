@@ -2,15 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tooLarge, UpstreamFailure } from '#wire';
-import {
-  hasEvents,
-  type Marker,
-  readReply,
-  type Received,
-  type Send,
-  type UpstreamExchange,
-  type UpstreamReply,
-} from '#gateway';
+import { hasEvents, type Marker, readReply, type Received } from '#json-rpc';
+import type { Send, UpstreamExchange, UpstreamReply } from '#gateway';
 import { providerFailure } from '../request/ending.ts';
 import { sessionHeaders } from './legacy-server.ts';
 import type { LegacySession } from '../request/mcp-request.ts';

@@ -1,5 +1,7 @@
-import { isObject, type JsonObject, NEVER_ABORTED, type ResponseMessage, UpstreamFailure } from '#wire';
-import type { Offer, Send } from '#gateway';
+import { isObject, type JsonObject, NEVER_ABORTED, UpstreamFailure } from '#wire';
+import type { ResponseMessage } from '#json-rpc';
+import type { Offer } from '#catalog';
+import type { Send } from '#gateway';
 import { requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
 import type { Era, ServerFacts } from '../request/mcp-request.ts';

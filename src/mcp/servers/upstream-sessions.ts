@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
-import { GatewayError, GatewayStopping, isObject, type JsonObject } from '#wire';
-import { createCounter, type Offer } from '#gateway';
+import { GatewayError, GatewayStopping } from '#errors';
+import { isObject, type JsonObject } from '#wire';
+import { createCounter } from '#limits';
+import type { Offer } from '#catalog';
 import { openSession, type SessionClient, createUpstreamSession, type UpstreamSession } from './upstream-session.ts';
 import type { StreamHeads } from './server-stream.ts';
 import { META } from '../wire/revisions.ts';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '#config';
-import { createCounter } from '#gateway';
-import { sees, type SessionStore, type StoredSession, type TaskOwner } from '#tasks';
+import { createCounter } from '#limits';
+import { sees, type TaskOwner } from '#tasks';
+import type { SessionStore, StoredSession } from './session-store.ts';
 
 /** The members that every client session has. */
 export interface KeptSession {

@@ -2,8 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, setMember, splice } from '#wire';
-import type { Offer } from '#gateway';
-import type { StoredSession, SessionStore } from '#tasks';
+import type { Offer } from '#catalog';
+import type { StoredSession, SessionStore } from './session-store.ts';
 import { type LegacySession, type Era, NO_SESSION, type McpTail, type Place } from '../request/mcp-request.ts';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 

@@ -1,14 +1,7 @@
-import { type ResponseMessage, UpstreamFailure, type RequestId } from '#wire';
-import {
-  measuredUse,
-  type Offer,
-  type Send,
-  onlyAnswerTo,
-  type ProviderAdapter,
-  endOnly,
-  pinned,
-  type Pipeline,
-} from '#gateway';
+import { type ResponseMessage, type RequestId, onlyAnswerTo } from '#json-rpc';
+import { UpstreamFailure } from '#wire';
+import { measuredUse, type Send, type ProviderAdapter, endOnly, type Pipeline } from '#gateway';
+import { type Offer, pinned } from '#catalog';
 import type { Observation, Task, Tasks, Poll } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import { providerFailure, withoutResponse, refuseCredentialStatus, freeEnd } from '../request/ending.ts';

@@ -1,13 +1,5 @@
-import {
-  isObject,
-  type JsonObject,
-  membersOf,
-  RawJsonError,
-  splice,
-  withMembers,
-  elementsOf,
-  type RequestMessage,
-} from '#wire';
+import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers, elementsOf } from '#wire';
+import type { RequestMessage } from '#json-rpc';
 import { readOwnRequest } from '../wire/own-messages.ts';
 
 /** The extension that lets a modern server answer a `tools/call` with a task. */

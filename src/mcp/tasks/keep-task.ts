@@ -1,5 +1,6 @@
 import { membersOf, splice, withMembers } from '#wire';
-import type { Call, Offer, ReplyEnd } from '#gateway';
+import type { Call, ReplyEnd } from '#gateway';
+import type { Offer } from '#catalog';
 import { ownerOf, type Tasks } from '#tasks';
 import type { McpTail, McpRequest } from '../request/mcp-request.ts';
 import { providerFailure } from '../request/ending.ts';

@@ -2,7 +2,8 @@
 
 import { hash } from 'node:crypto';
 import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
-import { clampReportedUsage, type Offer, costOf } from '#gateway';
+import { clampReportedUsage, costOf } from '#gateway';
+import type { Offer } from '#catalog';
 import { type Observation, isStorable, type SeenTask } from '#tasks';
 import { usageOf } from '../request/ending.ts';
 import { withMetaAt } from '../wire/meta.ts';

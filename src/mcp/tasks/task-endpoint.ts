@@ -1,15 +1,10 @@
-import {
-  type Answer,
-  errorText,
-  GatewayError,
-  type RequestMessage,
-  splice,
-  withMembers,
-  resultText,
-  type UpstreamFailure,
-} from '#wire';
+import type { Answer } from '#http';
+import { errorText, type RequestMessage, resultText } from '#json-rpc';
+import { GatewayError } from '#errors';
+import { splice, withMembers, type UpstreamFailure } from '#wire';
 import type { Config } from '#config';
-import { pinned, type Pipeline, type ProviderAdapter, endOnly, type Offer, type Send } from '#gateway';
+import { pinned, type Offer } from '#catalog';
+import { type Pipeline, type ProviderAdapter, endOnly, type Send } from '#gateway';
 import { ownerOf, type Task, type Tasks } from '#tasks';
 import { runFreeCall } from '../call/free-call.ts';
 import { readOwnRequest } from '../wire/own-messages.ts';

@@ -1,13 +1,5 @@
-import {
-  isObject,
-  type JsonObject,
-  type ResponseMessage,
-  membersOf,
-  RawJsonError,
-  type RequestMessage,
-  splice,
-  withMembers,
-} from '#wire';
+import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import type { ResponseMessage, RequestMessage } from '#json-rpc';
 import { NoAnswer, type ClientRequests } from '../request/client-requests.ts';
 import { eventBytes } from '../request/mcp-request.ts';
 import { notificationText } from '../wire/own-messages.ts';

@@ -4,15 +4,14 @@ import {
   errorText,
   exactId,
   type NotificationMessage,
-  replaceAt,
   type RequestId,
   type RequestMessage,
   type ResponseMessage,
   resultText,
-  splice,
-  UpstreamFailure,
-} from '#wire';
-import { answerTo, type ReplyEnd, type UpstreamExchange, type UpstreamReply } from '#gateway';
+  answerTo,
+} from '#json-rpc';
+import { replaceAt, splice, UpstreamFailure } from '#wire';
+import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import {
   asComplete,
   freeEnd,

@@ -1,5 +1,6 @@
-import { isObject, type JsonObject, type JsonRpcMessage } from '#wire';
-import { readReply, type ReplyEnd, type UpstreamExchange } from '#gateway';
+import { isObject, type JsonObject } from '#wire';
+import { type JsonRpcMessage, readReply } from '#json-rpc';
+import type { ReplyEnd, UpstreamExchange } from '#gateway';
 import { freeEnd, providerFailure } from '../request/ending.ts';
 import { eventBytes, LISTENING, type LegacySession, type Place, type ServerFacts } from '../request/mcp-request.ts';
 import { createMailbox } from '../request/waiting.ts';

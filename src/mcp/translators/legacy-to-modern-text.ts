@@ -4,8 +4,6 @@ import {
   type Edit,
   isObject,
   membersOf,
-  type RequestMessage,
-  type ResponseMessage,
   setMember,
   type Span,
   splice,
@@ -15,6 +13,7 @@ import {
   type JsonObject,
   type Member,
 } from '#wire';
+import type { RequestMessage, ResponseMessage } from '#json-rpc';
 import { ERROR, LEGACY_METHODS, META, agreedRevision, MODERN } from '../wire/revisions.ts';
 import { withoutTasks, withoutTaskMembers } from '../tasks/extension.ts';
 import type { ServerFacts, LegacySession } from '../request/mcp-request.ts';

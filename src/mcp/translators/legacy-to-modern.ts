@@ -3,19 +3,16 @@ import { eitherOf } from '#billing/amounts';
 import {
   errorText,
   exactId,
-  isObject,
   parseMessage,
-  RawJsonError,
   type RequestId,
   type ResponseMessage,
   resultText,
-  membersOf,
-  splice,
-  UpstreamFailure,
-  withMembers,
   type RequestMessage,
-} from '#wire';
-import { type ReplyEnd, type Offer, readReply, type UpstreamRequest } from '#gateway';
+  readReply,
+} from '#json-rpc';
+import { isObject, RawJsonError, membersOf, splice, UpstreamFailure, withMembers } from '#wire';
+import type { ReplyEnd, UpstreamRequest } from '#gateway';
+import type { Offer } from '#catalog';
 import { NoAnswer, type ClientRequests } from '../request/client-requests.ts';
 import { freeEnd, toEnd, providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { createRunningRequests, endsCancelled, type Running, type CancelNotes } from '../request/cancellation.ts';

@@ -1,5 +1,5 @@
-import { isObject, type NotificationMessage } from '#wire';
-import type { Received } from '#gateway';
+import { isObject } from '#wire';
+import type { NotificationMessage, Received } from '#json-rpc';
 import { eventBytes, type Place, type McpRequest } from '../request/mcp-request.ts';
 import { createMailbox, type Mailbox, orAbort } from '../request/waiting.ts';
 import { withMeta } from '../wire/meta.ts';

@@ -1,19 +1,7 @@
 // The texts of messages between a modern client and a legacy server, in both directions.
 
-import {
-  type Edit,
-  isObject,
-  membersOf,
-  type RequestMessage,
-  setMember,
-  splice,
-  withMembers,
-  type ResponseMessage,
-  elementsOf,
-  type NotificationMessage,
-  type JsonObject,
-  resultText,
-} from '#wire';
+import { type Edit, isObject, membersOf, setMember, splice, withMembers, elementsOf, type JsonObject } from '#wire';
+import { type RequestMessage, type ResponseMessage, type NotificationMessage, resultText } from '#json-rpc';
 import { META, ERROR, MODERN_METHODS, rankOfLevel, MODERN } from '../wire/revisions.ts';
 import type { McpRequest, ServerFacts } from '../request/mcp-request.ts';
 import type { SessionCall } from '../servers/session-call.ts';

@@ -3,13 +3,14 @@ import {
   type JsonRpcError,
   type RequestMessage,
   resultText,
-  type Seals,
-  UpstreamFailure,
-  isObject,
   parseMessage,
   type ResponseMessage,
-} from '#wire';
-import { isIdOf, refuseOtherAnswer, type ReplyEnd } from '#gateway';
+  isIdOf,
+  refuseOtherAnswer,
+} from '#json-rpc';
+import type { Seals } from '#security';
+import { UpstreamFailure, isObject } from '#wire';
+import type { ReplyEnd } from '#gateway';
 import {
   type HeldCalls,
   canAnswer,

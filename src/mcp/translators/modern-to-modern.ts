@@ -1,16 +1,18 @@
 import {
   errorText,
-  isObject,
-  type Member,
-  membersOf,
   parseMessage,
   type RequestMessage,
   type ResponseMessage,
-  type Seals,
-  splice,
-  withMembers,
-} from '#wire';
-import { hasEvents, type Offer, onlyAnswerTo, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
+  hasEvents,
+  onlyAnswerTo,
+  readOne,
+  readReply,
+  refuseOtherAnswer,
+} from '#json-rpc';
+import { isObject, type Member, membersOf, splice, withMembers } from '#wire';
+import type { Seals } from '#security';
+import type { Offer } from '#catalog';
+import type { ReplyEnd } from '#gateway';
 import { toEnd, withoutResponse } from '../request/ending.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
 import { withMeta } from '../wire/meta.ts';

@@ -1,16 +1,13 @@
+import { elementsOf, type JsonObject, RawJsonError, type Span, isObject } from '#wire';
 import {
-  elementsOf,
-  type JsonObject,
   type JsonRpcError,
   type JsonRpcMessage,
   type NotificationMessage,
-  RawJsonError,
   readClientMessage,
   type RequestMessage,
-  type Span,
-  isObject,
-} from '#wire';
-import { messageFault, nearestHint } from '#gateway';
+  messageFault,
+} from '#json-rpc';
+import { nearestHint } from '#catalog';
 import { trimHeader, decodeHeaderValue, nameOf } from './param-headers.ts';
 import { ambiguityOf } from './interpreted-fields.ts';
 import { quote } from './errors-mcp.ts';

@@ -1,5 +1,7 @@
-import { type ErrorCode, errorText, type GatewayError, NotUtf8 } from '#wire';
-import { toGatewayError } from '#gateway';
+import type { ErrorCode, GatewayError } from '#errors';
+import { errorText } from '#json-rpc';
+import { NotUtf8 } from '#wire';
+import { toGatewayError } from '#http';
 import { ERROR } from './revisions.ts';
 
 /**

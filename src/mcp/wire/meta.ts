@@ -1,4 +1,5 @@
-import { isObject, membersOf, type RawMessage, type Span, splice, withMembers } from '#wire';
+import { isObject, membersOf, type Span, splice, withMembers } from '#wire';
+import type { RawMessage } from '#json-rpc';
 
 /**
  * A message with members set in the `_meta` of its `params` or `result`. Missing objects are created. Values are JSON

@@ -1,6 +1,7 @@
 // Messages that the gateway itself writes, among them those of `subscriptions/listen`.
 
-import { parseMessage, type RequestId, type RequestMessage, isObject, type JsonObject, resultText } from '#wire';
+import { parseMessage, type RequestId, type RequestMessage, resultText } from '#json-rpc';
+import { isObject, type JsonObject } from '#wire';
 import { META } from './revisions.ts';
 
 /** A request that the gateway itself writes, as JSON text. */

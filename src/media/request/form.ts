@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { PiecedBody, type PieceSource } from '#gateway';
 
 /** One part of a form. */

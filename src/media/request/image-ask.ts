@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { GatewayError, isObject } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
 import type { ProviderPreferences } from '#gateway';
 import type { EventPrefix } from '../reply/image-stream-reader.ts';
 import type { EditInputs } from './input-images.ts';

@@ -1,15 +1,7 @@
-import { GatewayError, isObject } from '#wire';
-import {
-  DOCUMENTED,
-  hasValue,
-  MUST_BE,
-  nameSchema,
-  onlyIf,
-  onlyTogether,
-  numberField,
-  objectField,
-  routingFields,
-} from '#gateway';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
+import { DOCUMENTED, hasValue, MUST_BE, nameSchema, onlyIf, onlyTogether, numberField, objectField } from '#http';
+import { routingFields } from '#gateway';
 import type { ImageBody } from './image-ask.ts';
 import { formSchema } from './form.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';

@@ -1,4 +1,5 @@
-import { GatewayError, isObject, ownTurn } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject, ownTurn } from '#wire';
 import type { PieceSource } from '#gateway';
 import {
   checkBase64,

@@ -1,4 +1,5 @@
-import { GatewayError, isObject, type JsonLimits, ownTurn, parseJson, readJson } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject, type JsonLimits, ownTurn, parseJson, readJson } from '#wire';
 import { bytesOfString, longStringsIn, UpstreamFailure, withoutLongStrings } from '#wire/replies';
 import type { BodyParts } from './input-images.ts';
 import { formParts } from './form.ts';

@@ -1,7 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { GatewayError, getOrInsert, UpstreamFailure } from '#wire';
-import { authorise, type Caller, type Pipeline } from '#gateway';
-import { type Blobs, type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
+import { GatewayError } from '#errors';
+import { getOrInsert, UpstreamFailure } from '#wire';
+import { authorise, type Pipeline } from '#gateway';
+import type { Caller } from '#accounts';
+import type { Blobs } from '#blobs';
+import { type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider, askForJson } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
 import { createPollVideos } from './run/poll-videos.ts';

@@ -1,6 +1,7 @@
 import { isObject } from '#wire';
 import { malformed } from '#wire/replies';
-import type { Offer, UpstreamRequest } from '#gateway';
+import type { Offer } from '#catalog';
+import type { UpstreamRequest } from '#gateway';
 import { VIDEOS_PATH } from '#config';
 import type { MediaInput } from './request/media-input.ts';
 import { sizeIn, type VideoAsk, WIRE_NAMES } from './request/video-ask.ts';

@@ -1,5 +1,5 @@
 import type { Price } from '#billing/amounts';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import type { VideoAsk } from './request/video-ask.ts';
 import { unprocessable } from '../media-error.ts';
 

@@ -1,22 +1,13 @@
-import { type GatewayError, isObject } from '#wire';
+import type { GatewayError } from '#errors';
+import { isObject } from '#wire';
 import type { Config } from '#config';
-import {
-  type Call,
-  type Caller,
-  type Catalog,
-  type ProviderAdapter,
-  createCheck,
-  descriptionOf,
-  encodePartsEvent,
-  type FilePart,
-  lastOf,
-  listedServices,
-  NO_TASK,
-  type PartsEnd,
-  type ReplyEnd,
-  type TargetAdapter,
-} from '#gateway';
-import type { Blobs, Task, Tasks } from '#tasks';
+import type { Call, ProviderAdapter, ReplyEnd } from '#gateway';
+import type { Caller } from '#accounts';
+import { type Catalog, descriptionOf, listedServices } from '#catalog';
+import { createCheck } from '#http';
+import { encodePartsEvent, type FilePart, lastOf, NO_TASK, type PartsEnd, type TargetAdapter } from '#bridge';
+import type { Blobs } from '#blobs';
+import type { Task, Tasks } from '#tasks';
 import { videoToCall } from './http/video-request.ts';
 import type { Videos } from './create-videos.ts';
 import { describedFields, videoBodySchema } from './request/video-fields.ts';

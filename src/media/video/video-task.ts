@@ -1,5 +1,6 @@
 import { isObject } from '#wire';
-import { sourceOf, type Task, type TaskKey } from '#tasks';
+import { sourceOf } from '#blobs';
+import type { Task, TaskKey } from '#tasks';
 import type { VideoPlan } from './video-price.ts';
 
 /** Notes that are stored with the task of a call for videos. */

@@ -1,4 +1,5 @@
-import { GatewayError, parseJson } from '#wire';
+import { GatewayError } from '#errors';
+import { parseJson } from '#wire';
 import {
   BLOCK_TABLES,
   BLOCKS,

@@ -1,6 +1,6 @@
 import { loadStatements, type Database } from '#store';
 import type { PriceVersion } from '#billing';
-import { type Offer, type Catalog, LATELY_MS, toOffer } from '#gateway';
+import { type Offer, type Catalog, LATELY_MS, toOffer } from '#catalog';
 import { type RegisteredService, registeredOf, atPrices } from './registered-services.ts';
 import type { ReservedNames } from './service-names.ts';
 import { servicePath } from '../tunnel/wire.ts';

@@ -1,5 +1,5 @@
 import type { Row } from '#store';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import type { NodeRow } from './change-feed.ts';
 import type { Connection, Location, Registry } from './registry.ts';
 

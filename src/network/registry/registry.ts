@@ -1,6 +1,6 @@
 import { type Database, loadStatements } from '#store';
 import type { Service } from '#config';
-import { type Catalog, LATELY_MS } from '#gateway';
+import { type Catalog, LATELY_MS } from '#catalog';
 import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts';
 import type { ReservedNames } from './service-names.ts';
 import type { RegisteredService } from './registered-services.ts';

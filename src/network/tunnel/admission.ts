@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { createHash } from 'node:crypto';
-import { GatewayError } from '#wire';
-import { ACCOUNT_HEADER, nobodyActs, type Caller } from '#gateway';
+import { GatewayError } from '#errors';
+import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts';
 import type { AdmittedProviders, Service } from '#config';
-import { type Identity, refuseRepeatedCredentials, restrictedKey, providerIdOf, verifyWalletSignature } from '#auth';
-import { isWallet } from '#auth/accounts';
+import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
+import { isWallet } from '#accounts/names';
 import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from './wire.ts';
 import { readRegistration, RegistrationError } from '../registry/document.ts';
 import { createFrameBudget, type FrameBudget } from './frame-meter.ts';

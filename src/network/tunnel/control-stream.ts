@@ -1,5 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
-import { GatewayError, parseJson, createLines } from '#wire';
+import { GatewayError } from '#errors';
+import { parseJson, createLines } from '#wire';
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
 
 interface ControlHandlers {

@@ -4,7 +4,10 @@ import { type Socket, connect as connectPlain, isIP, type LookupFunction } from 
 import { connect as connectTls } from 'node:tls';
 import { lookup, Resolver } from 'node:dns/promises';
 import type { buildConnector, Client } from 'undici';
-import { GatewayError, isPublicAddress, hostOf, outboundUrlFault, readBounded, skipInterimReplies } from '#wire';
+import { GatewayError } from '#errors';
+import { isPublicAddress, hostOf, outboundUrlFault } from '#security';
+import { readBounded } from '#wire';
+import { skipInterimReplies } from '#http';
 
 interface GuardedRequest {
   /** Default GET. */

@@ -1,24 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Dispatcher, Pool } from 'undici';
-import {
-  bodyLengthOf,
-  INTERIM_REFUSED,
-  type Scrub,
-  scrubOf,
-  skipInterimReplies,
-  TOO_MANY_INTERIM_REPLIES,
-  UpstreamFailure,
-} from '#wire';
-import {
-  type DirectEndpoint,
-  PiecedBody,
-  type UpstreamExchange,
-  type UpstreamOf,
-  CALL_OVER,
-  type TunnelEndpoint,
-  type Upstream,
-} from '#gateway';
+import { bodyLengthOf, UpstreamFailure } from '#wire';
+import { INTERIM_REFUSED, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#http';
+import { type Scrub, scrubOf } from '#security';
+import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
+import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Scrub, ownTurn } from '#wire';
+import type { Scrub } from '#security';
+import { ownTurn } from '#wire';
 import type { ReplyHold, UpstreamReply } from '#gateway';
 
 /**

@@ -1,7 +1,8 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
 import { createHmac } from 'node:crypto';
 import { UpstreamFailure } from '#wire';
-import { bodyBytes, type TunnelEndpoint, type UpstreamRequest, type UpstreamOf } from '#gateway';
+import { bodyBytes, type UpstreamRequest, type UpstreamOf } from '#gateway';
+import type { TunnelEndpoint } from '#catalog';
 import type { Location, Registry } from '../registry/registry.ts';
 import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type Peers } from '../peers.ts';
 import type { CallSession, Tunnels } from '../tunnel/tunnels.ts';

@@ -1,6 +1,11 @@
-import { GatewayError, LargeStrings, toHttpError, oneLine } from '#wire';
+import { GatewayError } from '#errors';
+import { LargeStrings } from '#wire';
+import { toHttpError } from '#http';
+import { oneLine } from '#security';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import { type Call, decodePartsEvents, largePart, type Part, type PartsEnd, partsEndOf, type Provider } from '#gateway';
+import type { Call } from '#gateway';
+import { decodePartsEvents, largePart, type Part, type PartsEnd, partsEndOf } from '#bridge';
+import type { Provider } from '#catalog';
 import type { ChatTail } from '../chat/chat-end.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 

@@ -1,22 +1,22 @@
 import { hash } from 'node:crypto';
-import { GatewayError, type JsonLimits } from '#wire';
+import { GatewayError } from '#errors';
+import type { JsonLimits } from '#wire';
 import {
   type Call,
-  type Caller,
   capCost,
   type CallRequest,
   type ProviderAdapter,
-  type Offer,
   openCall,
   type Pipeline,
-  type Provider,
   requestedQuote,
   requestedSession,
-  type TargetAdapter,
   type ProviderStream,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
+import type { Caller } from '#accounts';
+import type { Offer, Provider } from '#catalog';
+import type { TargetAdapter } from '#bridge';
 import { maxCostOf, type ChatContext } from '../chat/chat-to-call.ts';
 import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';

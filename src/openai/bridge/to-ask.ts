@@ -1,6 +1,7 @@
-import { GatewayError, isObject, type JsonLimits, parseJson } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject, type JsonLimits, parseJson } from '#wire';
 import type { Primitive } from '#config';
-import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
+import type { FilePart, Part, TargetRequest, ContentTurn } from '#bridge';
 import { requestedCap } from '../chat/chat-budget.ts';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 

@@ -1,6 +1,7 @@
-import { GatewayError, type CapName } from '#wire';
+import { GatewayError } from '#errors';
+import type { CapName } from '#config';
 import type { Usage } from '#billing/amounts';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import type { ChatBody } from './chat-schema.ts';
 import type { UnseenTokens } from './chat-usage.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest } from './prompt-size.ts';

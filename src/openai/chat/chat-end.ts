@@ -1,5 +1,6 @@
-import type { Dialect, LargeStrings } from '#wire';
-import { GatewayError } from '#wire/replies';
+import type { Dialect } from '#http';
+import type { LargeStrings } from '#wire';
+import { GatewayError } from '#errors';
 import { formatUsd, type MicroUsd, type Rates, rateOf, type Usage } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import {

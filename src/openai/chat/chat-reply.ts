@@ -1,27 +1,21 @@
 import {
   type Dialect,
-  GatewayError,
   endInSlices,
   inDialect,
-  lengthOf,
   toHttpError,
   createSilent,
   type KeepAlive,
   type ReplySink,
   writeSlices,
   type ClientSink,
-} from '#wire';
-import { formatUsd, toUsdNumber, type Frame, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import {
-  type StartedCall,
   toGatewayError,
-  wasCharged,
-  answersOn,
-  type PendingRequest,
-  type Payer,
-  targetOf,
-} from '#gateway';
-import { createKeptReplies } from '#tasks';
+} from '#http';
+import { GatewayError } from '#errors';
+import { lengthOf } from '#wire';
+import { formatUsd, toUsdNumber, type Frame, type CancelSignal, type SettledFrame } from '#billing/amounts';
+import { type StartedCall, wasCharged, answersOn, type PendingRequest, type Payer } from '#gateway';
+import { targetOf } from '#bridge';
+import { createKeptReplies } from '#blobs';
 import type { ChatTail } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 import { completeStrictly } from './whole-reply.ts';

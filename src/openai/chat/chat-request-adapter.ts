@@ -1,6 +1,8 @@
 import { pricesCache } from '#billing/amounts';
-import { type Dialect, type CapField, type CapName, readCapRefusal } from '#wire';
-import type { RequestAdapter, Offer, ReplyReader, UpstreamRequest } from '#gateway';
+import type { Dialect } from '#http';
+import { type CapField, type CapName, readCapRefusal } from '#config';
+import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
+import type { Offer } from '#catalog';
 import {
   requestedCap,
   chatBudget,

@@ -1,40 +1,35 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { readJson, createKeepAlive, createHttpSink, dialectOf, GatewayError, isObject } from '#wire';
+import { readJson, isObject } from '#wire';
+import { createKeepAlive, createHttpSink, dialectOf, createCheck, PARSED_JSON } from '#http';
+import { GatewayError } from '#errors';
 import { CancelSource } from '#billing/amounts';
 import type { Config } from '#config';
+import { type Admission, rateHeaders } from '#limits';
 import {
-  type Admission,
   type PendingRequest,
-  type Caller,
-  type Catalog,
-  createCheck,
   createHandlePaidRequest,
   type Idempotency,
-  NO_PAYMENTS,
-  receiptSink,
-  type Payments,
   type Pipeline,
-  rateHeaders,
-  type TargetAdapters,
-  tellPayment,
   withModel,
   PAYABLE,
   type Payer,
   payerOf,
   refusedWithTerms,
   refuseEncoding,
-  PARSED_JSON,
   takeBytes,
   servedRequest,
   bodyFrom,
   openCall,
   type StartedProviderCall,
-  targetOf,
 } from '#gateway';
+import type { Caller } from '#accounts';
+import type { Catalog } from '#catalog';
+import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
+import { type TargetAdapters, targetOf } from '#bridge';
 import { requireAdmission } from '#auth';
-import type { Blobs } from '#tasks';
+import type { Blobs } from '#blobs';
 import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from './refusals.ts';
 import { chatAnswerSchema } from './chat-answer-schema.ts';
 import { type StartedChat, writeChatReply, createChatAnswers, type OpenChat } from './chat-reply.ts';

@@ -1,12 +1,5 @@
-import {
-  MUST_BE,
-  nameSchema,
-  objectField,
-  type ProviderPreferences,
-  numberField,
-  tokensField,
-  routingFields,
-} from '#gateway';
+import { MUST_BE, nameSchema, objectField, numberField, tokensField } from '#http';
+import { type ProviderPreferences, routingFields } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
 
 /**

@@ -1,12 +1,10 @@
-import type { Dialect } from '#wire';
+import type { Dialect } from '#http';
 import {
   capCost,
   requestedModels,
   NO_PREFERENCES,
   singleRequest,
-  type Caller,
   type CallRequest,
-  type PaymentAttempt,
   requestedQuote,
   requestedSession,
   toPreferences,
@@ -15,6 +13,8 @@ import {
   MAX_COST_HEADER,
   type CostCap,
 } from '#gateway';
+import type { Caller } from '#accounts';
+import type { PaymentAttempt } from '#payments';
 import { formatUsd } from '#billing/amounts';
 import { checkFits, toUsage } from './chat-budget.ts';
 import { ChatRequestAdapter } from './chat-request-adapter.ts';

@@ -1,5 +1,6 @@
 import { hash, createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
-import { isObject, createSealedTexts } from '#wire';
+import { isObject } from '#wire';
+import { createSealedTexts } from '#security';
 
 /*
  * What a provider wants back with the results of its tool calls. Clients of other wires have no place for it, so it

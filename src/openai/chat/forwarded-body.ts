@@ -1,5 +1,6 @@
-import { type CapField, foldName } from '#wire';
-import type { Offer } from '#gateway';
+import type { CapField } from '#config';
+import { foldName } from '#wire';
+import type { Offer } from '#catalog';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
 
 interface ForwardedBody {

@@ -1,11 +1,6 @@
-import {
-  interpretedFields,
-  type InterpretedFieldsAt,
-  GatewayError,
-  ambiguousKeyAt,
-  isObject,
-  namesPrivateHost,
-} from '#wire';
+import { interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, isObject } from '#wire';
+import { GatewayError } from '#errors';
+import { namesPrivateHost } from '#security';
 import { chatSchema, PART_TYPES, type ChatBody, type ContentPart } from './chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
 

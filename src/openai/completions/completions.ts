@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { MUST_BE, nameSchema, objectField, type ProviderPreferences, PARSED_JSON, takeBytes } from '#gateway';
+import { MUST_BE, nameSchema, objectField, PARSED_JSON, type Dialect, inDialect, dialectOf, toHttpError } from '#http';
+import { type ProviderPreferences, takeBytes } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
-import { type Dialect, inDialect, dialectOf, toHttpError } from '#wire';
 import { requireAdmission } from '#auth';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';

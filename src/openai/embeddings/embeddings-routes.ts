@@ -1,27 +1,24 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, GatewayError, type ReplySink } from '#wire';
+import { createHttpSink, type ReplySink, PARSED_JSON } from '#http';
+import { GatewayError } from '#errors';
 import { CancelSource, formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
+import { type Admission, rateHeaders } from '#limits';
 import {
-  type Admission,
   type PendingRequest,
   createHandlePaidRequest,
-  NO_PAYMENTS,
   openCall,
   type StartedProviderCall,
-  receiptSink,
-  rateHeaders,
-  tellPayment,
   answersOn,
   payerOf,
   refusedWithTerms,
-  PARSED_JSON,
   takeBytes,
   servedRequest,
   bodyFrom,
   onceSettled,
   wasCharged,
 } from '#gateway';
+import { NO_PAYMENTS, receiptSink, tellPayment } from '#payments';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { createReadBody } from '../translated/translated-route.ts';

@@ -1,5 +1,6 @@
-import { GatewayError } from '#wire';
-import { DOCUMENTED, MUST_BE, nameSchema, objectField, type ProviderPreferences, routingFields } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED, MUST_BE, nameSchema, objectField } from '#http';
+import { type ProviderPreferences, routingFields } from '#gateway';
 import type { ModelFacts } from '#config';
 
 const INPUTS_MAX = 2_048;

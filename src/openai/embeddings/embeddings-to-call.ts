@@ -1,20 +1,21 @@
-import { foldName, GatewayError } from '#wire';
+import { foldName } from '#wire';
+import { GatewayError } from '#errors';
+import type { Caller } from '#accounts';
 import {
-  type Caller,
   capCost,
   type CallRequest,
   type RequestAdapter,
   lowestCap,
   MAX_COST_HEADER,
   NO_PREFERENCES,
-  type Offer,
   singleRequest,
-  type PaymentAttempt,
   requestedQuote,
   requestedSession,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
+import type { Offer } from '#catalog';
+import type { PaymentAttempt } from '#payments';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
 import { isEmbedder, type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';

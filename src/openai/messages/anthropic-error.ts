@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { type ErrorCode, errorCodeOf, type GatewayError, toHttpError, UpstreamFailure } from '#wire';
+import type { ErrorCode, GatewayError } from '#errors';
+import { errorCodeOf, toHttpError } from '#http';
+import { UpstreamFailure } from '#wire';
 import { contextExceeded } from '#wire/replies';
 import type { ChatFault } from '../translated/wire-encoder.ts';
 

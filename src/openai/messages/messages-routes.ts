@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { PARSED_JSON, takeBytes } from '#gateway';
+import { PARSED_JSON } from '#http';
+import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import { ANTHROPIC_ERROR } from '#pages';
 import { MESSAGES_PATH } from '#config';

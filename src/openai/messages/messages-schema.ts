@@ -1,13 +1,5 @@
-import {
-  DOCUMENTED,
-  MUST_BE,
-  onlyIf,
-  nameSchema,
-  numberField,
-  objectField,
-  tokensField,
-  type ProviderPreferences,
-} from '#gateway';
+import { DOCUMENTED, MUST_BE, onlyIf, nameSchema, numberField, objectField, tokensField } from '#http';
+import type { ProviderPreferences } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
 import { gatewayFields } from '../chat/chat-schema.ts';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { GatewayError } from '#wire';
+import type { GatewayError } from '#errors';
 import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
 import { inOneText, invalid, addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';

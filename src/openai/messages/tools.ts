@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';

@@ -1,4 +1,4 @@
-import { byService, viewImagePrice, viewPrice, type Catalog, type ImagePrice, type Offer } from '#gateway';
+import { byService, viewImagePrice, viewPrice, type Catalog, type ImagePrice, type Offer } from '#catalog';
 import { slugOf } from '#pages';
 import { isEmbedder } from '../embeddings/embeddings-schema.ts';
 import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-view.ts';

@@ -7,9 +7,9 @@ import {
   viewHealth,
   type OfferStatus,
   type HealthSources,
-} from '#gateway';
+} from '#catalog';
 import { slugOf } from '#pages';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { chats } from '../embeddings/embeddings-schema.ts';
 import { viewMediaEntry, FREE_TOKENS } from './media-models.ts';
 import {

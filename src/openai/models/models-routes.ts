@@ -1,15 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { MODELS_ERROR } from '#pages';
-import { dialectOf, dropOldest, GatewayError } from '#wire';
-import {
-  sendPage,
-  type Pipeline,
-  createFreshPage,
-  tagPage,
-  type Catalog,
-  type HealthSources,
-  type TaggedPage,
-} from '#gateway';
+import { dialectOf, sendPage, createFreshPage, tagPage, type TaggedPage } from '#http';
+import { dropOldest } from '#wire';
+import { GatewayError } from '#errors';
+import type { Pipeline } from '#gateway';
+import type { Catalog, HealthSources } from '#catalog';
 import { requireAdmission } from '#auth';
 import {
   type AnthropicPage,

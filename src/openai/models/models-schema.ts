@@ -1,4 +1,5 @@
-import { DOCUMENTED, MUST_BE, healthProperties } from '#gateway';
+import { DOCUMENTED, MUST_BE } from '#http';
+import { healthProperties } from '#catalog';
 import { pricingSchema } from '#pages';
 
 /* Requests for pages of models as the reference describes them. */

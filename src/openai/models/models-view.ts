@@ -10,7 +10,7 @@ import {
   type ModelPrice,
   type Offer,
   type VideoPrice,
-} from '#gateway';
+} from '#catalog';
 import { EMBEDDINGS_PARAMETERS, chats, isEmbedder } from '../embeddings/embeddings-schema.ts';
 import { SUPPORTED_PARAMETERS } from '../chat/chat-schema.ts';
 

@@ -1,6 +1,6 @@
 import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
 import { type ReplyContext, type ChatTail, costOfParts } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';

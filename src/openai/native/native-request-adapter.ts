@@ -1,6 +1,7 @@
-import { readCapRefusal } from '#wire';
+import { readCapRefusal } from '#config';
 import { pricesCache } from '#billing/amounts';
-import type { RequestAdapter, Offer, ReplyReader, UpstreamRequest } from '#gateway';
+import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
+import type { Offer } from '#catalog';
 import {
   chatBudget,
   fitsContext,

@@ -1,6 +1,8 @@
-import { GatewayError, foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
+import { GatewayError } from '#errors';
+import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
 import type { NativeWireName } from '#config';
-import type { Catalog, Offer, ProviderPreferences } from '#gateway';
+import type { Catalog, Offer } from '#catalog';
+import type { ProviderPreferences } from '#gateway';
 import type { ChatWire, Translation, TranslationContext } from '../translated/translated-route.ts';
 import type { NativeRequestFacts, Lists, NativeWire } from './native-wire.ts';
 import {

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
-import type { Offer } from '#gateway';
-import { type GatewayError, isObject, RawJsonError, spanAt, splice, toHttpError, withMembers } from '#wire';
+import type { Offer } from '#catalog';
+import type { GatewayError } from '#errors';
+import { isObject, RawJsonError, spanAt, splice, withMembers } from '#wire';
+import { toHttpError } from '#http';
 
 type Json = Readonly<Record<string, unknown>>;
 

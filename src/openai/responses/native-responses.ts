@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { RESPONSES_PATH } from '#config';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   type NativeWire,

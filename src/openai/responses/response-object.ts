@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { isObject, dialectOf, type GatewayError, toHttpError } from '#wire';
+import { isObject } from '#wire';
+import { dialectOf, toHttpError } from '#http';
+import type { GatewayError } from '#errors';
 import { contextExceeded } from '#wire/replies';
 import {
   type ChatEnd,

@@ -1,4 +1,5 @@
-import { GatewayError, isObject } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
 import { invalid } from '../translated/chat-turns.ts';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';

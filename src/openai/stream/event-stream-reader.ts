@@ -1,4 +1,5 @@
-import { GatewayError, type JsonLimits, parseJson, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { type JsonLimits, parseJson, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
 import type { ReplyContext } from '../chat/chat-end.ts';
 import { createOutputCounter, type OutputCounter } from '../chat/output-bound.ts';

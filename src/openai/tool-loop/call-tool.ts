@@ -1,14 +1,9 @@
-import { GatewayError, type JsonLimits, printable } from '#wire';
+import { GatewayError } from '#errors';
+import type { JsonLimits } from '#wire';
+import { printable } from '#security';
 import type { CancelSignal } from '#billing/amounts';
-import {
-  decodePartsEvents,
-  newCallId,
-  type Part,
-  partsEndOf,
-  type Pipeline,
-  type TargetAdapter,
-  type TargetContext,
-} from '#gateway';
+import { decodePartsEvents, type Part, partsEndOf, type TargetAdapter, type TargetContext } from '#bridge';
+import { newCallId, type Pipeline } from '#gateway';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunCounter } from './run-reply.ts';

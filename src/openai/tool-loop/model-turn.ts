@@ -1,4 +1,4 @@
-import type { GatewayError } from '#wire';
+import type { GatewayError } from '#errors';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
 import type { ChatTail } from '../chat/chat-end.ts';

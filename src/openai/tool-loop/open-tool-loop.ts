@@ -1,15 +1,9 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { type MicroUsd, cost, costAtMost } from '#billing/amounts';
 import type { Config } from '#config';
-import {
-  requestedModels,
-  type Catalog,
-  type Pipeline,
-  resolveAny,
-  type Runs,
-  type TargetAdapter,
-  type Offer,
-} from '#gateway';
+import { requestedModels, type Pipeline, type Runs } from '#gateway';
+import { type Catalog, resolveAny, type Offer } from '#catalog';
+import type { TargetAdapter } from '#bridge';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
 import { type ChatBody, type ChatTool, TOOL_ROUNDS_DEFAULT } from '../chat/chat-schema.ts';

@@ -1,17 +1,9 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { Frame, CancelSignal, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import {
-  type TargetContext,
-  type Call,
-  newCallId,
-  type Pipeline,
-  type Run,
-  type Runs,
-  type TargetAdapter,
-  toGatewayError,
-  wantsReceipt,
-} from '#gateway';
+import type { TargetContext, TargetAdapter } from '#bridge';
+import { type Call, newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#gateway';
+import { toGatewayError } from '#http';
 import type { ChatTail } from '../chat/chat-end.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';

@@ -1,4 +1,5 @@
-import { toHttpError, type GatewayError } from '#wire';
+import { toHttpError } from '#http';
+import type { GatewayError } from '#errors';
 import {
   type Frame,
   type SettledFrame,

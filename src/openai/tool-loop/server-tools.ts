@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import { GatewayError, printable } from '#wire';
-import { unknownMember } from '#gateway';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
+import { unknownMember } from '#http';
 import type { ChatTool } from '../chat/chat-schema.ts';
 
 /** A tool as the model sees it. All of it comes from the tool's server. */

@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 
 /* How requests of other wires become the messages of a chat request. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { dialectOf } from '#wire';
+import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
 import { tokensOf } from '../chat/output-bound.ts';
 import { measurePrompt } from '../chat/prompt-size.ts';

@@ -1,5 +1,5 @@
 import { ALIAS_PREFIX } from '#config';
-import type { TargetAdapters } from '#gateway';
+import type { TargetAdapters } from '#bridge';
 
 /* Names in a request of another wire: aliases of models, and addresses of tool services. */
 

@@ -1,33 +1,23 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, readJson } from '#wire';
 import {
-  interpretedFields,
-  type InterpretedFieldsAt,
   createHttpSink,
   createKeepAlive,
   type Dialect,
   dialectOf,
-  GatewayError,
-  isOfProvider,
-  ambiguousKeyAt,
-  readJson,
   type ReplySink,
-} from '#wire';
-import { CancelSource, type CancelSignal } from '#billing/amounts';
-import {
-  type Admission,
-  type PendingRequest,
-  type Caller,
   createCheck,
-  createHandlePaidRequest,
   type MoreMemory,
-  NO_PAYMENTS,
-  receiptSink,
-  rateHeaders,
-  type TargetAdapters,
-  tellPayment,
   toGatewayError,
+} from '#http';
+import { GatewayError, isOfProvider } from '#errors';
+import { CancelSource, type CancelSignal } from '#billing/amounts';
+import { type Admission, rateHeaders } from '#limits';
+import {
+  type PendingRequest,
+  createHandlePaidRequest,
   withModel,
   PAYABLE,
   type Payer,
@@ -37,6 +27,9 @@ import {
   servedRequest,
   bodyFrom,
 } from '#gateway';
+import type { Caller } from '#accounts';
+import { NO_PAYMENTS, receiptSink, tellPayment } from '#payments';
+import type { TargetAdapters } from '#bridge';
 import { createChatAnswers, type StartedChat, writeChatReply } from '../chat/chat-reply.ts';
 import { type ChatDeps, createOpenChat } from '../chat/chat-routes.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';

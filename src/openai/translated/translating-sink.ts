@@ -1,4 +1,4 @@
-import type { ReplySink } from '#wire';
+import type { ReplySink } from '#http';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import { type ChatPieces, createChatPieces, readCompletion } from '../chat/chat-decoder.ts';
 import type { ClientId } from '../chat/echo-fields.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import {
   escrowOf,
   formatUsd,
@@ -12,10 +12,11 @@ import {
   type LocksQuery,
   type TransferRecord,
 } from '#billing';
-import type { Admission, Pipeline } from '#gateway';
+import type { Admission } from '#limits';
+import type { Pipeline } from '#gateway';
 import { isRestricted, requireAdmission, refuseRestricted, type KeyStore } from '#auth';
 import { type Tasks, waitsForClient } from '#tasks';
-import { callerCaip10 } from '#auth/accounts';
+import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../figures/csv.ts';
 import { viewTree, callSchema, generationSchema, viewCall, type CallView } from './generation-view.ts';

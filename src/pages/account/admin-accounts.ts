@@ -1,7 +1,7 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { earningsOf, escrowOf, formatUsd, type Ledger } from '#billing';
-import type { Consumer, ConsumerStore } from '#auth';
-import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
+import type { Consumer, ConsumerStore } from '#accounts';
+import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#accounts/names';
 import type { Seller } from '#network';
 import { objectOf, titled } from '../route-schemas.ts';
 

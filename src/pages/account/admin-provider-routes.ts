@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { GatewayError } from '#wire';
-import { DOCUMENTED } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED } from '#http';
 import { earningsOf, formatUsd, type Ledger, type Payouts, type Payout } from '#billing';
 import type { AdminGate, Identity } from '#auth';
-import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#auth/accounts';
+import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#accounts/names';
 import type { KnownProvider } from '#network';
 import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
 import {

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { type AccountTotals, type Ledger, type FoundLocks, type LocksQuery, type LockRecord } from '#billing';
-import { DOCUMENTED } from '#gateway';
+import type { AccountTotals, Ledger, FoundLocks, LocksQuery, LockRecord } from '#billing';
+import { DOCUMENTED } from '#http';
 import type { AdminGate } from '#auth';
-import { ACCOUNT_ID_PATTERN } from '#auth/accounts';
-import { ACCOUNT_STATES, type AccountState } from '#auth/keys';
-import { GatewayError } from '#wire';
+import { ACCOUNT_ID_PATTERN } from '#accounts/names';
+import { ACCOUNT_STATES, type AccountState } from '#accounts';
+import { GatewayError } from '#errors';
 import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
 import type { KeysDeps } from './keys.ts';
 import {

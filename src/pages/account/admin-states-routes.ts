@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { escrowOf, formatUsd, OPERATOR_TREASURY } from '#billing';
-import type { AccountState } from '#auth/keys';
+import type { AccountState } from '#accounts';
 import { ADMINISTRATION, dataOf } from '../route-schemas.ts';
 import {
   accountParams,

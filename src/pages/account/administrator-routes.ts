@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { GatewayError } from '#wire';
-import { DOCUMENTED } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED } from '#http';
 import type { AdminGate } from '#auth';
 import {
   ADMIN_ROLES,

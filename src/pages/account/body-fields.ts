@@ -1,5 +1,5 @@
-import { GatewayError } from '#wire';
-import { DOCUMENTED, DOCUMENTED_USD } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
 
 /** The amount in a body, in one of two units. */

@@ -1,5 +1,5 @@
 import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd, type Ledger } from '#billing';
-import { toCaip10 } from '#auth/accounts';
+import { toCaip10 } from '#accounts/names';
 import { objectOf } from '../route-schemas.ts';
 
 const money = { type: 'integer', description: 'Micro-USD.' } as const;

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { FoundLocks, LockPlace, LocksQuery, LockRecord, LockState } from '#billing';
 import { PRIMITIVES } from '#config';
-import { DOCUMENTED, type Caller } from '#gateway';
+import { DOCUMENTED } from '#http';
+import type { Caller } from '#accounts';
 import { isRestricted, type KeyStore } from '#auth/keys';
 import type { CallView } from './generation-view.ts';
 import { documentedInstant } from '../day-range.ts';

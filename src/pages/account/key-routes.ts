@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
-import { isDevelopment, type Admission, type Caller } from '#gateway';
+import { GatewayError } from '#errors';
+import { isDevelopment, type Caller, reaches } from '#accounts';
+import type { Admission } from '#limits';
 import {
   isRestricted,
-  reaches,
   requireFullRights,
   type KeyChanges,
   type KeyStore,
   requireFreshSignature,
   type Nonces,
 } from '#auth/keys';
-import { DEVELOPMENT_ACCOUNT } from '#auth/accounts';
+import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
 import { ADMINISTRATION, dataOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
 import {
   changeKey,

@@ -1,7 +1,7 @@
 import { dropOldest } from '#wire';
 import { loadStatement, type Database, type Row } from '#store';
 import type { MicroUsd } from '#billing';
-import { periodAt } from '#auth/accounts';
+import { periodAt } from '#accounts/names';
 
 /** The charges for a key's calls that began in the current UTC day, week and month, in micro-USD. */
 interface KeyUsage {

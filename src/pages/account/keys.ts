@@ -1,8 +1,9 @@
-import { GatewayError } from '#wire';
-import { DOCUMENTED, MUST_BE } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED, MUST_BE } from '#http';
 import { toUsdNumber, withCarried, type Ledger } from '#billing';
-import type { KeyChanges, KeyRecord, KeyStore, LimitSetter, MemberStore, NewKeyFields } from '#auth/keys';
-import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
+import type { KeyChanges, KeyRecord, KeyStore, LimitSetter, NewKeyFields } from '#auth/keys';
+import type { MemberStore } from '#accounts';
+import { LIMIT_RESETS, budgetAt, type LimitReset } from '#accounts/names';
 import { objectOf, titled, dataOf, listOf, type Page } from '../route-schemas.ts';
 import { documentedUsd, parseUsdField, parseTime } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';

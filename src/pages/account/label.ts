@@ -1,6 +1,6 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { foldName } from '#config';
-import { parseAccountId } from '#auth/accounts';
+import { parseAccountId } from '#accounts/names';
 
 /** Letters that look like Latin ones. */
 const LIKE_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;

@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { GatewayError, outboundUrlFault } from '#wire';
-import { type Admission, DOCUMENTED, type Pipeline } from '#gateway';
+import { GatewayError } from '#errors';
+import { outboundUrlFault } from '#security';
+import type { Admission } from '#limits';
+import { DOCUMENTED } from '#http';
+import type { Pipeline } from '#gateway';
 import {
   refuseRestricted,
   requireAdmission,
@@ -9,7 +12,7 @@ import {
   type KeyStore,
   type Nonces,
 } from '#auth';
-import type { BudgetNotices } from '#tasks';
+import type { BudgetNotices } from '#delivery';
 import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import {
   limitsBodySchema,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
-import { DOCUMENTED } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED } from '#http';
 import { formatUsd, toUsdNumber, withCarried, type Ledger } from '#billing';
 import {
   budgetName,
@@ -9,8 +9,8 @@ import {
   type BudgetRule,
   type LimitsStore,
   type LimitsSubject,
-} from '#auth/keys';
-import { budgetAt, LIMIT_RESETS, type LimitReset } from '#auth/accounts';
+} from '#accounts';
+import { budgetAt, LIMIT_RESETS, type LimitReset } from '#accounts/names';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 import { documentedUsd, parseUsdField } from './body-fields.ts';
 import { notifyProperty, rateProperty } from './keys.ts';

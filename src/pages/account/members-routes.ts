@@ -1,19 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
-import type { Admission, Caller, MemberRole, Pipeline } from '#gateway';
+import { GatewayError } from '#errors';
+import type { Admission } from '#limits';
+import { type Caller, type MemberRole, ORGANISATIONS_MAX, type Member, reaches } from '#accounts';
+import type { Pipeline } from '#gateway';
 import {
-  ORGANISATIONS_MAX,
   refuseRestricted,
   requireAdmission,
   requireFreshSignature,
   requireFullRights,
   type KeyStore,
-  type Member,
   type Nonces,
 } from '#auth';
-import { localAccount } from '#auth/accounts';
-import { reaches } from '#auth/keys';
+import { localAccount } from '#accounts/names';
 import { dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
 import { labelTaken, readCustomersLabel } from './label.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';

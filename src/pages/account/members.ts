@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { toUsdNumber } from '#billing';
-import { DOCUMENTED, type MemberRole } from '#gateway';
-import { type Member, MEMBER_ROLES, MEMBERS_MAX, NO_LIMITS, type MemberStore, type KeyStore } from '#auth/keys';
-import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#auth/accounts';
+import { DOCUMENTED } from '#http';
+import { type MemberRole, type Member, MEMBER_ROLES, MEMBERS_MAX, NO_LIMITS, type MemberStore } from '#accounts';
+import type { KeyStore } from '#auth/keys';
+import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#accounts/names';
 import { ADMINISTRATION, objectOf, titled, dataOf, listOf } from '../route-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits.ts';

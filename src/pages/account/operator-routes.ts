@@ -1,11 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { ConfigError, type NamedDifferences } from '#config';
 import type { RollUp } from '#analytics';
+import { type ChainAudit, PaymentsSetupError } from '#payments/on-chains';
 import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
-import type { ChainAudit } from '../funds/chain-audit.ts';
-import { PaymentsSetupError } from '../funds/create-payments.ts';
 
 interface AuditRoutesDeps {
   readonly gate: AdminGate;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import {
   formatUsd,
   type AccountName,

@@ -8,7 +8,7 @@ import {
   type ReceiptSigner,
 } from '#billing';
 import type { Call } from '#gateway';
-import { callerCaip10 } from '#auth/accounts';
+import { callerCaip10 } from '#accounts/names';
 import { accountOfRecord } from './generation-view.ts';
 
 /**
@@ -39,7 +39,7 @@ export function receiptOfCall(
 }
 
 /** Makes the receipt of a settled call from its record. Returns null if the call was not charged. */
-export function receiptOfRecord(record: LockRecord, networks: readonly string[]): Receipt | null {
+function receiptOfRecord(record: LockRecord, networks: readonly string[]): Receipt | null {
   const { id, provider, parent, price, amount, usage, charged, fee, resolvedAt } = record;
   if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;
   const { primitive } = JSON.parse(record.lockDetail) as { primitive: string };

@@ -1,8 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { offerId, toUsdNumber, formatUsd } from '#billing';
 import { PRIMITIVES } from '#config';
-import { type Admission, type Caller, type Catalog, DOCUMENTED, type Pipeline } from '#gateway';
+import type { Admission } from '#limits';
+import type { Caller } from '#accounts';
+import type { Catalog } from '#catalog';
+import { DOCUMENTED } from '#http';
+import type { Pipeline } from '#gateway';
 import { requireAdmission, type KeyStore } from '#auth';
 import {
   DAY_MS,

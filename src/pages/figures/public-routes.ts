@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { GatewayError, printable } from '#wire';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
 import type { Database, Query } from '#store';
 import { type Config, type Primitive, PRIMITIVES } from '#config';
-import { type Catalog, DOCUMENTED, sendPage, tagPage, type TaggedPage } from '#gateway';
+import type { Catalog } from '#catalog';
+import { DOCUMENTED, sendPage, tagPage, type TaggedPage } from '#http';
 import {
   DAY_MS,
   findListing,

@@ -10,7 +10,7 @@ import {
   type ListingFigures,
   type ListingProvider,
 } from '#analytics';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { dateRangeSchema } from '../day-range.ts';
 import { objectOf, titled, dataOf } from '../route-schemas.ts';
 

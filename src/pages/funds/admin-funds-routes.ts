@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger, type MicroUsd } from '#billing';
 import { LOSSES, TRANSIT, type OpenMoney } from '#chains';
-import { needsNoMaking, parseAccountId } from '#auth/accounts';
-import type { ConsumerStore, AdminGate } from '#auth';
+import { needsNoMaking, parseAccountId } from '#accounts/names';
+import type { ConsumerStore } from '#accounts';
+import type { AdminGate } from '#auth';
+import { hideWithoutFunds, requireFunds, termsOf, type Funds } from '#payments/on-chains';
 import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
 import { fundPageSchema, ADMINISTRATION, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import {
@@ -15,7 +17,6 @@ import {
   viewWithdrawal,
   withdrawalSchema,
 } from './fund-views.ts';
-import { hideWithoutFunds, requireFunds, termsOf, type Funds } from './funds.ts';
 import { addTreasuryRoutes } from './treasury-routes.ts';
 import { withdrawalError, withdrawalIdOf } from './withdrawals-routes.ts';
 

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { type KeyStore, refuseRestricted } from '#auth';
 import type { Deposit } from '#chains';
-import type { Admission } from '#gateway';
+import type { Admission } from '#limits';
+import { requireFunds, type Funds } from '#payments/on-chains';
 import { fundPageSchema, noBody, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { depositSchema, viewDeposit } from './fund-views.ts';
-import { requireFunds, type Funds } from './funds.ts';
 import { formsOf, ownWallet } from './wallets-routes.ts';
 
 interface DepositsDeps {

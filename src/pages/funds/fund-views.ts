@@ -1,7 +1,7 @@
 import { FEES, formatUsd } from '#billing';
 import { CANCELED, type Deposit, type Withdrawal } from '#chains';
-import { toCaip10 } from '#auth/accounts';
-import { DOCUMENTED } from '#gateway';
+import { toCaip10 } from '#accounts/names';
+import { DOCUMENTED } from '#http';
 
 export const text = (description: string) => ({ type: 'string', description }) as const;
 export const maybe = (description: string) => ({ type: ['string', 'null'], description }) as const;

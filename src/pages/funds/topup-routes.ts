@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync, FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { escrowOf, formatUsd, type Ledger, type MicroUsd } from '#billing';
+import type { Caller } from '#accounts';
+import type { Pipeline } from '#gateway';
 import {
-  type Caller,
-  type Pipeline,
   withTerms,
   paidCaller,
   paymentHeader,
@@ -14,14 +14,14 @@ import {
   type PaymentReceipt,
   type Payments,
   type PaymentAttempt,
-  shownAddress,
-  type Admission,
-} from '#gateway';
-import { callerCaip10 } from '#auth/accounts';
+} from '#payments';
+import { shownAddress } from '#http';
+import type { Admission } from '#limits';
+import { callerCaip10 } from '#accounts/names';
 import { requireAdmission } from '#auth';
 import { ChainUnavailable } from '#chains';
+import { requireFunds, type Funds, withFunds, termsOf } from '#payments/on-chains';
 import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
-import { requireFunds, type Funds, withFunds, termsOf } from './funds.ts';
 import { dataOf, objectOf } from '../route-schemas.ts';
 import { addressField, networkField } from './fund-views.ts';
 

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { GatewayError } from '#wire';
-import { DOCUMENTED, DOCUMENTED_USD } from '#gateway';
+import { GatewayError } from '#errors';
+import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { FEES, formatUsd, OPERATOR_TREASURY } from '#billing';
 import { LOSSES, type Act, type NewAct } from '#chains';
+import { requireFunds, termsOf, type Funds } from '#payments/on-chains';
 import {
   amountOf,
   amountProperties,
@@ -14,7 +15,6 @@ import {
 } from '../account/body-fields.ts';
 import { addressField, networkField, iso, maybe, text } from './fund-views.ts';
 import { fundPageSchema, ADMINISTRATION, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
-import { requireFunds, termsOf, type Funds } from './funds.ts';
 import { withdrawalError } from './withdrawals-routes.ts';
 
 const BEARERS = { losses: LOSSES, fees: FEES, operator: OPERATOR_TREASURY } as const;

@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError, checksummed } from '#wire';
+import { GatewayError } from '#errors';
+import { checksummed } from '#config';
 import type { BoundWallet } from '#chains';
-import type { Caller, Admission } from '#gateway';
-import { isWallet, parseAccountId, toCaip10 } from '#auth/accounts';
+import type { Caller } from '#accounts';
+import type { Admission } from '#limits';
+import { isWallet, parseAccountId, toCaip10 } from '#accounts/names';
 import {
   refuseRestricted,
   requireFullRights,
@@ -11,9 +13,9 @@ import {
   type Nonces,
   type SignIn,
 } from '#auth';
+import { requireFunds, type Funds, withFunds } from '#payments/on-chains';
 import { dataOf } from '../route-schemas.ts';
 import { iso } from './fund-views.ts';
-import { requireFunds, type Funds, withFunds } from './funds.ts';
 
 export interface WalletsDeps {
   readonly funds: Funds | null;

@@ -1,9 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError, parseEvmAddress } from '#wire';
+import { GatewayError } from '#errors';
+import { parseEvmAddress } from '#config';
 import { earningsOf, escrowOf } from '#billing';
 import { type Withdrawal, type Wallets, WithdrawalProblem } from '#chains';
-import { isDevelopment, parseIdempotencyKey, type Admission } from '#gateway';
+import { isDevelopment, providerIdOf } from '#accounts';
+import { parseIdempotencyKey } from '#gateway';
+import type { Admission } from '#limits';
 import {
   refuseRestricted,
   requireFullRights,
@@ -11,12 +14,11 @@ import {
   requireFreshSignature,
   type Nonces,
   type Identity,
-  providerIdOf,
 } from '#auth';
+import { requireFunds, termsOf, type Funds, withFunds } from '#payments/on-chains';
 import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
 import { fundPageSchema, noBody, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { viewWithdrawal, withdrawalSchema, addressField, networkField, iso } from './fund-views.ts';
-import { requireFunds, termsOf, type Funds, withFunds } from './funds.ts';
 import { familyOf, ownWallet, shownAddress } from './wallets-routes.ts';
 
 export interface WithdrawalsDeps {

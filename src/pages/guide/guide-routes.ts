@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { hasTagged, tagOf } from '#gateway';
+import { hasTagged, tagOf } from '#http';
 import { ROOT, pageHeaders } from '../web/page-files.ts';
 import type { Guide, GuidePage } from './guide-pages.ts';
 

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { printable, GatewayError } from '#wire';
-import { type Catalog, createFreshPage, sendPage, tagPage } from '#gateway';
+import { printable } from '#security';
+import { GatewayError } from '#errors';
+import type { Catalog } from '#catalog';
+import { createFreshPage, sendPage, tagPage } from '#http';
 import { dataOf, listOf, objectOf } from '../route-schemas.ts';
 import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
 import { servicesRoutes } from './services-routes.ts';

@@ -1,5 +1,5 @@
 import { PRIMITIVES } from '#config';
-import { flagsSchema, healthProperties } from '#gateway';
+import { flagsSchema, healthProperties } from '#catalog';
 import { objectOf, titled } from '../route-schemas.ts';
 
 /* Schemas of the catalogue's pages, for the reference. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { type Caller, providerIdOf } from '#accounts';
+import type { Pipeline } from '#gateway';
 import {
-  type Caller,
-  type Pipeline,
   compare,
   viewPrice,
   viewRaise,
@@ -10,14 +10,14 @@ import {
   raisedSchema,
   statusSchema,
   type HealthSources,
-} from '#gateway';
-import { callerCaip10 } from '#auth/accounts';
-import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
+} from '#catalog';
+import { callerCaip10 } from '#accounts/names';
+import { requireAdmission, refuseRestricted, type KeyStore, type Identity } from '#auth';
 import { offerOfTunnel, type PayoutRules, payoutTerms, type RegisteredService, type Registry } from '#network';
 import { dateOf, type DayRange } from '#analytics';
+import type { Payouts } from '#billing';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
-import type { Payouts } from '#billing';
 import { pageSchema, type Page, listOf, objectOf } from '../route-schemas.ts';
 import { payoutSchema, viewPayout } from '../account/admin-provider-routes.ts';
 import { pricingSchema } from './market-schema.ts';

@@ -11,7 +11,7 @@ import {
   viewHealth,
   type HealthSources,
   type HealthView,
-} from '#gateway';
+} from '#catalog';
 
 /** The public view of a provider: its services and their health. */
 interface ProviderView<L = ListingView> {

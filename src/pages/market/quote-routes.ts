@@ -1,15 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { GatewayError } from '#wire';
-import {
-  type CallRequest,
-  MUST_BE,
-  DOCUMENTED,
-  onlyIf,
-  type Pipeline,
-  type Quotable,
-  quoteSchema,
-  type QuoteView,
-} from '#gateway';
+import { GatewayError } from '#errors';
+import { type CallRequest, type Pipeline, type Quotable, quoteSchema, type QuoteView } from '#gateway';
+import { MUST_BE, DOCUMENTED, onlyIf } from '#http';
 import { requireAdmission } from '#auth';
 
 interface QuoteRoutesDeps {

@@ -9,7 +9,7 @@ import {
   type HealthView,
   viewPrice,
   viewHealth,
-} from '#gateway';
+} from '#catalog';
 import { type ProviderStatus, statusOf } from './providers-view.ts';
 
 /** A service of any kind, as a row of the market. */

@@ -1,9 +1,8 @@
-import { GatewayError, dropOldest } from '#wire';
+import { GatewayError } from '#errors';
+import { dropOldest } from '#wire';
 import {
   type Catalog,
   type HealthSources,
-  createFreshPage,
-  type TaggedPage,
   type ToolListings,
   type Offer,
   byService,
@@ -20,7 +19,8 @@ import {
   byPrice,
   viewToolCallPrice,
   type ToolCallPrice,
-} from '#gateway';
+} from '#catalog';
+import { createFreshPage, type TaggedPage } from '#http';
 import type { Primitive } from '#config';
 import { statusOf, type ProviderStatus } from './providers-view.ts';
 

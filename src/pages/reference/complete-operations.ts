@@ -1,4 +1,5 @@
-import { HTTP_ERRORS, isObject } from '#wire';
+import { HTTP_ERRORS } from '#http';
+import { isObject } from '#wire';
 import type { Operation, PathTable, Response, Parameter } from './openapi.ts';
 
 export interface CompletionOptions {

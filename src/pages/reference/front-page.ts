@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { OwnOrigin } from '#wire';
+import type { OwnOrigin } from '#security';
 import type { Primitive } from '#config';
 
 const CACHED = 'public, max-age=86400';

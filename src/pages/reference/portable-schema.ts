@@ -1,4 +1,4 @@
-import { DOCUMENTED, MUST_BE } from '#gateway';
+import { DOCUMENTED, MUST_BE } from '#http';
 import { isObject } from '#wire';
 
 /** A JSON schema, or a part of one. */

@@ -5,7 +5,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { tagOf } from '#gateway';
+import { tagOf } from '#http';
 
 /** A built file in memory. */
 export interface PageFile {

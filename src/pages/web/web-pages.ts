@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, type OwnOrigin } from '#wire';
+import { GatewayError } from '#errors';
+import type { OwnOrigin } from '#security';
 import type { Mode } from '#config';
-import { answerMissingPages, type Catalog, hasTagged, tagOf } from '#gateway';
+import { answerMissingPages, hasTagged, tagOf } from '#http';
+import type { Catalog } from '#catalog';
 import { findBuilt, ROOT, readPages, type PageFile, type PageFiles, pageHeaders } from './page-files.ts';
 import { earlyRequests, createFirstAnswers, pageDocument } from './page-document.ts';
 import { PAGE_PATHS, type PagePath } from './page-paths.ts';

@@ -1,5 +1,5 @@
 import { type ServiceConfig, type HttpTarget, type Service, IMAGE_PATHS, VIDEOS_PATH } from '#config';
-import { oneLine } from '#wire';
+import { oneLine } from '#security';
 import type { ProviderConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
 import { runCheck, type Check, type CheckResult, ask, jsonObject, mustSucceed, ProbeFailure } from './ask.ts';

@@ -1,5 +1,4 @@
-import { readCapRefusal, type CapField, type CapName } from '#wire';
-import type { ModelFacts } from '#config';
+import { readCapRefusal, type CapField, type CapName, type ModelFacts } from '#config';
 import { mustSucceed, wordsOf, type Answer, ProbeFailure } from './ask.ts';
 
 /** Sends the model one small request. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
-import { isObject, oneLine, readStart } from '#wire';
+import { isObject, readStart } from '#wire';
+import { oneLine } from '#security';
 import { credentialHeaders, describeFault, dial, tunnelUrl } from '../connection.ts';
 import type { RouterConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';

@@ -1,5 +1,6 @@
 import type { CommandTarget } from '#config';
-import { errorText, readableElements, readableMembers, setMember, splice } from '#wire';
+import { errorText } from '#json-rpc';
+import { readableElements, readableMembers, setMember, splice } from '#wire';
 import type { Log } from '../log.ts';
 import { MESSAGE_BYTES_MAX, startChild, type Child } from './child-process.ts';
 import { elementsOfBatch, parseMessage, type Message, type Response, ERROR, errorCodeOf } from './json-rpc.ts';

@@ -1,4 +1,5 @@
-import { errorText, removeAt, replaceAt, resultText, spanAt, type JsonObject } from '#wire';
+import { errorText, resultText } from '#json-rpc';
+import { removeAt, replaceAt, spanAt, type JsonObject } from '#wire';
 import type { StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';
 import { ERROR, metaOf, paramsOf, type Message, type Notification, type Request } from './json-rpc.ts';

@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import { errorText, removeAt, setMember, splice } from '#wire';
+import { errorText } from '#json-rpc';
+import { removeAt, setMember, splice } from '#wire';
 import type { StopTimes } from './child-process.ts';
 import { createClientStream, writeWithin } from './client-stream.ts';
 import {

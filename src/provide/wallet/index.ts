@@ -1,3 +1,2 @@
-/* Wallets of providers, without the proxy. */
-export { createWallet, signInHeader, type Wallet, WalletError } from './wallet.ts';
-export { writeKeypairFile, loadSecret, loadWallet } from './load-wallet.ts';
+export { loadSecret, loadWallet, writeKeypairFile } from './load-wallet.ts';
+export { type Wallet, WalletError, createWallet, signInHeader } from './wallet.ts';

@@ -1,4 +1,3 @@
-/* Backups are made beside running gateways, and restored into an empty place. */
 export { BackupError } from './archive.ts';
 export { makeBackup } from './make-backup.ts';
 export type { Manifest } from './manifest.ts';

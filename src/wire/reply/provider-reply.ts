@@ -1,5 +1,5 @@
+import { GatewayError } from '#errors';
 import { type UpstreamFailure, malformed, toFailure } from './upstream-failure.ts';
-import { GatewayError } from '../errors.ts';
 import { type JsonLimits, parseJson, TooMuchStructure, isObject } from '../json-guard.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;

@@ -1,4 +1,4 @@
-import { oneLine } from '../safe-text.ts';
+import { oneLine } from '#security';
 
 /**
  * One attempt failed.

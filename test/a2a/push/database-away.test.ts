@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { TaskKey, WebhookEvent } from '#tasks';
+import type { TaskKey } from '#tasks';
+import type { WebhookEvent } from '#delivery';
 import { createPushRelay } from '../../../src/a2a/push/notifications.ts';
 
 const KEY: TaskKey = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { createOwnAddresses, PUSH_PATH } from '../../../src/a2a/push/own-webhook.ts';
 import { withOwnWebhook } from '../../../src/a2a/agent/agent-request.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';

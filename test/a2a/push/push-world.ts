@@ -1,9 +1,11 @@
 import { onTestFinished } from 'vitest';
 import type { LimitsConfig } from '#config';
-import { createServer, type Caller, type Catalog } from '#gateway';
+import { createServer } from '#http';
+import type { Caller } from '#accounts';
+import type { Catalog } from '#catalog';
 import { createGuardedFetch } from '#network';
-import { createWebhooks } from '#tasks';
-import type { LostDelivery } from '../../../src/tasks/webhooks/webhook.ts';
+import { createWebhooks } from '#delivery';
+import type { LostDelivery } from '../../../src/delivery/webhook.ts';
 import type { A2aRequest } from '../../../src/a2a/http/parse-request.ts';
 import type { ReplyWriter } from '../../../src/a2a/http/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';

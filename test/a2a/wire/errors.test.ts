@@ -1,6 +1,6 @@
 import * as sdk from '@a2a-js/sdk/errors';
 import { describe, expect, it } from 'vitest';
-import { ERROR_CODES, GatewayError } from '#wire';
+import { ERROR_CODES, GatewayError } from '#errors';
 import {
   A2A_ERRORS,
   A2aError,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { GatewayError } from '#wire';
-import type { TargetRequest, ContentTurn } from '#gateway';
+import { GatewayError } from '#errors';
+import type { TargetRequest, ContentTurn } from '#bridge';
 import { startProvider, type TestProvider } from '../../support/provider.ts';
 import { startScriptedModel, type ScriptedModel } from './support/scripted-model.ts';
 import { modelToml, UNHURRIED } from './support/toml.ts';

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import {
   audit,
   createBill,
@@ -18,32 +18,26 @@ import {
 import type { Config } from '#config';
 import {
   createArrivals,
-  createCatalog,
   createExecute,
   createFree,
-  createHealth,
   createIdempotency,
   createPipeline,
   createRetryBudget,
   createRouter,
-  createServer,
-  createToolPins,
-  decodePartsEvents,
-  NO_PAYMENTS,
   toBillable,
   type Call,
-  type Caller,
-  type Offer,
-  type TargetRequest,
-  type PartsEnd,
-  type PartsEvent,
 } from '#gateway';
+import { createCatalog, createHealth, createToolPins, type Offer } from '#catalog';
+import { createServer } from '#http';
+import { decodePartsEvents, type TargetRequest, type PartsEnd, type PartsEvent } from '#bridge';
+import { NO_PAYMENTS } from '#payments';
+import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
-import { createSessionStore } from '#tasks';
+import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
 import { receiptOfCall } from '#pages';
-import { createLocalLimiter } from '../../../src/gateway/limits/rate-limiter.ts';
-import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
+import { createLocalLimiter } from '../../../src/limits/rate-limiter.ts';
+import { refuseLock } from '../../../src/gateway/lock-payments.ts';
 import { createMcp } from '../../../src/mcp/create-mcp.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';

@@ -1,17 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { GatewayError, UpstreamFailure } from '#wire';
-import {
-  encodePartsEvent,
-  NO_PREFERENCES,
-  type Catalog,
-  type Part,
-  type TargetRequest,
-  type PartsEnd,
-  type ReplyEnd,
-  type TargetAdapter,
-} from '#gateway';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
+import { encodePartsEvent, type Part, type TargetRequest, type PartsEnd, type TargetAdapter } from '#bridge';
+import { NO_PREFERENCES, type ReplyEnd } from '#gateway';
+import type { Catalog } from '#catalog';
 
 /** What a line server is asked: the ask as it was given to the speaker, and the service. */
 export type LineAsk = TargetRequest & { readonly name: string };

@@ -1,6 +1,6 @@
 import { CallToolResultSchema } from '@modelcontextprotocol/core';
 import { expect, test } from 'vitest';
-import type { FilePart, Part } from '#gateway';
+import type { FilePart, Part } from '#bridge';
 import { callTool } from '../../mcp/calls/modern-post.ts';
 import { startBridgeWorld, type WorldOptions } from './bridge-world.ts';
 import { startLineServer, type Line } from './line-target.ts';

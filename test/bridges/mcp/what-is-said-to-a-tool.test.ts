@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { TargetRequest } from '#gateway';
+import type { TargetRequest } from '#bridge';
 import { startBridgeWorld } from './bridge-world.ts';
 import { startTools, text } from './raw-tools.ts';
 

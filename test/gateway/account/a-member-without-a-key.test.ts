@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MemberRole } from '#gateway';
+import type { MemberRole } from '#accounts';
 import { createKey, type KeysDeps } from '../../../src/pages/account/keys.ts';
 
 // The store makes no key for an account that has too many, nor for who is no member any more, or a viewer by now.

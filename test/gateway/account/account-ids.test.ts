@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { localAccount, parseAccountId, toCaip10 } from '../../../src/auth/accounts/account-id.ts';
+import { localAccount, parseAccountId, toCaip10 } from '../../../src/accounts/account-id.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const EVM = '0xAb5801a7D398351b8bE11C439e05C5B3259aeC9B';

@@ -12,12 +12,15 @@ import {
   type Ledger,
 } from '#billing';
 import type { LimitsConfig } from '#config';
-import { createRateLimiter, createRatePolicies, createServer } from '#gateway';
-import { createConsumerStore, createKeyStore, createLimitsStore, createMemberStore, type KeyStore } from '#auth';
-import { createKey, localAccount } from '#auth/accounts';
-import { accountRoutes, adminRoutes, auditRoutes, auditFunds, createKeyUsage } from '#pages';
+import { createRateLimiter, createRatePolicies } from '#limits';
+import { createServer } from '#http';
+import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createKeyStore, type KeyStore, createKey } from '#auth';
+import { localAccount } from '#accounts/names';
+import { accountRoutes, adminRoutes, auditRoutes, createKeyUsage } from '#pages';
+import { auditFunds } from '#payments/on-chains';
 import { createAdminGuard } from '../../../src/auth/administrators/admin-gate.ts';
-import { rateLimitError } from '../../../src/gateway/limits/caller-rates.ts';
+import { rateLimitError } from '../../../src/limits/caller-rates.ts';
 import { createKeyAuthenticator } from '../auth/key-authenticator.ts';
 import { openTestDatabase } from '../test-database.ts';
 

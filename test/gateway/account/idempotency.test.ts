@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
 import { createLedger } from '#billing';
-import { toHttpError } from '../../../src/wire/errors-http.ts';
+import { toHttpError } from '../../../src/http/error-table.ts';
 import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 import { anyCharacter } from '../../support/any-character.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAttempts } from '../../../src/auth/attempts.ts';
-import { GatewayError } from '../../../src/wire/errors.ts';
+import { GatewayError } from '../../../src/errors.ts';
 import { DatabaseError } from '../../../src/store/database.ts';
 
 const START = Date.parse('2026-03-04T05:06:07Z');

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Caller } from '../../../src/gateway/caller.ts';
+import type { Caller } from '../../../src/accounts/caller.ts';
 import { createAttempts } from '../../../src/auth/attempts.ts';
 import { createAuthenticator, type AuthenticatorOptions } from '../../../src/auth/authenticator.ts';
 import { signInError } from '../../../src/auth/siwx/message.ts';

@@ -10,16 +10,16 @@ import {
   type Budget,
   type Ledger,
 } from '#billing';
-import { budgetAt, LIMIT_RESETS, periodAt, type LimitReset, type SpendLimit } from '#auth/accounts';
+import { budgetAt, LIMIT_RESETS, periodAt, type LimitReset, type SpendLimit } from '#accounts/names';
+import type { OpenDatabase, Row, Statement, Value } from '#store';
 import type { LockRequest } from '../../../src/billing/ledger.ts';
 import { createAttempts } from '../../../src/auth/attempts.ts';
 import { createKeyCallers } from '../../../src/auth/key-callers.ts';
 import { createKeyStore } from '../../../src/auth/key-store.ts';
-import { budgetName, type BudgetRule } from '../../../src/auth/accounts/budgets.ts';
-import { callerLimits } from '../../../src/auth/accounts/caller-limits.ts';
-import { createLimitsStore } from '../../../src/auth/accounts/limits-store.ts';
-import { createMemberStore } from '../../../src/auth/accounts/member-store.ts';
-import type { OpenDatabase, Row, Statement, Value } from '#store';
+import { budgetName, type BudgetRule } from '../../../src/accounts/budgets.ts';
+import { callerLimits } from '../../../src/accounts/caller-limits.ts';
+import { createLimitsStore } from '../../../src/accounts/limits-store.ts';
+import { createMemberStore } from '../../../src/accounts/member-store.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../../support/crash-price.ts';
 import { ENGINES, openEngine } from '../../support/engines.ts';

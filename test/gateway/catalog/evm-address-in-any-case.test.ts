@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
+import { createCatalog } from '../../../src/catalog/catalog.ts';
 import { offer } from '../routing/offers.ts';
 
 const ADDRESS = `0x${'ab12CD34ef'.repeat(4)}`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
+import { createCatalog } from '../../../src/catalog/catalog.ts';
 import { clock, offer } from '../routing/offers.ts';
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,6 +1,6 @@
 import { priceId } from '#billing';
+import { offersFromConfig } from '../../../src/catalog/offers.ts';
 import { expect, test } from 'vitest';
-import { offersFromConfig } from '../../../src/gateway/catalog/offers.ts';
 import { load, modelBlock } from '../config/load.ts';
 
 const made = (text: string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
+import { createCatalog } from '../../../src/catalog/catalog.ts';
 import { names, offer, seeded } from '../routing/offers.ts';
 
 describe('replacing the offers of a source', () => {

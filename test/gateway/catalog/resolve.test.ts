@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
-import { GatewayError } from '../../../src/wire/errors.ts';
+import { createCatalog } from '../../../src/catalog/catalog.ts';
+import { GatewayError } from '../../../src/errors.ts';
 import { names, offer } from '../routing/offers.ts';
 
 function catalogOf(...offers: readonly ReturnType<typeof offer>[]) {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Database, Step } from '#store';
-import { createToolPins } from '../../../src/gateway/catalog/tool-definitions.ts';
+import { createToolPins } from '../../../src/catalog/tool-definitions.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openEngine, type EngineName } from '../../support/engines.ts';
 import { clock } from '../routing/offers.ts';

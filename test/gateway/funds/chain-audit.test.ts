@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { treasuryOf } from '#billing';
 import type { Chains } from '#chains';
-import { auditFunds } from '#pages';
+import { auditFunds } from '#payments/on-chains';
 import type { ChainBook } from '../../../src/chains/chain-rows.ts';
 
 // What an audit says of a chain that could not be compared now.

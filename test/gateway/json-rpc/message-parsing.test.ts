@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { errorText, parseMessage, resultText } from '../../../src/wire/json/message.ts';
+import { errorText, parseMessage, resultText } from '../../../src/json-rpc/message.ts';
 import { object, space, value } from '../json/json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

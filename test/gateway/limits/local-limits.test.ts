@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type RatePolicy, createLocalLimiter } from '../../../src/gateway/limits/rate-limiter.ts';
+import { type RatePolicy, createLocalLimiter } from '../../../src/limits/rate-limiter.ts';
 
 const POLICY: RatePolicy = { requestsPerMinute: 60, burst: 20, tokensPerMinute: 6_000 };
 const ONE = { requests: 1, tokens: 0 };

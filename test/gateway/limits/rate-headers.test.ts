@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { toHttpError } from '../../../src/wire/errors-http.ts';
-import { createLocalLimiter, UNLIMITED } from '../../../src/gateway/limits/rate-limiter.ts';
-import { createRatePolicies, rateHeaders, rateLimitError } from '../../../src/gateway/limits/caller-rates.ts';
-import type { CallerKey } from '../../../src/gateway/caller.ts';
+import { toHttpError } from '../../../src/http/error-table.ts';
+import { createLocalLimiter, UNLIMITED } from '../../../src/limits/rate-limiter.ts';
+import { createRatePolicies, rateHeaders, rateLimitError } from '../../../src/limits/caller-rates.ts';
+import type { CallerKey } from '../../../src/accounts/caller.ts';
 import type { LimitsConfig } from '../../../src/config/config.ts';
 
 const policy = { requestsPerMinute: 60, burst: 0, tokensPerMinute: 1_000 };

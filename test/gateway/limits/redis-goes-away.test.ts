@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { RatePolicy } from '../../../src/gateway/limits/rate-limiter.ts';
-import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
+import type { RatePolicy } from '../../../src/limits/rate-limiter.ts';
+import { createRateLimiter } from '../../../src/limits/redis-limiter.ts';
 import { connectRedis } from '../../../src/store/redis.ts';
 import { startRedis, type Redis } from '../../support/redis.ts';
 import { whenReady } from './redis-ready.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { spendTokens } from '#gateway';
-import type { RatePolicy } from '../../../src/gateway/limits/rate-limiter.ts';
-import { createRateLimiter } from '../../../src/gateway/limits/redis-limiter.ts';
+import { spendTokens } from '#limits';
+import type { RatePolicy } from '../../../src/limits/rate-limiter.ts';
+import { createRateLimiter } from '../../../src/limits/redis-limiter.ts';
 import { connectRedis } from '../../../src/store/redis.ts';
 import { whenReady } from './redis-ready.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { spendTokens } from '#gateway';
-import { createLocalLimiter } from '../../../src/gateway/limits/rate-limiter.ts';
+import { spendTokens } from '#limits';
+import { createLocalLimiter } from '../../../src/limits/rate-limiter.ts';
 
 const policy = { requestsPerMinute: 1000, burst: 0, tokensPerMinute: 600 };
 const one = { requests: 1, tokens: 1 };

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { toolServiceSchema } from '../../../src/pages/market/market-schema.ts';
-import type { ListedTool, ToolListings } from '../../../src/gateway/catalog/tool-definitions.ts';
+import type { ListedTool, ToolListings } from '../../../src/catalog/tool-definitions.ts';
 import { offer, startMarket, variants } from './market-world.ts';
 
 const DEFINITION = { sha256: 'ab', version: 1, changedAt: null, remoteRef: false };

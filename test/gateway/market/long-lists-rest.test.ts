@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFreshPage } from '../../../src/gateway/server/tagged-page.ts';
+import { createFreshPage } from '../../../src/http/tagged-page.ts';
 
 test('a page that takes long to make is left as it is for ten times as long, whatever changes', () => {
   let [at, work, version, made] = [0, 0, 0, 0];

@@ -1,14 +1,14 @@
 import Fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import { priceId, parseRates } from '#billing';
-import type { Offer } from '../../../src/gateway/catalog/offers.ts';
-import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
+import type { Offer } from '../../../src/catalog/offers.ts';
+import { createCatalog } from '../../../src/catalog/catalog.ts';
 import { marketRoutes } from '../../../src/pages/market/market-routes.ts';
 import type { MarketDeps } from '../../../src/pages/market/tool-pages.ts';
 import type { Location } from '../../../src/network/registry/registry.ts';
-import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
-import { toHttpError } from '../../../src/wire/errors-http.ts';
-import { GatewayError } from '../../../src/wire/errors.ts';
+import { createHealth } from '../../../src/catalog/health/health.ts';
+import { toHttpError } from '../../../src/http/error-table.ts';
+import { GatewayError } from '../../../src/errors.ts';
 import { clock, offer } from '../routing/offers.ts';
 
 export const LISTED_AT = Date.parse('2026-01-02T03:04:05.678Z');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Primitive } from '../../../src/config/service.ts';
-import { viewPrice } from '../../../src/gateway/catalog/price-view.ts';
+import { viewPrice } from '../../../src/catalog/price-view.ts';
 import { offer, variants } from './market-world.ts';
 
 const of = (primitive: Primitive, pricing: Record<string, number>) => offer({ provider: 'p', primitive, pricing });

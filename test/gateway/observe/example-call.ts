@@ -1,5 +1,6 @@
 import type { EndFrame, Resolution } from '#billing';
-import type { Call, Offer } from '#gateway';
+import type { Call } from '#gateway';
+import type { Offer } from '#catalog';
 import type { createLogger } from '#observe';
 
 /** An offer as the catalogue makes them. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { EndFrame, Frame } from '#billing';
-import { createFree, OWN_ACCOUNT, type Call, type Caller } from '#gateway';
+import { createFree, type Call } from '#gateway';
+import { OWN_ACCOUNT, type Caller } from '#accounts';
 import { createCallLog, createCallObserver, createLogger, createMetrics } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, logConfig } from './example-call.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { createCallLog, createCallObserver, createLogger, createTracer } from '#observe';
 import { createLogExport } from '../../../src/observe/log-receivers.ts';
 import { load } from '../config/load.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { OWN_ACCOUNT, type CallObserver } from '#gateway';
+import { OWN_ACCOUNT } from '#accounts';
+import type { CallObserver } from '#gateway';
 import { createCallObserver, createTracer } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-call.ts';
 import { attribute, attributesOf, durationOf, spansOf, startReceiver, type OtlpSpan } from './otlp-receiver.ts';

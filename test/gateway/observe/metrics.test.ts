@@ -1,6 +1,7 @@
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { GatewayError, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import { countAnswers, createCallObserver, createMetrics, metricsRoutes } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 

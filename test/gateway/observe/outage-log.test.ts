@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { OWN_ACCOUNT, type Caller } from '#gateway';
+import { OWN_ACCOUNT, type Caller } from '#accounts';
 import { createCallLog, createLogger, createOutageLog } from '#observe';
 import { exampleToolCall, exampleTools, logConfig } from './example-call.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import { parseRates } from '#billing';
 import { createCallLog, createCallObserver, createLogger } from '#observe';
 import type { LoggerOptions } from '../../../src/observe/logger.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 import { createCallObserver, createMetrics } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 import { concludedCall, exampleTask } from './example-task.ts';

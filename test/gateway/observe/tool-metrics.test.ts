@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError, UpstreamFailure } from '#wire';
-import type { CallObserver, Offer } from '#gateway';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
+import type { CallObserver } from '#gateway';
+import type { Offer } from '#catalog';
 import { createCallObserver, createMetrics } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-call.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { Call } from '#gateway';
 import { createCallObserver, createTracer } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { GatewayError } from '#wire';
-import { paymentHeader, paymentKey, paymentOf, readPayment } from '#gateway';
+import { GatewayError } from '#errors';
+import { paymentHeader, paymentKey, paymentOf, readPayment } from '#payments';
 import { payWith, toHeader } from '../../support/paper-chain.ts';
 
 const PAYMENT = payWith({ wallet: 'w', nonce: 'n' });

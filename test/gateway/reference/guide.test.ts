@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createOwnOrigin } from '#wire';
+import { createOwnOrigin } from '#security';
 import { referenceRoutes } from '#pages';
 import { diagramFile, diagramMark, diagramsOf } from '../../../src/pages/guide/guide-document.ts';
 import { ROOT } from '../../architecture/source.ts';

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createOwnOrigin } from '#wire';
+import { createOwnOrigin } from '#security';
 import { EXAMPLE_MODEL, referenceRoutes } from '#pages';
 
 interface Document {

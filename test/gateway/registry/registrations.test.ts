@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Service } from '../../../src/config/service.ts';
-import { createCatalog } from '../../../src/gateway/catalog/catalog.ts';
+import { createCatalog } from '../../../src/catalog/catalog.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { joined, listed, model, startNode } from './registry-world.ts';
 

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
 import { parseRates } from '#billing';
-import { createCatalog, type Catalog } from '../../../src/gateway/catalog/catalog.ts';
+import { createCatalog, type Catalog } from '../../../src/catalog/catalog.ts';
 import type { ModelService } from '../../../src/config/service.ts';
 import {
   createRegistry,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { OWN_ACCOUNT } from '../../../src/gateway/caller.ts';
-import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
+import { OWN_ACCOUNT } from '../../../src/accounts/caller.ts';
+import { createHealth } from '../../../src/catalog/health/health.ts';
 import { NO_PREFERENCES } from '../../../src/gateway/routing/preferences.ts';
 import { createRouter } from '../../../src/gateway/routing/router.ts';
 import { clock, names, offer, seeded } from './offers.ts';

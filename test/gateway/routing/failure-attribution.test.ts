@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Call, Candidate } from '../../../src/gateway/call.ts';
-import type { Offer } from '../../../src/gateway/catalog/offers.ts';
+import type { Offer } from '../../../src/catalog/offers.ts';
 import { createFailureAttribution } from '../../../src/gateway/attempts.ts';
-import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
+import { createHealth } from '../../../src/catalog/health/health.ts';
 import { clock, offer } from './offers.ts';
 
 // Whom a refused request counts against, once it is known what another provider made of it.

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
-import { openKeptFigures, type KeptFiguresOptions } from '../../../src/gateway/catalog/health/kept-figures.ts';
 import { DatabaseError, type Database } from '#store';
+import { createHealth } from '../../../src/catalog/health/health.ts';
+import { openKeptFigures, type KeptFiguresOptions } from '../../../src/catalog/health/kept-figures.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openEngine } from '../../support/engines.ts';
 import { until } from '../registry/registry-world.ts';

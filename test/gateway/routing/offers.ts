@@ -1,5 +1,5 @@
 import { parseRates, priceId } from '#billing';
-import type { Offer } from '../../../src/gateway/catalog/offers.ts';
+import type { Offer } from '../../../src/catalog/offers.ts';
 import type { Primitive } from '../../../src/config/service.ts';
 
 interface OfferFacts {

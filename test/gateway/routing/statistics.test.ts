@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
-import { createSamples, createSlidingCount } from '../../../src/gateway/catalog/health/rolling-stats.ts';
+import { createHealth } from '../../../src/catalog/health/health.ts';
+import { createSamples, createSlidingCount } from '../../../src/catalog/health/rolling-stats.ts';
 import { clock, offer } from './offers.ts';
 
 const MINUTE = 60_000;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createHealth } from '../../../src/gateway/catalog/health/health.ts';
+import { createHealth } from '../../../src/catalog/health/health.ts';
 import { NO_PREFERENCES } from '../../../src/gateway/routing/preferences.ts';
 import { createRouter } from '../../../src/gateway/routing/router.ts';
-import type { Offer } from '../../../src/gateway/catalog/offers.ts';
+import type { Offer } from '../../../src/catalog/offers.ts';
 import { offer, names, seeded } from './offers.ts';
 
 const own = offer({ provider: 'own', price: 1 });

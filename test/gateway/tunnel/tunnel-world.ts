@@ -1,20 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import {
-  createCatalog,
-  createServer,
-  type Catalog,
-  type Caller,
-  type TunnelEndpoint,
-  type UpstreamRequest,
-} from '#gateway';
+import { createCatalog, type Catalog, type TunnelEndpoint } from '#catalog';
+import { createServer } from '#http';
+import { type Caller, createLimitsStore } from '#accounts';
+import type { UpstreamRequest } from '#gateway';
 import {
   createAttempts,
   createAuthenticator,
   createIdentity,
   createKeyStore,
-  createLimitsStore,
   createSignIn,
   type KeyStore,
 } from '#auth';

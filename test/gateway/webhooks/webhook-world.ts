@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import { createGuardedFetch } from '../../../src/network/upstream/guarded-fetch.ts';
-import type { LostDelivery, Webhook } from '../../../src/tasks/webhooks/webhook.ts';
-import { type Webhooks, type WebhooksOptions, createWebhooks } from '../../../src/tasks/webhooks/webhooks.ts';
+import type { LostDelivery, Webhook } from '../../../src/delivery/webhook.ts';
+import { type Webhooks, type WebhooksOptions, createWebhooks } from '../../../src/delivery/webhooks.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export interface Got {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createStreamQuota } from '#gateway';
+import { createStreamQuota } from '#limits';
+import { boundedListens } from '../../../src/mcp/call/stateless.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
-import { boundedListens } from '../../../src/mcp/call/stateless.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
 
 const LISTEN = { notifications: { toolsListChanged: true } };

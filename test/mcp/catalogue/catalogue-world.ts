@@ -5,7 +5,7 @@ import { createMcpHandler, type McpServer } from '@modelcontextprotocol/server';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
-import { createCatalog, createToolPins, type Catalog, type Offer } from '#gateway';
+import { createCatalog, createToolPins, type Catalog, type Offer } from '#catalog';
 import type { FetchDeps } from '../../../src/mcp/catalogue/fetch-lists.ts';
 import {
   createToolCatalogue,
@@ -13,7 +13,7 @@ import {
   type ToolCatalogue,
   type ToolCatalogueOptions,
 } from '../../../src/mcp/catalogue/tool-catalogue.ts';
-import { parseMessage } from '../../../src/wire/json/message.ts';
+import { parseMessage } from '../../../src/json-rpc/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { openEngine } from '../../support/engines.ts';
 import { clock, offer, seeded } from '../../gateway/routing/offers.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parseRates } from '#billing';
+import type { Offer } from '#catalog';
 import { createDecorate } from '../../../src/mcp/catalogue/decorate.ts';
 import { toolOffer } from './catalogue-world.ts';
 import { variants } from '../../gateway/market/market-world.ts';
-import { parseRates } from '#billing';
-import type { Offer } from '#gateway';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const offer = toolOffer('http://127.0.0.1:9/mcp', { call: 0.001 });

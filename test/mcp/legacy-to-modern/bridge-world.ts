@@ -15,24 +15,23 @@ import {
 import {
   createExecute,
   createFree,
-  createHealth,
   createRetryBudget,
   createRouter,
   newCallId,
   toBillable,
   type Call,
-  type Caller,
   type ProviderAdapter,
-  type Offer,
   type ReplyEnd,
 } from '#gateway';
+import { createHealth, type Offer } from '#catalog';
+import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
-import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
+import { refuseLock } from '../../../src/gateway/lock-payments.ts';
 import { createClientRequests, type ClientRequests } from '../../../src/mcp/request/client-requests.ts';
 import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/translators/legacy-to-modern.ts';
 import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';
-import { parseMessage, type RequestMessage } from '../../../src/wire/json/message.ts';
+import { parseMessage, type RequestMessage } from '../../../src/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import type { LegacySession, McpTail, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 import { onTestFinished } from 'vitest';
 import { eventText } from '../../../src/wire/reply/event-reader.ts';
-import { parseMessage, resultText, type RequestMessage } from '../../../src/wire/json/message.ts';
+import { parseMessage, resultText, type RequestMessage } from '../../../src/json-rpc/message.ts';
 import type { LegacySession } from '../../../src/mcp/request/mcp-request.ts';
 import type { BridgeWorld, InitializeParams } from './bridge-world.ts';
 

@@ -17,27 +17,26 @@ import {
 import {
   createExecute,
   createFree,
-  createHealth,
   createRetryBudget,
   createRouter,
   newCallId,
   toBillable,
   type Call,
-  type Caller,
   type ProviderAdapter,
-  type Offer,
 } from '#gateway';
+import { createHealth, type Offer } from '#catalog';
+import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createCallObserver } from '#observe';
-import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
+import { refuseLock } from '../../../src/gateway/lock-payments.ts';
 import { classify, type Inbound } from '../../../src/mcp/wire/classify.ts';
 import { toMcpError } from '../../../src/mcp/wire/errors-mcp.ts';
 import { eventText } from '../../../src/wire/reply/event-reader.ts';
 import { createHeldCalls, type HeldCalls, type HeldCallsOptions } from '../../../src/mcp/servers/held-calls.ts';
 import { createModernToLegacy } from '../../../src/mcp/translators/modern-to-legacy.ts';
-import { errorText } from '../../../src/wire/json/message.ts';
+import { errorText } from '../../../src/json-rpc/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
-import { createSeals } from '../../../src/wire/seals.ts';
+import { createSeals } from '../../../src/security/seals.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import type { Continued, McpTail, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createKeepAlive, GatewayError, type Answer } from '#wire';
+import { createKeepAlive, type Answer } from '#http';
+import { GatewayError } from '#errors';
 import { createSessionTransport } from '../../../src/mcp/http/session-transport.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
 import type { RequestContext } from '../../../src/mcp/call/stateless.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSessionStore } from '#tasks';
+import { createSessionStore } from '#mcp';
 import { createKeptSessions, type KeptSession } from '../../../src/mcp/sessions/kept-sessions.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { events, json, startScripted } from './scripted-server.ts';

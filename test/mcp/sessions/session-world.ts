@@ -1,7 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
-import { createKeepAlive, GatewayError } from '#wire';
+import { createKeepAlive, createServer } from '#http';
+import { GatewayError } from '#errors';
 import {
   audit,
   createBill,
@@ -16,27 +17,24 @@ import {
 import type { Config } from '#config';
 import {
   createArrivals,
-  createCatalog,
   createExecute,
   createFree,
-  createHealth,
   createIdempotency,
-  createStreamQuota,
   createPipeline,
   createRetryBudget,
   createRouter,
-  createServer,
   createHandlePaidRequest,
-  NO_PAYMENTS,
   toBillable,
   type Call,
-  type Offer,
 } from '#gateway';
+import { createCatalog, createHealth, type Offer } from '#catalog';
+import { createStreamQuota } from '#limits';
+import { NO_PAYMENTS } from '#payments';
 import { createHttpUpstream, createUpstream } from '#network';
-import { createSessionStore } from '#tasks';
+import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
-import { createLocalLimiter } from '../../../src/gateway/limits/rate-limiter.ts';
-import { refuseLock } from '../../../src/gateway/payments/lock-payments.ts';
+import { createLocalLimiter } from '../../../src/limits/rate-limiter.ts';
+import { refuseLock } from '../../../src/gateway/lock-payments.ts';
 import { createAnswerCall } from '../../../src/mcp/call/answer-call.ts';
 import { createClientRequests } from '../../../src/mcp/request/client-requests.ts';
 import { createFreeRequest } from '../../../src/mcp/call/free-call.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { createCheck } from '#gateway';
-import fc from 'fast-check';
+import { createCheck } from '#http';
+import { GatewayError } from '#errors';
 import { chatSchema, type ChatBody } from '../../../src/openai/chat/chat-schema.ts';
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
-import { GatewayError } from '#wire';
+import fc from 'fast-check';
 
 // Requests of the Messages API as chat requests.
 

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
-import { GatewayError, isObject, UpstreamFailure } from '#wire';
-import { createCheck, type Offer } from '#gateway';
+import { GatewayError } from '#errors';
+import { isObject, UpstreamFailure } from '#wire';
+import { createCheck } from '#http';
+import type { Offer } from '#catalog';
 import { createMessagesSpeech, MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
 import { messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
 import { nativeBody, measureNative } from '../../../src/openai/native/native-request.ts';

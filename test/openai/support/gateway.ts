@@ -1,19 +1,13 @@
 import type { AddressInfo } from 'node:net';
-import { GatewayError, UpstreamFailure } from '#wire';
+import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import type { Frame } from '#billing';
 import type { Config, LimitsConfig } from '#config';
-import {
-  createServer,
-  type Call,
-  type Caller,
-  type Idempotency,
-  type Offer,
-  type Pipeline,
-  type Send,
-  type UpstreamExchange,
-  type UpstreamRequest,
-} from '#gateway';
-import type { RateDecision } from '../../../src/gateway/limits/rate-limiter.ts';
+import { createServer } from '#http';
+import type { Call, Idempotency, Pipeline, Send, UpstreamExchange, UpstreamRequest } from '#gateway';
+import type { Caller } from '#accounts';
+import type { Offer } from '#catalog';
+import type { RateDecision } from '../../../src/limits/rate-limiter.ts';
 import { chatRoutes } from '../../../src/openai/chat/chat-routes.ts';
 import { makeOffer } from './offers.ts';
 

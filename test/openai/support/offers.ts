@@ -1,6 +1,6 @@
 import { parseRates } from '#billing';
 import type { ModelFacts } from '#config';
-import type { Offer } from '#gateway';
+import type { Offer } from '#catalog';
 
 export interface OfferOptions {
   readonly service?: string;

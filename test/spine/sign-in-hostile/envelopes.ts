@@ -1,4 +1,4 @@
-import { createKey } from '#auth/accounts';
+import { createKey } from '#auth';
 import { encodeEnvelope, message, presign, type TestWallet } from '../../support/wallets.ts';
 
 /** What is wrong with a header's value, and the value, which a header can carry. */

@@ -1,5 +1,5 @@
-import type { RequestMessage } from '#wire';
-import type { Caller } from '#gateway';
+import type { RequestMessage } from '#json-rpc';
+import type { Caller } from '#accounts';
 import { LISTS, type ListMethod } from '../../catalogue/fetch-lists.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { ERROR, MODERN } from '../../wire/revisions.ts';

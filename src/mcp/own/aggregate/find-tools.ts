@@ -1,5 +1,5 @@
 import { isObject, membersOf } from '#wire';
-import { viewDefinition, viewToolCallPrice } from '#gateway';
+import { viewDefinition, viewToolCallPrice } from '#catalog';
 import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import {
   fullName,

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, createEventReader, errorText, parseMessage, type RequestMessage } from '#wire';
+import type { Answer } from '#http';
+import { createEventReader } from '#wire';
+import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { signalOf } from '#billing/amounts';
-import type { StreamQuota } from '#gateway';
+import type { StreamQuota } from '#limits';
 import type { ToolCatalogue, Change } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { eventBytes } from '../../request/mcp-request.ts';

@@ -1,5 +1,5 @@
 import { membersOf, splice, withMembers } from '#wire';
-import { viewToolCallPrice } from '#gateway';
+import { viewToolCallPrice } from '#catalog';
 import { type ListMethod, LISTS } from '../../catalogue/fetch-lists.ts';
 import type { ServiceTable } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';

@@ -1,16 +1,5 @@
-import {
-  type Edit,
-  isObject,
-  type JsonRpcMessage,
-  type Member,
-  type Members,
-  membersOf,
-  type NotificationMessage,
-  parseMessage,
-  RawJsonError,
-  type ResponseMessage,
-  splice,
-} from '#wire';
+import { type Edit, isObject, type Member, type Members, membersOf, RawJsonError, splice } from '#wire';
+import { type JsonRpcMessage, type NotificationMessage, parseMessage, type ResponseMessage } from '#json-rpc';
 import type { SessionMessages } from '../../http/session-messages.ts';
 import type { Told } from '../../http/session-transport.ts';
 import type { RequestContext } from '../../call/stateless.ts';

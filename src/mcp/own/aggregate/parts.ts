@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { ClientRequests } from '../../request/client-requests.ts';
 import type { Recording } from '../../call/replays.ts';
 import { NO_SESSION, type McpTail } from '../../request/mcp-request.ts';

@@ -1,15 +1,7 @@
-import {
-  isObject,
-  type JsonRpcError,
-  type Member,
-  membersOf,
-  printable,
-  RawJsonError,
-  type RequestMessage,
-  splice,
-  withMembers,
-} from '#wire';
-import { nearestNames } from '#gateway';
+import { isObject, type Member, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import type { JsonRpcError, RequestMessage } from '#json-rpc';
+import { printable } from '#security';
+import { nearestNames } from '#catalog';
 import { ERROR } from '../../wire/revisions.ts';
 import { nameOfEarlier, splitName, splitUri } from './names.ts';
 import type { BridgedKind } from '../builtin/bridged-services.ts';

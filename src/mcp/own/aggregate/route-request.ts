@@ -1,4 +1,5 @@
-import type { Answer, JsonRpcError, RequestMessage } from '#wire';
+import type { Answer } from '#http';
+import type { JsonRpcError, RequestMessage } from '#json-rpc';
 import { ERROR } from '../../wire/revisions.ts';
 import type { RequestContext, StatelessRequest, RunStateless } from '../../call/stateless.ts';
 import { endOwn, type OwnAnswer } from '../own-answer.ts';

@@ -1,6 +1,9 @@
-import { type Answer, createEventReader, errorText, GatewayError, parseMessage } from '#wire';
+import type { Answer } from '#http';
+import { createEventReader } from '#wire';
+import { errorText, parseMessage } from '#json-rpc';
+import { GatewayError } from '#errors';
 import { signalOf } from '#billing/amounts';
-import type { StreamQuota } from '#gateway';
+import type { StreamQuota } from '#limits';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { resumableId } from '../../servers/resumable-stream.ts';
 import { eventBytes, LISTENING, NO_SESSION } from '../../request/mcp-request.ts';

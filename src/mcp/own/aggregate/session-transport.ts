@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type Answer, errorText, parseMessage, type RequestMessage } from '#wire';
+import type { Answer } from '#http';
+import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import { createSessionMessages, type SessionMessagesDeps } from '../../http/session-messages.ts';

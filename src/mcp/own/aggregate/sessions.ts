@@ -1,4 +1,5 @@
-import type { StoredSession, TaskOwner } from '#tasks';
+import type { TaskOwner } from '#tasks';
+import type { StoredSession } from '../../sessions/session-store.ts';
 import {
   createKeptSessions,
   type KeptSessions,

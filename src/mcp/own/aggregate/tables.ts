@@ -1,4 +1,4 @@
-import type { Caller } from '#gateway';
+import type { Caller } from '#accounts';
 import type { ListedItem } from '../../catalogue/listing.ts';
 import type { ServiceListing, ServiceTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { exposedNames, prefixOf, distinct, type NameOf, type OnShared, slugOf, exposeUri } from './names.ts';

@@ -1,7 +1,13 @@
-import { type Answer, GatewayError, printable, type RequestMessage, resultText, eventText, LargeStrings } from '#wire';
+import type { Answer } from '#http';
+import { GatewayError } from '#errors';
+import { printable } from '#security';
+import { type RequestMessage, resultText } from '#json-rpc';
+import { eventText, LargeStrings } from '#wire';
 import type { CancelSignal } from '#billing/amounts';
 import type { Config } from '#config';
-import { capCost, nearestHint, type TargetAdapters, decodePartsEvents, type PartsEnd } from '#gateway';
+import { capCost } from '#gateway';
+import { nearestHint } from '#catalog';
+import { type TargetAdapters, decodePartsEvents, type PartsEnd } from '#bridge';
 import { ownResult, type ServerInfo } from '../own-answer.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../call/paid-request.ts';

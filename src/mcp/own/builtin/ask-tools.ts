@@ -1,5 +1,5 @@
 import { type JsonObject, isObject } from '#wire';
-import type { FilePart, Part, TargetRequest, ContentTurn } from '#gateway';
+import type { FilePart, Part, TargetRequest, ContentTurn } from '#bridge';
 import { NAMED_BY, type BridgedKind, WORD } from './bridged-services.ts';
 
 /** The tool that asks an agent or a model at its own address, for each kind. */

@@ -1,6 +1,7 @@
 import type { Primitive } from '#config';
-import { type Catalog, type Offer, type TargetAdapter, type TargetAdapters, viewToolCallPrice } from '#gateway';
-import { GatewayError } from '#wire';
+import { type Catalog, type Offer, viewToolCallPrice } from '#catalog';
+import type { TargetAdapter, TargetAdapters } from '#bridge';
+import { GatewayError } from '#errors';
 import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
 
 /** Primitives that a tool call can ask: agents, and models of all kinds. Each is the prefix of its full names. */

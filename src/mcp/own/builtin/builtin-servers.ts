@@ -1,7 +1,12 @@
-import { type Answer, GatewayError, errorText, type JsonRpcError, printable, type RequestMessage } from '#wire';
+import type { Answer } from '#http';
+import { GatewayError } from '#errors';
+import { errorText, type JsonRpcError, type RequestMessage } from '#json-rpc';
+import { printable } from '#security';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
-import type { Caller, Catalog, TargetAdapters } from '#gateway';
+import type { Caller } from '#accounts';
+import type { Catalog } from '#catalog';
+import type { TargetAdapters } from '#bridge';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import {
   type SessionTransport,

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import { toUsdNumber, type MicroUsd } from '#billing/amounts';
-import { shownAddress } from '#gateway';
+import { shownAddress } from '#http';
 import type { Task } from '#tasks';
 import type { InputPlaces, VideoBody } from '../request/video-ask.ts';
 import type { VideoView } from '../run/video-view.ts';

@@ -1,14 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
-import {
-  type Caller,
-  type CallRequest,
-  type ProviderAdapter,
-  NO_PAYMENTS,
-  type Quotable,
-  quoteSchema,
-  type QuoteView,
-} from '#gateway';
+import type { Caller } from '#accounts';
+import { type CallRequest, type ProviderAdapter, type Quotable, quoteSchema, type QuoteView } from '#gateway';
+import { NO_PAYMENTS } from '#payments';
 import { MEDIA_ERROR } from '#pages';
 import type { MediaErrors } from '../../media-error.ts';
 import { toVideoAsk } from '../request/video-ask.ts';

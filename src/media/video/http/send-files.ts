@@ -1,19 +1,12 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, type ClientSink, GatewayError } from '#wire';
+import { createHttpSink, type ClientSink } from '#http';
+import { GatewayError } from '#errors';
 import type { Config } from '#config';
-import { type Admission, rateHeaders } from '#gateway';
-import {
-  type Blob,
-  type Blobs,
-  type Task,
-  BlobUnreachable,
-  type Piece,
-  pieceLength,
-  rangeOf,
-  writePieces,
-} from '#tasks';
+import { type Admission, rateHeaders } from '#limits';
+import { type Blob, type Blobs, BlobUnreachable, type Piece, pieceLength, rangeOf, writePieces } from '#blobs';
+import type { Task } from '#tasks';
 
 interface SendFilesDeps {
   readonly blobs: Pick<Blobs, 'read'>;

@@ -1,10 +1,13 @@
 import type { FastifyRequest, FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify';
-import { GatewayError, dialectOf } from '#wire';
-import { type Caller, MUST_BE, objectField, type Pipeline } from '#gateway';
+import { GatewayError } from '#errors';
+import { dialectOf, MUST_BE, objectField } from '#http';
+import type { Caller } from '#accounts';
+import type { Pipeline } from '#gateway';
 import type { Config } from '#config';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
-import { type Blobs, type Task, type Tasks, ownerOf } from '#tasks';
+import type { Blobs } from '#blobs';
+import { type Task, type Tasks, ownerOf } from '#tasks';
 import { mediaErrors } from '../../media-error.ts';
 import { textField } from '../../request/image-fields.ts';
 import type { Videos } from '../create-videos.ts';

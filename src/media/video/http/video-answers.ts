@@ -1,5 +1,5 @@
 import type { Task } from '#tasks';
-import type { ReplySink } from '#wire';
+import type { ReplySink } from '#http';
 import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { BegunVideo } from '../run/make-videos.ts';
 import type { VideoView } from '../run/video-view.ts';

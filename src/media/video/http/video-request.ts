@@ -1,21 +1,13 @@
 import { hash, createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import {
-  interpretedFields,
-  type Dialect,
-  GatewayError,
-  isObject,
-  ambiguousKeyAt,
-  type JsonLimits,
-  parseJson,
-} from '#wire';
+import { interpretedFields, isObject, ambiguousKeyAt, type JsonLimits, parseJson } from '#wire';
+import { type Dialect, createCheck } from '#http';
+import { GatewayError } from '#errors';
 import type { Config } from '#config';
+import type { Caller } from '#accounts';
 import {
-  type Caller,
-  createCheck,
   type Payer,
   payerOf,
-  type Payments,
   refuseEncoding,
   withModel,
   capCost,
@@ -25,12 +17,12 @@ import {
   MAX_COST_HEADER,
   requestedModels,
   NO_PREFERENCES,
-  type PaymentAttempt,
   requestedQuote,
   requestedSession,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
+import type { Payments, PaymentAttempt } from '#payments';
 import { type BodyParts, InputBytes } from '../../request/input-images.ts';
 import { readJsonBody } from '../../request/read-body.ts';
 import {

@@ -1,33 +1,29 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, dialectOf } from '#wire';
+import { createHttpSink, dialectOf, clientNetworkOf } from '#http';
 import type { Config } from '#config';
+import { type Admission, rateHeaders } from '#limits';
 import {
-  type Admission,
   type PendingRequest,
   type CallRequest,
   createHandlePaidRequest,
   type Idempotency,
-  NO_PAYMENTS,
   openCall,
   type StartedProviderCall,
-  receiptSink,
-  type Payments,
   type Pipeline,
   type Quotes,
   type QuoteView,
-  rateHeaders,
-  tellPayment,
   answersOn,
   PAYABLE,
   refusedWithTerms,
   takeBytes,
-  clientNetworkOf,
   bodyFrom,
   servedRequest,
 } from '#gateway';
+import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
-import type { Blobs, Tasks } from '#tasks';
+import type { Blobs } from '#blobs';
+import type { Tasks } from '#tasks';
 import { taskRoutes, type TaskRoutesDeps } from './task-routes.ts';
 import { mediaErrors } from '../../media-error.ts';
 import { bodyOrForm, formSchema } from '../../request/form.ts';

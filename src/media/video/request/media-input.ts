@@ -1,4 +1,6 @@
-import { GatewayError, isObject, outboundUrlFault } from '#wire';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
+import { outboundUrlFault } from '#security';
 import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/image-file.ts';
 import { InputBytes, type BodyParts, type FetchedInputs, isBase64 } from '../../request/input-images.ts';
 

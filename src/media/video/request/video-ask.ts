@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { GatewayError, outboundUrlFault } from '#wire';
+import { GatewayError } from '#errors';
+import { outboundUrlFault } from '#security';
 import type { ProviderPreferences } from '#gateway';
 import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
 import type { BodyParts, FetchedInputs } from '../../request/input-images.ts';

@@ -1,4 +1,5 @@
-import { DOCUMENTED, hasValue, MUST_BE, nameSchema, notTogether, routingFields } from '#gateway';
+import { DOCUMENTED, hasValue, MUST_BE, nameSchema, notTogether } from '#http';
+import { routingFields } from '#gateway';
 import {
   ADDRESS,
   BASE64,

@@ -1,13 +1,6 @@
-import {
-  type ProviderAdapter,
-  endOnly,
-  OWN_ACCOUNT,
-  type Pipeline,
-  pinned,
-  runFree,
-  type Send,
-  type UpstreamRequest,
-} from '#gateway';
+import { type ProviderAdapter, endOnly, type Pipeline, runFree, type Send, type UpstreamRequest } from '#gateway';
+import { OWN_ACCOUNT } from '#accounts';
+import { pinned } from '#catalog';
 import type { Task } from '#tasks';
 import { checkHead, parseReplyJson, retryAfterOf, toFailure, tooLarge } from '#wire/replies';
 

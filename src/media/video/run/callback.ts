@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { GatewayError } from '#wire';
-import type { Task, TaskKey, TaskOwner, Webhooks } from '#tasks';
+import { GatewayError } from '#errors';
+import type { Task, TaskKey, TaskOwner } from '#tasks';
+import type { Webhooks } from '#delivery';
 import { toVideoId, type VideoResult } from '../video-task.ts';
 
 /** The callbacks of videos: stores their addresses, and sends their messages. */

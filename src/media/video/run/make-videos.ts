@@ -1,6 +1,9 @@
 import { UpstreamFailure } from '#wire';
-import { type Call, type ProviderAdapter, endOnly, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
-import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks, type WantedRoom } from '#tasks';
+import { type Call, type ProviderAdapter, endOnly, type ReplyEnd, type Send } from '#gateway';
+import type { Offer } from '#catalog';
+import { onceOnly } from '#json-rpc';
+import type { Blobs, WantedRoom } from '#blobs';
+import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { MicroUsd } from '#billing/amounts';
 import type { FetchInputs } from '../../request/input-images.ts';
 import { type VideoAsk, withFiles } from '../request/video-ask.ts';

@@ -1,6 +1,7 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline, Send } from '#gateway';
-import { type Blob, type Blobs, POLL_MS, type Poll, type PollAtExpiry, type Observation, type Task } from '#tasks';
+import type { Blob, Blobs } from '#blobs';
+import { POLL_MS, type Poll, type PollAtExpiry, type Observation, type Task } from '#tasks';
 import {
   billedSeconds,
   filesOf,

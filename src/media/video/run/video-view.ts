@@ -1,4 +1,5 @@
-import type { Blob, Blobs, Task } from '#tasks';
+import type { Blob, Blobs } from '#blobs';
+import type { Task } from '#tasks';
 import { fileOf, filesOf, resultOf, type VideoResult } from '../video-task.ts';
 import type { SeenJob } from '../openai-videos.ts';
 

@@ -1,5 +1,6 @@
-import { createEventReader, isObject, type ReplySink } from '#wire';
-import type { KeptEvents } from '#tasks';
+import { createEventReader, isObject } from '#wire';
+import type { ReplySink } from '#http';
+import type { KeptEvents } from '#responses';
 import type { Json } from '../responses-schema.ts';
 import { eventText, withMembersOf } from '../../native/native-wire.ts';
 

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ReplySink, GatewayError } from '#wire';
-import { type KeptResponse, type KeptResponses, type KeptEvents, ownerOf, type RunningEnd } from '#tasks';
+import type { ReplySink } from '#http';
+import { GatewayError } from '#errors';
+import type { KeptResponse, KeptResponses, KeptEvents, RunningEnd } from '#responses';
+import { ownerOf } from '#tasks';
 import { CuttableCancelSource } from '#billing/amounts';
-import { type Caller, needsCredential } from '#gateway';
+import { type Caller, needsCredential } from '#accounts';
 import type { InBackground } from '../../translated/translated-route.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { endLost, cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';

@@ -1,23 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
 import {
-  GatewayError,
-  isObject,
   type ReplySink,
   toHttpError,
   createHttpSink,
   createKeepAlive,
   createSilent,
-} from '#wire';
-import {
   type MoreMemory,
   toGatewayError,
-  type Admission,
-  createStreamQuota,
-  rateHeaders,
-  type Counter,
-} from '#gateway';
-import type { KeptResponse, KeptResponses } from '#tasks';
+} from '#http';
+import { type Admission, createStreamQuota, rateHeaders, type Counter } from '#limits';
+import type { KeptResponse, KeptResponses } from '#responses';
 import type { Config } from '#config';
 import { eventText } from '../../native/native-wire.ts';
 import { callIdOf } from '../kept/kept-ids.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { GatewayError } from '#errors';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 
 /** Fields that refer to something that this gateway never keeps. */

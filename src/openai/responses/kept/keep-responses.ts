@@ -1,6 +1,8 @@
-import { type ReplySink, isObject } from '#wire';
-import type { Caller } from '#gateway';
-import { isStorable, type KeptResponses, ownerOf } from '#tasks';
+import type { ReplySink } from '#http';
+import { isObject } from '#wire';
+import type { Caller } from '#accounts';
+import { isStorable, ownerOf } from '#tasks';
+import type { KeptResponses } from '#responses';
 import type { StartedChat } from '../../chat/chat-reply.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';

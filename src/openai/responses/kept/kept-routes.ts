@@ -1,8 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '#wire';
-import { authorise, type Caller, needsCredential, type MoreMemory, type Pipeline } from '#gateway';
+import { GatewayError } from '#errors';
+import { authorise, type Pipeline } from '#gateway';
+import { type Caller, needsCredential } from '#accounts';
+import type { MoreMemory } from '#http';
 import { requireAdmission } from '#auth';
-import { type KeptResponse, type KeptResponses, ownerOf } from '#tasks';
+import type { KeptResponse, KeptResponses } from '#responses';
+import { ownerOf } from '#tasks';
 import { answerError, EVENT_SCHEMA, refusesAs } from '../../translated/translated-route.ts';
 import type { ChatDeps } from '../../chat/chat-routes.ts';
 import { toResponseError } from '../response-object.ts';

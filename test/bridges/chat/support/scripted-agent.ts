@@ -2,15 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UpstreamFailure } from '#wire';
-import {
-  encodePartsEvent,
-  NO_PREFERENCES,
-  type TargetRequest,
-  type PartsEnd,
-  type PartsEvent,
-  type ReplyEnd,
-  type TargetAdapter,
-} from '#gateway';
+import { encodePartsEvent, type TargetRequest, type PartsEnd, type PartsEvent, type TargetAdapter } from '#bridge';
+import { NO_PREFERENCES, type ReplyEnd } from '#gateway';
 
 /** What an agent says: events, then how it ended. It may wait and throw, which breaks its connection. */
 export type Script = (

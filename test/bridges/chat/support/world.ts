@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '#store';
-import { createOriginGuard } from '#wire';
+import { createOriginGuard } from '#security';
 import {
   audit,
   createBill,
@@ -19,46 +19,38 @@ import {
 import { loadConfig } from '#config';
 import {
   createArrivals,
-  createCatalog,
   createExecute,
   createFree,
-  createHealth,
   createIdempotency,
   createPipeline,
-  createRatePolicies,
   createRetryBudget,
   createRouter,
   createRuns,
-  createServer,
-  createToolPins,
-  decodePartsEvents,
-  NO_PAYMENTS,
-  offersFromConfig,
   toBillable,
   type Call,
-  type Catalog,
+} from '#gateway';
+import { createCatalog, createHealth, createToolPins, offersFromConfig, type Catalog } from '#catalog';
+import { createRatePolicies } from '#limits';
+import { createServer } from '#http';
+import {
+  decodePartsEvents,
   type TargetRequest,
   type PartsEnd,
   type PartsEvent,
   type TargetAdapter,
   type TargetAdapters,
-} from '#gateway';
-import {
-  createAttempts,
-  createAuthenticator,
-  createIdentity,
-  createKeyStore,
-  createLimitsStore,
-  createSignIn,
-} from '#auth';
-import { localAccount } from '#auth/accounts';
+} from '#bridge';
+import { NO_PAYMENTS } from '#payments';
+import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createSignIn } from '#auth';
+import { createLimitsStore } from '#accounts';
+import { localAccount } from '#accounts/names';
 import { createHttpUpstream, pricesOf } from '#network';
-import { createSessionStore } from '#tasks';
+import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
 import { receiptOfCall } from '#pages';
 import type { Balance } from '../../../../src/billing/ledger.ts';
-import { createLocalLimiter } from '../../../../src/gateway/limits/rate-limiter.ts';
-import { refuseLock } from '../../../../src/gateway/payments/lock-payments.ts';
+import { createLocalLimiter } from '../../../../src/limits/rate-limiter.ts';
+import { refuseLock } from '../../../../src/gateway/lock-payments.ts';
 import { createMcp } from '../../../../src/mcp/create-mcp.ts';
 import { chatRoutes } from '../../../../src/openai/chat/chat-routes.ts';
 import { createModelTarget } from '../../../../src/openai/model-target.ts';

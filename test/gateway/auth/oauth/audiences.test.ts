@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createOwnOrigin } from '#wire';
+import { createOwnOrigin } from '#security';
 import { createResources } from '../../../../src/auth/oauth/resources.ts';
 import { PUBLIC_URL } from './token-world.ts';
 

@@ -1,5 +1,5 @@
 import type { Config } from '#config';
-import { createOwnOrigin } from '#wire';
+import { createOwnOrigin } from '#security';
 import { createAttempts, createProtectedResource } from '#auth';
 import { issuerKey, jwkOf, mint, startIssuer, type Issuer, type IssuerKey, type Json } from './issuer.ts';
 

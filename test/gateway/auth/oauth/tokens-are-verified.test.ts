@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { GatewayError } from '#wire';
+import type { GatewayError } from '#errors';
 import { issuerKey, jwkOf, mint, mintByPublicKey, signatureOf, type Algorithm, type Json } from './issuer.ts';
 import { ADDRESS, openTokens, PUBLIC_URL, START } from './token-world.ts';
 

@@ -2,21 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import * as sdkV2 from '@modelcontextprotocol/client';
 import * as sdkV1 from '@modelcontextprotocol/sdk/client/auth.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { GatewayError, toHttpError } from '#wire';
+import { GatewayError } from '#errors';
+import { toHttpError, createServer } from '#http';
 import { accountTotals, audit, createLedger, findTransfer } from '#billing';
-import { createRateLimiter, createRatePolicies, createServer, limitedAs, type Admission } from '#gateway';
+import { createRateLimiter, createRatePolicies, limitedAs, type Admission } from '#limits';
 import {
   createAuthenticator,
-  createConsumerStore,
   createIdentity,
   createKeyStore,
-  createLimitsStore,
-  createMemberStore,
   createNonces,
   createSignIn,
   requireAdmission,
+  createKey,
 } from '#auth';
-import { createKey, localAccount } from '#auth/accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/auth/administrators/admin-gate.ts';
 import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admission.ts';

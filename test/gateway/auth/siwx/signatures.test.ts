@@ -13,7 +13,7 @@ import {
   verifySolanaSignature,
   verifyWalletSignature,
 } from '../../../../src/auth/siwx/wallet-signature.ts';
-import { parseEvmAddress } from '../../../../src/wire/evm-address.ts';
+import { parseEvmAddress } from '../../../../src/config/evm-address.ts';
 import { evmWallet, solanaKeypair, solanaWallet } from './wallets.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
 

@@ -1,17 +1,19 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { accountTotals, createLedger } from '#billing';
-import { createRateLimiter, createRatePolicies, createServer, limitedAs } from '#gateway';
+import { createRateLimiter, createRatePolicies, limitedAs } from '#limits';
+import { createServer } from '#http';
 import {
   createAttempts,
   createAuthenticator,
   createIdentity,
   createKeyStore,
-  createLimitsStore,
   createNonces,
   createSignIn,
   nonceRoutes,
+  createKey,
 } from '#auth';
-import { createKey, localAccount } from '#auth/accounts';
+import { createLimitsStore } from '#accounts';
+import { localAccount } from '#accounts/names';
 import { accountRoutes } from '#pages';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS } from '../../account/gateway-world.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublicAddress, outboundUrlFault } from '../../../../src/wire/outbound-url.ts';
+import { isPublicAddress, outboundUrlFault } from '../../../../src/security/outbound-url.ts';
 
 const production = (url: string) => outboundUrlFault(url, { allowPrivate: false });
 const development = (url: string) => outboundUrlFault(url, { allowPrivate: true });

@@ -1,0 +1,132 @@
+import { dropOldest } from '#wire';
+import type { Caller, AccountRates, CallerBudget, Rates } from './caller.ts';
+import { ownerOfLimits, budgetAt, type SpendLimit, budgetName, type LimitsOf } from './budgets.ts';
+import type { LimitsStore } from './limits-store.ts';
+
+/** The longest time that this gateway may still use limits which another gateway has changed. */
+const CACHE_TTL_MS = 1_000;
+const CACHED_MAX = 20_000;
+
+/**
+ * Adds the limits of the account to callers without an API key. The lookup of an API key has them already. Returns a
+ * promise if the limits must be looked up, which happens at most once a second for each account.
+ */
+interface LimitedAccounts {
+  limited(caller: Caller): Caller | Promise<Caller>;
+  close(): void;
+}
+
+interface Poll {
+  readonly from: number;
+  /** Exclusive. Infinity while the lookup runs. */
+  until: number;
+  /** null while the lookup runs. */
+  found: CallerLimits['parts'] | null;
+  readonly result: Promise<CallerLimits['parts']>;
+}
+
+export function createLimitedAccounts(
+  limits: Pick<LimitsStore, 'of' | 'onChange'>,
+  now: () => number,
+): LimitedAccounts {
+  const looks = new Map<string, Poll>();
+  // A running lookup is dropped too, because it may have read the limits from before the change.
+  const stop = limits.onChange((account) => looks.delete(account));
+
+  const begin = (account: string, from: number): Poll => {
+    const read = async () => {
+      const rows = (await limits.of(account, from)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
+      return callerLimits(account, null, rows, from);
+    };
+    const reading = read();
+    const look: Poll = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
+    looks.delete(account);
+    dropOldest(looks, CACHED_MAX - 1);
+    looks.set(account, look);
+    reading.then(
+      ({ parts, until }) => {
+        look.found = parts;
+        look.until = Math.min(until, from + CACHE_TTL_MS);
+      },
+      () => {
+        if (looks.get(account) === look) looks.delete(account);
+      },
+    );
+    return look;
+  };
+
+  const withLimits = (caller: Caller, parts: CallerLimits['parts']): Caller =>
+    parts.budgets === undefined && parts.rates === undefined ? caller : { ...caller, ...parts };
+
+  return {
+    limited(caller) {
+      if (caller.key !== null || caller.anonymous) return caller;
+      const { account } = caller;
+      const at = now();
+      const known = looks.get(account);
+      // The TTL counts from the start of the lookup, so that a change takes effect within that time.
+      const isGood = known !== undefined && at >= known.from && at < Math.min(known.until, known.from + CACHE_TTL_MS);
+      const look = isGood ? known : begin(account, at);
+      if (look.found !== null) return withLimits(caller, look.found);
+      return look.result.then((parts) => withLimits(caller, parts));
+    },
+    close() {
+      stop();
+      looks.clear();
+    },
+  };
+}
+
+/** The budgets and rates of a caller, and the time until which they are valid. */
+interface CallerLimits {
+  readonly parts: Pick<Caller, 'budgets' | 'rates'>;
+  /** Epoch milliseconds of the earliest end of a period. Infinity if no period ends. */
+  readonly until: number;
+}
+
+type LimitedKey = SpendLimit & Rates & { readonly hash: string };
+
+/** Combines the limits of a key with those of its account and its member (`ofAccount`). */
+export function callerLimits(
+  account: string,
+  key: LimitedKey | null,
+  ofAccount: readonly LimitsOf[],
+  at: number,
+): CallerLimits {
+  const budgets: CallerBudget[] = [];
+  if (key !== null) budgets.push({ of: 'key', ...budgetAt(key.hash, key, at) });
+  let shared: AccountRates | null = null;
+  for (const { subject, limits } of ofAccount) {
+    const of = ownerOfLimits(subject);
+    const name = budgetName(account, subject);
+    for (const rule of limits.budgets) budgets.push({ of, ...budgetAt(name, rule, at) });
+    if (of !== 'member') shared = tighter(shared, limits, of === 'operator');
+  }
+  const own = key === null || isUnset(key) ? null : key;
+  const until = budgets.reduce((least, { resetsAt }) => Math.min(least, resetsAt ?? Infinity), Infinity);
+  return {
+    parts: {
+      ...(budgets.length === 0 ? {} : { budgets }),
+      ...(own === null && shared === null ? {} : { rates: { key: own && ratesOf(own), account: shared } }),
+    },
+    until,
+  };
+}
+
+const isUnset = ({ requestsPerMinute, tokensPerMinute }: Rates): boolean =>
+  requestsPerMinute === null && tokensPerMinute === null;
+
+const ratesOf = ({ requestsPerMinute, tokensPerMinute }: Rates): Rates => ({ requestsPerMinute, tokensPerMinute });
+
+/** The lower value of each rate. null if neither has a rate. */
+function tighter(one: AccountRates | null, other: Rates, byOperator: boolean): AccountRates | null {
+  if (isUnset(other)) return one;
+  const requestsByOperator = one?.requestsByOperator === true || (byOperator && other.requestsPerMinute !== null);
+  if (one === null) return { ...ratesOf(other), requestsByOperator };
+  const least = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));
+  return {
+    requestsPerMinute: least(one.requestsPerMinute, other.requestsPerMinute),
+    tokensPerMinute: least(one.tokensPerMinute, other.tokensPerMinute),
+    requestsByOperator,
+  };
+}

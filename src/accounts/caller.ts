@@ -1,0 +1,197 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Budget } from '#billing';
+import { GatewayError } from '#errors';
+import { networkOf } from '#security';
+
+/**
+ * The caller: one account, and the credential of the request. A caller with neither key nor wallet has an access token.
+ */
+export interface Caller {
+  /** Ledger account of the consumer, for example `tollgate:local:dev` or `solana:<address>`. */
+  readonly account: string;
+  /** null for a caller that signed in with a wallet or an access token. */
+  readonly key: CallerKey | null;
+  /** null for a caller with an API key or an access token. */
+  readonly wallet: CallerWallet | null;
+  /** The running call for which an agent makes this call, paid from the lock of that call; absent for other callers. */
+  readonly run?: CallerRun;
+  /**
+   * Set for a caller without a credential. It may only read public data and pay for a request. `from`: the network that
+   * its rate is counted under, as it has no account.
+   */
+  readonly anonymous?: { readonly from: string };
+  /**
+   * Set for a caller with a payment and no credential. For this one request, `account` is that of the paying wallet.
+   * `from`: see `anonymous`.
+   */
+  readonly paying?: { readonly from: string };
+  /**
+   * Set for a caller with the cookie of a web session. A cookie can be stolen, so operations that affect more than one
+   * call need a proof in the request itself, see requireFreshSignature.
+   */
+  readonly session?: CallerSession;
+  /**
+   * The budgets that its calls are counted in; absent for none. A key without a limit has a budget that no call can
+   * exceed, so that its spending is counted.
+   */
+  readonly budgets?: readonly CallerBudget[];
+  /** A member who acts for the account; absent for callers of the account itself. */
+  readonly member?: CallerMember;
+  /**
+   * The rate limits that were set for its key and for its account, which all callers of the account share; absent where
+   * nobody has set any.
+   */
+  readonly rates?: { readonly key: Rates | null; readonly account: AccountRates | null };
+}
+
+interface CallerSession {
+  /** Public identifier of the session. */
+  readonly id: string;
+  /** `development`: signed in without a proof, to the account with play money. Only possible on this machine. */
+  readonly by: 'wallet' | 'api_key' | 'development';
+}
+
+/** Whether a caller uses play money. */
+export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'session' | 'member'>): boolean =>
+  key?.development === true || session?.by === 'development' || member?.development === true;
+
+/** A running call that pays for calls made under it from its own lock, see `lendable`. */
+interface CallerRun {
+  /** Id of that call. */
+  readonly parent: string;
+}
+
+/**
+ * The account of calls that the gateway makes for itself, such as requests for the lists of MCP servers. It holds no
+ * money.
+ */
+export const OWN_ACCOUNT = 'tollgate:gateway';
+
+/** The account of callers without a credential. It never holds money. */
+export const ANONYMOUS_ACCOUNT = 'tollgate:anonymous';
+
+/** The sign-in message that a wallet signed for this request. */
+interface CallerWallet {
+  /** CAIP-10 id, with the network that the message names. */
+  readonly caip10: string;
+  /** The nonce of the message; null for none. Sensitive operations need an unused nonce that this gateway issued. */
+  readonly nonce: string | null;
+}
+
+/** The part of an API key that the pipeline acts on. */
+export interface CallerKey {
+  /** Public identifier of the key: the hash it is stored under. */
+  readonly hash: string;
+  readonly label: string;
+  /** Keys of the development account. */
+  readonly development: boolean;
+  /** Service names the key may use; null for all. */
+  readonly allowedServices: readonly string[] | null;
+  /** The member of the account that owns the key; absent for a key of the account itself. */
+  readonly member?: string;
+  /**
+   * The key belongs to a member, or has a spending limit, a rate, an expiry or a list of services. Absent: none of
+   * these.
+   */
+  readonly restricted?: true;
+}
+
+/** A budget in which the calls of a caller count. */
+export interface CallerBudget extends Budget {
+  /** The owner: the key, one member of the account, the whole account, or the operator, who sets it for the account. */
+  readonly of: 'key' | 'member' | 'account' | 'operator';
+  /** When it starts again from zero, in epoch milliseconds; null for never. */
+  readonly resetsAt: number | null;
+}
+
+/** Rates that were set for an account. */
+export interface AccountRates extends Rates {
+  /** The operator set its rate of requests, which replaces the gateway's own rate for accounts. */
+  readonly requestsByOperator: boolean;
+}
+
+/** Requests and tokens per minute; null for the gateway's own rate. */
+export interface Rates {
+  readonly requestsPerMinute: number | null;
+  readonly tokensPerMinute: number | null;
+}
+
+export type MemberRole = 'viewer' | 'member' | 'admin' | 'owner';
+
+/** The header with the account that a member acts for. */
+export const ACCOUNT_HEADER = 'x-tollgate-account';
+
+/** A caller that acts for another account, as one of its members. */
+interface CallerMember {
+  /** The account that the member signed in as. */
+  readonly account: string;
+  readonly role: MemberRole;
+  /** The member's credential is an API key of its own account, not a wallet, a session or an access token. */
+  readonly byKey: boolean;
+  /** The member signed in to an account with play money. */
+  readonly development: boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * The lowest role with which a member may use this route for an account. Absent: nobody acts for another account
+     * here.
+     */
+    actsAs?: MemberRole;
+  }
+}
+
+const NEEDED = Symbol('role');
+type Marked = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
+
+/**
+ * Lets members with at least the role `needed` act for an account in this request. The mark is a symbol on the headers,
+ * because authentication gets only the headers, and no client can send a symbol.
+ */
+export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
+  (headers as Marked)[NEEDED] = needed;
+}
+
+/** The error for a request that names an account to act for, where acting is not possible. */
+export const nobodyActs = (): GatewayError =>
+  new GatewayError(
+    'permission_denied',
+    `This endpoint does not accept ${ACCOUNT_HEADER}: call it with a key of that account instead`,
+  );
+
+/** The lowest role with which members may act in this request; undefined if nobody may. */
+export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as Marked)[NEEDED];
+
+/**
+ * The part of its account that owns what a caller begins: the running call of a run token, or `key <hash>` of a
+ * restricted key. null: the whole account owns it. A caller with a part sees only what this part owns, and one without
+ * sees everything of the account.
+ */
+export const ownPartOf = ({ key, run }: Pick<Caller, 'key' | 'run'>): string | null =>
+  run?.parent ?? (key?.restricted ? `key ${key.hash}` : null);
+
+/**
+ * The caller of a request without a credential. Things that belong to an account (sessions, places to listen, held
+ * calls) belong to the client's network instead, so strangers neither share them nor use up each other's.
+ */
+export function anonymousAt(address: string): Caller {
+  const from = networkOf(address);
+  return { account: `${ANONYMOUS_ACCOUNT}:${from}`, key: null, wallet: null, anonymous: { from } };
+}
+
+/**
+ * Finds the caller of a request by its credential. `address`: the client's address. `calls`: see Pipeline.admit. Throws
+ * or rejects with GatewayError `unauthorized`.
+ */
+export type Authenticate = (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
+
+/** The error for a request that needs a credential and has none. */
+export const needsCredential = (): GatewayError =>
+  new GatewayError(
+    'unauthorized',
+    'This needs an account: send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…", or sign in with a wallet',
+    {
+      headers: { 'www-authenticate': 'Bearer, SIWx' },
+    },
+  );

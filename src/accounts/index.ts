@@ -1,0 +1,56 @@
+export { DEVELOPMENT_ACCOUNT, callerCaip10, parseAccountId, providerIdOf, subjectAccount } from './account-id.ts';
+export {
+  type AccountLimits,
+  type BudgetRule,
+  LIMIT_RESETS,
+  type LimitsOf,
+  type LimitsSubject,
+  NO_LIMITS,
+  type SpendLimit,
+  USUAL_PERCENTAGES,
+  budgetName,
+  budgetsFromText,
+  ownerOfLimits,
+} from './budgets.ts';
+export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
+export {
+  ACCOUNT_HEADER,
+  ANONYMOUS_ACCOUNT,
+  type AccountRates,
+  type Authenticate,
+  type Caller,
+  type CallerBudget,
+  type MemberRole,
+  OWN_ACCOUNT,
+  type Rates,
+  anonymousAt,
+  isDevelopment,
+  letAct,
+  needsCredential,
+  nobodyActs,
+  ownPartOf,
+  roleToAct,
+} from './caller.ts';
+export { type CarryingLimit, carryingBudget, carryingKey, createCarriedSums } from './carried-sums.ts';
+export {
+  ACCOUNT_STATES,
+  type AccountState,
+  type AccountStates,
+  type Consumer,
+  type ConsumerStore,
+  createAccountStates,
+  createConsumerStore,
+  inTurn,
+  refuseStopped,
+  stoppedAccount,
+} from './consumer-store.ts';
+export { type LimitsStore, carryingLimitsOf, createLimitsStore } from './limits-store.ts';
+export {
+  MEMBERS_MAX,
+  MEMBER_ROLES,
+  type Member,
+  type MemberStore,
+  ORGANISATIONS_MAX,
+  createMemberStore,
+  reaches,
+} from './member-store.ts';

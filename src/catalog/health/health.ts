@@ -1,0 +1,190 @@
+import { dropOldest } from '#wire';
+import { OWN_ACCOUNT } from '#accounts';
+import type { Offer } from '../offers.ts';
+import { createOfferFigures, type OfferFigures, createOfferStates, OFFERS_MAX } from './offer-figures.ts';
+import type { OutageRules } from './offer-outages.ts';
+
+/**
+ * The state of an offer. `good`: no recent failure. `recent`: it failed within the last 30 s and has succeeded since.
+ * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its
+ * provider is away. `open`: like `resting`, but after so many failures in a row that it must not be tried.
+ */
+export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
+
+/** The health of offers, from real calls. */
+export interface Health {
+  /**
+   * `counted`: false for a call that is free by its protocol's table. Such a call shows that the offer can be reached,
+   * but does not count in the figures.
+   */
+  succeeded(
+    offer: Offer,
+    sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
+    counted?: boolean,
+  ): void;
+  /** The call did not reach the offer. No account can cause that, so the offer rests for all. */
+  unreachable(offer: Offer, counted?: boolean): void;
+  /** A call of `account` failed, which began at the offer at `beganAt`. The offer rests for that account. */
+  failed(offer: Offer, account: string, beganAt: number): void;
+  /**
+   * The last failure of this account's calls was the offer's fault, because the call failed nowhere else. It counts in
+   * the figures. `evidence`: it also counts for all accounts. If several accounts have evidence, the offer rests for
+   * all.
+   */
+  blamed(offer: Offer, account: string, beganAt: number, evidence: boolean): void;
+  /**
+   * A provider has reconnected. Failures on its earlier connection need no more cool-down: one call may try it at once.
+   */
+  returned(provider: string): void;
+  flagged(offer: Offer, flag: string): void;
+  /** False while an offer cools down after a failure, for this account or for all. */
+  available(offer: Offer, account?: string): boolean;
+  /** The state of an offer for `account`; without `account`, its state for all accounts. */
+  healthState(offer: Offer, account?: string): HealthState;
+  /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
+  probing(offer: Offer, account?: string): void;
+  /**
+   * The call that was going to try this offer was refused before it was sent. Another call may try the offer at once.
+   */
+  notProbed(offer: Offer, account?: string): void;
+  /** Seconds until the first of these offers may be tried again, at least 1. */
+  retryAfterS(offers: readonly Offer[], account?: string): number;
+  /** 1 if all replies of the last hour followed the rules. The more replies were flagged, the closer to 0. */
+  compliance(offer: Offer): number;
+  /**
+   * Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first.
+   */
+  latencyMs(offer: Offer): number | null;
+  tokensPerSecond(offer: Offer): number | null;
+  stats(offer: Offer): OfferStats;
+}
+
+export interface OfferStats {
+  /** All calls ever, of all gateways of the database. `lastHour` also counts all gateways. */
+  readonly requests: number;
+  readonly failures: number;
+  readonly flags: Readonly<Record<string, number>>;
+  /** `flags`: how often replies were flagged. */
+  readonly lastHour: { readonly requests: number; readonly failures: number; readonly flags: number };
+  /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
+  readonly uptime: number | null;
+  /**
+   * Milliseconds to the first byte, and completion tokens per second, measured by this process; null before the first
+   * call.
+   */
+  readonly latencyMs: { readonly p50: number; readonly p95: number } | null;
+  readonly throughput: { readonly p50: number } | null;
+}
+
+export interface HealthOptions {
+  readonly now: () => number;
+  /**
+   * Added to `now`, it gives epoch milliseconds, so that all gateways, also after a restart, agree on the minutes.
+   * Default 0.
+   */
+  readonly epochOffsetMs?: number;
+  /** How long a failed offer is skipped by the accounts for which it failed. */
+  readonly cooldownMs: number;
+  /** How long a failure counts as a recent outage. */
+  readonly windowMs?: number;
+  /** After this many failures in a row, an offer that cools down is not tried at all. */
+  readonly failuresMax?: number;
+  /** How long one probing call may keep other calls away if its result never comes. */
+  readonly probeMs?: number;
+  /** False while an offer's provider is not connected. */
+  readonly present?: (offer: Offer) => boolean;
+}
+
+/**
+ * Health of offers, from real calls. After a failure an offer rests for `cooldownMs`, either for the account of the
+ * failed call or for all accounts (see OfferOutages). Then one call at a time probes it, until one succeeds. All state
+ * is bounded: for each offer the counts of one hour by minute, and the newest 128 measurements.
+ */
+export function createHealth(options: HealthOptions): Health & OfferFigures {
+  const {
+    now,
+    epochOffsetMs = 0,
+    cooldownMs,
+    windowMs = 30_000,
+    failuresMax = 10,
+    probeMs = 10_000,
+    present = () => true,
+  } = options;
+  const rules: OutageRules = { cooldownMs, windowMs, failuresMax };
+  const states = createOfferStates(rules);
+  const figures = createOfferFigures(states, () => now() + epochOffsetMs);
+  /** When each provider last reconnected. The newest comes last. */
+  const returnedAt = new Map<string, number>();
+
+  const healthState = (offer: Offer, account?: string): HealthState => {
+    const found = states.find(offer.id)?.outages?.healthState(now(), account) ?? 'good';
+    // An offer whose provider is away comes after all others. If there are no others, the call waits for the provider's
+    // return, unless many calls have already waited in vain.
+    return found === 'open' || present(offer) ? found : 'resting';
+  };
+
+  /**
+   * Whether the failed call began on an earlier connection of the provider. Such a failure does not count against the
+   * new connection.
+   */
+  const isOfEarlierConnection = (offer: Offer, beganAt: number): boolean =>
+    beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity);
+
+  return {
+    ...figures,
+    healthState,
+    available(offer, account) {
+      return isAvailable(healthState(offer, account));
+    },
+    probing(offer, account) {
+      const at = now();
+      states.find(offer.id)?.outages?.probing(at + probeMs, at, account);
+    },
+    notProbed(offer, account) {
+      states.find(offer.id)?.outages?.notProbed(now(), account);
+    },
+    succeeded(offer, sample, counted = true) {
+      const at = now();
+      const state = states.of(offer.id);
+      if (counted) figures.succeeded(state, sample, at + epochOffsetMs);
+      state.outages?.succeeded(at, at - sample.durationMs);
+    },
+    unreachable(offer, counted = true) {
+      const state = states.ofFailed(offer.id);
+      if (counted) figures.failed(state);
+      state.outages.failed(now(), 1);
+    },
+    failed(offer, account, beganAt) {
+      const { outages } = states.ofFailed(offer.id);
+      if (isOfEarlierConnection(offer, beganAt)) return;
+      // The gateway's own requests do not depend on a consumer, so their failures count for all accounts.
+      if (account === OWN_ACCOUNT) outages.failed(now(), 1);
+      else outages.failedFor(account, now(), present(offer));
+    },
+    blamed(offer, account, beganAt, evidence) {
+      const state = states.ofFailed(offer.id);
+      figures.failed(state);
+      if (evidence && present(offer) && !isOfEarlierConnection(offer, beganAt)) state.outages.witnessed(account, now());
+    },
+    returned(provider) {
+      const at = now();
+      returnedAt.delete(provider);
+      dropOldest(returnedAt, OFFERS_MAX - 1);
+      returnedAt.set(provider, at);
+      for (const state of states.all()) if (state.provider === provider) state.outages?.returned(at);
+    },
+    retryAfterS(offers, account) {
+      const at = now();
+      let soonest = Infinity;
+      for (const offer of offers) {
+        const outages = states.find(offer.id)?.outages;
+        if (!outages || isAvailable(outages.healthState(at, account))) return 1;
+        soonest = Math.min(soonest, outages.triedAgainAt(at, account));
+      }
+      return soonest === Infinity ? 1 : Math.max(1, Math.ceil((soonest - at) / 1000));
+    },
+  };
+}
+
+const isAvailable = (healthState: HealthState): boolean =>
+  healthState === 'good' || healthState === 'recent' || healthState === 'probe';

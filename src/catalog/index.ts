@@ -1,0 +1,69 @@
+export {
+  type Catalog,
+  type Resolved,
+  createCatalog,
+  createOffersById,
+  nearestHint,
+  nearestNames,
+  otherEndpoint,
+  resolveAny,
+} from './catalog.ts';
+export {
+  type HealthSources,
+  type HealthView,
+  type OfferStatus,
+  flagsSchema,
+  healthProperties,
+  offerStatus,
+  raisedSchema,
+  statusSchema,
+  viewHealth,
+} from './health-view.ts';
+export { type Health, type HealthState, createHealth } from './health/health.ts';
+export { openKeptFigures } from './health/kept-figures.ts';
+export { createSlidingCount } from './health/rolling-stats.ts';
+export { LATELY_MS } from './lately-served.ts';
+export {
+  type Listing,
+  byService,
+  compare,
+  descriptionOf,
+  listedServices,
+  listingsOf,
+  primitivesOf,
+} from './listings.ts';
+export {
+  type DirectEndpoint,
+  type Endpoint,
+  type Offer,
+  type Provider,
+  type TunnelEndpoint,
+  offersFromConfig,
+  pinned,
+  toOffer,
+  withFirstSeen,
+} from './offers.ts';
+export {
+  type ImagePrice,
+  type ModelPrice,
+  type PriceView,
+  type ToolCallPrice,
+  type VideoPrice,
+  byPrice,
+  viewImagePrice,
+  viewModelPrice,
+  viewPrice,
+  viewRaise,
+  viewToolCallPrice,
+  viewVideoPrice,
+} from './price-view.ts';
+export {
+  type DefinitionView,
+  type ListedTool,
+  type ToolDefinition,
+  type ToolListings,
+  type ToolPin,
+  type ToolPins,
+  createToolPins,
+  viewDefinition,
+} from './tool-definitions.ts';

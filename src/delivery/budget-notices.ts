@@ -1,0 +1,166 @@
+import { createDueWorker, loadStatements, type Database, type Row } from '#store';
+import { createSealedTexts, type SealedTexts } from '#security';
+import { OutboundFailure, type GuardedFetch } from '#network';
+import { signatureOf, SIGNATURE } from './webhook-relay.ts';
+import { createBudgetPolls } from './budget-polls.ts';
+
+/** A recorded notice. */
+interface BudgetNotice {
+  readonly body: Readonly<Record<string, unknown>>;
+  /**
+   * `waiting`: the webhook will get it, or get it again. `told`: the webhook got it, it was given up, or there is no
+   * webhook.
+   */
+  readonly state: 'waiting' | 'told';
+}
+
+/** Sends a notice when spending reaches a percentage of a budget: once per percentage, limit and period. */
+export interface BudgetNotices {
+  readonly webhooks: AccountWebhooks;
+  /** The newest first. */
+  list(account: string, limit: number): Promise<readonly BudgetNotice[]>;
+  /** Checks the spending and sends due notices. This also happens automatically. */
+  run(): Promise<void>;
+  /** Removes at most `limit` old notices. Resolves with their number. */
+  sweep(limit: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+interface BudgetNoticesOptions {
+  readonly database: Pick<Database, 'query' | 'snapshot'>;
+  readonly fetch: GuardedFetch;
+  /** 32 bytes that all gateways of one database share. */
+  readonly secret: Uint8Array;
+  readonly now: () => number;
+  /** Milliseconds between two checks; null: only `run` checks. Default 10 s. */
+  readonly everyMs?: number | null;
+  /** Called for each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
+  readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;
+  /** Called when a notice was given up, because the webhook of its account failed too often. */
+  readonly onLost: (lost: { readonly account: string; readonly reason: string }) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const SQL = loadStatements(import.meta.url, './sql/notices.sql', [
+  'claimDue',
+  'endAttempt',
+  'listNotices',
+  'sweepNotices',
+  'putWebhook',
+  'findWebhook',
+  'deleteWebhook',
+]);
+
+const EVERY_MS = 10_000;
+const DAY_MS = 86_400_000;
+const CLAIMED = 20;
+const POST_MS = 10_000;
+/** How long a claimed notice is not sent by another gateway. Must be longer than a request takes. */
+const LEASE_MS = 60_000;
+const RETRY_MS = 30_000;
+const RETRY_MS_MAX = 6 * 3_600_000;
+const ATTEMPTS_MAX = 12;
+const KEPT_MS = 100 * DAY_MS;
+
+export function createBudgetNotices({
+  database,
+  fetch,
+  secret,
+  now,
+  everyMs = EVERY_MS,
+  onNotice,
+  onLost,
+  onError,
+}: BudgetNoticesOptions): BudgetNotices {
+  const webhooks = createAccountWebhooks(database, createSealedTexts(secret));
+  const poll = createBudgetPolls({ database, now, onNotice });
+
+  /** Resolves with null if the notice arrived or there is no webhook, else with the reason of the failure. */
+  const post = async (account: string, body: string, closed: AbortSignal): Promise<string | null> => {
+    const webhook = await webhooks.find(account);
+    if (webhook === null) return null;
+    const signed =
+      webhook.secret === null ? {} : { [SIGNATURE]: signatureOf(webhook.secret, Math.floor(now() / 1_000), body) };
+    const headers = { 'content-type': 'application/json', ...signed };
+    try {
+      const reply = await fetch(webhook.url, {
+        method: 'POST',
+        headers,
+        body,
+        timeoutMs: POST_MS,
+        bodyBytesMax: 0,
+        signal: closed,
+      });
+      return reply.status >= 200 && reply.status < 300 ? null : `the receiver answered ${reply.status}`;
+    } catch (error) {
+      return error instanceof OutboundFailure ? error.message : 'the call failed';
+    }
+  };
+
+  const send = async (row: Row, closed: AbortSignal): Promise<void> => {
+    const account = row['account'] as string;
+    const reason = await post(account, row['body'] as string, closed);
+    // The lease expires on its own, so the notice is sent again after a restart.
+    if (closed.aborted) return;
+    const attempts = Number(row['attempts']);
+    const isLast = attempts >= ATTEMPTS_MAX;
+    if (reason !== null && isLast) onLost({ account, reason });
+    const again = reason === null || isLast ? null : now() + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (attempts - 1));
+    await database.query(SQL.endAttempt, [row['budget']!, row['spend_limit']!, row['percent']!, again]);
+  };
+
+  const worker = createDueWorker({
+    async turn({ closed, start }) {
+      await poll();
+      const due = await database.query(SQL.claimDue, [now(), now() + LEASE_MS, CLAIMED]);
+      for (const row of due) start(() => send(row, closed));
+      return due.length === CLAIMED;
+    },
+    pauseMs: everyMs,
+    onError,
+  });
+
+  return {
+    webhooks,
+    list: async (account, limit) =>
+      (await database.query(SQL.listNotices, [account, limit])).map((row) => ({
+        body: JSON.parse(row['body'] as string) as Readonly<Record<string, unknown>>,
+        state: row['due_at'] === null ? 'told' : 'waiting',
+      })),
+    run: worker.run,
+    sweep: async (limit) => (await database.query(SQL.sweepNotices, [now() - KEPT_MS, limit])).length,
+    close: worker.close,
+  };
+}
+
+/** The webhook for budget notices of an account. */
+interface AccountWebhook {
+  readonly url: string;
+  /** The key that signs the requests; null for no signature. */
+  readonly secret: string | null;
+}
+
+interface AccountWebhooks {
+  find(account: string): Promise<AccountWebhook | null>;
+  put(account: string, webhook: AccountWebhook): Promise<void>;
+  /** False if there was none. */
+  delete(account: string): Promise<boolean>;
+}
+
+const sealOf = (account: string): string => `account webhook ${account}`;
+
+/** Webhooks, stored encrypted in the database. */
+function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedTexts): AccountWebhooks {
+  return {
+    async find(account) {
+      const [row] = await database.query(SQL.findWebhook, [account]);
+      const text = row ? texts.open(sealOf(account), row['sealed'] as string) : null;
+      return text === null ? null : (JSON.parse(text) as AccountWebhook);
+    },
+    async put(account, webhook) {
+      const sealed = texts.seal(sealOf(account), JSON.stringify(webhook));
+      await database.query(SQL.putWebhook, [account, sealed]);
+    },
+    delete: async (account) => (await database.query(SQL.deleteWebhook, [account])).length > 0,
+  };
+}

@@ -1,0 +1,12 @@
+export { createRetryBudget } from './attempts.ts';
+export { type Candidate, callGraceMs } from './call.ts';
+export { type StopCall, createExecute } from './execute.ts';
+export { createFree } from './free-calls.ts';
+export { createIdempotency } from './idempotency.ts';
+export { createLockPayments } from './lock-payments.ts';
+export { createPipeline, toBillable } from './pipeline.ts';
+export { quoteCall } from './quote-call.ts';
+export { createQuotes } from './quotes.ts';
+export { createArrivals } from './routing/arrivals.ts';
+export { createRouter, releaseProbes } from './routing/router.ts';
+export { createRuns } from './runs.ts';

@@ -1,0 +1,234 @@
+import { formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
+import { GatewayError } from '#errors';
+import { needsCredential, type Caller, type CallerBudget } from '#accounts';
+import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
+import type { Call } from './call.ts';
+
+/** A call or a run that is to be locked. */
+interface Locking {
+  readonly caller: Caller;
+  readonly payment?: PaymentAttempt | null;
+  /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */
+  readonly parent: string | null;
+}
+
+type Refusal = Extract<LockResult, { ok: false }>;
+
+/**
+ * Takes payments between the last check of a call and its lock. So nobody pays for a call that is refused for another
+ * reason.
+ */
+export interface LockPayments {
+  /**
+   * Takes the payment before the first lock, for a caller with a payment and no credential. null if there is nothing to
+   * wait for. Rejects if the payment fails.
+   */
+  prepay(of: Locking, needed: MicroUsd): Promise<void> | null;
+  /**
+   * Takes the payment after a refused lock. `needed`: the least amount that the lock takes. Resolves if the lock should
+   * be tried again. Rejects with `error`, or with the reason why the payment was not taken.
+   */
+  repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: Error): Promise<void>;
+  /** Both functions in the form that the billing middleware expects. */
+  readonly ofCalls: {
+    prepay(call: Call): Promise<void> | null;
+    refuse(call: Call, refusal: Refusal): Call | Error | Promise<Call>;
+  };
+}
+
+export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'budget'>): LockPayments {
+  async function take({ caller }: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
+    try {
+      paymentAttempt.receipt = await payments.take(caller, paymentAttempt, needed);
+    } catch (error) {
+      if (refusesPayment(error))
+        throw new PaymentNeeded(error.code, error.message, needed, { param: error.param, cause: error });
+      throw error;
+    }
+  }
+
+  /** Checks the budgets first. The lock would also refuse the call, but only after the payment was taken. */
+  async function takeWithinBudgets(of: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
+    const { caller } = of;
+    for (const { id, limit, carried } of caller.budgets ?? []) {
+      const { spent, locked } = withCarried(await ledger.budget(id), carried);
+      if (spent + locked + needed > limit)
+        throw budgetError(caller, { id, limit, spent, locked }, `estimated cost: ${formatUsd(needed)} USDC`);
+    }
+    await take(of, paymentAttempt, needed);
+  }
+
+  const prepay: LockPayments['prepay'] = (of, needed) => {
+    const { caller, payment, parent } = of;
+    return caller.paying && payment && payment.receipt === null && parent === null && needed > 0n
+      ? takeWithinBudgets(of, payment, needed)
+      : null;
+  };
+
+  const repay: LockPayments['repay'] = async (of, { reason, available }, needed, error) => {
+    const wantsMoney = reason === 'no_account' || reason === 'insufficient';
+    if (!payments.open || !wantsMoney || of.parent !== null) throw error;
+    const { caller, payment = null } = of;
+    const missing = needed > available ? needed - available : 1n;
+    if (payment?.fault)
+      throw new PaymentNeeded(payment.fault.code, payment.fault.message, missing, { cause: payment.fault });
+    if (payment === null || payment.receipt !== null || caller.anonymous)
+      throw new PaymentNeeded(
+        'insufficient_balance',
+        reason === 'no_account' ? withoutBalance(needed) : error.message,
+        missing,
+      );
+    await take(of, payment, missing);
+  };
+
+  return {
+    prepay,
+    repay,
+    ofCalls: {
+      prepay(call) {
+        const { anonymous, paying } = call.caller;
+        // A free call needs no payment. It still needs an account, because its records and tasks must have an owner.
+        if (anonymous && leastOf(call) === 0n) throw needsCredential();
+        return paying ? prepay(call, leastOf(call)) : null;
+      },
+      refuse(call, refusal) {
+        const refused = refuseLock(call, refusal);
+        if (!(refused instanceof Error)) return refused;
+        return repay(call, refusal, leastOf(call), refused).then(() => call);
+      },
+    },
+  };
+}
+
+const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
+
+/** The lock of the cheapest offer, micro-USD. */
+export const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
+  candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate) + lendable;
+
+/**
+ * Decides what follows from a refused lock. Returns the call without the candidates that the balance or the limit
+ * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
+ * returns the error for the consumer.
+ */
+export function refuseLock(call: Call, refusal: Refusal): Call | Error {
+  const { candidates, lendable } = call;
+  const affordable = (most: MicroUsd) => candidates.filter(({ estimate }) => estimate + lendable <= most);
+  const dearest = candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + lendable;
+  const estimated = `estimated cost: ${formatUsd(dearest)} USDC`;
+  switch (refusal.reason) {
+    case 'no_account': {
+      const free = affordable(0n);
+      return free.length > 0 ? { ...call, candidates: free } : neverFunded();
+    }
+    case 'insufficient': {
+      const paid = affordable(refusal.available);
+      if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
+      return new GatewayError('insufficient_balance', `Insufficient balance for ${estimated}`);
+    }
+    case 'budget_exceeded': {
+      const { limit, spent, locked } = refusal.budget;
+      const within = affordable(limit - spent - locked);
+      return within.length > 0 ? { ...call, candidates: within } : budgetError(call.caller, refusal.budget, estimated);
+    }
+    case 'parent_over':
+      return new GatewayError(
+        'permission_denied',
+        'The parent call has ended, so nothing more can be paid from its budget',
+      );
+    case 'parent_exhausted': {
+      const paid = affordable(refusal.available);
+      if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
+      return new GatewayError(
+        'insufficient_balance',
+        `The budget of the run is too low for ${estimated}; ${formatUsd(refusal.available)} USDC are left of it`,
+      );
+    }
+    case 'too_deep':
+      return tooDeep();
+    case 'duplicate':
+      return new GatewayError('internal', `Call id ${call.id} was used before`);
+  }
+}
+
+/** The error for a run whose lock of `budget` was refused. */
+export function runRefusal(caller: Caller, refusal: Refusal, budget: MicroUsd): GatewayError {
+  switch (refusal.reason) {
+    case 'no_account':
+      return neverFunded();
+    case 'insufficient':
+      return new GatewayError(
+        'insufficient_balance',
+        `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
+      );
+    case 'budget_exceeded':
+      return budgetError(caller, refusal.budget, `the budget of this run: ${formatUsd(budget)} USDC`);
+    case 'parent_over':
+      return new GatewayError('permission_denied', 'The parent call of this run has ended');
+    case 'parent_exhausted':
+      return new GatewayError(
+        'insufficient_balance',
+        `The budget of the run is too low for another of ${formatUsd(budget)} USDC`,
+      );
+    case 'too_deep':
+      return tooDeep();
+    case 'duplicate':
+      return new GatewayError('internal', 'Internal error');
+  }
+}
+
+const tooDeep = () => new GatewayError('permission_denied', 'Calls can be nested at most 8 deep');
+
+/** The refusal of an account that was never funded. It says what to do, because a smaller call would not help. */
+const neverFunded = () =>
+  new GatewayError(
+    'escrow_not_setup',
+    'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
+  );
+
+type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
+
+const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
+  key: 'Spending limit of this API key',
+  member: 'Budget of this member',
+  account: 'Budget of the account',
+  operator: "The operator's budget for the account",
+};
+
+/** Says who can raise each budget. A payment does not help here. */
+const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
+  key: 'Whoever manages the keys of the account raises it',
+  member: 'An admin or owner of the organisation raises it',
+  account: 'An admin or owner of the account raises it',
+  operator: 'The operator alone raises it',
+};
+
+/**
+ * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `estimated cost: 0.01
+ * USDC`. On HTTP wires the body has `budget` with the same facts.
+ */
+function budgetError(
+  { budgets = [] }: Pick<Caller, 'budgets'>,
+  { id, limit, spent, locked }: FullBudget,
+  needed: string,
+): GatewayError {
+  const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
+  const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
+  const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
+  const anew = resets === null ? 'it is not reset by itself' : `it is reset at ${resets}`;
+  return new GatewayError(
+    'insufficient_balance',
+    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,
+    {
+      body: {
+        budget: {
+          of,
+          limit_usd: formatUsd(limit),
+          spent_usd: formatUsd(spent),
+          locked_usd: formatUsd(locked),
+          resets_at: resets,
+        },
+      },
+    },
+  );
+}

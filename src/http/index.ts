@@ -1,0 +1,55 @@
+export { type Answer, createAnswer } from './answer.ts';
+export { type HeldBody, PARSED_JSON, bodiesBytesOf, heldBodyOf } from './body-memory.ts';
+export { allowPages } from './cors.ts';
+export {
+  type Dialect,
+  HTTP_ERRORS,
+  dialectOf,
+  errorCodeOf,
+  inDialect,
+  toHttpError,
+  withoutEndSlashes,
+} from './error-table.ts';
+export { MUST_BE, toGatewayError, unknownMember } from './errors.ts';
+export { type MemoryHold, createHeldMemory } from './held-memory.ts';
+export { TUNNEL_PATH, requestIdOf } from './http-server.ts';
+export {
+  INTERIM_REFUSED,
+  INTERIM_REPLIES_MAX,
+  TOO_MANY_INTERIM_REPLIES,
+  skipInterimReplies,
+} from './interim-replies.ts';
+export { type KeepAlive, createKeepAlive, createSilent } from './keep-alive.ts';
+export { type ClientSink, type ReplySink, createHttpSink, endInSlices, slicesOf, writeSlices } from './reply-sink.ts';
+export { type MoreMemory, PAYMENT_HEADERS, type RequestBodies, UNCOUNTED_BYTES, readBytes } from './request-bodies.ts';
+export {
+  type CookieKind,
+  type WebRequest,
+  addressOf,
+  admissionOf,
+  clientNetworkOf,
+  cookieNames,
+  cookieValues,
+  letCookieCount,
+  noteAdmission,
+  noteVisitor,
+  shownAddress,
+  webRequestOf,
+} from './request-context.ts';
+export {
+  DOCUMENTED,
+  DOCUMENTED_USD,
+  createCheck,
+  hasValue,
+  nameSchema,
+  notTogether,
+  numberField,
+  objectField,
+  onlyIf,
+  onlyTogether,
+  tokensField,
+} from './schemas.ts';
+export { type ServerOptions, createServer } from './server.ts';
+export { closeGracefully, createConnectionRelease, createDrain } from './shutdown.ts';
+export { type TaggedPage, createFreshPage, hasTagged, sendPage, tagOf, tagPage } from './tagged-page.ts';
+export { answerMissingPages } from './unknown-routes.ts';

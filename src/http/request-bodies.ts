@@ -1,0 +1,488 @@
+import type { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PlacedList, type Placed } from '#wire';
+import { GatewayError } from '#errors';
+import type { LimitsConfig } from '#config';
+import type { MemoryHold } from './held-memory.ts';
+import { accountOf, clientNetworkOf, callerOf } from './request-context.ts';
+import {
+  type BodyMemory,
+  type BodyRefusal,
+  createBodyMemory,
+  heldBy,
+  type FullShare,
+  begunFor,
+} from './body-memory.ts';
+import { WaitingBodies, type WaitingBody } from './waiting-bodies.ts';
+import { endConnectionOf, tooLarge } from './connections.ts';
+
+/** The header of a payment, and its name in version 1 of x402. Lower case. */
+export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
+
+type Limits = Pick<
+  LimitsConfig,
+  | 'anonymousBodyBytesMax'
+  | 'bodiesBytesMax'
+  | 'bodiesWaitingMax'
+  | 'bodiesWaitMs'
+  | 'bodyBytesMax'
+  | 'chatBodyBytesMax'
+  | 'mediaBodyBytesMax'
+  | 'requestTimeoutMs'
+  | 'uploadBytesPerSecondMin'
+>;
+
+/** How often the speed of each arriving body is measured. */
+const TURN_MS = 500;
+
+/** Reads the bodies of requests into memory that is counted. One for each server. */
+export interface RequestBodies {
+  /** Bytes that are held now for bodies above UNCOUNTED_BYTES, and for slow smaller ones. */
+  heldBytes(): number;
+  /** Number of bodies that wait for memory. */
+  waitingCount(): number;
+  /** Call this before the body is read, for each request with a body. */
+  expect(request: FastifyRequest, reply: FastifyReply): void;
+  read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void;
+  /**
+   * Begins to count what a request takes into memory beside its body, such as files that the gateway fetches for it.
+   * `account`, `network`: null if it is not known.
+   */
+  open(account: string | null, network: string | null): MoreMemory;
+  /**
+   * The same for a request whose handler begins. The handler must release it at its end. What it counts is held as long
+   * as the body: until the calls have ended, too, that the request began.
+   */
+  beside(request: FastifyRequest): MoreMemory;
+}
+
+/** Memory that a request takes beside its body. */
+export interface MoreMemory {
+  /** Counts more bytes. Throws GatewayError `rate_limit_exceeded`, `service_unavailable` without room. */
+  grow(bytes: number): void;
+  /** Counts this many bytes in total, fewer or more than before. Throws like `grow`. */
+  becomes(bytes: number): void;
+  /** Gives all of it back. */
+  release(): void;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    requestBodies: RequestBodies;
+  }
+}
+
+/**
+ * A parser of content that gives the bytes of a body. `weight`: the memory that the body takes while its request runs,
+ * as a multiple of its bytes. The server must have request bodies, see addRequestBodies.
+ */
+export const readBytes =
+  (weight: number) =>
+  (request: FastifyRequest, payload: Readable, done: Done): void =>
+    request.server.requestBodies.read(request, payload, weight, done);
+
+/** `onRefused`: called for each body that is refused because there is no room, or because it is too slow. */
+export function addRequestBodies(
+  server: FastifyInstance,
+  limits: Limits,
+  onRefused: (why: BodyRefusal) => void,
+): RequestBodies {
+  const bodies = new Bodies(limits, onRefused);
+  server.decorate('requestBodies', bodies);
+  server.addHook('onClose', (_server, done) => {
+    bodies.close();
+    done();
+  });
+  return bodies;
+}
+
+class Bodies implements RequestBodies {
+  readonly limits: Limits;
+  readonly memory: BodyMemory;
+  readonly waiting: WaitingBodies;
+  readonly onRefused: (why: BodyRefusal) => void;
+  /** How often `turn` of each arriving body is called. */
+  readonly turnMs: number;
+  readonly #arriving = new PlacedList<ArrivingBody>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(limits: Limits, onRefused: (why: BodyRefusal) => void) {
+    this.limits = limits;
+    this.onRefused = onRefused;
+    this.waiting = new WaitingBodies(limits);
+    this.memory = createBodyMemory(limits, onRefused, () => this.waiting.serve());
+    this.turnMs = Math.min(TURN_MS, Math.ceil(limits.requestTimeoutMs / 2));
+  }
+
+  heldBytes(): number {
+    return this.memory.used();
+  }
+
+  waitingCount(): number {
+    return this.waiting.count;
+  }
+
+  expect(request: FastifyRequest, reply: FastifyReply): void {
+    const length = lengthOf(request);
+    if (length !== null && length <= UNCOUNTED_BYTES) return;
+    const leave = heldBy(request).keep();
+    // A request from inside this process has no 'close', and one whose client has left has no 'finish'.
+    reply.raw.once('finish', leave);
+    reply.raw.once('close', leave);
+  }
+
+  read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void {
+    let body: ArrivingBody;
+    try {
+      body = new ArrivingBody(this, request, payload, weight, done);
+    } catch (error) {
+      return done(error as Error);
+    }
+    body.arrive();
+  }
+
+  open(account: string | null, network: string | null): MoreMemory {
+    const hold = this.memory.open(account, network);
+    return { ...this.#counts(() => hold, 0), release: () => hold.release() };
+  }
+
+  beside(request: FastifyRequest): MoreMemory {
+    const held = heldBy(request);
+    const release = held.keep();
+    // The body and the rest are one hold: the first hold of a share gets room even if it alone is larger.
+    return { ...this.#counts(() => (held.hold ??= this.openFor(request)), held.bytes), release };
+  }
+
+  /** Begins to count for the account and the network of a request. */
+  openFor(request: FastifyRequest): MemoryHold {
+    return this.memory.open(accountOf(request), clientNetworkOf(request));
+  }
+
+  /** Counts in a hold that has `others` bytes for something else. */
+  #counts(hold: () => MemoryHold, others: number): Pick<MoreMemory, 'becomes' | 'grow'> {
+    let held = 0;
+    const becomes = (bytes: number) => {
+      if (bytes > held) this.memory.take(hold(), others + bytes);
+      else if (bytes < held) hold().shrinks(others + bytes);
+      held = bytes;
+    };
+    return { becomes, grow: (bytes) => becomes(held + bytes) };
+  }
+
+  arrives(body: ArrivingBody): void {
+    this.#arriving.add(body);
+    this.#timer ??= setInterval(() => this.#turn(), this.turnMs).unref();
+  }
+
+  arrived(body: ArrivingBody): void {
+    this.#arriving.remove(body);
+  }
+
+  close(): void {
+    this.waiting.close();
+    this.#stop();
+  }
+
+  #stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #turn(): void {
+    if (this.#arriving.items.length === 0) return this.#stop();
+    // From the last one on, because a body that ends leaves the list, and the last one takes its place.
+    for (let place = this.#arriving.items.length - 1; place >= 0; place--) this.#arriving.items[place]?.turn();
+  }
+}
+
+/**
+ * A body up to this size is not counted if it arrives quickly, so the usual small call pays nothing for the count. Its
+ * call holds about twice the body: its bytes for the provider and its values. A call takes 30 KB and its connections
+ * beside that, so bodies that are not counted add half to what open calls take anyway. How many of these an account can
+ * have is bounded by its rate and by `upstream.call_timeout_ms`: at the defaults 6,000, which is 100 MB of such bodies.
+ */
+export const UNCOUNTED_BYTES = 8 * 1024;
+/**
+ * A larger body must keep up a least speed while it arrives, and waits for its turn. One up to this size has most of
+ * its bytes in the buffers of its connection when its head is read, so it takes its memory at once, if there is room.
+ */
+const SMALL_BYTES = 64 * 1024;
+/** The speed of a larger body is its average over this time. */
+const WINDOW_MS = 10_000;
+
+/* Limits of a chunked body, see #gather. */
+const PIECE_BYTES = 64 * 1024;
+/** This many chunks may have any size. */
+const CHUNKS_FREE = 4_096;
+/** With more chunks, their average size must be at least this. */
+const CHUNK_BYTES_MIN = 64;
+/** When it has arrived, its pieces and the whole are in memory together. */
+const CHUNKED_WEIGHT_MIN = 2;
+
+type Done = (error: Error | null, body?: Buffer) => void;
+
+/** One body while it arrives. */
+class ArrivingBody implements Placed, WaitingBody {
+  place = -1;
+  readonly #bodies: Bodies;
+  readonly #request: FastifyRequest;
+  readonly #payload: Readable;
+  readonly #weight: number;
+  readonly #done: Done;
+  /** By its content-length; null for a chunked body. */
+  readonly #length: number | null;
+  readonly #bytesMax: number;
+  /** Counts a body above UNCOUNTED_BYTES, or one that is still arriving at the second turn. */
+  #hold: MemoryHold | null = null;
+  /** The bytes, if the length is known. */
+  #whole: Buffer | null = null;
+  /** The bytes of a chunked body, in full pieces and one that is being filled. */
+  #pieces: Buffer[] = [];
+  #filled = 0;
+  #chunks = 0;
+  #received = 0;
+  #turns = -1;
+  #receivedBefore = 0;
+  readonly #onData = (chunk: Buffer) => this.#data(chunk);
+  readonly #onEnd = () => this.#end();
+  readonly #onError = (error: Error) => this.#fail(Object.assign(error, { statusCode: 400 }));
+
+  /** The client left while its body waits. This is noticed only if what came of the body fits in the buffers. */
+  readonly #onLeft = () => {
+    this.#bodies.waiting.leave(this);
+    this.#stopWaiting();
+    this.#done(Object.assign(new Error('The client has left'), { statusCode: 400 }));
+  };
+
+  /** Throws GatewayError for a body that is too large. */
+  constructor(bodies: Bodies, request: FastifyRequest, payload: Readable, weight: number, done: Done) {
+    this.#bodies = bodies;
+    this.#request = request;
+    this.#payload = payload;
+    this.#weight = weight;
+    this.#done = done;
+    this.#length = lengthOf(request);
+    this.#bytesMax =
+      this.#length !== null && this.#length <= SMALL_BYTES ? SMALL_BYTES : largestOf(request, bodies.limits);
+    if (this.#length === null || this.#length <= SMALL_BYTES) return;
+    if (this.#length > this.#bytesMax) throw this.#tooLarge();
+  }
+
+  get network(): string {
+    return clientNetworkOf(this.#request);
+  }
+
+  get account(): string {
+    return accountOf(this.#request) ?? '';
+  }
+
+  /** Reads the body as soon as there is memory for it. A chunked body and an uncounted one are read at once. */
+  arrive(): void {
+    if (this.#length === null || this.#length <= UNCOUNTED_BYTES) return this.begin();
+    if (this.#length <= SMALL_BYTES && this.take() === null) return this.begin();
+    this.#payload.once('error', this.#onLeft);
+    this.#payload.once('close', this.#onLeft);
+    this.#bodies.waiting.enter(this);
+  }
+
+  take(): FullShare | null {
+    const hold = this.#bodies.openFor(this.#request);
+    const full = this.#bodies.memory.lacks(hold, this.#length! * this.#weight);
+    if (full === null) this.#holds(hold, this.#length!);
+    else hold.release();
+    return full;
+  }
+
+  refuse(full: FullShare): void {
+    this.#stopWaiting();
+    this.#done(this.#bodies.memory.refusal(full));
+  }
+
+  begin(): void {
+    this.#stopWaiting();
+    this.#bodies.arrives(this);
+    const payload = this.#payload;
+    payload.on('data', this.#onData);
+    payload.on('end', this.#onEnd);
+    payload.on('error', this.#onError);
+    payload.resume();
+  }
+
+  /** Looks at how fast the body arrives. */
+  turn(): void {
+    const { turnMs, limits } = this.#bodies;
+    this.#turns += 1;
+    const large = Math.max(this.#length ?? 0, this.#received) > SMALL_BYTES;
+    const turns = Math.max(
+      1,
+      Math.ceil((large ? Math.min(WINDOW_MS, limits.requestTimeoutMs) : limits.requestTimeoutMs) / turnMs),
+    );
+    if (this.#turns >= turns) {
+      const least = (limits.uploadBytesPerSecondMin * turns * turnMs) / 1_000;
+      if (!large || this.#received - this.#receivedBefore < least) return this.#tooSlow(large);
+      this.#turns = 0;
+      this.#receivedBefore = this.#received;
+    }
+    if (this.#turns < 1 || this.#hold !== null) return;
+    try {
+      this.#takes(this.#length ?? SMALL_BYTES);
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #tooSlow(large: boolean): void {
+    const { limits } = this.#bodies;
+    this.#bodies.onRefused('slow');
+    // The client does not send the rest soon, so the connection is closed with the answer.
+    endConnectionOf(this.#request.raw);
+    this.#fail(
+      new GatewayError(
+        'request_timeout',
+        large
+          ? `The body arrives with less than ${limits.uploadBytesPerSecondMin} bytes per second: send it faster. The operator sets this with limits.upload_bytes_per_second_min`
+          : 'The body did not arrive in time. The operator sets this time with limits.request_timeout_ms',
+      ),
+    );
+  }
+
+  /** Asks for memory for a body of `bytes`. Throws GatewayError without room. */
+  #takes(bytes: number): void {
+    this.#hold ??= this.#bodies.openFor(this.#request);
+    try {
+      this.#bodies.memory.take(this.#hold, this.#counted(bytes));
+    } catch (error) {
+      this.#hold.release();
+      throw error;
+    }
+    this.#holds(this.#hold, bytes);
+  }
+
+  #holds(hold: MemoryHold, bytes: number): void {
+    this.#hold = hold;
+    const held = begunFor(this.#request);
+    if (held === undefined) return;
+    held.hold = hold;
+    held.bytes = this.#counted(bytes);
+  }
+
+  /** The bytes that are counted while the body arrives. */
+  #counted(bytes: number): number {
+    return bytes * (this.#length === null ? Math.max(CHUNKED_WEIGHT_MIN, this.#weight) : this.#weight);
+  }
+
+  /** Only the whole of a chunked body is left. */
+  #countWhole(): void {
+    const bytes = this.#received * this.#weight;
+    this.#hold?.shrinks(bytes);
+    const held = begunFor(this.#request);
+    if (held !== undefined && held.hold !== null) held.bytes = Math.min(held.bytes, bytes);
+  }
+
+  #stopWaiting(): void {
+    this.#payload.removeListener('error', this.#onLeft);
+    this.#payload.removeListener('close', this.#onLeft);
+  }
+
+  #data(chunk: Buffer): void {
+    const received = this.#received + chunk.byteLength;
+    if (this.#length === null) {
+      this.#chunks += 1;
+      if (this.#chunks > CHUNKS_FREE && received < this.#chunks * CHUNK_BYTES_MIN) return this.#fail(chunksTooSmall());
+      if (received > this.#bytesMax) return this.#fail(this.#tooLarge());
+      try {
+        if (received > UNCOUNTED_BYTES) this.#takes(received);
+      } catch (error) {
+        return this.#fail(error as Error);
+      }
+      this.#gather(chunk);
+    } else {
+      // The bytes are copied, because the chunk is a part of a larger buffer of the socket.
+      this.#whole ??=
+        this.#length > SMALL_BYTES ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length);
+      if (received > this.#length)
+        return this.#fail(new GatewayError('invalid_request', 'The body is longer than its content-length'));
+      chunk.copy(this.#whole, this.#received);
+    }
+    this.#received = received;
+  }
+
+  /**
+   * Copies a chunk into pieces of 64 KiB. Each chunk of a chunked body takes about a hundred bytes of memory, whatever
+   * its size, until the whole body has arrived: 10 MiB in chunks of one byte would take a gigabyte. Each chunk also
+   * takes a microsecond to read, so a body of very small chunks is refused.
+   */
+  #gather(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.byteLength) {
+      let piece = this.#pieces.at(-1);
+      if (piece === undefined || this.#filled === piece.byteLength) {
+        piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, Math.max(1024, 2 * (piece?.byteLength ?? 0))));
+        this.#pieces.push(piece);
+        this.#filled = 0;
+      }
+      const copied = chunk.copy(piece, this.#filled, at);
+      this.#filled += copied;
+      at += copied;
+    }
+  }
+
+  #end(): void {
+    if (this.#length !== null && this.#received !== this.#length)
+      return this.#fail(new GatewayError('invalid_request', 'The body is shorter than its content-length'));
+    const body = this.#length === null ? Buffer.concat(this.#pieces, this.#received) : (this.#whole ?? NOTHING);
+    this.#over();
+    if (this.#length === null) this.#countWhole();
+    // The memory of an uncounted body that arrived slowly is not counted any more.
+    if (begunFor(this.#request) === undefined) this.#hold?.release();
+    this.#done(null, body);
+  }
+
+  #fail(error: Error): void {
+    this.#over();
+    this.#hold?.release();
+    this.#done(error);
+  }
+
+  #over(): void {
+    this.#bodies.arrived(this);
+    this.#pieces = [];
+    this.#whole = null;
+    const payload = this.#payload;
+    payload.removeListener('data', this.#onData);
+    payload.removeListener('end', this.#onEnd);
+    payload.removeListener('error', this.#onError);
+  }
+
+  #tooLarge(): GatewayError {
+    const { limits } = this.#bodies;
+    const { bodyLimit } = this.#request.routeOptions;
+    if (this.#bytesMax >= bodyLimit) return tooLarge(bodyLimit, limits);
+    return new GatewayError(
+      'payload_too_large',
+      `A request without a credential and without a payment has at most ${this.#bytesMax} bytes. Send a key, or send the payment together with the request, in PAYMENT-SIGNATURE: a smaller request to this address shows the terms. The operator sets this with limits.anonymous_body_bytes_max`,
+    );
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** The content-length of a request; null for a chunked body. Node accepts no other form of it. */
+function lengthOf({ headers }: FastifyRequest): number | null {
+  const length = headers['content-length'];
+  return length === undefined ? (headers['transfer-encoding'] === undefined ? 0 : null) : Number(length);
+}
+
+/** The largest body that a request may have. */
+function largestOf(request: FastifyRequest, { anonymousBodyBytesMax }: Limits): number {
+  const { bodyLimit } = request.routeOptions;
+  const paid =
+    callerOf(request)?.anonymous === undefined || PAYMENT_HEADERS.some((name) => request.headers[name] !== undefined);
+  return paid ? bodyLimit : Math.min(bodyLimit, anonymousBodyBytesMax);
+}
+
+const chunksTooSmall = () =>
+  new GatewayError(
+    'invalid_request',
+    `The body comes in chunks of less than ${CHUNK_BYTES_MIN} bytes: send larger ones, or the whole with content-length`,
+  );

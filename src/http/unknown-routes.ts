@@ -1,0 +1,226 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
+import { dialectOf, withoutEndSlashes } from './error-table.ts';
+
+/**
+ * Answers requests without a route. The returned function tells whether the request has none: it has then sent the
+ * answer, or throws its error. Call it before the body is read, because nothing else would read the body, and after the
+ * hooks that set the common response headers.
+ */
+export function refuseUnknownRoutes(
+  server: FastifyInstance,
+): (request: FastifyRequest, reply: FastifyReply) => boolean {
+  const methodsOf = collectMethods(server);
+  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
+    const path = request.url.split('?')[0]!;
+    const { methods, refusal } = methodsOf(path);
+    const tell = (error: GatewayError) => {
+      if (refusal === null) throw error;
+      const { status, headers, text } = refusal(error, request);
+      return reply.code(status).headers(headers).type('application/json').send(text);
+    };
+    if (methods.length === 0 || methods.includes(request.method)) {
+      const page = isVisit(request, path) ? missingPages.get(server) : undefined;
+      if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
+      const words = missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0);
+      return tell(new GatewayError('not_found', asAsked(words, request)));
+    }
+    const allow = methods.join(', ');
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
+    return tell(
+      new GatewayError(
+        'method_not_allowed',
+        asAsked(`${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, request),
+        { headers: { allow } },
+      ),
+    );
+  };
+  server.setNotFoundHandler(refuse);
+  return (request, reply) => {
+    if (request.is404 || lacksItsName(request) || isForVisits(request)) {
+      void refuse(request, reply);
+      return true;
+    }
+    if (hasTooLongName(request)) throw nameTooLong();
+    return false;
+  };
+}
+
+/** Words with addresses below `/v1`, for a client that asked there: it would meet another dialect below `/api/v1`. */
+const asAsked = (words: string, request: FastifyRequest): string =>
+  dialectOf(request) === 'openai' ? words.replaceAll(' /api/v1/', ' /v1/').replace(/^\/api\/v1\//, '/v1/') : words;
+
+/**
+ * Whether a path ends with a slash, although its route continues with a name: `/api/v1/models/`. The router takes it
+ * for an empty name. MCP and A2A addresses may end with a slash.
+ */
+function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
+  const query = url.indexOf('?');
+  if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
+  return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
+}
+
+/** Whether only browsers have this path, and a program asks for it. */
+const isForVisits = (request: FastifyRequest): boolean =>
+  request.routeOptions.config.visitsOnly === true && !isVisit(request, request.url);
+
+/** The longest name or id in a path. Wildcards, which hold whole paths, may be longer. */
+const NAME_CHARS_MAX = 512;
+
+function hasTooLongName({ url, params }: FastifyRequest): boolean {
+  if (url.length <= NAME_CHARS_MAX) return false;
+  const named = Object.entries((params ?? {}) as Readonly<Record<string, string>>);
+  return named.some(([name, value]) => name !== '*' && value.length > NAME_CHARS_MAX);
+}
+
+const nameTooLong = () =>
+  new GatewayError(
+    'not_found',
+    `Not found: a part of the address has more than ${NAME_CHARS_MAX} characters, and no name or id is that long`,
+  );
+
+const SLASH = 0x2f;
+
+const OF_NAMES = /^\/(?:(?:api|admin)\/v1\/(?!mcp\/|a2a\/)|(?:models|tools|agents|images|videos|providers)\/)/;
+
+type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+const missingPages = new WeakMap<FastifyInstance, PageHandler>();
+
+/** `answer` gets the requests of browsers for pages that do not exist. Programs still get the error as JSON. */
+export function answerMissingPages(server: FastifyInstance, answer: PageHandler): void {
+  missingPages.set(server, answer);
+}
+
+/** Paths of programs. A person who opens one of them in a browser is looking at the API. */
+const API_PATH = /^\/(?:api|v1|mcp|a2a|health|metrics|assets|\.well-known)(?:\/|$)/;
+
+/** Whether a browser shows the answer as a page. */
+const isVisit = ({ method, headers }: FastifyRequest, path: string): boolean =>
+  (method === 'GET' || method === 'HEAD') && headers.accept?.includes('text/html') === true && !API_PATH.test(path);
+
+/** Formats an error as the whole reply, as JSON in the format of the route's protocol. */
+type TellRefusal = (
+  error: GatewayError,
+  request: { readonly id: string; readonly headers: IncomingHttpHeaders; readonly originalUrl: string },
+) => {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+};
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route only refuses its method, in its own words. So the path does not have the method. */
+    readonly refusesMethod?: true;
+    /** Formats the refusal of other methods of this path. Default: the error format of the chat API. */
+    readonly refusal?: TellRefusal;
+    /**
+     * The same format is used for unknown paths below this one, or below another path of the same plugin (such as
+     * `/image`).
+     */
+    readonly refusesBelow?: true | `/${string}`;
+    /** Returns the methods of one path of a wildcard. Default: those of its routes. */
+    readonly methodsAt?: (path: string) => readonly string[];
+    /** Only browsers have this path. Programs get 404, as for a path that does not exist. */
+    readonly visitsOnly?: true;
+  }
+}
+
+/** The methods of a path. */
+interface RoutesOfPath {
+  /** Sorted; empty for an unknown path. */
+  readonly methods: readonly string[];
+  readonly refusal: TellRefusal | null;
+}
+type MethodsOfPath = (path: string) => RoutesOfPath;
+
+/**
+ * Records every route that is added from now on. Routes with constraints are left out, because they handle only some
+ * requests of a path. The returned function is called only for requests without a route, so it may try the patterns one
+ * after the other.
+ */
+function collectMethods(server: FastifyInstance): MethodsOfPath {
+  const routes = new Map<
+    string,
+    {
+      readonly methods: Set<string>;
+      readonly refusal: TellRefusal | null;
+      readonly methodsAt: ((path: string) => readonly string[]) | null;
+    }
+  >();
+  const below = new Map<string, TellRefusal>();
+  let patterns: ReadonlyMap<string, RegExp> | null = null;
+  server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
+    // The route `*` handles the preflights of all paths, so it gives no information about one path.
+    if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
+    // The root of a prefix is served with and without a slash at its end, but the hook reports only one of them.
+    for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
+      let route = routes.get(each);
+      if (!route) {
+        const { refusal = null, methodsAt = null } = config ?? {};
+        routes.set(each, (route = { methods: new Set(), refusal, methodsAt }));
+      }
+      if (!config?.refusesMethod) for (const one of [method].flat()) route.methods.add(one);
+      if (config?.refusal && config.refusesBelow)
+        below.set(config.refusesBelow === true ? `${each}/` : `${prefix}${config.refusesBelow}/`, config.refusal);
+    }
+  });
+  return (path) => {
+    const found = new Set<string>();
+    let refusal: TellRefusal | null = null;
+    // The patterns are made at the first unknown path, because a start does not need them. After the start no route is
+    // added.
+    patterns ??= new Map([...routes.keys()].map((url) => [url, patternOf(url)]));
+    // A path that is written out is meant alone: `DELETE /videos/models` reaches `/videos/:id`, but deletes no models.
+    const own = routes.get(path);
+    const all = own !== undefined && own.methods.size > 0 ? [[path, own] as const] : routes;
+    for (const [url, route] of all) {
+      if (!patterns.get(url)?.test(path)) continue;
+      refusal ??= route.refusal;
+      for (const method of route.methodsAt?.(path) ?? route.methods) found.add(method);
+    }
+    for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
+    return { methods: [...found].sort(), refusal };
+  };
+}
+
+/**
+ * A pattern for `/keys/:hash` or `/models/*` that matches like the router: a parameter ends at a slash, a wildcard
+ * takes the rest.
+ */
+function patternOf(url: string): RegExp {
+  const source = url
+    .split(/(:\w+|\*)/)
+    .map((part) =>
+      part === '*' ? '.*' : part.startsWith(':') ? '[^/]+' : part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&'),
+    )
+    .join('');
+  return new RegExp(`^${source}$`);
+}
+
+const NO_OAUTH =
+  'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
+/** Paths that clients append to a base URL. */
+const APPENDED =
+  /\/((?:chat\/)?completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
+
+const OF_API = /^\/api\/v1\//;
+
+/**
+ * The text of a 404 for an address that does not exist. `path`: without its query. `exists`: whether another path
+ * exists. Clients show the text to people who did not choose the address, because the client built it from a base URL.
+ * MCP clients whose key does not work call `/register`, because they take the 401 as an invitation to sign in.
+ */
+function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
+  if (path === '/register') return NO_OAUTH;
+  const bare = withoutEndSlashes(path);
+  const [, appended] = APPENDED.exec(bare) ?? [];
+  // Outside of the API, what clients append is a page: `/models` shows models to people.
+  const isThere = bare !== '' && bare !== path && (appended === undefined || OF_API.test(path)) && exists(bare);
+  if (isThere)
+    return `No such endpoint: ${method} ${path.slice(0, 200)}. It is at ${bare.slice(0, 200)}, without the slash at its end`;
+  const base = appended === undefined ? '' : ` It is at /api/v1/${appended}: check the base URL of the client.`;
+  return `No such endpoint: ${method} ${path.slice(0, 200)}.${base} See /docs`;
+}

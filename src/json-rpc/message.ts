@@ -1,0 +1,191 @@
+import {
+  isObject,
+  type JsonObject,
+  membersOfParsed,
+  type Members,
+  RawJsonError,
+  interpretedFields,
+  findAmbiguousKey,
+  ambiguousKeyFault,
+  type AmbiguousKeyFault,
+} from '#wire';
+
+/** Use `idText` to answer, because a number above 2^53 may be rounded here. */
+export type RequestId = string | number;
+
+export interface JsonRpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** A message as text and as parsed value, with the positions of its members in `text`. */
+export interface RawMessage {
+  readonly text: string;
+  readonly value: JsonObject;
+  readonly members: Members;
+}
+
+export interface RequestMessage extends RawMessage {
+  readonly kind: 'request';
+  readonly id: RequestId;
+  /** The id as JSON text, for the reply. */
+  readonly idText: string;
+  readonly method: string;
+  readonly params: JsonObject | undefined;
+}
+
+export interface NotificationMessage extends RawMessage {
+  readonly kind: 'notification';
+  readonly method: string;
+  readonly params: JsonObject | undefined;
+}
+
+/** Has either `result` or `error`. The id is null in an error about an unreadable message. */
+export interface ResponseMessage extends RawMessage {
+  readonly kind: 'response';
+  readonly id: RequestId | null;
+  readonly idText: string;
+  readonly result?: unknown;
+  readonly error?: JsonRpcError;
+}
+
+export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
+
+/**
+ * Parses one JSON-RPC message. Returns undefined if the text is not JSON. Returns null if it is JSON but not a JSON-RPC
+ * 2.0 message; a batch is not a message. A duplicate key in the message, in `params` or in `params._meta` also gives
+ * null, because parsers differ in which value they take, and the provider must see what was billed. `params` and
+ * `_meta` are objects if they are present.
+ */
+export function parseMessage(text: string): JsonRpcMessage | null | undefined {
+  const raw = parseRaw(text);
+  if (!raw || raw.value['jsonrpc'] !== '2.0') return raw && null;
+  const { params, method } = raw.value;
+  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta']))))
+    return null;
+  return method === undefined ? toResponse(raw) : toCall(raw);
+}
+
+const PARAMS_META = ['params', '_meta'];
+
+/** Parses a JSON object without checking that it is a message. Returns undefined and null as parseMessage does. */
+export function parseRaw(text: string): RawMessage | null | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value)) return null;
+  try {
+    return { text, value, members: membersOfParsed(text, value, PARAMS_META) };
+  } catch (error) {
+    if (error instanceof RawJsonError) return null;
+    throw error;
+  }
+}
+
+function toCall(raw: RawMessage): RequestMessage | NotificationMessage | null {
+  const { text, value, members } = raw;
+  const { id, method } = value;
+  if (typeof method !== 'string' || members.has('result') || members.has('error')) return null;
+  const params = value['params'] as JsonObject | undefined;
+  if (id === undefined) return { kind: 'notification', text, value, members, method, params };
+  return isRequestId(id) ? { kind: 'request', id, idText: idTextOf(raw), text, value, members, method, params } : null;
+}
+
+function toResponse(raw: RawMessage): ResponseMessage | null {
+  const { id = null, result, error } = raw.value;
+  if (id !== null && !isRequestId(id)) return null;
+  const idText = id === null ? 'null' : idTextOf(raw);
+  if (error === undefined)
+    return result === undefined || id === null ? null : { kind: 'response', id, idText, result, ...raw };
+  return result === undefined && isError(error) ? { kind: 'response', id, idText, error, ...raw } : null;
+}
+
+function idTextOf({ text, members }: RawMessage): string {
+  const { start, end } = members.get('id')!;
+  return text.slice(start, end);
+}
+
+/** Strings and finite numbers. JSON-RPC allows fractions too. */
+const isRequestId = (id: unknown): id is RequestId => typeof id === 'string' || Number.isFinite(id);
+
+/**
+ * The id, but as a string if it is an integer above 2^53, because such numbers are rounded and two of them may become
+ * equal.
+ */
+export const exactId = ({ id, idText }: Pick<RequestMessage, 'id' | 'idText'>): RequestId =>
+  Number.isInteger(id) && !Number.isSafeInteger(id) && /^-?\d+$/.test(idText) ? idText : id;
+
+function isError(error: unknown): error is JsonRpcError {
+  return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
+}
+
+/** The reply with a result. Both parameters are JSON text. */
+export function resultText(idText: string, result: string): string {
+  const { before, after } = aroundResult(idText);
+  return before + result + after;
+}
+
+/** The text of a reply before and after its result. */
+export const aroundResult = (idText: string) => ({ before: `{"jsonrpc":"2.0","id":${idText},"result":`, after: '}' });
+
+/** The reply with an error; `idText` is JSON text. */
+export function errorText(idText: string, error: JsonRpcError): string {
+  const { code, message, data } = error;
+  return `{"jsonrpc":"2.0","id":${idText},"error":${JSON.stringify({ code, message, data })}}`;
+}
+
+const PARTS = {
+  request: ['jsonrpc', 'id', 'method', 'params'],
+  notification: ['jsonrpc', 'method', 'params'],
+  response: ['jsonrpc', 'id', 'result', 'error'],
+} as const;
+
+/** The names of the members of JSON-RPC messages. */
+const ENVELOPE = interpretedFields([...new Set(Object.values(PARTS).flat())]);
+
+/** A message that a server could read differently from the gateway. */
+interface Ambiguous {
+  readonly kind: 'ambiguous';
+  /** The id of a request as JSON text, else `null`. */
+  readonly idText: string;
+  readonly where: 'envelope' | 'params';
+  readonly fault: AmbiguousKeyFault;
+}
+
+/**
+ * Reads a client's message by the rules of parseMessage. The result is safe to pass on as text. The message is
+ * ambiguous if the name of a member looks like a name of the envelope, or if `faultOf` finds such a name in the
+ * parameters. All other unknown members of the envelope are removed from the text.
+ */
+export function readClientMessage(
+  text: string,
+  faultOf: (params: Readonly<Record<string, unknown>>) => AmbiguousKeyFault | null,
+): JsonRpcMessage | Ambiguous | null | undefined {
+  const message = parseMessage(text);
+  if (!message) return message;
+  const idText = message.kind === 'request' ? message.idText : 'null';
+  const names = findAmbiguousKey(message.members.keys(), ENVELOPE);
+  if (names !== null) return { kind: 'ambiguous', idText, where: 'envelope', fault: ambiguousKeyFault('', names) };
+  const params = message.kind === 'response' ? undefined : message.params;
+  const fault = params === undefined ? null : faultOf(params);
+  return fault === null ? envelopeAlone(message) : { kind: 'ambiguous', idText, where: 'params', fault };
+}
+
+function envelopeAlone(message: JsonRpcMessage): JsonRpcMessage {
+  const parts: readonly string[] = PARTS[message.kind];
+  for (const name of message.members.keys()) if (!parts.includes(name)) return parseMessage(rebuilt(message, parts))!;
+  return message;
+}
+
+function rebuilt({ text, members }: RawMessage, parts: readonly string[]): string {
+  const written: string[] = [];
+  for (const name of parts) {
+    const member = members.get(name);
+    if (member) written.push(`"${name}":${text.slice(member.start, member.end)}`);
+  }
+  return `{${written.join(',')}}`;
+}

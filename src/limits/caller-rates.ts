@@ -1,0 +1,295 @@
+import { GatewayError } from '#errors';
+import type { LimitsConfig } from '#config';
+import { type Caller, isDevelopment, type AccountRates, type Rates } from '#accounts';
+import {
+  type RateAmount,
+  type RateDecision,
+  type RateLimiter,
+  type RatePolicy,
+  UNLIMITED,
+  type RateWindow,
+} from './rate-limiter.ts';
+
+export interface Admission {
+  readonly caller: Caller;
+  readonly rate: RateDecision;
+}
+
+export interface CallerRatesOptions {
+  readonly limiter: RateLimiter;
+  /** `pages`: the policy for the requests that the web pages of a session make to read data. See pagesOf. */
+  readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
+  /** The rate that all callers of the account share; null if the account has none. */
+  readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
+  /** The rate at which the caller may count the tokens of prompts. */
+  readonly countPolicy: (caller: Caller) => RatePolicy;
+  /** The rate of new keys of the caller's account. */
+  readonly newKeyPolicy: (caller: Caller) => RatePolicy;
+  readonly onRateLimited: (of: 'requests' | 'tokens') => void;
+}
+
+/** The rates of callers. All methods throw or reject with GatewayError `rate_limit_exceeded`. */
+interface CallerRates {
+  /** Counts one request. `calls`: see Pipeline.admit. */
+  take(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission>;
+  /** Counts a request that polls the state of work. */
+  takePoll(caller: Caller): Admission | Promise<Admission>;
+  /** Counts a request that estimates the tokens of a prompt. */
+  takeCount(caller: Caller): Admission | Promise<Admission>;
+  /** Counts requests that `take` did not count. */
+  takeMore(caller: Caller, requests: number): Promise<void>;
+  /** Counts a new key of the caller's account. */
+  takeNewKey(caller: Caller): Promise<void>;
+}
+
+export function createCallerRates(options: CallerRatesOptions): CallerRates {
+  const refusal = (rate: RateDecision, of?: string) => {
+    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
+    return rateLimitError(rate, of);
+  };
+
+  const admitted = (caller: Caller, rate: RateDecision): Admission => {
+    if (rate.allowed) return { caller, rate };
+    throw refusal(rate);
+  };
+
+  const take = (
+    caller: Caller,
+    bucket: string,
+    policy: RatePolicy,
+    amount: RateAmount,
+  ): Admission | Promise<Admission> => {
+    const rate = options.limiter.take(bucket, policy, amount);
+    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
+  };
+
+  /** Counts a request of the caller against the rate of its account as well. `of`: see sharedAs. */
+  const takeShared = (
+    { caller, rate: own }: Admission,
+    amount: RateAmount,
+    policy: RatePolicy,
+    of: string,
+  ): Admission | Promise<Admission> => {
+    const both = (rate: RateDecision): Admission => {
+      if (rate.allowed) return { caller, rate: bothDecisions(own, rate) };
+      throw refusal(rate, ' of the account');
+    };
+    const rate = options.limiter.take(of, policy, amount);
+    return rate instanceof Promise ? rate.then(both) : both(rate);
+  };
+
+  /** Not asked together: a key that is refused uses nothing of what its account has left for other keys. */
+  const thenShared = (
+    admission: Admission | Promise<Admission>,
+    amount: RateAmount,
+    policy: RatePolicy | null,
+    of: string,
+  ): Admission | Promise<Admission> => {
+    if (policy === null) return admission;
+    return admission instanceof Promise
+      ? admission.then((own) => takeShared(own, amount, policy, of))
+      : takeShared(admission, amount, policy, of);
+  };
+
+  /** Limits requests of one kind that are not calls. The key and the account each have a counter for the kind. */
+  function limitedApart(kind: string, caller: Caller, policy: RatePolicy): Admission | Promise<Admission> {
+    const admission = take(caller, `${kind} ${limitedAs(caller)}`, policy, NO_CALL);
+    return thenShared(admission, NO_CALL, options.sharedPolicy(caller), `${kind} ${sharedAs(caller)}`);
+  }
+
+  return {
+    take(caller, calls) {
+      const pages = calls === true ? null : pagesOf(caller);
+      const admission = take(caller, pages ?? limitedAs(caller), options.policy(caller, pages !== null), ONE_REQUEST);
+      return thenShared(admission, ONE_REQUEST, pages === null ? options.sharedPolicy(caller) : null, sharedAs(caller));
+    },
+    takePoll: (caller) => limitedApart('polls', caller, options.policy(caller)),
+    takeCount: (caller) => limitedApart('counts', caller, options.countPolicy(caller)),
+    async takeMore(caller, requests) {
+      const amount = { requests, tokens: 0 };
+      const admission = take(caller, limitedAs(caller), options.policy(caller), amount);
+      await thenShared(admission, amount, options.sharedPolicy(caller), sharedAs(caller));
+    },
+    async takeNewKey(caller) {
+      const rate = await options.limiter.take(`new keys of ${caller.account}`, options.newKeyPolicy(caller), NO_CALL);
+      if (!rate.allowed) throw refusal(rate, ' for new keys of the account');
+    },
+  };
+}
+
+/** The tokens that a call uses are only known and counted at its end. To begin, at least one must be left. */
+const ONE_REQUEST: RateAmount = { requests: 1, tokens: 1 };
+/** A request that uses no tokens. */
+const NO_CALL: RateAmount = { requests: 1, tokens: 0 };
+
+/** The name under which a caller's rate is counted. Callers without a credential are counted by their network. */
+export function limitedAs(caller: Caller): string {
+  const { from } = caller.anonymous ?? caller.paying ?? NOWHERE;
+  return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
+}
+
+/** The name under which all requests of an account are counted, if the account has its own rate. */
+export const sharedAs = ({ account }: Pick<Caller, 'account'>): string => `account:${account}`;
+
+/**
+ * The name under which requests of a session's web pages are counted; null for a caller without a session. A page reads
+ * several things at once, so pages have their own rate. Calls count under the key or account.
+ */
+const pagesOf = ({ session }: Caller): string | null => (session === undefined ? null : `session:${session.id}`);
+
+const NOWHERE: { readonly from?: string } = {};
+
+/**
+ * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`. limit: the steady rate per minute, without the burst.
+ * remaining: never more than limit. reset: whole seconds until the bucket is full again. The headers for a rate
+ * without a limit are left out.
+ */
+export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (requests.perMinute !== UNLIMITED) {
+    headers['x-ratelimit-limit-requests'] = String(requests.perMinute);
+    headers['x-ratelimit-remaining-requests'] = String(Math.min(requests.remaining, requests.perMinute));
+    headers['x-ratelimit-reset-requests'] = String(Math.ceil(requests.resetS));
+  }
+  if (tokens.perMinute !== UNLIMITED) {
+    headers['x-ratelimit-limit-tokens'] = String(tokens.perMinute);
+    headers['x-ratelimit-remaining-tokens'] = String(tokens.remaining);
+    headers['x-ratelimit-reset-tokens'] = String(Math.ceil(tokens.resetS));
+  }
+  return headers;
+}
+
+/** Combines two decisions about one request into one. Each window comes from the decision that has less of it left. */
+function bothDecisions(one: RateDecision, other: RateDecision): RateDecision {
+  const nearer = (a: RateWindow, b: RateWindow) => (b.remaining < a.remaining ? b : a);
+  return {
+    allowed: one.allowed && other.allowed,
+    retryAfterS: Math.max(one.retryAfterS, other.retryAfterS),
+    requests: nearer(one.requests, other.requests),
+    tokens: nearer(one.tokens, other.tokens),
+  };
+}
+
+/**
+ * The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. `of`: the owner of the
+ * limit, if it is not the caller alone.
+ */
+export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
+  const { requests, tokens, retryAfterS } = decision;
+  const window = requests.remaining < 1 ? `${requests.perMinute} requests` : `${tokens.perMinute} tokens`;
+  const seconds = Math.max(1, Math.ceil(retryAfterS));
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `Rate limit of ${window} per minute${of} exceeded: retry in ${seconds} s`,
+    {
+      retryAfterS: seconds,
+      headers: rateHeaders(decision),
+    },
+  );
+}
+
+/**
+ * The policies of the configuration: for ordinary callers, for the development account, for callers without a
+ * credential, and for the requests of a session's web pages. They are made once, because limiters know policies by
+ * identity. Keys and accounts with their own rates get their own policies.
+ */
+export function createRatePolicies(limits: LimitsConfig): {
+  readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
+  /** The policy that all callers of the account share; null if the account has no rate. */
+  readonly shared: (caller: Caller) => RatePolicy | null;
+  /** How often the caller may count the tokens of a prompt. All keys of its account share the rate of `shared`. */
+  readonly counts: (caller: Caller) => RatePolicy;
+  /** How many keys the caller's account may create. Each key has a rate of its own. */
+  readonly newKeys: (caller: Caller) => RatePolicy;
+  /** Replaces the limits, from the next request on. */
+  readonly replace: (limits: LimitsConfig) => void;
+} {
+  let policies = policiesOf(limits);
+  let ofKeys = new WeakMap<Rates, RatePolicy>();
+  const countsOfKeys = new WeakMap<Rates, RatePolicy>();
+  let ofAccounts = new WeakMap<Rates, RatePolicy>();
+  const usual = (caller: Caller): RatePolicy => {
+    if (isDevelopment(caller)) return policies.development;
+    return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
+  };
+  return {
+    of(caller, pages = false) {
+      if (pages) return policies.ofPages;
+      const own = caller.rates?.key ?? null;
+      return own === null ? usual(caller) : kept(ofKeys, own, () => lowered(usual(caller), own));
+    },
+    shared(caller) {
+      const all = caller.rates?.account ?? null;
+      // Strangers are counted by their network.
+      const usual = isDevelopment(caller) || caller.anonymous || caller.paying ? null : policies.ofAccounts;
+      return all === null ? usual : kept(ofAccounts, all, () => sharedPolicy(all, usual));
+    },
+    counts(caller) {
+      const own = caller.rates?.key ?? null;
+      return own === null ? COUNTS : kept(countsOfKeys, own, () => lowered(COUNTS, own));
+    },
+    newKeys: (caller) => (isDevelopment(caller) ? policies.newDevelopmentKeys : policies.newKeys),
+    replace(next) {
+      policies = policiesOf(next);
+      ofKeys = new WeakMap();
+      ofAccounts = new WeakMap();
+    },
+  };
+}
+
+function kept(policies: WeakMap<Rates, RatePolicy>, rates: Rates, make: () => RatePolicy): RatePolicy {
+  let policy = policies.get(rates);
+  if (policy === undefined) policies.set(rates, (policy = make()));
+  return policy;
+}
+
+/** The policy of a key with its own rates. They never allow more than the gateway's rates, and have no burst. */
+function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rates): RatePolicy {
+  const lowers = requestsPerMinute !== null && requestsPerMinute < usual.requestsPerMinute;
+  return {
+    requestsPerMinute: lowers ? requestsPerMinute : usual.requestsPerMinute,
+    burst: lowers ? 0 : usual.burst,
+    tokensPerMinute: Math.min(tokensPerMinute ?? Infinity, usual.tokensPerMinute),
+  };
+}
+
+/**
+ * The policy of an account with its own rates. The rate that the operator set replaces the usual one. The owner can
+ * only lower it.
+ */
+function sharedPolicy(
+  { requestsPerMinute, tokensPerMinute, requestsByOperator }: AccountRates,
+  usual: RatePolicy | null,
+): RatePolicy {
+  const most = requestsByOperator ? UNLIMITED : (usual?.requestsPerMinute ?? UNLIMITED);
+  const lowers = requestsPerMinute !== null && requestsPerMinute < most;
+  return {
+    requestsPerMinute: lowers ? requestsPerMinute : most,
+    burst: lowers || usual === null ? 0 : usual.burst,
+    tokensPerMinute: tokensPerMinute ?? UNLIMITED,
+  };
+}
+
+/** Coding agents send about 30 counts at once. These should not use up the rate of their key. */
+const COUNTS: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: UNLIMITED };
+/** Without `account_requests_per_minute`, an account has the rate of this many keys. */
+const KEYS_OF_AN_ACCOUNT = 10;
+/** An account may create a key for this many requests of the rate of one key. */
+const REQUESTS_PER_NEW_KEY = 2;
+
+function policiesOf(limits: LimitsConfig) {
+  const { burst, tokensPerMinute } = limits;
+  const policy = (requestsPerMinute: number): RatePolicy => ({ requestsPerMinute, burst, tokensPerMinute });
+  const ofAccount = limits.accountRequestsPerMinute ?? KEYS_OF_AN_ACCOUNT * limits.requestsPerMinute;
+  const newKeys = (requests: number) => policy(Math.ceil(requests / REQUESTS_PER_NEW_KEY));
+  return {
+    ofAccounts: { ...policy(ofAccount), tokensPerMinute: UNLIMITED },
+    newKeys: newKeys(limits.requestsPerMinute),
+    newDevelopmentKeys: newKeys(limits.developmentRequestsPerMinute),
+    ordinary: policy(limits.requestsPerMinute),
+    development: policy(limits.developmentRequestsPerMinute),
+    // Each of their calls is paid for, so their tokens are not counted.
+    anonymous: policy(limits.anonymousRequestsPerMinute),
+    ofPages: policy(limits.sessionRequestsPerMinute),
+  };
+}

@@ -1,0 +1,20 @@
+export {
+  type Admission,
+  type CallerRatesOptions,
+  createCallerRates,
+  createRatePolicies,
+  limitedAs,
+  rateHeaders,
+  sharedAs,
+} from './caller-rates.ts';
+export { UNLIMITED, spendTokens } from './rate-limiter.ts';
+export { createRateLimiter } from './redis-limiter.ts';
+export {
+  type Counter,
+  LISTEN_MS,
+  OVER,
+  type StreamQuota,
+  type StreamSlot,
+  createCounter,
+  createStreamQuota,
+} from './stream-quota.ts';

@@ -1,0 +1,25 @@
+export { type Trust, clientAddress, createTrust, networkOf } from './client-address.ts';
+export {
+  type OwnOrigin,
+  type RequestedAddress,
+  configuredNames,
+  createOriginGuard,
+  createOwnOrigin,
+  isIssuerUrl,
+  isLoopback,
+  parseHost,
+} from './origins.ts';
+export { hostOf, isPublicAddress, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
+export {
+  SERVICE_NAME_MAX,
+  SIGN_IN_HEADERS,
+  type Scrub,
+  UNPRINTABLE,
+  createScrubber,
+  oneLine,
+  printable,
+  redact,
+  scrubNothing,
+  scrubOf,
+} from './safe-text.ts';
+export { type SealedTexts, type Seals, createSealedTexts, createSeals } from './seals.ts';
