@@ -135,3 +135,6 @@ export function originFault(origin: string): string | null {
   if (!url) return 'is not a URL';
   return url.origin === 'null' || url.origin === origin ? null : `is written ${url.origin}`;
 }
+
+/** The path at which a provider's proxy opens its tunnel, relative to the gateway's address. */
+export const TUNNEL_PATH = '/api/v1/provider/tunnel';

@@ -1,3 +1,4 @@
+import { TUNNEL_PATH } from '#config';
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -49,9 +50,6 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
   // open.
   socket.destroySoon();
 }
-
-/** The path of the tunnel, relative to the gateway's address. */
-export const TUNNEL_PATH = '/api/v1/provider/tunnel';
 
 /**
  * True if a request with an Upgrade header is a provider's proxy that dials in. All other upgrade requests are answered

@@ -12,13 +12,7 @@ export {
 } from './error-table.ts';
 export { MUST_BE, toGatewayError, unknownMember } from './errors.ts';
 export { type MemoryHold, createHeldMemory } from './held-memory.ts';
-export { TUNNEL_PATH, requestIdOf } from './http-server.ts';
-export {
-  INTERIM_REFUSED,
-  INTERIM_REPLIES_MAX,
-  TOO_MANY_INTERIM_REPLIES,
-  skipInterimReplies,
-} from './interim-replies.ts';
+export { requestIdOf } from './http-server.ts';
 export { type KeepAlive, createKeepAlive, createSilent } from './keep-alive.ts';
 export { type ClientSink, type ReplySink, createHttpSink, endInSlices, slicesOf, writeSlices } from './reply-sink.ts';
 export { type MoreMemory, PAYMENT_HEADERS, type RequestBodies, UNCOUNTED_BYTES, readBytes } from './request-bodies.ts';

@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { Timers, readStart } from '#wire';
 import { oneLine } from '#security';
-import { TUNNEL_PATH } from '#http';
+import { TUNNEL_PATH } from '#config';
 import { CONTROL_PATH, createSocketStream, keepAlive, SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
 import { answerControl, type RegistrationAnswer, type Welcome } from './control.ts';
 import type { Log } from './log.ts';

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
 import type { Agent } from 'undici';
 import { type ServiceConfig, IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, VIDEOS_PATH } from '#config';
-import { skipInterimReplies } from '#http';
+import { skipInterimReplies } from '#wire';
 import { parseServicePath, readEmptyRequest } from '#network/tunnel';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';

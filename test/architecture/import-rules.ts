@@ -97,7 +97,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   limits: { modules: ['errors', 'store', 'config', 'accounts'], packages: [] },
   http: {
     modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts', 'limits'],
-    packages: ['fastify', '@fastify/*', 'ajv', 'undici'],
+    packages: ['fastify', '@fastify/*', 'ajv'],
   },
   catalog: { modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts'], packages: [] },
   // Only its public API `payments/on-chains` loads the chains.
@@ -218,7 +218,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: {
-    modules: ['security', 'wire', 'config', 'http', 'json-rpc', 'network/tunnel'],
+    modules: ['security', 'wire', 'config', 'json-rpc/message', 'network/tunnel'],
     packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
   },
   // A provider as anybody would write it, with the official SDKs.

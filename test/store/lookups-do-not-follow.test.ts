@@ -5,10 +5,14 @@ import { followsLog } from '../../src/store/log/follow.ts';
 // In an embedded database a statement that names a table of the ledger has its tables catch up with the log first, with
 // a flush. What every request looks up must not.
 
-const statements = (pattern: string) => globSync(pattern).map((path) => [path, readFileSync(path, 'utf8')] as const);
+const statements = (pattern: string) =>
+  globSync(pattern).flatMap((path) => {
+    const [, ...parts] = readFileSync(path, 'utf8').split(/^-- name: (\w+)\n/m);
+    return parts.flatMap((name, at) => (at % 2 === 0 ? [[`${path} ${name}`, parts[at + 1]!] as const] : []));
+  });
 
 test('who calls, and what that one may, is looked up without the ledger', () => {
-  const looked = statements('src/auth/**/*.sql');
+  const looked = statements('src/{auth,accounts}/**/*.sql');
   expect(looked.length).toBeGreaterThan(30);
   expect(looked.filter(([, text]) => followsLog(text)).map(([path]) => path)).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { createWebSocketStream, WebSocket } from 'ws';
 import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
 import { readEmptyRequest } from '../../src/network/tunnel/stream-end.ts';
 import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/network/tunnel/wire.ts';
-import { TUNNEL_PATH } from '../../src/http/http-server.ts';
+import { TUNNEL_PATH } from '../../src/config/names.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 
 /** Only the proxy's side of a tunnel, on real sockets. The test decides every message to the gateway. */

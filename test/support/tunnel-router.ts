@@ -18,7 +18,7 @@ import {
   type GatewayMessage,
   type ProxyMessage,
 } from '../../src/network/tunnel/wire.ts';
-import { TUNNEL_PATH } from '../../src/http/http-server.ts';
+import { TUNNEL_PATH } from '../../src/config/names.ts';
 
 /** Only the gateway's side of tunnels, on real sockets. The test decides every message to a proxy. */
 export interface TunnelRouter {

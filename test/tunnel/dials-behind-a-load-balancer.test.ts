@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { TUNNEL_PATH } from '../../src/http/http-server.ts';
+import { TUNNEL_PATH } from '../../src/config/names.ts';
 import { TUNNEL_PROTOCOL } from '../../src/network/tunnel/wire.ts';
 import { startSpine } from '../support/spine.ts';
 import { encodeEnvelope, message, signInHeaders, solanaWallet } from '../support/wallets.ts';

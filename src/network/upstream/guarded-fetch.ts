@@ -6,8 +6,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { buildConnector, Client } from 'undici';
 import { GatewayError } from '#errors';
 import { isPublicAddress, hostOf, outboundUrlFault } from '#security';
-import { readBounded } from '#wire';
-import { skipInterimReplies } from '#http';
+import { readBounded, skipInterimReplies } from '#wire';
 
 interface GuardedRequest {
   /** Default GET. */

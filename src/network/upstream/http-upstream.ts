@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Dispatcher, Pool } from 'undici';
-import { bodyLengthOf, UpstreamFailure } from '#wire';
-import { INTERIM_REFUSED, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#http';
+import { bodyLengthOf, UpstreamFailure, INTERIM_REFUSED, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire';
 import { type Scrub, scrubOf } from '#security';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';

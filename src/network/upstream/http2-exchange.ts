@@ -4,8 +4,7 @@ import {
   type IncomingHttpHeaders as Http2Headers,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES } from '#http';
-import { UpstreamFailure } from '#wire';
+import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES, UpstreamFailure } from '#wire';
 import { scrubNothing } from '#security';
 import { CALL_OVER, PiecedBody, type UpstreamExchange, type UpstreamRequest } from '#gateway';
 import { PulledReply } from './pulled-reply.ts';

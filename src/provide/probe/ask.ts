@@ -1,7 +1,6 @@
 import { Agent, request } from 'undici';
-import { createEventReader, isObject, readBounded, type JsonObject } from '#wire';
+import { createEventReader, isObject, readBounded, type JsonObject, skipInterimReplies } from '#wire';
 import { oneLine } from '#security';
-import { skipInterimReplies } from '#http';
 import { describeFault } from '../connection.ts';
 
 /** The result of a successful check, with advice on the file. */

@@ -1,5 +1,5 @@
 import { elementsOf, isObject, RawJsonError, removeAt, type JsonObject } from '#wire';
-import { parseRaw, type RawMessage } from '#json-rpc';
+import { parseRaw, type RawMessage } from '#json-rpc/message';
 
 /** The parsed value is only for reading. To write it again could change numbers and the order of keys. */
 type Written = Pick<RawMessage, 'text' | 'value'>;

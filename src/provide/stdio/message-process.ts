@@ -1,5 +1,5 @@
 import type { CommandTarget } from '#config';
-import { errorText } from '#json-rpc';
+import { errorText } from '#json-rpc/message';
 import { readableElements, readableMembers, setMember, splice } from '#wire';
 import type { Log } from '../log.ts';
 import { MESSAGE_BYTES_MAX, startChild, type Child } from './child-process.ts';

@@ -1,4 +1,4 @@
-import { errorText, resultText } from '#json-rpc';
+import { errorText, resultText } from '#json-rpc/message';
 import { removeAt, replaceAt, spanAt, type JsonObject } from '#wire';
 import type { StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';

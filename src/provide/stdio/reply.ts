@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import { errorText } from '#json-rpc';
+import { errorText } from '#json-rpc/message';
 import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse, sendJson } from '../call-stream.ts';
 import { ERROR } from './json-rpc.ts';

@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import { errorText } from '#json-rpc';
+import { errorText } from '#json-rpc/message';
 import { removeAt, setMember, splice } from '#wire';
 import type { StopTimes } from './child-process.ts';
 import { createClientStream, writeWithin } from './client-stream.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { CONSUMER_HEADER } from '#network/tunnel';
-import { errorText, resultText } from '#json-rpc';
+import { errorText, resultText } from '#json-rpc/message';
 import type { Forward } from '../forward.ts';
 import { createSessions, SESSION_HEADER, type Sessions } from './sessions.ts';
 import { superviseServer, type SupervisorOptions, type Supervisor } from './supervisor.ts';

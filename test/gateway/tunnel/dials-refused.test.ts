@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { TUNNEL_PATH } from '../../../src/http/http-server.ts';
+import { TUNNEL_PATH } from '../../../src/config/names.ts';
 import { TUNNEL_PROTOCOL } from '../../../src/network/tunnel/wire.ts';
 import { signInHeaders, signInValue, solanaWallet } from '../../support/wallets.ts';
 import { startWorld, until, type World } from './tunnel-world.ts';
