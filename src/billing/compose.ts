@@ -1,3 +1,5 @@
+/** What `src/app` makes the ledger and the billing middleware of. Other modules use `#billing`. */
+
 export { accountTotals, countHeldLocks, findLocks, listMovements } from './account-records.ts';
 export { type AuditCheck, type AuditOptions, audit } from './audit.ts';
 export { type BilledHandler, createBill, createSettlePendingCall } from './bill.ts';

@@ -4,26 +4,15 @@ export {
   type LockPlace,
   type LocksQuery,
   type TransferRecord,
-  accountTotals,
   earningsTotals,
-  findLocks,
   findTransfer,
 } from './account-records.ts';
 export { type AuditReport, audit } from './audit.ts';
-export {
-  type Billable,
-  type EndFrame,
-  type Frame,
-  type Resolution,
-  type SettlePendingCall,
-  type SettledFrame,
-  createBill,
-  createSettlePendingCall,
-} from './bill.ts';
+export type { Billable, EndFrame, Frame, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
 export type { CancelSignal } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
-export { compareJournal, hasOldBooks, journalHead } from './journal.ts';
-export { createLedger, expireAll, expireOrphans } from './ledger-create.ts';
+export { journalHead } from './journal.ts';
+export { createLedger } from './ledger-create.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 export {
   type AccountName,
@@ -48,7 +37,7 @@ export {
 } from './ledger.ts';
 export { MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
 export type { Payout, Payouts } from './payouts.ts';
-export { type PriceBook, type PriceVersion, createPriceBook } from './price-book.ts';
+export type { PriceBook, PriceVersion } from './price-book.ts';
 export {
   JUMP,
   METERS,
@@ -74,4 +63,4 @@ export {
   unitUsd,
   usageToText,
 } from './price.ts';
-export { type Receipt, type ReceiptSigner, createReceiptSigner } from './receipt.ts';
+export type { Receipt, ReceiptSigner } from './receipt.ts';

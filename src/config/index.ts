@@ -17,7 +17,7 @@ export {
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
 export { type ExplainedOption, explainConfig, loadConfig } from './file.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
-export { ALIAS_PREFIX, SORT_SUFFIXES, domainFault, foldName, serviceNameFault, TUNNEL_PATH } from './names.ts';
+export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';
 export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';
 export { option } from './option.ts';
 export type { AdmittedProviders } from './options/network.ts';

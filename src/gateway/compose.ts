@@ -1,3 +1,5 @@
+/** What `src/app` makes a gateway's pipeline of. Protocols use `#gateway`. */
+
 export { createRetryBudget } from './attempts.ts';
 export { type Candidate, callGraceMs } from './call.ts';
 export { type StopCall, createExecute } from './execute.ts';

@@ -1,8 +1,6 @@
-export { createRetryBudget } from './attempts.ts';
 export { type Call, type CallObserver, type CallRequest, newCallId } from './call.ts';
 export { type CostCap, MAX_COST_HEADER, MAX_COST_META, capCost, lowestCap, refuseCapBeside } from './cost-cap.ts';
-export { createExecute } from './execute.ts';
-export { type FreeCall, createFree, runFree } from './free-calls.ts';
+export { type FreeCall, runFree } from './free-calls.ts';
 export {
   type HandlePaidRequest,
   type PendingRequest,
@@ -20,7 +18,6 @@ export {
   type Idempotency,
   KEPT_BYTES_MAX,
   type StoredReply,
-  createIdempotency,
   createKeptBytes,
   idempotencyError,
   parseIdempotencyKey,
@@ -41,7 +38,7 @@ export {
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
-export { type Pipeline, createPipeline, toBillable } from './pipeline.ts';
+export type { Pipeline } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export {
   type Cut,
@@ -57,7 +54,7 @@ export {
   singleRequest,
 } from './provider-adapter.ts';
 export { type Quotable, type QuoteView, quoteSchema } from './quote-call.ts';
-export { QUOTE_HEADER, type Quotes, type RequestedQuote, createQuotes, requestedQuote } from './quotes.ts';
+export { QUOTE_HEADER, type Quotes, type RequestedQuote, requestedQuote } from './quotes.ts';
 export { type ReplyHold, createReplyMemory } from './reply-memory.ts';
 export {
   type MeasuredWork,
@@ -66,7 +63,6 @@ export {
   clampReportedUsage,
   readReportedUsage,
 } from './reported-usage.ts';
-export { createArrivals } from './routing/arrivals.ts';
 export {
   NO_PREFERENCES,
   type ProviderPreferences,
@@ -76,8 +72,7 @@ export {
   toPreferences,
   withModel,
 } from './routing/preferences.ts';
-export { createRouter } from './routing/router.ts';
-export { type Run, type Runs, createRuns } from './runs.ts';
+export type { Run, Runs } from './runs.ts';
 export {
   CALL_OVER,
   type PieceSource,

@@ -11,7 +11,6 @@ export {
   errorText,
   exactId,
   parseMessage,
-  parseRaw,
   readClientMessage,
   resultText,
 } from './message.ts';

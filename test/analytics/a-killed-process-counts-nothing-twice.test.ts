@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { COMPARE_TEMPORARY, compareSums, createRollUp } from '#analytics';
-import { audit } from '#billing';
+import { audit } from '#billing/compose';
 import { openDatabase } from '#store';
 import { runKilled } from '../support/killed-child.ts';
 

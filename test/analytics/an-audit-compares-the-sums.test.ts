@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMPARE_TEMPORARY, compareSums, createOldUsage, createRollUp } from '#analytics';
-import { audit, createLedger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
 import { adHoc } from '../support/ad-hoc.ts';
 import { fund, makeCall, type CountedCall } from '../support/counted-calls.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';

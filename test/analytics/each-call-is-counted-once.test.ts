@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMPARE_TEMPORARY, compareSums, createRollUp } from '#analytics';
-import { audit, createLedger, expireAll, type Ledger } from '#billing';
+import { audit, createLedger, expireAll } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { DatabaseError, type Database, type OpenDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { fund, makeCall, type CountedCall } from '../support/counted-calls.ts';

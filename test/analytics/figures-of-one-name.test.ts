@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPriceBook, priceId } from '#billing';
+import { createPriceBook } from '#billing/compose';
+import { priceId } from '#billing';
 import { ENGINES } from '../support/engines.ts';
 import { MODEL } from '../support/spine.ts';
 import { openFigures, TODAY, type FiguresWorld } from './figures-world.ts';

@@ -1,5 +1,6 @@
 import { inject } from 'vitest';
-import { createLedger, type Ledger } from '#billing';
+import { createLedger } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { fund, makeCall, type CountedCall } from '../support/counted-calls.ts';
 import type { EngineName } from '../support/engines.ts';

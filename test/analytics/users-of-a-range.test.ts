@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMPARE_TEMPORARY, compareSums, createRollUp, findMarket } from '#analytics';
-import { audit, createLedger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
 import { loadMigrations } from '../../src/store/migrations.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { COUNTED_PRICE, fund, makeCall } from '../support/counted-calls.ts';

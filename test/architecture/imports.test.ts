@@ -52,6 +52,19 @@ test('a public API names what it gives', () => {
   for (const { path, text } of apis) expect.soft(text, path).not.toMatch(/^export \*/m);
 });
 
+/** More names than this are more than one module. */
+const NAMES_MAX = 90;
+
+test(`a public API gives at most ${NAMES_MAX} names`, () => {
+  for (const { path, text } of readTree(['src'], ['.ts']).filter(({ path }) =>
+    Object.values(imports).includes(`./${path}`),
+  )) {
+    const lists = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)];
+    const names = lists.flatMap(([, list]) => list!.split(',').filter((name) => name.trim() !== ''));
+    expect.soft(names.length, path).toBeLessThanOrEqual(NAMES_MAX);
+  }
+});
+
 describe('an import that breaks the table is found', () => {
   test.each([
     ['billing knows no gateway', 'src/billing/x.ts', `import { a } from '#gateway';`, 'billing may not know gateway'],

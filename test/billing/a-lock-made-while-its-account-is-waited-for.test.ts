@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterEach, expect, inject, test } from 'vitest';
-import { audit, createLedger, escrowOf, treasuryOf } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { escrowOf, treasuryOf } from '#billing';
 import { openDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { freshDatabase } from '../support/fresh-database.ts';

@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { GENESIS, openDatabase, type OpenDatabase } from '#store';
 import { hashBatch } from '../../src/billing/journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';

@@ -1,7 +1,8 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { DatabaseError, openDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { emptyDataDirectory, newDataDirectory } from '../support/data-directory.ts';

@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  audit,
-  createLedger,
-  createPriceBook,
-  escrowOf,
-  treasuryOf,
-  type createLedger as CreateLedger,
-} from '#billing';
+import { audit, createLedger, createPriceBook, type createLedger as CreateLedger } from '#billing/compose';
+import { escrowOf, treasuryOf } from '#billing';
 import type { ReturnEntry } from '../../src/billing/ledger-log-rows.ts';
 import type { LockRequest } from '../../src/billing/ledger.ts';
 import { adHoc } from '../support/ad-hoc.ts';

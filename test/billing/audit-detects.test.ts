@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, escrowOf, treasuryOf } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { editRows, tamper, type LogEdit } from '../support/edited-log.ts';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { audit, compareJournal, createLedger, hasOldBooks, journalHead } from '#billing';
+import { audit, compareJournal, createLedger, hasOldBooks, journalHead } from '#billing/compose';
 import { GENESIS, openDatabase } from '#store';
 import { hashBatch } from '../../src/billing/journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';

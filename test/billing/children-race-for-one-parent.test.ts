@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, earningsOf, escrowOf, treasuryOf, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { earningsOf, escrowOf, treasuryOf, type Ledger } from '#billing';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { raceChildren } from '../support/lock-race.ts';

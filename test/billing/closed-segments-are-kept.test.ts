@@ -1,7 +1,8 @@
 import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { audit as Audit, createLedger as CreateLedger, Ledger } from '#billing';
+import type { audit as Audit, createLedger as CreateLedger } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { createMutant, type Mutant } from '../support/mutant.ts';
 import { emptyDataDirectory, newDataDirectory } from '../support/data-directory.ts';
 

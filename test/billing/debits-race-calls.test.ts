@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, escrowOf, OPERATOR_TREASURY, type Ledger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { escrowOf, OPERATOR_TREASURY, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 6;

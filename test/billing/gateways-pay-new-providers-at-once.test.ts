@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, earningsOf, escrowOf, treasuryOf, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { earningsOf, escrowOf, treasuryOf, type Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { openEngine, type OpenedEngine } from '../support/engines.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { audit, compareJournal, createLedger, createPriceBook, journalHead } from '#billing';
+import { audit, compareJournal, createLedger, createPriceBook, journalHead } from '#billing/compose';
 import { GENESIS } from '#store';
 import type { JournalRow } from '../../src/billing/ledger-changes.ts';
 import { hashBatch } from '../../src/billing/journal.ts';

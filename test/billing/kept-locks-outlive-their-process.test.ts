@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { audit, createLedger, escrowOf, expireAll, expireOrphans, treasuryOf, type Ledger } from '#billing';
+import { audit, createLedger, expireAll, expireOrphans } from '#billing/compose';
+import { escrowOf, treasuryOf, type Ledger } from '#billing';
 import type { LockRequest } from '../../src/billing/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, inject, test } from 'vitest';
-import { audit, createLedger, createPriceBook } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { openDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { startCuttingProxy, type Cut } from '../support/cutting-proxy.ts';

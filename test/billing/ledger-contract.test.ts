@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createLedger, earningsOf, escrowOf, FEES, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
+import { createLedger } from '#billing/compose';
+import { earningsOf, escrowOf, FEES, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
 import type { LockRequest, SettleRequest } from '../../src/billing/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { createOracleLedger } from '../support/oracle-ledger.ts';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { audit, createLedger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
 import { openDatabase } from '#store';
 import { atThisLoad } from '../support/at-this-load.ts';
 import { emptyDataDirectory } from '../support/data-directory.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
 import { openDatabase } from '#store';
 import { emptyDataDirectory } from '../support/data-directory.ts';
 import { contradictedBy, runKilled } from '../support/killed-child.ts';

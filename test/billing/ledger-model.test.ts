@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, priceId, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { priceId, type Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';

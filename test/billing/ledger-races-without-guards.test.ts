@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { createLedger as CreateLedger, Ledger } from '#billing';
+import type { createLedger as CreateLedger } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { openEngine, type EngineName } from '../support/engines.ts';
 import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
 import { raceChildren, raceLocks, type Race } from '../support/lock-race.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, escrowOf, treasuryOf, type Ledger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { escrowOf, treasuryOf, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { raceLocks } from '../support/lock-race.ts';
 

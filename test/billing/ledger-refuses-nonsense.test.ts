@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLedger, MICRO_USD_MAX, type Ledger } from '#billing';
+import { createLedger } from '#billing/compose';
+import { MICRO_USD_MAX, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 describe.each(ENGINES)('%s', (name) => {

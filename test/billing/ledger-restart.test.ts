@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, LedgerUnavailable } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { LedgerUnavailable } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { contradictions, loadLedger } from '../support/ledger-load.ts';

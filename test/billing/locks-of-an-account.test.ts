@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createLedger, createPriceBook, escrowOf, findLocks, priceId, treasuryOf } from '#billing';
+import { createLedger, createPriceBook, findLocks } from '#billing/compose';
+import { escrowOf, priceId, treasuryOf } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 let opened: OpenedEngine | null = null;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { openEngine, type OpenedEngine } from '../support/engines.ts';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPriceBook, priceId, type PriceVersion } from '#billing';
+import { createPriceBook } from '#billing/compose';
+import { priceId, type PriceVersion } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 describe.each(ENGINES)('%s', (name) => {

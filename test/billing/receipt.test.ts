@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createReceiptSigner, type Receipt } from '#billing';
+import { createReceiptSigner } from '#billing/compose';
+import type { Receipt } from '#billing';
 import type { Jwk } from '../../src/billing/receipt.ts';
 
 const receipt: Receipt = {

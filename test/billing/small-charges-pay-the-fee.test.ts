@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { audit, createLedger, createPriceBook, earningsOf, escrowOf, FEES, treasuryOf } from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { earningsOf, escrowOf, FEES, treasuryOf } from '#billing';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { ENGINES, openEngine } from '../support/engines.ts';
 

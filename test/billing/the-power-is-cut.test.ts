@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { audit, createLedger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
 import { openDatabase } from '#store';
 import { contradictedBy, runKilled, type Told } from '../support/killed-child.ts';
 import { makeLoopDisk, type LoopDisk } from '../support/loop-disk.ts';

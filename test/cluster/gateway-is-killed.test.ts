@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createLedger } from '#billing';
+import { createLedger } from '#billing/compose';
 import { openDatabase } from '#store';
 import { reachable, startMixedCluster, until } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';

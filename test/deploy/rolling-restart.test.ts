@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
-import { audit } from '#billing';
+import { audit } from '#billing/compose';
 import { openDatabase } from '#store';
 import { snippetsOf } from '../docs/snippets.ts';
 import { startProcessCluster, type Cluster } from '../support/cluster.ts';

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, createPriceBook, priceId } from '#billing';
-import { createQuotes, type Call } from '#gateway';
+import { createLedger, createPriceBook } from '#billing/compose';
+import { priceId } from '#billing';
+import { createQuotes } from '#gateway/compose';
+import type { Call } from '#gateway';
 import { ENGINES, openTestDatabase } from './test-database.ts';
 
 // An account may have 1,000 quotes that a call can still use. Quotes that were used do not count.

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { afterEach, expect, inject, test } from 'vitest';
-import { createLedger, escrowOf } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf } from '#billing';
 import { openDatabase } from '#store';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { startProvider } from '../support/provider.ts';

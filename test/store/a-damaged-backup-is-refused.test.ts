@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createLedger, escrowOf, treasuryOf } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf, treasuryOf } from '#billing';
 import { openDatabase } from '#store';
 import { BackupError, checkBackup, makeBackup, restoreBackup } from '#store/backup';
 import { createArchive } from '../../src/store/backup/archive.ts';

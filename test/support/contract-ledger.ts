@@ -1,4 +1,5 @@
-import { audit, createLedger, type Ledger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import type { Ledger } from '#billing';
 import { ENGINES, openEngine } from './engines.ts';
 import { createOracleLedger } from './oracle-ledger.ts';
 

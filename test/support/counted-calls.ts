@@ -1,4 +1,5 @@
-import { createPriceBook, escrowOf, priceId, treasuryOf, type Ledger, type PriceVersion } from '#billing';
+import { createPriceBook } from '#billing/compose';
+import { escrowOf, priceId, treasuryOf, type Ledger, type PriceVersion } from '#billing';
 import type { Database } from '#store';
 
 /** A call in the form in which the pipeline stores it, and its end. */

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
-import { createLedger, createPriceBook, escrowOf, treasuryOf } from '#billing';
+import { createLedger, createPriceBook } from '#billing/compose';
+import { escrowOf, treasuryOf } from '#billing';
 import { openDatabase } from '#store';
 import { CRASH_PRICE } from './crash-price.ts';
 

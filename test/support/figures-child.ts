@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { createRollUp } from '#analytics';
-import { createLedger } from '#billing';
+import { createLedger } from '#billing/compose';
 import { openDatabase } from '#store';
 import { fund, makeCall } from './counted-calls.ts';
 

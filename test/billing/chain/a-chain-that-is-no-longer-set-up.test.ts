@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, treasuryOf } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf, treasuryOf } from '#billing';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { openChains } from '../../../src/chains/chains.ts';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';

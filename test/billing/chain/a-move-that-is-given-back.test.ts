@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { audit, createLedger, findTransfer, MICRO_USD_MAX } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { findTransfer, MICRO_USD_MAX } from '#billing';
 import { createActRows } from '../../../src/chains/act-rows.ts';
 import { createTreasuryActs } from '../../../src/chains/treasury-acts.ts';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';

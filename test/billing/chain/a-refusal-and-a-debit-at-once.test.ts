@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
 import { createWithdrawalRows, type Withdrawal, type WithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { outgoingOf } from '../../../src/chains/books.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { outgoingOf } from '../../../src/chains/books.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';

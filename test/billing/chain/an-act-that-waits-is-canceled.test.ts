@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit, createLedger, FEES, findTransfer, treasuryOf, type Ledger } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { FEES, findTransfer, treasuryOf, type Ledger } from '#billing';
 import { createActRows, type ActRows, type NewAct } from '../../../src/chains/act-rows.ts';
 import { LOSSES } from '../../../src/chains/books.ts';
 import { createTreasuryActs } from '../../../src/chains/treasury-acts.ts';

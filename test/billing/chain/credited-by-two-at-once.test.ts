@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf } from '#billing';
 import type { Incoming } from '../../../src/chains/chain.ts';
 import { createDepositRows, type Deposit, type DepositRows } from '../../../src/chains/deposit-rows.ts';
 import { createDeposits } from '../../../src/chains/deposits.ts';

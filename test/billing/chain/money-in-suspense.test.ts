@@ -1,5 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createLedger, escrowOf, type Ledger } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf, type Ledger } from '#billing';
 import type { Incoming } from '../../../src/chains/chain.ts';
 import { createDepositRows, type DepositRows } from '../../../src/chains/deposit-rows.ts';
 import { createDeposits, type Deposits } from '../../../src/chains/deposits.ts';

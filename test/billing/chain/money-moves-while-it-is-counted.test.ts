@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
+import { createLedger } from '#billing/compose';
+import { findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
 import type { Chain } from '../../../src/chains/chain.ts';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { createTreasury } from '../../../src/chains/treasury.ts';

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { createLedger, escrowOf, findTransfer, MICRO_USD_MAX } from '#billing';
+import { createLedger } from '#billing/compose';
+import { escrowOf, findTransfer, MICRO_USD_MAX } from '#billing';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
 import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
 import { openEngine } from '../../support/engines.ts';

@@ -3,18 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { GatewayError } from '#errors';
-import {
-  audit,
-  createBill,
-  createLedger,
-  createPriceBook,
-  createReceiptSigner,
-  escrowOf,
-  parseRates,
-  parseUsd,
-  priceId,
-  treasuryOf,
-} from '#billing';
+import { audit, createBill, createLedger, createPriceBook, createReceiptSigner } from '#billing/compose';
+import { escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
 import type { Config } from '#config';
 import {
   createArrivals,
@@ -25,8 +15,8 @@ import {
   createRetryBudget,
   createRouter,
   toBillable,
-  type Call,
-} from '#gateway';
+} from '#gateway/compose';
+import type { Call } from '#gateway';
 import { createCatalog, createHealth, createToolPins, type Offer } from '#catalog';
 import { createServer } from '#http';
 import { decodePartsEvents, type TargetRequest, type PartsEnd, type PartsEvent } from '#bridge';

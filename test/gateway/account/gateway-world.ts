@@ -1,16 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { OpenDatabase } from '#store';
-import {
-  accountTotals,
-  createLedger,
-  createPriceBook,
-  escrowOf,
-  findLocks,
-  findTransfer,
-  priceId,
-  treasuryOf,
-  type Ledger,
-} from '#billing';
+import { accountTotals, createLedger, createPriceBook, findLocks } from '#billing/compose';
+import { escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies } from '#limits';
 import { createServer } from '#http';

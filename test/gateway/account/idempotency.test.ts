@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
-import { createLedger } from '#billing';
+import { createLedger } from '#billing/compose';
 import { toHttpError } from '../../../src/http/error-table.ts';
 import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';

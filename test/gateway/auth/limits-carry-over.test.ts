@@ -1,15 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  audit,
-  createLedger,
-  createPriceBook,
-  escrowOf,
-  treasuryOf,
-  withCarried,
-  type Budget,
-  type Ledger,
-} from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { escrowOf, treasuryOf, withCarried, type Budget, type Ledger } from '#billing';
 import { budgetAt, LIMIT_RESETS, periodAt, type LimitReset, type SpendLimit } from '#accounts/names';
 import type { OpenDatabase, Row, Statement, Value } from '#store';
 import type { LockRequest } from '../../../src/billing/ledger.ts';

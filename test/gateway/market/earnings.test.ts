@@ -1,16 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OpenDatabase } from '#store';
-import {
-  audit,
-  createLedger,
-  createPriceBook,
-  earningsOf,
-  escrowOf,
-  parseRates,
-  priceId,
-  treasuryOf,
-  type Ledger,
-} from '#billing';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import { earningsOf, escrowOf, parseRates, priceId, treasuryOf, type Ledger } from '#billing';
 import { createEarnings, type EarningsEntry } from '../../../src/pages/market/earnings.ts';
 import { seeded } from '../routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
 import type { EndFrame, Frame } from '#billing';
-import { createFree, type Call } from '#gateway';
+import { createFree } from '#gateway/compose';
+import type { Call } from '#gateway';
 import { OWN_ACCOUNT, type Caller } from '#accounts';
 import { createCallLog, createCallObserver, createLogger, createMetrics } from '#observe';
 import { answeredBy, exampleToolCall, exampleTools, logConfig } from './example-call.ts';

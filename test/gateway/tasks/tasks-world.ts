@@ -1,17 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import type { Database } from '#store';
-import {
-  audit,
-  createSettlePendingCall,
-  createLedger,
-  createPriceBook,
-  earningsOf,
-  escrowOf,
-  priceId,
-  treasuryOf,
-  type Ledger,
-} from '#billing';
+import { audit, createSettlePendingCall, createLedger, createPriceBook } from '#billing/compose';
+import { earningsOf, escrowOf, priceId, treasuryOf, type Ledger } from '#billing';
 import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/tasks/create-tasks.ts';
 import type {
   ConcludedCall,

@@ -1,28 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import {
-  audit,
-  createBill,
-  createLedger,
-  createPriceBook,
-  escrowOf,
-  parseRates,
-  parseUsd,
-  priceId,
-  treasuryOf,
-  type Frame,
-} from '#billing';
-import {
-  createExecute,
-  createFree,
-  createRetryBudget,
-  createRouter,
-  newCallId,
-  toBillable,
-  type Call,
-  type ProviderAdapter,
-  type ReplyEnd,
-} from '#gateway';
+import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
+import { escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
+import { createExecute, createFree, createRetryBudget, createRouter, toBillable } from '#gateway/compose';
+import { newCallId, type Call, type ProviderAdapter, type ReplyEnd } from '#gateway';
 import { createHealth, type Offer } from '#catalog';
 import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';

@@ -2,28 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import {
-  audit,
-  createBill,
-  createLedger,
-  createPriceBook,
-  escrowOf,
-  parseRates,
-  parseUsd,
-  priceId,
-  treasuryOf,
-  type Frame,
-} from '#billing';
-import {
-  createExecute,
-  createFree,
-  createRetryBudget,
-  createRouter,
-  newCallId,
-  toBillable,
-  type Call,
-  type ProviderAdapter,
-} from '#gateway';
+import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
+import { escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
+import { createExecute, createFree, createRetryBudget, createRouter, toBillable } from '#gateway/compose';
+import { newCallId, type Call, type ProviderAdapter } from '#gateway';
 import { createHealth, type Offer } from '#catalog';
 import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';

@@ -3,17 +3,8 @@ import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { createKeepAlive, createServer } from '#http';
 import { GatewayError } from '#errors';
-import {
-  audit,
-  createBill,
-  createLedger,
-  createPriceBook,
-  escrowOf,
-  parseRates,
-  parseUsd,
-  priceId,
-  treasuryOf,
-} from '#billing';
+import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
+import { escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
 import type { Config } from '#config';
 import {
   createArrivals,
@@ -23,10 +14,9 @@ import {
   createPipeline,
   createRetryBudget,
   createRouter,
-  createHandlePaidRequest,
   toBillable,
-  type Call,
-} from '#gateway';
+} from '#gateway/compose';
+import { createHandlePaidRequest, type Call } from '#gateway';
 import { createCatalog, createHealth, type Offer } from '#catalog';
 import { createStreamQuota } from '#limits';
 import { NO_PAYMENTS } from '#payments';

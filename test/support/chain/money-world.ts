@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Database, OpenDatabase } from '#store';
-import { audit, createLedger, type Ledger, MICRO_USD_MAX, type MicroUsd } from '#billing';
+import { audit, createLedger } from '#billing/compose';
+import { type Ledger, MICRO_USD_MAX, type MicroUsd } from '#billing';
 import type { Chains, PaymentPayload, SignedPayment } from '#chains';
 import type { ChainSetup } from '../../../src/chains/chain.ts';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';

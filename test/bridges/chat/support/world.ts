@@ -5,17 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '#store';
 import { createOriginGuard } from '#security';
-import {
-  audit,
-  createBill,
-  createLedger,
-  createPriceBook,
-  createReceiptSigner,
-  escrowOf,
-  parseUsd,
-  treasuryOf,
-  type LockRecord,
-} from '#billing';
+import { audit, createBill, createLedger, createPriceBook, createReceiptSigner } from '#billing/compose';
+import { escrowOf, parseUsd, treasuryOf, type LockRecord } from '#billing';
 import { loadConfig } from '#config';
 import {
   createArrivals,
@@ -27,8 +18,8 @@ import {
   createRouter,
   createRuns,
   toBillable,
-  type Call,
-} from '#gateway';
+} from '#gateway/compose';
+import type { Call } from '#gateway';
 import { createCatalog, createHealth, createToolPins, offersFromConfig, type Catalog } from '#catalog';
 import { createRatePolicies } from '#limits';
 import { createServer } from '#http';

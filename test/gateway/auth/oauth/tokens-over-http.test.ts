@@ -4,7 +4,8 @@ import * as sdkV1 from '@modelcontextprotocol/sdk/client/auth.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '#errors';
 import { toHttpError, createServer } from '#http';
-import { accountTotals, audit, createLedger, findTransfer } from '#billing';
+import { accountTotals, audit, createLedger } from '#billing/compose';
+import { findTransfer } from '#billing';
 import { createRateLimiter, createRatePolicies, limitedAs, type Admission } from '#limits';
 import {
   createAuthenticator,

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountTotals, createLedger } from '#billing';
+import { accountTotals, createLedger } from '#billing/compose';
 import { createRateLimiter, createRatePolicies, limitedAs } from '#limits';
 import { createServer } from '#http';
 import {
