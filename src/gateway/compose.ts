@@ -1,4 +1,4 @@
-/** What `src/app` makes a gateway's pipeline of. Protocols use `#gateway`. */
+/** The parts that `src/app` makes a pipeline of. Protocols use `#gateway`. */
 
 export { createRetryBudget } from './attempts.ts';
 export { type Candidate, callGraceMs } from './call.ts';
