@@ -21,7 +21,7 @@ beforeAll(async () => {
   ]);
   store = (await import(mutant.url('src/store/index.ts'))) as typeof store;
   backups = (await import(mutant.url('src/store/backup/index.ts'))) as typeof backups;
-  billing = (await import(mutant.url('src/billing/index.ts'))) as typeof billing;
+  billing = (await import(mutant.url('src/billing/compose.ts'))) as typeof billing;
 });
 afterAll(() => mutant.dispose());
 

@@ -32,7 +32,7 @@ const after = (step: string, file: string, find: string, chance: number): Mutati
 const WRITE = 'for (let sent = 0; sent < bytes.byteLength;)';
 const FLUSH = 'await call((done) => fs.fdatasync(target, done));';
 const APPLY = 'follower.apply(prepare, records);';
-const MOVE = 'prepare(MOVE).run(last.position, last.n, last.hash);';
+const MOVE = 'prepare(SQL.moveLogPosition).run(last.position, last.n, last.hash);';
 const FOLLOWED = 'head = { position: last.position, n: last.n, hash: last.hash };';
 const BEGIN = "file = await open(path, 'wx', 0o600);";
 const BEGUN = 'segment = head.position;\n    isSuspect = false;';

@@ -19,7 +19,7 @@ beforeAll(async () => {
     { file: 'src/store/log/ledger-log.ts', find: 'BEHIND_MAX = 8 * 1024 * 1024', put: 'BEHIND_MAX = 2_000' },
   ]);
   store = (await import(mutant.url('src/store/index.ts'))) as typeof store;
-  billing = (await import(mutant.url('src/billing/index.ts'))) as typeof billing;
+  billing = (await import(mutant.url('src/billing/compose.ts'))) as typeof billing;
 });
 afterAll(() => mutant.dispose());
 
