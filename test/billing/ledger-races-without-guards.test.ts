@@ -53,7 +53,9 @@ async function raceBy<T>(
   mutations: readonly Mutation[],
 ): Promise<T> {
   mutant = createMutant(mutations);
-  const { createLedger } = (await import(mutant.url('src/billing/compose.ts'))) as { createLedger: typeof CreateLedger };
+  const { createLedger } = (await import(mutant.url('src/billing/compose.ts'))) as {
+    createLedger: typeof CreateLedger;
+  };
   const store = (await import(mutant.url('src/store/index.ts'))) as typeof import('#store');
   const engine = await openEngine(engineName, store.openDatabase);
   const ledgers: Ledger[] = [await createLedger({ database: engine.database })];
