@@ -194,7 +194,15 @@ async function* run<C>(
     let result: SettleResult;
     let settlement: Settlement;
     try {
-      result = await ended(options.ledger, locked, () => options.ledger.settle(settleOf(options, billable, end, gone)));
+      const request = () =>
+        settleOf(
+          billable.id,
+          quoteOf(billable, end),
+          { ...end, detail: { ...end.detail, clientGone: gone } },
+          billable.ceiling,
+          options.feeBps,
+        );
+      result = await ended(options.ledger, locked, () => options.ledger.settle(request()));
       settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, billable.id, result);
     } catch (error) {
       // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
@@ -346,26 +354,36 @@ function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDeta
   return parent === null ? own : { ...own, parent };
 }
 
-function settleOf<C>(
-  options: BillOptions<C>,
-  { id, quotes, ceiling }: Billable,
-  end: EndFrame,
-  clientGone: boolean,
+/**
+ * The settlement of a run that ended as `end`. With `ceiling` it is at most the estimate of `quote`; without, it may
+ * also draw on the available balance.
+ */
+function settleOf(
+  id: string,
+  quote: Quote,
+  end: Charged & Pick<EndFrame, 'provider' | 'detail'>,
+  ceiling: boolean,
+  feeBps: number,
 ): SettleRequest {
-  const quote = quotes.find((candidate) => candidate.price.id === end.price);
-  if (!quote) throw new Error(`call ${id} ended with price ${end.price}, which its lock does not hold`);
   const charge = chargeOf(quote, end, ceiling);
   if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${id} has a zero lock under a non-zero price`);
   return {
     id,
-    price: end.price,
+    price: quote.price.id,
     provider: end.provider,
     charge,
     draw: !ceiling,
-    feeBps: options.feeBps,
+    feeBps,
     usage: usageToText(end.usage ?? {}),
-    detail: JSON.stringify({ ...end.detail, clientGone }),
+    detail: JSON.stringify(end.detail),
   };
+}
+
+/** The quote of the provider that served. */
+function quoteOf({ id, quotes }: Billable, { price }: EndFrame): Quote {
+  const quote = quotes.find((candidate) => candidate.price.id === price);
+  if (!quote) throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
+  return quote;
 }
 
 type Charged = Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>;
@@ -432,22 +450,12 @@ export function createSettlePendingCall({ ledger, prices, feeBps }: SettlePendin
   return async (id, { price: priceId, most = null, provider, usage, outcome, detail }) => {
     const lock = await ledger.find(id);
     if (!lock) return null;
-    const { charged, fee, drawn, shortfall } = lock;
-    if (lock.state !== 'held') return { lock, settlement: { charged, fee, drawn, shortfall }, before: true };
+    if (lock.state !== 'held') return { lock, settlement: settlementOf(lock), before: true };
     const price = await prices.find(priceId);
     if (!price) throw new Error(`call ${id}: price version ${priceId} is not stored`);
     const own = lock.amount - lock.lendable;
-    const charge = chargeOf({ price, estimate: most !== null && most < own ? most : own }, { outcome, usage }, true);
-    const result = await ledger.settle({
-      id,
-      price: priceId,
-      provider,
-      charge,
-      draw: false,
-      feeBps,
-      usage: usageToText(usage ?? {}),
-      detail: JSON.stringify(detail),
-    });
+    const quote = { price, estimate: most !== null && most < own ? most : own };
+    const result = await ledger.settle(settleOf(id, quote, { outcome, usage, provider, detail }, true, feeBps));
     return { lock, settlement: await resolutionOf(ledger, id, result), before: !result.ok };
   };
 }
