@@ -1,3 +1,4 @@
+import { after } from '#wire';
 import { loadStatements, type Database, type Row } from '#store';
 import { GatewayError } from '#errors';
 import { localAccount } from './account-id.ts';
@@ -244,8 +245,7 @@ export function createAccountStates(database: Pick<Database, 'query'>, now: () =
 /** The error of a new call by `account`; null if it may make calls. */
 export function refuseStopped(states: Pick<AccountStates, 'of'>, account: string) {
   const errorOf = (state: AccountState) => (state === 'open' ? null : stoppedAccount(state));
-  const state = states.of(account);
-  return state instanceof Promise ? state.then(errorOf) : errorOf(state);
+  return after(states.of(account), errorOf);
 }
 
 /** The error of a request that the state of its account does not allow. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import { dropOldest } from '#wire';
+import { after, orElse, dropOldest } from '#wire';
 import {
   type Caller,
   anonymousAt,
@@ -87,15 +87,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     : () => null;
 
   const accounts = createLimitedAccounts(options.limits, options.now);
-  const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
-    const caller = proved(headers, address, calls);
-    return caller instanceof Promise ? caller.then(served) : served(caller);
-  };
-  const served = (caller: Caller): Caller | Promise<Caller> => {
-    const state = caller.anonymous ? 'open' : (options.states?.of(caller.account) ?? 'open');
-    if (!(state instanceof Promise)) return accounts.limited(unlessClosed(caller, state));
-    return state.then((known) => accounts.limited(unlessClosed(caller, known)));
-  };
+  const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> =>
+    after(proved(headers, address, calls), served);
+  const served = (caller: Caller): Caller | Promise<Caller> =>
+    after(caller.anonymous ? 'open' : (options.states?.of(caller.account) ?? 'open'), (state) =>
+      accounts.limited(unlessClosed(caller, state)),
+    );
   const { members = { find: async () => null } } = options;
   const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const signedIn = readSignIn(headers);
@@ -117,12 +114,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     authenticate(headers, address, calls = false) {
       if (!anonymous || !calls) return byCredential(headers, address, calls);
       if (!hasCredentials(headers)) return anonymousAt(address);
-      try {
-        const caller = byCredential(headers, address, calls);
-        return caller instanceof Promise ? caller.catch(orPay) : caller;
-      } catch (error) {
-        return orPay(error);
-      }
+      return orElse(() => byCredential(headers, address, calls), orPay);
     },
     async withBudgets(paying) {
       const { budgets } = await served(paying);

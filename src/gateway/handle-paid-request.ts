@@ -1,6 +1,6 @@
 import { type Dialect, type HeldBody, toGatewayError } from '#http';
 import { type GatewayError, ofGeneration } from '#errors';
-import { NEVER_ABORTED } from '#wire';
+import { after, NEVER_ABORTED } from '#wire';
 import type { Frame, CancelSignal, MicroUsd } from '#billing';
 import type { Caller } from '#accounts';
 import {
@@ -268,8 +268,7 @@ export function openCall(
   const run = (call: Call) => ({ id: call.id, call, frames: pipeline.run(call, gone) });
   const { memory } = request;
   if (memory) return openHolding(pipeline, request, callId, memory).then(run);
-  const prepared = pipeline.prepare(request, callId);
-  return prepared instanceof Promise ? prepared.then(run) : run(prepared);
+  return after(pipeline.prepare(request, callId), run);
 }
 
 /** Prepares a call whose memory is given back if it does not begin. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '#errors';
-import { NEVER_ABORTED } from '#wire';
+import { after, NEVER_ABORTED } from '#wire';
 import type { Billable, Frame, CancelSignal } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller } from '#accounts';
@@ -114,20 +114,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const caller = options.authenticate(headers, address, calls);
       return acting(
         headers,
-        caller instanceof Promise ? caller.then((one) => rates.take(one, calls)) : rates.take(caller, calls),
+        after(caller, (one) => rates.take(one, calls)),
       );
     },
     admitPoll(headers, address, calls) {
-      const caller = options.authenticate(headers, address, calls);
-      return acting(headers, caller instanceof Promise ? caller.then(rates.takePoll) : rates.takePoll(caller));
+      return acting(headers, after(options.authenticate(headers, address, calls), rates.takePoll));
     },
 
     admitCount(headers, address) {
       // A caller without a valid credential gets the same 401 as at every address that makes no calls.
       const counted = (caller: Caller) =>
         caller.anonymous ? pipeline.admit(headers, address) : alone(headers, rates.takeCount(caller));
-      const caller = pipeline.visitor(headers, address);
-      return caller instanceof Promise ? caller.then(counted) : counted(caller);
+      return after(pipeline.visitor(headers, address), counted);
     },
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),
@@ -136,10 +134,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     countNewKey: rates.takeNewKey,
 
     prepare(request, id) {
-      const stopped = isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null;
-      if (stopped === null) return prepare(request, id);
-      if (!(stopped instanceof Promise)) throw stopped;
-      return stopped.then((error) => {
+      return after(isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null, (error) => {
         if (error !== null) throw error;
         return prepare(request, id);
       });

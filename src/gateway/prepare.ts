@@ -1,3 +1,4 @@
+import { after } from '#wire';
 import { GatewayError } from '#errors';
 import { costAtMost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
 import { type Offer, type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny, type Health } from '#catalog';
@@ -27,11 +28,7 @@ export interface PrepareOptions {
 /** Makes the function that turns a request into a call with priced candidates, see Pipeline.prepare. */
 export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
   const prepare = (request: CallRequest, id: string): Call | Promise<Call> => {
-    const targets = resolve(options, request);
-    const call =
-      targets instanceof Promise
-        ? targets.then((found) => prepared(options, request, id, found))
-        : prepared(options, request, id, targets);
+    const call = after(resolve(options, request), (targets) => prepared(options, request, id, targets));
     return request.room === undefined ? call : withRoom(options, call, request.room);
   };
   return (request, id = newCallId()) =>

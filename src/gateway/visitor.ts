@@ -1,3 +1,4 @@
+import { orElse } from '#wire';
 import type { IncomingHttpHeaders } from 'node:http';
 import { SIGN_IN_HEADERS } from '#security';
 import { anonymousAt, type Authenticate, type Caller } from '#accounts';
@@ -19,10 +20,5 @@ export function visitorOf(
   // with it.
   const stranger = () => anonymousAt(address);
   if (!hasCredentials(headers)) return stranger();
-  try {
-    const caller = authenticate(headers, address, true);
-    return caller instanceof Promise ? caller.catch(stranger) : caller;
-  } catch {
-    return stranger();
-  }
+  return orElse(() => authenticate(headers, address, true), stranger);
 }

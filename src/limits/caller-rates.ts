@@ -1,3 +1,4 @@
+import { after } from '#wire';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
 import { type Caller, isDevelopment, type AccountRates, type Rates } from '#accounts';
@@ -59,8 +60,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
     policy: RatePolicy,
     amount: RateAmount,
   ): Admission | Promise<Admission> => {
-    const rate = options.limiter.take(bucket, policy, amount);
-    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
+    return after(options.limiter.take(bucket, policy, amount), (rate) => admitted(caller, rate));
   };
 
   /** Counts a request of the caller against the rate of its account as well. `of`: see sharedAs. */
@@ -74,8 +74,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
       if (rate.allowed) return { caller, rate: bothDecisions(own, rate) };
       throw refusal(rate, ' of the account');
     };
-    const rate = options.limiter.take(of, policy, amount);
-    return rate instanceof Promise ? rate.then(both) : both(rate);
+    return after(options.limiter.take(of, policy, amount), both);
   };
 
   /** Not asked together: a key that is refused uses nothing of what its account has left for other keys. */
@@ -86,9 +85,7 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
     of: string,
   ): Admission | Promise<Admission> => {
     if (policy === null) return admission;
-    return admission instanceof Promise
-      ? admission.then((own) => takeShared(own, amount, policy, of))
-      : takeShared(admission, amount, policy, of);
+    return after(admission, (own) => takeShared(own, amount, policy, of));
   };
 
   /** Limits requests of one kind that are not calls. The key and the account each have a counter for the kind. */

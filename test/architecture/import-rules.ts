@@ -94,7 +94,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     modules: ['errors', 'security', 'store', 'wire', 'billing', 'config/evm-address'],
     packages: ['fastify', 'bs58'],
   },
-  limits: { modules: ['errors', 'store', 'config', 'accounts'], packages: [] },
+  limits: { modules: ['errors', 'store', 'wire', 'config', 'accounts'], packages: [] },
   http: {
     modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts', 'limits'],
     packages: ['fastify', '@fastify/*', 'ajv'],

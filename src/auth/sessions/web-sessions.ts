@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { loadStatements, type Database, type Row, type Value } from '#store';
-import { dropOldest } from '#wire';
+import { after, orElse, dropOldest } from '#wire';
 import { GatewayError } from '#errors';
 import type { Caller } from '#accounts';
 import type { WebRequest } from '#http';
@@ -248,20 +248,17 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
     if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
     if (by !== 'api_key' || keyHash === null) throw sessionOver();
     const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
-    try {
-      const caller = keys.callerOfHash(keyHash);
-      return caller instanceof Promise ? caller.then(withSession, endedWithKey) : withSession(caller);
-    } catch (error) {
-      return endedWithKey(error);
-    }
+    return after(
+      orElse(() => keys.callerOfHash(keyHash), endedWithKey),
+      withSession,
+    );
   };
 
   return (request, address) => {
     const secret = cookies.read(request, 'account');
     if (secret === null) return null;
     cookies.refuseCrossSite(request);
-    const session = findGuarded(options, secret, address, notOver);
-    return session instanceof Promise ? session.then(callerOf) : callerOf(session);
+    return after(findGuarded(options, secret, address, notOver), callerOf);
   };
 }
 

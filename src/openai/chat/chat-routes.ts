@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { readJson, isObject } from '#wire';
+import { after, readJson, isObject } from '#wire';
 import { createKeepAlive, createHttpSink, dialectOf, createCheck, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
 import { CancelSource } from '#billing/amounts';
@@ -184,11 +184,10 @@ function createReadChat(
       refusePlugins(body);
       if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
       const payer = payerOf(payments, headers, admitted, () => hash('sha256', bytes));
-      return payer instanceof Promise ? payer.then((paying) => ({ body, ...paying })) : { body, ...payer };
+      return after(payer, (paying) => ({ body, ...paying }));
     };
     refuseEncoding(headers);
-    const parsed = readJson(bytes, limits);
-    return parsed instanceof Promise ? parsed.then(understood) : understood(parsed);
+    return after(readJson(bytes, limits), understood);
   };
 }
 
@@ -256,8 +255,5 @@ function openModel(pipeline: ChatDeps['pipeline'], body: ChatBody, context: Chat
     const { service: model, stream, startedAt } = call;
     return { id, call, frames, about: { id, model, stream, startedAt, sent: exchange } };
   };
-  return (callId, gone) => {
-    const opened = openCall(pipeline, request, callId, gone);
-    return opened instanceof Promise ? opened.then(toChat) : toChat(opened);
-  };
+  return (callId, gone) => after(openCall(pipeline, request, callId, gone), toChat);
 }

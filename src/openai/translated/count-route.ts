@@ -1,3 +1,4 @@
+import { after } from '#wire';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
@@ -113,10 +114,3 @@ function tokensPerImage({ catalog }: Pick<ChatDeps, 'catalog'>, { body }: Transl
   const each = offers.map(({ model }) => model!.imageTokensMax ?? TOKENS_PER_IMAGE);
   return each.length === 0 ? TOKENS_PER_IMAGE : Math.max(...each);
 }
-
-/**
- * Calls `use` with `value`. A value that is no promise is used at once, because a promise costs turns of the event
- * loop.
- */
-const after = <T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> =>
-  value instanceof Promise ? value.then(use) : use(value);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, readJson } from '#wire';
+import { after, interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, readJson } from '#wire';
 import {
   createHttpSink,
   createKeepAlive,
@@ -329,8 +329,7 @@ export function createReadBody<B>(
   };
   return (bytes = EMPTY, headers) => {
     refuseEncoding(headers);
-    const read = readJson(bytes, limits);
-    return read instanceof Promise ? read.then(checked) : checked(read);
+    return after(readJson(bytes, limits), checked);
   };
 }
 

@@ -1,3 +1,20 @@
+/**
+ * Calls `use` with `value`. A value that is no promise is used at once, because a promise costs turns of the event
+ * loop.
+ */
+export const after = <T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> =>
+  value instanceof Promise ? value.then(use) : use(value);
+
+/** The value that `make` returns or resolves with; what `instead` makes of the error that it throws or rejects with. */
+export function orElse<T>(make: () => T | Promise<T>, instead: (error: unknown) => T | Promise<T>): T | Promise<T> {
+  try {
+    const value = make();
+    return value instanceof Promise ? value.catch(instead) : value;
+  } catch (error) {
+    return instead(error);
+  }
+}
+
 /** The timers of one connection, which are cleared with it. They do not keep the process running. */
 export class Timers {
   readonly #stops = new Set<() => void>();
