@@ -179,6 +179,7 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
   test(
     `${PROXIES} proxies flap while the gateway restarts (${engine} database)`,
     { timeout: DEEP ? 1_800_000 : 120_000 },
+    // oxlint-disable-next-line complexity -- one scenario from begin to end
     async () => {
       const random = seededRandom(SEED);
       const begunAt = Date.now();

@@ -285,6 +285,7 @@ export type Address =
  * contain slashes, so the longest known name counts. `version` is the one that the client named. null: it named none,
  * and the route decides.
  */
+// oxlint-disable-next-line complexity -- the branches are the addresses of two versions and two bindings
 export function readAddress(
   verb: string,
   path: string,

@@ -215,6 +215,7 @@ export class SentMessage {
    * Cancels a task that the gateway no longer waits for, and notifies the webhooks of its client. Its output until then
    * is charged, later output is not. If another request has already seen the end of the task, that end counts.
    */
+  // oxlint-disable-next-line complexity -- the branches are the states in which a message is cut
   async cut(task: RunningTask, detached: Send, { reason, failure }: TaskCut): Promise<ReplyEnd> {
     const { offer, link, key, contextId } = task;
     const { deps, call } = this;

@@ -60,6 +60,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   let turn: Promise<unknown> = Promise.resolve();
   const heard = createHeard(node, now);
 
+  // oxlint-disable-next-line complexity -- the branches are the states of one transaction
   async function send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex> {
     // Lower nonces were refused because they are taken.
     let free = 0;

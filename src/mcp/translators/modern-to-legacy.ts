@@ -86,6 +86,7 @@ export function createModernToLegacy(options: ModernToLegacyOptions): EraTransla
  * Reads messages of the server until there is something to answer the client with: the response, or questions to the
  * client.
  */
+// oxlint-disable-next-line complexity -- the branches are the events of one stream
 async function* follow(
   mcpRequest: McpRequest,
   place: Place,

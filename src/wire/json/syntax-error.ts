@@ -31,6 +31,7 @@ type Expected = 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'comma
  * The index of the first character that makes `text` invalid; its length if the text only ends too early. V8 reports
  * the position of some errors only, so the text is scanned again after JSON.parse has failed.
  */
+// oxlint-disable-next-line complexity -- the branches are the characters of the grammar
 function syntaxErrorAt(text: string): number {
   const open: string[] = [];
   let i = 0;

@@ -15,6 +15,7 @@ import { formatDuration } from '../../../ui/time.tsx';
 import { useCallRecord } from './call-record.ts';
 
 /** A line below an answer with its cost. It unfolds to the ledger entries, the calls under it and the receipt. */
+// oxlint-disable-next-line complexity -- one list of facts, each shown if it is known
 export function CallFacts({
   callId,
   running,

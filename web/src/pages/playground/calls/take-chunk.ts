@@ -43,6 +43,7 @@ const PICTURE = /^data:image\/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]+$/;
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Returns the answer with the content of a chunk added. With `parts`, each piece of text is a part of its own. */
+// oxlint-disable-next-line complexity -- each branch is one kind of member of a chunk
 export function reduceChunk(answer: Answer, chunk: Chunk, parts: boolean): Answer {
   const choice = chunk.choices?.[0];
   const piece = text(choice?.delta?.content);
