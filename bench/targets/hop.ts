@@ -8,7 +8,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { parseArgs } from 'node:util';
 import fastify from 'fastify';
 import type { DirectEndpoint, TunnelEndpoint } from '../../src/catalog/offers.ts';
-import type { Location } from '../../src/network/registry/registry.ts';
+import type { Location } from '../../src/network/registry/presence.ts';
 import { createPeerListener } from '../../src/network/peer-listener.ts';
 import { createPeers } from '../../src/network/peers.ts';
 import { createIdentity } from '../../src/auth/identity.ts';

@@ -1,5 +1,6 @@
 import type { Offer } from './offers.ts';
-import type { Health, OfferStats } from './health/health.ts';
+import type { Health } from './health/health.ts';
+import type { OfferStats } from './health/offer-figures.ts';
 import { viewRaise, type RaiseView } from './price-view.ts';
 
 /**

@@ -19,7 +19,8 @@ export {
   statusSchema,
   viewHealth,
 } from './health-view.ts';
-export { type Health, type HealthState, createHealth } from './health/health.ts';
+export { type Health, createHealth } from './health/health.ts';
+export type { HealthState } from './health/offer-outages.ts';
 export { openKeptFigures } from './health/kept-figures.ts';
 export { createSlidingCount } from './health/rolling-stats.ts';
 export { LATELY_MS } from './lately-served.ts';

@@ -3,8 +3,7 @@ import { UpstreamFailure } from '#wire';
 import type { EndFrame } from '#billing';
 import type { Primitive } from '#config';
 import { type Offer, type Health, createSlidingCount } from '#catalog';
-import type { Call, Candidate, CallObserver } from './call.ts';
-import type { Cut, ReplyEnd, ProviderStream } from './provider-adapter.ts';
+import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {

@@ -5,10 +5,8 @@ import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
-import type { PricedFacts, RequestedQuote } from './quotes.ts';
-import type { ProviderAdapter, ProviderStream, ProviderFlag } from './provider-adapter.ts';
-import type { CostCap } from './cost-cap.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
+import type { Send } from './upstream.ts';
 
 /** One call of one primitive: a small neutral header around a native exchange. */
 export interface Call {
@@ -172,9 +170,110 @@ export interface HeldByCall {
   release(): void;
 }
 
+/**
+ * The native side of a call, made by its protocol. It talks to the provider through `send` alone. The pipeline carries
+ * it and never opens it. One ProviderAdapter serves all attempts of its call, one after the other.
+ */
+export interface ProviderAdapter<T extends ProviderStream = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
+  /**
+   * Talks to `offer` and gives out bytes for the client, in any framing that its protocol reads back. Returns how it
+   * ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or
+   * its client has left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter
+   * that has not ended by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to
+   * end each of them.
+   */
+  startAttempt(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
+  /**
+   * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Such a call, if it can
+   * cost nothing, gets no lock, only a record. Default false.
+   */
+  readonly endsWithCall?: boolean;
+  /** Called with the prepared call before it runs, for provider adapters that tell the provider about the call. */
+  begin?(call: Call): void;
+  /** Billing has finished with the lock of the call. A client may still be reading. Not called for a free call. */
+  resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
+}
+
+/** The running attempt. */
+export interface ProviderStream {
+  /** Bytes for the client as they arrive, possibly empty; at the end how it ended. Rejects with UpstreamFailure. */
+  next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
+  /** Stops it before its end. */
+  return?(end: ReplyEnd): Promise<unknown>;
+  /** Status of the reply, if the stream reads a single reply. */
+  readonly status?: number | undefined;
+  /**
+   * The gateway ended the stream. Returns what the reply had used so far; null if it was broken or had not begun.
+   * Absent where the stream may be waiting for its consumer: the call is then free, and its provider is not blamed.
+   */
+  cut?(cut: Cut): ReplyEnd | null;
+}
+
+export interface ReplyEnd {
+  /** null: the provider reported none. */
+  readonly usage: Usage | null;
+  /**
+   * `cut`: the gateway ended it early, see Cut; the produced part is charged. `free`: the work failed according to the
+   * reply (empty, or finished with an error); nothing is charged. `over_cap`: the output exceeded the cap and was cut.
+   * `pending`: the work goes on; its lock is kept until a call continues the work, its end is seen, or the lock
+   * expires.
+   */
+  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
+  /** The gateway measured the usage. The provider did not report it. */
+  readonly estimated: boolean;
+  /** Why the work ended, in the provider's words; null when it did not say. */
+  readonly finishReason: string | null;
+  /** The most that is charged, if less came than the price is for, such as a smaller image. Default: no bound. */
+  readonly costMax?: MicroUsd | null;
+  /** Faults of the reply or its usage, to be counted as flags of the provider. */
+  readonly flags: readonly ProviderFlag[];
+  /** The provider's breakdown of its tokens, for the record of the call. */
+  readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
+  /** The protocol's data for the rest of the reply. The protocol gets it back after settlement. */
+  readonly tail: unknown;
+  /** Of a ReplyReader: bytes for the client that the end has revealed. They are given out before the settlement. */
+  readonly rest?: Uint8Array | null;
+}
+
+/** Violations that are counted per provider. */
+export const PROVIDER_FLAGS = [
+  'usage_missing',
+  'usage_invalid',
+  'usage_implausible',
+  'over_cap',
+  'malformed_reply',
+] as const;
+
+export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
+
+/** Why the gateway ends an unfinished reply that has not failed. */
+export interface Cut {
+  /** The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. */
+  readonly reason: 'cancelled' | 'timeout' | 'too_large';
+  /** The reason in words, to follow "The reply was cut: ". */
+  readonly message: string;
+}
+
 /** The most that a call is charged, whatever it uses. */
 export interface ChargeCap {
   readonly costMax: MicroUsd;
+}
+
+/** The members of a request that determine its price at one offer. */
+export type PricedFacts = Readonly<Record<string, string | number | boolean | null>>;
+
+/** The quote that is to set the price of a call. */
+export interface RequestedQuote {
+  readonly id: string;
+  /** True if the client did not name the quote itself. It is then ignored if it does not fit. */
+  readonly implied: boolean;
+}
+
+/** The most that a call may cost together with all calls under it, as named in its request. */
+export interface CostCap {
+  readonly amount: MicroUsd;
+  /** The name that the client used for the cap. Errors use it. */
+  readonly name: string;
 }
 
 /**

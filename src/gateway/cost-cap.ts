@@ -13,15 +13,8 @@ import {
   type Rates,
 } from '#billing';
 import type { Offer } from '#catalog';
-import type { CallRequest } from './call.ts';
+import type { CallRequest, CostCap } from './call.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
-
-/** The most that a call may cost together with all calls under it, as named in its request. */
-export interface CostCap {
-  readonly amount: MicroUsd;
-  /** The name that the client used for the cap. Errors use it. */
-  readonly name: string;
-}
 
 /** The header for a cap, at every route. */
 export const MAX_COST_HEADER = 'x-max-cost';

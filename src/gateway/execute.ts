@@ -3,8 +3,7 @@ import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal } from '#billing';
 import type { Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
-import type { Call, Handler } from './call.ts';
-import type { ReplyEnd, ProviderStream } from './provider-adapter.ts';
+import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
 import type { ReplyMemory } from './reply-memory.ts';
 

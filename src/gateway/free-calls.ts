@@ -1,8 +1,7 @@
 import type { CancelSignal, EndFrame, Frame, Settlement } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
-import type { ProviderAdapter } from './provider-adapter.ts';
-import type { CallRequest, Call, Handler, CallObserver } from './call.ts';
+import type { ProviderAdapter, CallRequest, Call, Handler, CallObserver } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { NO_PREFERENCES } from './routing/preferences.ts';
 

@@ -1,5 +1,6 @@
 export { type Call, type CallObserver, type CallRequest, newCallId } from './call.ts';
-export { type CostCap, MAX_COST_HEADER, MAX_COST_META, capCost, lowestCap, refuseCapBeside } from './cost-cap.ts';
+export { MAX_COST_HEADER, MAX_COST_META, capCost, lowestCap, refuseCapBeside } from './cost-cap.ts';
+export type { CostCap } from './call.ts';
 export { type FreeCall, runFree } from './free-calls.ts';
 export {
   type HandlePaidRequest,
@@ -40,6 +41,7 @@ export {
 } from './paid-route.ts';
 export type { Pipeline } from './pipeline.ts';
 export { authorise } from './prepare.ts';
+export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';
 export {
   type Cut,
   PROVIDER_FLAGS,
@@ -47,14 +49,10 @@ export {
   type ProviderFlag,
   type ProviderStream,
   type ReplyEnd,
-  type ReplyReader,
-  type RequestAdapter,
-  endOnly,
-  measuredUse,
-  singleRequest,
-} from './provider-adapter.ts';
+} from './call.ts';
 export { type Quotable, type QuoteView, quoteSchema } from './quote-call.ts';
-export { QUOTE_HEADER, type Quotes, type RequestedQuote, requestedQuote } from './quotes.ts';
+export { QUOTE_HEADER, type Quotes, requestedQuote } from './quotes.ts';
+export type { RequestedQuote } from './call.ts';
 export { type ReplyHold, createReplyMemory } from './reply-memory.ts';
 export {
   type MeasuredWork,

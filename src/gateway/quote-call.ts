@@ -3,10 +3,10 @@ import { GatewayError } from '#errors';
 import { formatUsd, type MicroUsd, type Rates, toUsdNumber, unitUsd, type Usage } from '#billing';
 import type { Health } from '#catalog';
 import type { Caller } from '#accounts';
-import type { Call, Candidate, CallRequest } from './call.ts';
+import type { Call, Candidate, CallRequest, PricedFacts } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { releaseProbes } from './routing/router.ts';
-import { pricedFacts, type PricedFacts, type Quotes } from './quotes.ts';
+import { pricedFacts, type Quotes } from './quotes.ts';
 
 /** The cost of a call, in the answer to a client. */
 export interface QuoteView {

@@ -6,10 +6,7 @@ import type { Primitive } from '#config';
 import { ownPartOf, ANONYMOUS_ACCOUNT, type Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
-import type { Call, Candidate, CallRequest } from './call.ts';
-
-/** The members of a request that determine its price at one offer. */
-export type PricedFacts = Readonly<Record<string, string | number | boolean | null>>;
+import type { Call, Candidate, CallRequest, PricedFacts, RequestedQuote } from './call.ts';
 
 /** The price of a quote at one offer. */
 interface QuotedOffer {
@@ -248,13 +245,6 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
 export function refuseDearer({ candidates, lendable }: Call, { amount }: Quote): void {
   for (const { estimate } of candidates)
     if (estimate + lendable > amount) throw mismatch('quote_id', 'this one may cost more');
-}
-
-/** The quote that is to set the price of a call. */
-export interface RequestedQuote {
-  readonly id: string;
-  /** True if the client did not name the quote itself. It is then ignored if it does not fit. */
-  readonly implied: boolean;
 }
 
 export const QUOTE_HEADER = 'x-quote-id';

@@ -1,6 +1,6 @@
 import type { Usage } from '#billing';
 import type { Offer } from '#catalog';
-import type { ProviderFlag } from './provider-adapter.ts';
+import type { ProviderFlag } from './call.ts';
 
 const METERS = [
   ['prompt', 'prompt_tokens'],

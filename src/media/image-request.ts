@@ -26,14 +26,8 @@ import {
 } from '#gateway';
 import type { Offer } from '#catalog';
 import type { ImageRoute } from './image-route-list.ts';
-import {
-  byNameIn,
-  type ImageBody,
-  withOwnNames,
-  type EventForm,
-  type ImageAsk,
-  toImageAsk,
-} from './request/image-ask.ts';
+import { byNameIn, withOwnNames, type EventForm, type ImageAsk, toImageAsk } from './request/image-ask.ts';
+import type { ImageBody } from './request/image-fields.ts';
 import {
   type EditInputs,
   editInputs,

@@ -11,8 +11,9 @@ import {
   ownUsage,
   type UsageForm,
 } from './image-answer.ts';
-import type { EventForm, ImageBody } from './request/image-ask.ts';
+import type { EventForm } from './request/image-ask.ts';
 import {
+  type ImageBody,
   bodySchema,
   editFields,
   editFormSchema,

@@ -7,8 +7,8 @@ import { type FilePart, lastOf, NO_TASK, type PartsEnd, type TargetAdapter } fro
 import { createImageRequestAdapter, imageToCall } from './image-request.ts';
 import { unprocessable } from './media-error.ts';
 import type { ImageTail } from './reply/image-reader.ts';
-import { type ImageBody, withOwnNames } from './request/image-ask.ts';
-import { bodySchema, generateFields } from './request/image-fields.ts';
+import { type ImageBody, bodySchema, generateFields } from './request/image-fields.ts';
+import { withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, type FetchInputs, type InputSource } from './request/input-images.ts';
 
 interface ImageTargetOptions {

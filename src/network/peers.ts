@@ -6,7 +6,7 @@ import {
 } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
 import { hkdfSync } from 'node:crypto';
-import type { Node } from './registry/registry.ts';
+import type { Node } from './registry/presence.ts';
 
 export interface PeersOptions {
   /** Shared by the gateways of one database. */

@@ -1,10 +1,10 @@
 import { listParam, loadStatements, type Database, type Value } from '#store';
-import type { SettlePendingCall, Ledger, LockRecord, MicroUsd } from '#billing';
+import type { SettlePendingCall, Ledger, LockRecord } from '#billing';
 import { GatewayError } from '#errors';
 import { createTaskStart, type TaskStart } from './begin-task.ts';
 import { createTaskEnd, type TaskEnd } from './end-task.ts';
 import { type TaskContext, FIND_TASK, isStorable, keyOf, listCalls, toTask, toTaskRow, sees } from './task-rows.ts';
-import type { TaskSink, Tasks, TaskPage, PageNames } from './task.ts';
+import type { TaskSink, Tasks, TaskPage, PageNames, CallCost } from './task.ts';
 
 export interface TasksOptions {
   readonly database: Database;
@@ -27,20 +27,6 @@ export interface TasksOptions {
 
 /** Tasks, with additional methods for the watch; see createTaskWatch. */
 export interface KeptTasks extends Tasks, TaskEnd, TaskStart {}
-
-/** The charges of a task, one per call, in the order of the calls. */
-export interface TaskCost {
-  readonly calls: readonly CallCost[];
-}
-
-export interface CallCost {
-  readonly id: string;
-  readonly charged: MicroUsd;
-  /** The charge with all calls under it; absent if no call could be made under it. */
-  readonly runCost?: MicroUsd;
-  /** The signed receipt; null for a call without one. */
-  readonly receipt: string | null;
-}
 
 const PAGE_MAX = 1_000;
 const FOUND_MAX = 10;

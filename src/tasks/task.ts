@@ -2,7 +2,6 @@ import type { MicroUsd, Settlement, LockRecord, Usage } from '#billing';
 import type { Primitive } from '#config';
 import { ownPartOf, type Caller } from '#accounts';
 import type { MeasuredWork, ReportedUsage, ProviderFlag } from '#gateway';
-import type { TaskCost } from './create-tasks.ts';
 
 /** Identifies a task for its consumer. The provider chose `taskId`, which is unique in the service. */
 export interface TaskKey {
@@ -144,6 +143,20 @@ interface TaskQuery {
   /** For errors: the names that the client's API has for `after` and `next`. Default: these. */
   readonly pageNames?: PageNames;
   readonly limit: number;
+}
+
+/** The charges of a task, one per call, in the order of the calls. */
+export interface TaskCost {
+  readonly calls: readonly CallCost[];
+}
+
+export interface CallCost {
+  readonly id: string;
+  readonly charged: MicroUsd;
+  /** The charge with all calls under it; absent if no call could be made under it. */
+  readonly runCost?: MicroUsd;
+  /** The signed receipt; null for a call without one. */
+  readonly receipt: string | null;
 }
 
 /**

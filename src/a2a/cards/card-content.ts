@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import type { AgentCard, AgentExtension, AgentSkill } from './write-card.ts';
+import type { AgentCard, AgentExtension, AgentSkill } from './agent-card.ts';
 
 /**
  * The part of an agent's card that does not depend on its address or its callers. It is bounded in size and safe to

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type RequestedAddress, type OwnOrigin, parseHost } from '#security';
 import type { A2aVersion } from '../wire/protocol.ts';
-import type { AgentCard, SecurityScheme } from './write-card.ts';
+import type { AgentCard, SecurityScheme } from './agent-card.ts';
 import { signCard, type SignBytes } from './sign-card.ts';
 
 /** A card as bytes, with its strong ETag. */

@@ -12,7 +12,7 @@ import { formatUsd, type SettledFrame } from '#billing/amounts';
 import { costOf } from '#gateway';
 import type { PaymentAttempt } from '#payments';
 import type { CallCost, TaskCost } from '#tasks';
-import { X402 } from './x402.ts';
+import { X402 } from '../wire/protocol.ts';
 
 /** The metadata member that names the agent in a request to the address of all agents. */
 export const AGENT_KEY = 'tollgate/agent';

@@ -9,7 +9,7 @@ import {
 } from '#wire';
 import { namesPrivateHost } from '#security';
 import { MAX_COST_META } from '#gateway';
-import { X402 } from './x402.ts';
+import { X402 } from '../wire/protocol.ts';
 import { A2aError } from '../wire/errors.ts';
 import { protoName } from '../wire/rest.ts';
 

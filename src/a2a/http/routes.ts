@@ -32,9 +32,9 @@ import { A2aError, restMediaType, toA2aError } from '../wire/errors.ts';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import type { A2aHandler } from './handler.ts';
 import { createReplyWriter, type ReplyEnvelope } from './reply-writer.ts';
-import { paidMessage, splitExtensions, X402_EXTENSION } from './x402.ts';
+import { paidMessage, splitExtensions } from './x402.ts';
+import { X402_EXTENSION, isStreaming, type Operation } from '../wire/protocol.ts';
 import { refusePrivateFiles, refuseAmbiguousKeys, refuseRepeatedKeys } from './request-fields.ts';
-import { isStreaming, type Operation } from '../wire/protocol.ts';
 
 export interface A2aRoutesDeps {
   readonly admit: Pipeline['admit'];

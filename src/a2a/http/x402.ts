@@ -9,25 +9,9 @@ import { formatUsd } from '#billing/amounts';
 import type { A2aRequest } from './parse-request.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { taskTo03 } from '../wire/translate.ts';
+import { X402_EXTENSION, X402_FAMILY, X402 } from '../wire/protocol.ts';
 
 /* The x402 extension for A2A: messages that carry a payment, and tasks that wait for one. */
-
-/** The payment extension: a client without a balance can pay for one task. */
-export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
-/**
- * The common prefix of the URIs of all versions of the payment extension. An agent's entries with it are removed,
- * because the agent would be paid without the gateway.
- */
-export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
-
-/** Names in message metadata of the x402 extension for A2A (v0.2, section 7). */
-export const X402 = {
-  status: 'x402.payment.status',
-  required: 'x402.payment.required',
-  payload: 'x402.payment.payload',
-  receipts: 'x402.payment.receipts',
-  error: 'x402.payment.error',
-} as const;
 
 const KEYS: readonly string[] = Object.values(X402);
 const REJECTED = 'payment-rejected';

@@ -1,29 +1,17 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Offer, Catalog } from '#catalog';
-import type { Task, TaskKey, TaskOwner, Poll, Tasks } from '#tasks';
+import type { TaskKey, TaskOwner, Poll, Tasks } from '#tasks';
 import type { Webhooks } from '#delivery';
 import type { JsonLimits } from '#wire';
-import type { A2aRequest } from '../http/parse-request.ts';
-import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { Link } from '../agent/resolve.ts';
-import type { PushConfig } from '../wire/push-config.ts';
 import { taskMoney } from '../http/metadata.ts';
 import { beganBy } from '../tasks/agent-tasks.ts';
 import { createOwnAddresses, ownWebhookRoutes } from './own-webhook.ts';
-import { createPushConfigs } from './push-configs.ts';
+import { createPushConfigs, type PushConfigs } from './push-configs.ts';
 import { createPushRelay } from './notifications.ts';
 
 /** The part of push notifications that the route uses. */
-export interface Push {
-  /**
-   * Answers the operations on configurations of the caller's own tasks. `set` is called when a task got a
-   * configuration, before the answer is written. `set` must not reject.
-   */
-  answer(ask: A2aRequest, reply: ReplyWriter, set: (task: Task) => Promise<void>): Promise<void>;
-  /** Checks a configuration in a message. Throws A2aError `InvalidParams` if it cannot be stored. */
-  check(ask: A2aRequest, config: PushConfig): void;
-  /** Stores the configuration of a message for its task, unless the task has the same already. */
-  keep(ask: A2aRequest, service: string, taskId: string, config: PushConfig): Promise<void>;
+export interface Push extends PushConfigs {
   /**
    * The webhook for an agent's notifications of a task, or (`taskId` null) of the task that a message begins; null if
    * the gateway does not know its own address.

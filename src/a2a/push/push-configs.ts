@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject } from '#wire';
 import { outboundUrlFault } from '#security';
-import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
+import { ownerOf, type Task, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import { WEBHOOK_NAME_CHARS_MAX, WEBHOOKS_PER_TASK_MAX, type Webhook, type Webhooks } from '#delivery';
 import type { A2aRequest } from '../http/parse-request.ts';
-import type { Push } from './create-push.ts';
+import type { ReplyWriter } from '../http/reply-writer.ts';
 import { keyOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import type { Operation, A2aVersion } from '../wire/protocol.ts';
@@ -15,6 +15,19 @@ interface PushConfigsOptions {
   readonly tasks: Pick<Tasks, 'find'>;
   /** Allows webhooks of clients on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
+}
+
+/** The configurations of push notifications that clients give, alone or in a message. */
+export interface PushConfigs {
+  /**
+   * Answers the operations on configurations of the caller's own tasks. `set` is called when a task got a
+   * configuration, before the answer is written. `set` must not reject.
+   */
+  answer(ask: A2aRequest, reply: ReplyWriter, set: (task: Task) => Promise<void>): Promise<void>;
+  /** Checks a configuration in a message. Throws A2aError `InvalidParams` if it cannot be stored. */
+  check(ask: A2aRequest, config: PushConfig): void;
+  /** Stores the configuration of a message for its task, unless the task has the same already. */
+  keep(ask: A2aRequest, service: string, taskId: string, config: PushConfig): Promise<void>;
 }
 
 type PushOperation = Extract<Operation, `push-${string}`>;
@@ -30,11 +43,7 @@ const HEADER_TEXT = /^[!-~](?:[ -~]*[!-~])?$/;
  * sends the notifications. Throws A2aError `TaskNotFound`, also for an unknown configuration (1.0 section 3.1.8), or
  * `InvalidParams`.
  */
-export function createPushConfigs({
-  webhooks,
-  tasks,
-  allowPrivate,
-}: PushConfigsOptions): Pick<Push, 'answer' | 'check' | 'keep'> {
+export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigsOptions): PushConfigs {
   const set = async (
     key: TaskKey,
     owner: TaskOwner,

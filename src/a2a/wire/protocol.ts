@@ -127,3 +127,21 @@ export function methodOf(version: A2aVersion, operation: Operation): string | nu
 
 /** Whether a successful answer is a stream of events. */
 export const isStreaming = (operation: Operation): boolean => operation === 'stream' || operation === 'subscribe';
+
+/** The payment extension: a client without a balance can pay for one task. */
+export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
+
+/**
+ * The common prefix of the URIs of all versions of the payment extension. An agent's entries with it are removed,
+ * because the agent would be paid without the gateway.
+ */
+export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
+
+/** Names in message metadata of the x402 extension for A2A (v0.2, section 7). */
+export const X402 = {
+  status: 'x402.payment.status',
+  required: 'x402.payment.required',
+  payload: 'x402.payment.payload',
+  receipts: 'x402.payment.receipts',
+  error: 'x402.payment.error',
+} as const;

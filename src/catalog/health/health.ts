@@ -1,27 +1,26 @@
 import { dropOldest } from '#wire';
 import { OWN_ACCOUNT } from '#accounts';
 import type { Offer } from '../offers.ts';
-import { createOfferFigures, type OfferFigures, createOfferStates, OFFERS_MAX } from './offer-figures.ts';
-import type { OutageRules } from './offer-outages.ts';
-
-/**
- * The state of an offer. `good`: no recent failure. `recent`: it failed within the last 30 s and has succeeded since.
- * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its
- * provider is away. `open`: like `resting`, but after so many failures in a row that it must not be tried.
- */
-export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
+import {
+  type CallSample,
+  type CountedOffers,
+  createOfferFigures,
+  createOfferStates,
+  OFFERS_MAX,
+} from './offer-figures.ts';
+import type { OfferFigures } from './kept-figures.ts';
+import type { OutageRules, HealthState } from './offer-outages.ts';
 
 /** The health of offers, from real calls. */
-export interface Health {
+export interface Health extends Pick<
+  CountedOffers,
+  'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'
+> {
   /**
    * `counted`: false for a call that is free by its protocol's table. Such a call shows that the offer can be reached,
    * but does not count in the figures.
    */
-  succeeded(
-    offer: Offer,
-    sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
-    counted?: boolean,
-  ): void;
+  succeeded(offer: Offer, sample: CallSample, counted?: boolean): void;
   /** The call did not reach the offer. No account can cause that, so the offer rests for all. */
   unreachable(offer: Offer, counted?: boolean): void;
   /** A call of `account` failed, which began at the offer at `beganAt`. The offer rests for that account. */
@@ -36,7 +35,6 @@ export interface Health {
    * A provider has reconnected. Failures on its earlier connection need no more cool-down: one call may try it at once.
    */
   returned(provider: string): void;
-  flagged(offer: Offer, flag: string): void;
   /** False while an offer cools down after a failure, for this account or for all. */
   available(offer: Offer, account?: string): boolean;
   /** The state of an offer for `account`; without `account`, its state for all accounts. */
@@ -49,31 +47,6 @@ export interface Health {
   notProbed(offer: Offer, account?: string): void;
   /** Seconds until the first of these offers may be tried again, at least 1. */
   retryAfterS(offers: readonly Offer[], account?: string): number;
-  /** 1 if all replies of the last hour followed the rules. The more replies were flagged, the closer to 0. */
-  compliance(offer: Offer): number;
-  /**
-   * Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first.
-   */
-  latencyMs(offer: Offer): number | null;
-  tokensPerSecond(offer: Offer): number | null;
-  stats(offer: Offer): OfferStats;
-}
-
-export interface OfferStats {
-  /** All calls ever, of all gateways of the database. `lastHour` also counts all gateways. */
-  readonly requests: number;
-  readonly failures: number;
-  readonly flags: Readonly<Record<string, number>>;
-  /** `flags`: how often replies were flagged. */
-  readonly lastHour: { readonly requests: number; readonly failures: number; readonly flags: number };
-  /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
-  readonly uptime: number | null;
-  /**
-   * Milliseconds to the first byte, and completion tokens per second, measured by this process; null before the first
-   * call.
-   */
-  readonly latencyMs: { readonly p50: number; readonly p95: number } | null;
-  readonly throughput: { readonly p50: number } | null;
 }
 
 export interface HealthOptions {

@@ -1,5 +1,13 @@
 import { loadStatements, type Database, type Row } from '#store';
-import type { OfferFigures } from './offer-figures.ts';
+
+/** The counts of offers that are saved. */
+export interface OfferFigures {
+  readonly unsaved: UnsavedFigures;
+  /** Takes over saved sums. Counts that are not saved yet are added to them. */
+  restore(figures: readonly Figure[]): void;
+  /** Takes over measurements of an offer from before this process started. Later measurements replace them. */
+  recall(offer: string, firstByteMs: readonly number[], tokensPerSecond: number | null): void;
+}
 
 const SQL = loadStatements(import.meta.url, '../sql/offer-figures.sql', [
   'addFigure',
@@ -143,7 +151,7 @@ interface FigureDelta {
 }
 
 /** Counts that are not in the database yet. */
-export interface UnsavedFigures {
+interface UnsavedFigures {
   /** The counts of this offer and minute. The caller adds to them. */
   of(offer: string, minute: number): FigureDelta;
   /** Returns all counts and removes them. */

@@ -1,25 +1,48 @@
 import { dropOldest } from '#wire';
-import type { Health, OfferStats } from './health.ts';
-import { createUnsavedFigures, FLAG_PREFIX, type Figure, type UnsavedFigures } from './kept-figures.ts';
+import type { Offer } from '../offers.ts';
+import { createUnsavedFigures, FLAG_PREFIX, type Figure, type OfferFigures } from './kept-figures.ts';
 import { providerOf } from '../offers.ts';
 import { createOfferOutages, type OfferOutages, type OutageRules } from './offer-outages.ts';
 import { createSamples, type Samples, createSlidingCount, type SlidingCount } from './rolling-stats.ts';
 
-/** The counts of offers that are saved. */
-export interface OfferFigures {
-  readonly unsaved: UnsavedFigures;
-  /** Takes over saved sums. Counts that are not saved yet are added to them. */
-  restore(figures: readonly Figure[]): void;
-  /** Takes over measurements of an offer from before this process started. Later measurements replace them. */
-  recall(offer: string, firstByteMs: readonly number[], tokensPerSecond: number | null): void;
+export interface OfferStats {
+  /** All calls ever, of all gateways of the database. `lastHour` also counts all gateways. */
+  readonly requests: number;
+  readonly failures: number;
+  readonly flags: Readonly<Record<string, number>>;
+  /** `flags`: how often replies were flagged. */
+  readonly lastHour: { readonly requests: number; readonly failures: number; readonly flags: number };
+  /** Share of the last hour's calls that did not fail, 0 to 1; null before the first. */
+  readonly uptime: number | null;
+  /**
+   * Milliseconds to the first byte, and completion tokens per second, measured by this process; null before the first
+   * call.
+   */
+  readonly latencyMs: { readonly p50: number; readonly p95: number } | null;
+  readonly throughput: { readonly p50: number } | null;
+}
+
+/** The measurements of a call that succeeded. */
+export interface CallSample {
+  readonly firstByteMs: number;
+  readonly durationMs: number;
+  readonly completionTokens: number;
 }
 
 /** The counts and measurements of offers. */
-interface CountedOffers
-  extends OfferFigures, Pick<Health, 'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'> {
+export interface CountedOffers extends OfferFigures {
   /** `at`: epoch milliseconds. */
-  succeeded(state: OfferState, sample: Parameters<Health['succeeded']>[1], at: number): void;
+  succeeded(state: OfferState, sample: CallSample, at: number): void;
   failed(state: OfferState): void;
+  flagged(offer: Offer, flag: string): void;
+  /** 1 if all replies of the last hour followed the rules. The more replies were flagged, the closer to 0. */
+  compliance(offer: Offer): number;
+  /**
+   * Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first.
+   */
+  latencyMs(offer: Offer): number | null;
+  tokensPerSecond(offer: Offer): number | null;
+  stats(offer: Offer): OfferStats;
 }
 
 /** `epochNow` gives epoch milliseconds. */

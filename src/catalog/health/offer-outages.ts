@@ -1,5 +1,11 @@
 import { dropOldest } from '#wire';
-import type { HealthState } from './health.ts';
+
+/**
+ * The state of an offer. `good`: no recent failure. `recent`: it failed within the last 30 s and has succeeded since.
+ * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its
+ * provider is away. `open`: like `resting`, but after so many failures in a row that it must not be tried.
+ */
+export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 
 /**
  * The outages of one offer: one for all accounts, and one for each account whose own calls failed. If the calls of one

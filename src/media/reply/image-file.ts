@@ -1,4 +1,6 @@
-import type { ImageFormat } from '../request/image-fields.ts';
+export const IMAGE_FORMATS = ['png', 'jpeg', 'webp'] as const;
+
+export type ImageFormat = (typeof IMAGE_FORMATS)[number];
 
 /** Facts of an image, read from the beginning of its file. The image is not decoded. */
 export interface ImageHead {

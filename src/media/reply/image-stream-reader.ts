@@ -1,7 +1,7 @@
 import { isObject, type UpstreamFailure, createByteBuffer } from '#wire';
 import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings, tooLarge } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import type { ImageStream } from '../request/image-ask.ts';
+import type { ImageStream, EventPrefix } from '../request/image-ask.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage, type ImageHead } from './image-file.ts';
 import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
 
@@ -122,9 +122,6 @@ function endOf(image: FoundImage, { inputs, worth }: ReaderContext, raw: Readonl
     tail: { images: [image], raw },
   };
 }
-
-/** The prefix of the names of a stream's events. */
-export type EventPrefix = 'image_generation' | 'image_edit';
 
 type Image = Pick<ImageHead, 'format'> & { readonly base64: Buffer };
 

@@ -1,23 +1,12 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
-import type { ProviderPreferences } from '#gateway';
-import type { EventPrefix } from '../reply/image-stream-reader.ts';
 import type { EditInputs } from './input-images.ts';
-import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
+import { EDGE_MAX, EDGE_MIN, METADATA_BYTES_MAX, type ImageBody } from './image-fields.ts';
+import type { ImageFormat } from '../reply/image-file.ts';
 
-/** A checked body of any image route. */
-export interface ImageBody {
-  readonly model: string;
-  /** Absent only in a quote request. */
-  readonly prompt?: string;
-  readonly models?: readonly string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
-  readonly metadata?: Readonly<Record<string, unknown>> | null;
-  readonly [field: string]: unknown;
-}
+/** The prefix of the names of a stream's events. */
+export type EventPrefix = 'image_generation' | 'image_edit';
 
 /** A requested stream. */
 export interface ImageStream {

@@ -1,10 +1,10 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import { DOCUMENTED, hasValue, MUST_BE, nameSchema, onlyIf, onlyTogether, numberField, objectField } from '#http';
-import { routingFields } from '#gateway';
-import type { ImageBody } from './image-ask.ts';
+import { routingFields, type ProviderPreferences } from '#gateway';
 import { formSchema } from './form.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
+import { IMAGE_FORMATS } from '../reply/image-file.ts';
 
 /* Requests for images in the form of OpenRouter's API: one address for images of a prompt, and of other images. */
 
@@ -51,8 +51,19 @@ export const EDGE_MIN = 64;
 export const EDGE_MAX = 4096;
 export const SEED_MAX = 2_147_483_647;
 export const METADATA_BYTES_MAX = 4096;
-const FORMATS = ['png', 'jpeg', 'webp'] as const;
-export type ImageFormat = (typeof FORMATS)[number];
+
+/** A checked body of any image route. */
+export interface ImageBody {
+  readonly model: string;
+  /** Absent only in a quote request. */
+  readonly prompt?: string;
+  readonly models?: readonly string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+  readonly [field: string]: unknown;
+}
 
 export const oneOf = (values: readonly string[], about: string) => ({
   enum: [...values, null],
@@ -114,7 +125,7 @@ const promptField = {
 };
 const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
 const EDITED_MAX = 6;
-const formatField = oneOf(FORMATS, 'File format of the images.');
+const formatField = oneOf(IMAGE_FORMATS, 'File format of the images.');
 const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
 export const userField = textField(
   1024,

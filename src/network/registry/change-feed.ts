@@ -2,8 +2,7 @@ import { loadStatements, type Database, type Row, type Step } from '#store';
 import type { Bans } from './providers.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
-import { type Presence, presenceOf } from './presence.ts';
-import type { RegistryOptions } from './registry.ts';
+import { type Presence, presenceOf, type NodeRow } from './presence.ts';
 
 const NODES_SQL = loadStatements(import.meta.url, './sql/nodes.sql', ['pollClock', 'putNode', 'deleteSilentNode']);
 
@@ -23,7 +22,8 @@ interface ChangeFeedOptions {
   readonly bans: Pick<Bans, 'load'>;
   readonly lease: Lease;
   readonly writes: GroupWrites;
-  readonly now: RegistryOptions['now'];
+  /** Epoch milliseconds, for the database. */
+  readonly now: () => number;
   readonly leaseMs: number;
 }
 
@@ -168,7 +168,11 @@ export class Poller {
 /** Renewals within the duration of a lease. */
 const RENEWALS = 3;
 
-interface LeaseOptions extends Pick<RegistryOptions, 'node' | 'now'> {
+export interface LeaseOptions {
+  /** This process. `id` is new at every start. `url` is the address for other gateways, null for a single gateway. */
+  readonly node: { readonly id: string; readonly url: string | null };
+  /** Epoch milliseconds, for the database. */
+  readonly now: () => number;
   readonly database: Pick<Database, 'query'>;
   readonly leaseMs: number;
 }
@@ -210,13 +214,6 @@ export class Lease {
   isDue(at: number): boolean {
     return at - this.#renewedAt >= this.#options.leaseMs / RENEWALS;
   }
-}
-
-/** The row of a gateway. `url` is null if other gateways cannot reach that gateway. */
-export interface NodeRow {
-  readonly id: string;
-  readonly url: string | null;
-  readonly beat: bigint;
 }
 
 interface NodeWatch {

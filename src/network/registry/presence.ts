@@ -1,7 +1,34 @@
 import type { Row } from '#store';
 import type { Offer } from '#catalog';
-import type { NodeRow } from './change-feed.ts';
-import type { Connection, Location, Registry } from './registry.ts';
+
+/** A proxy's connection to this gateway. */
+export interface Connection {
+  /** Unique over all connections of all gateways. */
+  readonly id: string;
+  /** Public key of the provider. */
+  readonly provider: string;
+  /** Ledger account of the provider's owner, in the same form as in Caller. */
+  readonly account: string;
+}
+
+/** The gateway that a provider's proxy is connected to. */
+export type Location =
+  | { readonly kind: 'here'; readonly connection: string }
+  | { readonly kind: 'elsewhere'; readonly node: Node; readonly connection: string };
+
+/** Another gateway of the same database. */
+export interface Node {
+  readonly id: string;
+  /** `https://host:port` of its listener for gateways. */
+  readonly url: string;
+}
+
+/** The row of a gateway. `url` is null if other gateways cannot reach that gateway. */
+export interface NodeRow {
+  readonly id: string;
+  readonly url: string | null;
+  readonly beat: bigint;
+}
 
 /** One row of provider_connections: the current or last connection of a provider. */
 export interface PresenceRow {
@@ -246,5 +273,5 @@ class Waiters {
  * Whether an offer can be called now. This holds if its endpoint is direct, or if its provider is connected to any
  * gateway.
  */
-export const isPresent = (registry: Pick<Registry, 'locate'>, { endpoint }: Pick<Offer, 'endpoint'>): boolean =>
+export const isPresent = (registry: Pick<Presence, 'locate'>, { endpoint }: Pick<Offer, 'endpoint'>): boolean =>
   endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;

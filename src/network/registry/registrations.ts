@@ -3,7 +3,7 @@ import { foldName, type Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
-import type { Connection, Registry, RegistryOptions } from './registry.ts';
+import type { Connection } from './presence.ts';
 import {
   nextPastPrices,
   pastPricesFromText,
@@ -13,6 +13,7 @@ import {
   servicesFromText,
   servicesToText,
   withTimes,
+  type RegisteredService,
 } from './registered-services.ts';
 import {
   createReservedNames,
@@ -22,11 +23,28 @@ import {
   refuseAmbiguousKeys,
 } from './service-names.ts';
 
-interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
+/** A provider's last registration. Times are epoch milliseconds. */
+interface Registration {
+  readonly services: readonly RegisteredService[];
+  /** Grows with every change of the services. */
+  readonly revision: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** null while no proxy is connected. */
+  readonly connected: { readonly since: number; readonly node: string } | null;
+}
+
+export interface RegistrationsOptions {
   readonly database: Pick<Database, 'query' | 'engine'>;
   readonly writes: GroupWrites;
   readonly listing: Pick<Listing, 'put'>;
   readonly isOpen: (connection: Connection) => boolean;
+  /** Epoch milliseconds, for the database. */
+  readonly now: () => number;
+  /** Names that no proxy may register. They may change. Default: those of the gateway itself. */
+  readonly reservedNames?: ReservedNames;
+  /** How long after a price jump calls must accept the new price explicitly. Default 0: never. */
+  readonly priceNoticeMs?: number;
 }
 
 const SQL = loadStatements(import.meta.url, './sql/registrations.sql', [
@@ -39,7 +57,15 @@ const SQL = loadStatements(import.meta.url, './sql/registrations.sql', [
 /** Only a provider's newest connection writes, so a second attempt is rare. */
 const ATTEMPTS = 5;
 
-interface Registrations extends Pick<Registry, 'register' | 'registration'> {
+export interface Registrations {
+  /**
+   * Replaces the provider's services. Unchanged services cause no write. When it resolves, this gateway lists them.
+   * Rejects with RegistrationError if another provider has the name, with ConnectionSuperseded if a newer connection
+   * took over, or with the database's error. After a rejection the earlier registration stays.
+   */
+  register(connection: Connection, services: readonly Service[]): Promise<{ readonly revision: number }>;
+  /** A provider's registration from the database. null if it never registered. */
+  registration(provider: string): Promise<Registration | null>;
   /** Rejects with RegistrationError if the name belongs to another provider or is reserved. */
   checkName(provider: string, name: string): Promise<void>;
 }

@@ -1,54 +1,23 @@
 import { type Database, loadStatements } from '#store';
-import type { Service } from '#config';
 import { type Catalog, LATELY_MS } from '#catalog';
 import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts';
-import type { ReservedNames } from './service-names.ts';
-import type { RegisteredService } from './registered-services.ts';
-import { createChangeFeed, Lease, Poller } from './change-feed.ts';
+import { createChangeFeed, Lease, type LeaseOptions, Poller } from './change-feed.ts';
 import { createGroupWrites } from './group-writes.ts';
 import { createListing } from './listing.ts';
-import { createPresence, presenceOf } from './presence.ts';
-import { createRegistrations, ConnectionSuperseded } from './registrations.ts';
-
-/** A proxy's connection to this gateway. */
-export interface Connection {
-  /** Unique over all connections of all gateways. */
-  readonly id: string;
-  /** Public key of the provider. */
-  readonly provider: string;
-  /** Ledger account of the provider's owner, in the same form as in Caller. */
-  readonly account: string;
-}
-
-/** The gateway that a provider's proxy is connected to. */
-export type Location =
-  | { readonly kind: 'here'; readonly connection: string }
-  | { readonly kind: 'elsewhere'; readonly node: Node; readonly connection: string };
-
-/** Another gateway of the same database. */
-export interface Node {
-  readonly id: string;
-  /** `https://host:port` of its listener for gateways. */
-  readonly url: string;
-}
-
-/** A provider's last registration. Times are epoch milliseconds. */
-interface Registration {
-  readonly services: readonly RegisteredService[];
-  /** Grows with every change of the services. */
-  readonly revision: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  /** null while no proxy is connected. */
-  readonly connected: { readonly since: number; readonly node: string } | null;
-}
+import { createPresence, presenceOf, type Connection, type Location } from './presence.ts';
+import {
+  createRegistrations,
+  ConnectionSuperseded,
+  type Registrations,
+  type RegistrationsOptions,
+} from './registrations.ts';
 
 /**
  * The connections of providers to gateways, and the services that they offer. The state is in the database, so that all
  * gateways of the database agree. A change reaches all of them within half a second. Of two connections of one
  * provider, the newer wins on every gateway.
  */
-export interface Registry {
+export interface Registry extends Pick<Registrations, 'register' | 'registration'> {
   /**
    * Adds a new connection of this gateway. It supersedes any older connection of its provider on any gateway. `name` is
    * the provider name of its services. Rejects with RegistrationError if another provider has the name, with
@@ -56,12 +25,6 @@ export interface Registry {
    * connection is not registered, an older one stays valid, and onSuperseded does not report it.
    */
   join(connection: Connection, name?: string): Promise<void>;
-  /**
-   * Replaces the provider's services. Unchanged services cause no write. When it resolves, this gateway lists them.
-   * Rejects with RegistrationError if another provider has the name, with ConnectionSuperseded if a newer connection
-   * took over, or with the database's error. After a rejection the earlier registration stays.
-   */
-  register(connection: Connection, services: readonly Service[]): Promise<{ readonly revision: number }>;
   /**
    * Removes a connection that ended. On this gateway it is gone at once. Its offers stay listed for the grace time,
    * marked as not present. Never rejects.
@@ -76,8 +39,6 @@ export interface Registry {
    * Never rejects. null for a single gateway, which knows everything already.
    */
   catchUp(): Promise<void> | null;
-  /** A provider's registration from the database. null if it never registered. */
-  registration(provider: string): Promise<Registration | null>;
   /**
    * Calls `listener` with the id of each connection of this gateway that a newer one, on any gateway, replaced. It is
    * called once for each connection that had joined, after its `join` has resolved. Returns a function that
@@ -105,19 +66,12 @@ export interface Registry {
   close(): Promise<void>;
 }
 
-export interface RegistryOptions {
+export interface RegistryOptions
+  extends Pick<LeaseOptions, 'node' | 'now'>, Pick<RegistrationsOptions, 'reservedNames' | 'priceNoticeMs'> {
   readonly database: Database;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
-  /** This process. `id` is new at every start. `url` is the address for other gateways, null for a single gateway. */
-  readonly node: { readonly id: string; readonly url: string | null };
-  /** Epoch milliseconds, for the database. */
-  readonly now: () => number;
   /** How long the offers of a disconnected provider stay listed. */
   readonly graceMs: number;
-  /** Names that no proxy may register. They may change. Default: those of the gateway itself. */
-  readonly reservedNames?: ReservedNames;
-  /** How long after a price jump calls must accept the new price explicitly. Default 0: never. */
-  readonly priceNoticeMs?: number;
   /** How often PostgreSQL is polled for changes. */
   readonly pollMs?: number;
   /** A gateway that is silent for this time counts as gone. Must be many times `pollMs`. */

@@ -1,7 +1,7 @@
 import { foldName, type ServiceConfig, type Service } from '#config';
 import { loadStatements, type Database, type Step } from '#store';
 import { RegistrationError } from './document.ts';
-import type { Connection } from './registry.ts';
+import type { Connection } from './presence.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/service-names.sql', [
   'deleteServiceNames',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readContent } from '../../../src/a2a/cards/card-content.ts';
 import { rewriteCard } from '../../../src/a2a/cards/write-card.ts';
-import { X402_EXTENSION } from '../../../src/a2a/http/x402.ts';
+import { X402_EXTENSION } from '../../../src/a2a/wire/protocol.ts';
 import { withLegacyMembers } from '../../../src/a2a/cards/card-pages.ts';
 import { agentOffer, LEGACY_CARD, RICH_CARD, startAgent, startGateway } from './support/card-world.ts';
 

@@ -5,7 +5,7 @@ import type { Offer } from '../../../src/catalog/offers.ts';
 import { createCatalog } from '../../../src/catalog/catalog.ts';
 import { marketRoutes } from '../../../src/pages/market/market-routes.ts';
 import type { MarketDeps } from '../../../src/pages/market/tool-pages.ts';
-import type { Location } from '../../../src/network/registry/registry.ts';
+import type { Location } from '../../../src/network/registry/presence.ts';
 import { createHealth } from '../../../src/catalog/health/health.ts';
 import { toHttpError } from '../../../src/http/error-table.ts';
 import { GatewayError } from '../../../src/errors.ts';

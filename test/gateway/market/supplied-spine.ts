@@ -2,7 +2,7 @@ import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '#store';
 import type { ModelService } from '../../../src/config/service.ts';
 import { offerOfTunnel } from '../../../src/network/registry/listing.ts';
-import type { Connection } from '../../../src/network/registry/registry.ts';
+import type { Connection } from '../../../src/network/registry/presence.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, solanaWallet, type TestWallet } from '../../support/wallets.ts';

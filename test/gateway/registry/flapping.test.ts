@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { seeded } from '../routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, listed, model, startNode, until } from './registry-world.ts';
-import type { Connection } from '../../../src/network/registry/registry.ts';
+import type { Connection } from '../../../src/network/registry/presence.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
 const PROVIDERS = 200;

@@ -3,12 +3,8 @@ import { DatabaseError, type Database } from '#store';
 import { parseRates } from '#billing';
 import { createCatalog, type Catalog } from '../../../src/catalog/catalog.ts';
 import type { ModelService } from '../../../src/config/service.ts';
-import {
-  createRegistry,
-  type RegistryOptions,
-  type Connection,
-  type Registry,
-} from '../../../src/network/registry/registry.ts';
+import { createRegistry, type RegistryOptions, type Registry } from '../../../src/network/registry/registry.ts';
+import type { Connection } from '../../../src/network/registry/presence.ts';
 
 /** One gateway's registry on a database, with what it told. */
 export interface TestNode {

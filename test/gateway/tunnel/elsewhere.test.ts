@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { createPeerListener } from '../../../src/network/peer-listener.ts';
 import { createPeers } from '../../../src/network/peers.ts';
-import type { Location } from '../../../src/network/registry/registry.ts';
+import type { Location } from '../../../src/network/registry/presence.ts';
 import { createTunnelUpstream } from '../../../src/network/upstream/tunnel-upstream.ts';
 import { startWorld, textOf, type World } from './tunnel-world.ts';
 

@@ -32,12 +32,28 @@ import {
   withOwnVideoNames,
   type VideoAsk,
 } from '../request/video-ask.ts';
-import { VIDEOS_MAX } from '../request/video-fields.ts';
+import { VIDEOS_MAX, type videoBodySchema } from '../request/video-fields.ts';
 import { speaksOpenrouter, withOwnInputs } from './openrouter-video.ts';
-import type { VideoRoute } from './video-routes.ts';
 import { planAt, videoPrice } from '../video-price.ts';
 import { jobFields } from '../openai-videos.ts';
 import { formParts } from '../../request/form.ts';
+import type { BegunVideo } from '../run/make-videos.ts';
+
+/** One way to ask for videos. */
+export interface VideoRoute {
+  readonly path: string;
+  readonly fields: Readonly<Record<string, object>>;
+  readonly schema: ReturnType<typeof videoBodySchema>;
+  readonly answerSchema: object;
+  readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
+  /** Its errors have a word as `code`. Default: errors as in chat. */
+  readonly ownErrors?: true;
+  /** The same body as a form, if it may be one. */
+  readonly form?: object;
+  answerOf(begun: BegunVideo, created: number): object;
+  /** The answer to a request in the form of OpenRouter's API. Absent if the route knows no such form. */
+  inOpenrouter?(begun: BegunVideo, address: string): object;
+}
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface VideoRequest extends Payer {

@@ -31,7 +31,7 @@ import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
 import { roomForVideos, type BegunVideo, createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
 import { addressOfVideo, begunInOpenrouter } from './openrouter-video.ts';
 import { addVideoQuote } from './quote-videos.ts';
-import { createReadVideo, FORM, type VideoRequest, videoToCall } from './video-request.ts';
+import { createReadVideo, FORM, type VideoRequest, videoToCall, type VideoRoute } from './video-request.ts';
 import { openrouterVideoSchema, writeBegun, queuedSchema, videoSchema, begunVideo } from './video-answers.ts';
 import { QUEUE_RULES, queueFields, videoBodySchema, VIDEOS_RULES, videosFields } from '../request/video-fields.ts';
 
@@ -175,22 +175,6 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       );
     }
   };
-}
-
-/** One way to ask for videos. */
-export interface VideoRoute {
-  readonly path: string;
-  readonly fields: Readonly<Record<string, object>>;
-  readonly schema: ReturnType<typeof videoBodySchema>;
-  readonly answerSchema: object;
-  readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
-  /** Its errors have a word as `code`. Default: errors as in chat. */
-  readonly ownErrors?: true;
-  /** The same body as a form, if it may be one. */
-  readonly form?: object;
-  answerOf(begun: BegunVideo, created: number): object;
-  /** The answer to a request in the form of OpenRouter's API. Absent if the route knows no such form. */
-  inOpenrouter?(begun: BegunVideo, address: string): object;
 }
 
 const BILLED =
