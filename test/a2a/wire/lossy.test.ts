@@ -4,8 +4,8 @@ import { methodOf } from '../../../src/a2a/wire/protocol.ts';
 import { translateError } from '../../../src/a2a/wire/errors.ts';
 import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
 
-const readme = readFileSync(new URL('../../../src/a2a/README.md', import.meta.url), 'utf8');
-const section = readme.slice(readme.indexOf('## Lossy mappings')).split('\n## ')[0]!;
+const page = readFileSync(new URL('../../../docs/mappings-a2a.md', import.meta.url), 'utf8');
+const section = page.slice(page.indexOf('## Lossy mappings')).split('\n## ')[0]!;
 const rows = section.split('\n').flatMap((line) => /^\| ([a-z][^|]*) \| (?:0\.3|1\.0|both) \|/.exec(line)?.[1] ?? []);
 
 const to10 = (event: unknown): unknown => translateEvent('0.3', '1.0', event);
@@ -239,7 +239,7 @@ const CASES: Readonly<Record<string, () => void>> = {
 };
 
 describe('lossy mappings', () => {
-  it('the README lists those that are tested, and no others', () => {
+  it('the page lists those that are tested, and no others', () => {
     expect(rows).toEqual(Object.keys(CASES));
   });
 
