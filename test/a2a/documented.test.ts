@@ -33,7 +33,7 @@ test('and every name of metadata that is read or written', () => {
     if (!file.endsWith('.ts')) continue;
     const source = readFileSync(new URL(`src/a2a/${file}`, root), 'utf8');
     for (const [, name] of source.matchAll(/['"`](tollgate\/[a-z_]+)['"`]/g)) named.add(name!);
-    // Every wire has this one, by its name in the gateway room.
+    // Every wire has this one, by its name in src/gateway.
     if (source.includes('MAX_COST_META')) named.add(MAX_COST_META);
   }
   // What is kept of a message that was answered is nobody's to see.

@@ -35,7 +35,7 @@ import {
 const FOLDERS = ['src', 'test', 'bench', 'scripts', 'bin', 'web'];
 const code = readTree(FOLDERS, ['.ts', '.tsx', '.mts', '.mjs', '.js', '.css', '.html']);
 const sql = readTree(FOLDERS, ['.sql']);
-const prose = [...readTree(['docs'], ['.md']), ...readTree(['.ci'], [''])];
+const prose = [...readTree(['docs', 'src'], ['.md']), ...readTree(['.ci'], [''])];
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 const dependenciesPage = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8');
 for (const name of readdirSync(ROOT))

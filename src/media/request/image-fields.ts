@@ -142,7 +142,7 @@ export const quoteIdField = {
   [MUST_BE]: 'the id of a quote',
 } as const;
 
-/** Fields that both routes have. An offer takes the fields that it lists; see `takenBy` of `wires/`. */
+/** Fields that both routes have. An offer takes the fields that it lists; see `takenBy` in image-wires.ts. */
 const COMMON = {
   negative_prompt: textField(PROMPT_MAX, 'What the image must not show.'),
   aspect_ratio: {
