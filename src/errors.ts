@@ -1,3 +1,15 @@
+/*
+ * The errors of the gateway that its clients see. All modules throw GatewayError with one of these codes; any other
+ * value becomes `internal` (toGatewayError, src/http/errors.ts). Each wire format has a table: src/http/error-table.ts,
+ * src/mcp/wire/errors-mcp.ts, src/a2a/wire/errors.ts, src/rpc/errors-rpc.ts, src/openai/messages/anthropic-error.ts.
+ *
+ * To add a code: add it to ERROR_CODES, to the five tables, which the compiler names, and to the tables of
+ * docs/errors.md, docs/mcp.md, docs/a2a.md and docs/json-rpc.md. Tests compare these pages with the code
+ * (test/gateway/errors-documented.test.ts, and documented.test.ts of mcp, a2a and rpc). Nothing reminds of the sets
+ * below and in src/payments/payments.ts, which say what a code means beside its status, and of HELP in
+ * web/src/api/api-error.ts. CONTRIBUTING.md has the rules for codes and statuses.
+ */
+
 /**
  * All error codes. Each wire format has a table of exactly these codes, and the compiler checks that it is complete.
  */

@@ -1,4 +1,4 @@
--- The buckets of one key. Each is stored as the time at which it will be full again (see bucket.ts), in microseconds.
+-- The buckets of one key. Each is stored as the time at which it will be full again (see rate-limiter.ts), in microseconds.
 -- The time is that of Redis, so gateways with different clocks still share one limit.
 -- KEYS[1] hash {r, t} · ARGV: depth and cost of requests, depth and cost of tokens, microseconds
 -- Returns {allowed, debt of requests, debt of tokens}, whole microseconds.

@@ -3,9 +3,9 @@ import { oneLine } from '#security';
 /**
  * One attempt failed.
  * - `retryable`: another provider may succeed.
- * - `blame`: `provider` counts against the provider's health. `request` means that the provider refused the request
- *   itself (4xx); the client gets the refusal, unless another provider serves the request. `account` means that the
- *   account already has as many requests there as allowed. `nobody` counts against nobody.
+ * - `attributedTo`: `provider` counts against the provider's health. `request` means that the provider refused the
+ *   request itself (4xx); the client gets the refusal, unless another provider serves the request. `account` means that
+ *   the account already has as many requests there as allowed. `nobody` counts against nobody.
  * - `unsent`: the provider received no part of the request, so trying another provider adds no load.
  * - `unreachable`: the provider could not be reached.
  * - `absent`: the provider is not connected to any gateway, and did not connect while the call waited.
