@@ -1,49 +1,194 @@
-/*
- * The errors of the gateway that its clients see. All modules throw GatewayError with one of these codes; any other
- * value becomes `internal` (toGatewayError, src/http/errors.ts). Each wire format has a table: src/http/error-table.ts,
- * src/mcp/wire/errors-mcp.ts, src/a2a/wire/errors.ts, src/rpc/errors-rpc.ts, src/openai/messages/anthropic-error.ts.
- *
- * To add a code: add it to ERROR_CODES, to the five tables, which the compiler names, and to the tables of
- * docs/errors.md, docs/mcp.md, docs/a2a.md and docs/json-rpc.md. Tests compare these pages with the code
- * (test/gateway/errors-documented.test.ts, and documented.test.ts of mcp, a2a and rpc). Nothing reminds of the sets
- * below and in src/payments/payments.ts, which say what a code means beside its status, and of HELP in
- * web/src/api/api-error.ts. CONTRIBUTING.md has the rules for codes and statuses.
- */
+/** Codes that JSON-RPC defines. */
+const INVALID_PARAMS = -32602;
+const INTERNAL = -32603;
 
-/**
- * All error codes. Each wire format has a table of exactly these codes, and the compiler checks that it is complete.
- */
-export const ERROR_CODES = [
-  'invalid_request',
-  'unauthorized',
-  'insufficient_balance',
-  'payment_pending',
-  'payment_expired',
-  'payment_verification_failed',
-  'insufficient_payment',
-  'permission_denied',
-  'invalid_model',
-  'not_found',
-  'expired',
-  'method_not_allowed',
-  'idempotency_conflict',
-  'quote_expired',
-  'quote_used',
-  'quote_mismatch',
-  'request_timeout',
-  'payload_too_large',
-  'unprocessable',
-  'content_policy',
-  'escrow_not_setup',
-  'rate_limit_exceeded',
-  'overloaded',
-  'provider_unavailable',
-  'reply_cut',
-  'no_provider_healthy',
-  'service_unavailable',
-  'internal',
-] as const;
-export type ErrorCode = (typeof ERROR_CODES)[number];
+/** An error code of the gateway in each wire format. */
+interface ErrorRow {
+  /** HTTP status of all routes but those of MCP, A2A and JSON-RPC. */
+  readonly status: number;
+  /** `error.type` in the body; default the code. No two errors have both type and status in common. */
+  readonly type?: string;
+  /** Code of the error in MCP, A2A and JSON-RPC: one that JSON-RPC defines, or -32010 to -32019. */
+  readonly jsonRpc: number;
+  /** HTTP status of an error that is the whole reply in MCP and in A2A's binding of HTTP and JSON. Default `status`. */
+  readonly protocolStatus?: number;
+  /**
+   * HTTP status of an error that is the whole reply on JSON-RPC, also in A2A. The official Python clients of A2A read
+   * an error only from a 200. Another status is for errors that HTTP layers of clients handle themselves: credentials,
+   * money, rate, and bodies that are not read to their end. Default 200.
+   */
+  readonly rpcStatus?: number;
+  /** The canonical code of gRPC, in A2A. */
+  readonly canonical: string;
+  /** The type of the error in Anthropic's API. */
+  readonly anthropic: string;
+  /** The failure of a provider, so not logged as a fault of the gateway. */
+  readonly ofProvider?: true;
+  /** The call has no record, because no lock was made. */
+  readonly withoutLock?: true;
+}
+
+/** All error codes. This is their only table: each wire format takes its own from it, see `eachError`. */
+const TABLE = {
+  invalid_request: {
+    status: 400,
+    jsonRpc: INVALID_PARAMS,
+    canonical: 'INVALID_ARGUMENT',
+    anthropic: 'invalid_request_error',
+  },
+  unauthorized: {
+    status: 401,
+    jsonRpc: -32010,
+    rpcStatus: 401,
+    canonical: 'UNAUTHENTICATED',
+    anthropic: 'authentication_error',
+  },
+  insufficient_balance: {
+    status: 402,
+    jsonRpc: -32011,
+    rpcStatus: 402,
+    canonical: 'FAILED_PRECONDITION',
+    anthropic: 'billing_error',
+    withoutLock: true,
+  },
+  // Not 202 in MCP and A2A, because to their clients it means that no answer comes.
+  payment_pending: {
+    status: 202,
+    jsonRpc: -32019,
+    protocolStatus: 503,
+    canonical: 'UNAVAILABLE',
+    anthropic: 'billing_error',
+    withoutLock: true,
+  },
+  payment_expired: {
+    status: 402,
+    jsonRpc: -32011,
+    rpcStatus: 402,
+    canonical: 'FAILED_PRECONDITION',
+    anthropic: 'billing_error',
+    withoutLock: true,
+  },
+  payment_verification_failed: {
+    status: 402,
+    jsonRpc: -32011,
+    rpcStatus: 402,
+    canonical: 'FAILED_PRECONDITION',
+    anthropic: 'billing_error',
+    withoutLock: true,
+  },
+  insufficient_payment: {
+    status: 402,
+    jsonRpc: -32011,
+    rpcStatus: 402,
+    canonical: 'FAILED_PRECONDITION',
+    anthropic: 'billing_error',
+    withoutLock: true,
+  },
+  permission_denied: {
+    status: 403,
+    jsonRpc: -32012,
+    rpcStatus: 403,
+    canonical: 'PERMISSION_DENIED',
+    anthropic: 'permission_error',
+  },
+  invalid_model: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
+  not_found: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
+  expired: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
+  method_not_allowed: {
+    status: 405,
+    jsonRpc: INVALID_PARAMS,
+    canonical: 'INVALID_ARGUMENT',
+    anthropic: 'invalid_request_error',
+  },
+  idempotency_conflict: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
+  quote_expired: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
+  quote_used: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
+  quote_mismatch: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
+  request_timeout: {
+    status: 408,
+    type: 'invalid_request',
+    jsonRpc: -32015,
+    rpcStatus: 408,
+    canonical: 'DEADLINE_EXCEEDED',
+    anthropic: 'timeout_error',
+  },
+  payload_too_large: {
+    status: 413,
+    jsonRpc: -32015,
+    rpcStatus: 413,
+    canonical: 'OUT_OF_RANGE',
+    anthropic: 'request_too_large',
+  },
+  unprocessable: {
+    status: 422,
+    jsonRpc: INVALID_PARAMS,
+    canonical: 'INVALID_ARGUMENT',
+    anthropic: 'invalid_request_error',
+  },
+  content_policy: {
+    status: 422,
+    jsonRpc: INVALID_PARAMS,
+    canonical: 'INVALID_ARGUMENT',
+    anthropic: 'invalid_request_error',
+  },
+  escrow_not_setup: {
+    status: 424,
+    jsonRpc: -32011,
+    protocolStatus: 402,
+    rpcStatus: 402,
+    canonical: 'FAILED_PRECONDITION',
+    anthropic: 'invalid_request_error',
+    withoutLock: true,
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    jsonRpc: -32016,
+    rpcStatus: 429,
+    canonical: 'RESOURCE_EXHAUSTED',
+    anthropic: 'rate_limit_error',
+  },
+  overloaded: {
+    status: 529,
+    jsonRpc: -32017,
+    protocolStatus: 503,
+    canonical: 'UNAVAILABLE',
+    anthropic: 'overloaded_error',
+    ofProvider: true,
+  },
+  provider_unavailable: {
+    status: 500,
+    jsonRpc: -32017,
+    protocolStatus: 502,
+    canonical: 'UNAVAILABLE',
+    anthropic: 'api_error',
+    ofProvider: true,
+  },
+  reply_cut: { status: 500, jsonRpc: -32017, protocolStatus: 502, canonical: 'OUT_OF_RANGE', anthropic: 'api_error' },
+  no_provider_healthy: {
+    status: 503,
+    type: 'provider_unavailable',
+    jsonRpc: -32017,
+    canonical: 'UNAVAILABLE',
+    anthropic: 'overloaded_error',
+    ofProvider: true,
+  },
+  service_unavailable: {
+    status: 503,
+    type: 'internal',
+    jsonRpc: -32018,
+    canonical: 'UNAVAILABLE',
+    anthropic: 'overloaded_error',
+  },
+  internal: { status: 500, jsonRpc: INTERNAL, canonical: 'INTERNAL', anthropic: 'api_error' },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof TABLE;
+const ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = TABLE;
+export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[];
+
+/** The error table of a wire format. */
+export const eachError = <T>(make: (row: ErrorRow, code: ErrorCode) => T): Readonly<Record<ErrorCode, T>> =>
+  Object.fromEntries(ERROR_CODES.map((code) => [code, make(ERRORS[code], code)])) as Record<ErrorCode, T>;
 
 export interface GatewayErrorOptions {
   /** The request field that is wrong, as a path: `messages[2].role`. */
@@ -90,27 +235,15 @@ export class GatewayStopping extends GatewayError {
   }
 }
 
-const OF_PROVIDERS: ReadonlySet<ErrorCode> = new Set(['overloaded', 'provider_unavailable', 'no_provider_healthy']);
-
 /** Whether an error is the failure of a provider, and so is not logged as a fault of the gateway. */
-export const isOfProvider = (code: ErrorCode): boolean => OF_PROVIDERS.has(code);
-
-/** Errors of calls without a record, because no lock was made. */
-const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
-  'insufficient_balance',
-  'insufficient_payment',
-  'payment_expired',
-  'payment_pending',
-  'payment_verification_failed',
-  'escrow_not_setup',
-]);
+export const isOfProvider = (code: ErrorCode): boolean => ERRORS[code].ofProvider === true;
 
 /**
  * Adds the header that names the call's record in `/generation`, so that a client without an answer can look up the
  * cost. Errors of calls without a lock stay as they are.
  */
 export function ofGeneration(error: GatewayError, callId: string): GatewayError {
-  if (WITHOUT_A_LOCK.has(error.code)) return error;
+  if (ERRORS[error.code].withoutLock) return error;
   const { code, message, cause, param, retryAfterS, headers, body, providerCode } = error;
   return new GatewayError(code, message, {
     // So that the log still sees the kind of the error.

@@ -1,39 +1,10 @@
-import type { ErrorCode, GatewayError } from '#errors';
+import { eachError, type ErrorCode, type GatewayError } from '#errors';
 
 /**
  * HTTP status and `error.type` of each error code, for chat, models, keys and account: `{error: {message, type, code,
  * param}}`. `code` in the body is the HTTP status, or a word in the dialect of OpenAI.
  */
-export const HTTP_ERRORS = {
-  invalid_request: { status: 400, type: 'invalid_request' },
-  unauthorized: { status: 401, type: 'unauthorized' },
-  insufficient_balance: { status: 402, type: 'insufficient_balance' },
-  payment_pending: { status: 202, type: 'payment_pending' },
-  payment_expired: { status: 402, type: 'payment_expired' },
-  payment_verification_failed: { status: 402, type: 'payment_verification_failed' },
-  insufficient_payment: { status: 402, type: 'insufficient_payment' },
-  permission_denied: { status: 403, type: 'permission_denied' },
-  invalid_model: { status: 404, type: 'invalid_model' },
-  not_found: { status: 404, type: 'not_found' },
-  expired: { status: 404, type: 'expired' },
-  method_not_allowed: { status: 405, type: 'method_not_allowed' },
-  idempotency_conflict: { status: 409, type: 'idempotency_conflict' },
-  quote_expired: { status: 409, type: 'quote_expired' },
-  quote_used: { status: 409, type: 'quote_used' },
-  quote_mismatch: { status: 409, type: 'quote_mismatch' },
-  request_timeout: { status: 408, type: 'invalid_request' },
-  payload_too_large: { status: 413, type: 'payload_too_large' },
-  unprocessable: { status: 422, type: 'unprocessable' },
-  content_policy: { status: 422, type: 'content_policy' },
-  escrow_not_setup: { status: 424, type: 'escrow_not_setup' },
-  rate_limit_exceeded: { status: 429, type: 'rate_limit_exceeded' },
-  overloaded: { status: 529, type: 'overloaded' },
-  provider_unavailable: { status: 500, type: 'provider_unavailable' },
-  reply_cut: { status: 500, type: 'reply_cut' },
-  no_provider_healthy: { status: 503, type: 'provider_unavailable' },
-  service_unavailable: { status: 503, type: 'internal' },
-  internal: { status: 500, type: 'internal' },
-} as const satisfies Record<ErrorCode, { status: number; type: string }>;
+export const HTTP_ERRORS = eachError(({ status, type }, code) => ({ status, type: type ?? code }));
 
 /** The members that x402 clients read first in a 402. An error without payment terms has an empty `accepts`. */
 const NO_TERMS = { x402Version: 2, accepts: [] } as const;

@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode, GatewayError } from '#errors';
+import { eachError, ERROR_CODES, type ErrorCode, GatewayError } from '#errors';
 import { HTTP_ERRORS, toHttpError, toGatewayError } from '#http';
 import { isObject, type JsonObject } from '#wire';
 import type { JsonRpcError } from '#json-rpc';
@@ -14,39 +14,9 @@ export const CODE = {
 
 /**
  * For each error code of the gateway: the code of the JSON-RPC error, which is the same in MCP, and the HTTP status if
- * the error is the whole reply. A status other than 200 is used only for errors that HTTP layers of clients handle
- * themselves: credentials, money, rate, and bodies that are not read to their end.
+ * the error is the whole reply.
  */
-export const RPC_ERRORS = {
-  invalid_request: { code: CODE.invalidParams, status: 200 },
-  unauthorized: { code: -32010, status: 401 },
-  insufficient_balance: { code: -32011, status: 402 },
-  payment_pending: { code: -32019, status: 200 },
-  payment_expired: { code: -32011, status: 402 },
-  payment_verification_failed: { code: -32011, status: 402 },
-  insufficient_payment: { code: -32011, status: 402 },
-  escrow_not_setup: { code: -32011, status: 402 },
-  permission_denied: { code: -32012, status: 403 },
-  invalid_model: { code: -32013, status: 200 },
-  not_found: { code: -32013, status: 200 },
-  expired: { code: -32013, status: 200 },
-  method_not_allowed: { code: CODE.invalidParams, status: 200 },
-  idempotency_conflict: { code: -32014, status: 200 },
-  quote_expired: { code: -32014, status: 200 },
-  quote_used: { code: -32014, status: 200 },
-  quote_mismatch: { code: -32014, status: 200 },
-  request_timeout: { code: -32015, status: 408 },
-  payload_too_large: { code: -32015, status: 413 },
-  unprocessable: { code: CODE.invalidParams, status: 200 },
-  content_policy: { code: CODE.invalidParams, status: 200 },
-  rate_limit_exceeded: { code: -32016, status: 429 },
-  overloaded: { code: -32017, status: 200 },
-  provider_unavailable: { code: -32017, status: 200 },
-  reply_cut: { code: -32017, status: 200 },
-  no_provider_healthy: { code: -32017, status: 200 },
-  service_unavailable: { code: -32018, status: 200 },
-  internal: { code: CODE.internal, status: 200 },
-} as const satisfies Record<ErrorCode, { code: number; status: number }>;
+export const RPC_ERRORS = eachError(({ jsonRpc: code, rpcStatus: status = 200 }) => ({ code, status }));
 
 /** HTTP statuses that are passed on from a route's reply to the reply to a single request. */
 export const KEPT_STATUSES: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ status }) => status));

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '#errors';
+import { eachError, type ErrorCode } from '#errors';
 import { errorText, type JsonRpcError } from '#json-rpc';
 import { toGatewayError } from '#http';
 import type { A2aVersion } from './protocol.ts';
@@ -87,133 +87,20 @@ const BY_CODE: ReadonlyMap<number, A2aErrorName> = new Map(
 /** The name of an error by its code on JSON-RPC; null for a code that neither JSON-RPC nor A2A defines. */
 export const errorNameOf = (code: number): A2aErrorName | null => BY_CODE.get(code) ?? null;
 
-/** A row of A2A_GATEWAY_ERRORS: the fields of A2A_ERRORS, and the HTTP status on JSON-RPC. */
-interface GatewayErrorRow extends A2aErrorRow {
-  readonly rpcStatus: number;
-}
+/** Errors of the gateway for which A2A has a name of its own. */
+const NAMED: Partial<Record<ErrorCode, A2aErrorName>> = { not_found: 'TaskNotFound', expired: 'TaskNotFound' };
 
 /**
- * The gateway's errors in both bindings. On JSON-RPC most errors have HTTP status 200. The official Python clients read
- * an error only from a 200 and otherwise report only the status; the JavaScript clients read it from any status.
- * Another status is used only where it has an effect itself: credentials (401, 403: the clients' authentication
- * retries), money (402), rate (429) and bodies that are not read to their end (408, 413). Codes that JSON-RPC and A2A
- * do not define are the gateway's own, −32010 to −32019, the same as on MCP. HTTP+JSON uses `status`, `canonical` and
- * `reason`.
+ * The gateway's errors in both bindings. `rpcStatus`: the HTTP status on JSON-RPC. HTTP+JSON uses `status`, `canonical`
+ * and `reason`.
  */
-export const A2A_GATEWAY_ERRORS = {
-  invalid_request: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200 },
-  unauthorized: { code: -32010, rpcStatus: 401, status: 401, canonical: 'UNAUTHENTICATED', reason: 'UNAUTHORIZED' },
-  insufficient_balance: {
-    code: -32011,
-    rpcStatus: 402,
-    status: 402,
-    canonical: 'FAILED_PRECONDITION',
-    reason: 'INSUFFICIENT_BALANCE',
+export const A2A_GATEWAY_ERRORS = eachError(
+  ({ jsonRpc, canonical, rpcStatus = 200, status, protocolStatus = status }, code) => {
+    const name = NAMED[code] ?? errorNameOf(jsonRpc);
+    const named = name === null ? { code: jsonRpc, reason: code.toUpperCase() } : A2A_ERRORS[name];
+    return { code: named.code, rpcStatus, status: protocolStatus, canonical, reason: named.reason };
   },
-  payment_pending: { code: -32019, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'PAYMENT_PENDING' },
-  payment_expired: {
-    code: -32011,
-    rpcStatus: 402,
-    status: 402,
-    canonical: 'FAILED_PRECONDITION',
-    reason: 'PAYMENT_EXPIRED',
-  },
-  payment_verification_failed: {
-    code: -32011,
-    rpcStatus: 402,
-    status: 402,
-    canonical: 'FAILED_PRECONDITION',
-    reason: 'PAYMENT_VERIFICATION_FAILED',
-  },
-  insufficient_payment: {
-    code: -32011,
-    rpcStatus: 402,
-    status: 402,
-    canonical: 'FAILED_PRECONDITION',
-    reason: 'INSUFFICIENT_PAYMENT',
-  },
-  escrow_not_setup: {
-    code: -32011,
-    rpcStatus: 402,
-    status: 402,
-    canonical: 'FAILED_PRECONDITION',
-    reason: 'ESCROW_NOT_SETUP',
-  },
-  permission_denied: {
-    code: -32012,
-    rpcStatus: 403,
-    status: 403,
-    canonical: 'PERMISSION_DENIED',
-    reason: 'PERMISSION_DENIED',
-  },
-  invalid_model: { code: -32013, rpcStatus: 200, status: 404, canonical: 'NOT_FOUND', reason: 'INVALID_MODEL' },
-  not_found: { ...A2A_ERRORS.TaskNotFound, rpcStatus: 200 },
-  expired: { ...A2A_ERRORS.TaskNotFound, rpcStatus: 200 },
-  method_not_allowed: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 405 },
-  idempotency_conflict: {
-    code: -32014,
-    rpcStatus: 200,
-    status: 409,
-    canonical: 'ABORTED',
-    reason: 'IDEMPOTENCY_CONFLICT',
-  },
-  quote_expired: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_EXPIRED' },
-  quote_used: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_USED' },
-  quote_mismatch: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_MISMATCH' },
-  request_timeout: {
-    code: -32015,
-    rpcStatus: 408,
-    status: 408,
-    canonical: 'DEADLINE_EXCEEDED',
-    reason: 'REQUEST_TIMEOUT',
-  },
-  payload_too_large: {
-    code: -32015,
-    rpcStatus: 413,
-    status: 413,
-    canonical: 'OUT_OF_RANGE',
-    reason: 'PAYLOAD_TOO_LARGE',
-  },
-  unprocessable: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },
-  content_policy: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },
-  rate_limit_exceeded: {
-    code: -32016,
-    rpcStatus: 429,
-    status: 429,
-    canonical: 'RESOURCE_EXHAUSTED',
-    reason: 'RATE_LIMIT_EXCEEDED',
-  },
-  overloaded: {
-    code: -32017,
-    rpcStatus: 200,
-    status: 503,
-    canonical: 'UNAVAILABLE',
-    reason: 'OVERLOADED',
-  },
-  provider_unavailable: {
-    code: -32017,
-    rpcStatus: 200,
-    status: 502,
-    canonical: 'UNAVAILABLE',
-    reason: 'PROVIDER_UNAVAILABLE',
-  },
-  reply_cut: { code: -32017, rpcStatus: 200, status: 502, canonical: 'OUT_OF_RANGE', reason: 'REPLY_CUT' },
-  no_provider_healthy: {
-    code: -32017,
-    rpcStatus: 200,
-    status: 503,
-    canonical: 'UNAVAILABLE',
-    reason: 'NO_PROVIDER_HEALTHY',
-  },
-  service_unavailable: {
-    code: -32018,
-    rpcStatus: 200,
-    status: 503,
-    canonical: 'UNAVAILABLE',
-    reason: 'SERVICE_UNAVAILABLE',
-  },
-  internal: { ...A2A_ERRORS.InternalError, rpcStatus: 200 },
-} as const satisfies Record<ErrorCode, GatewayErrorRow>;
+);
 
 /** The binding of a request: JSON-RPC, or HTTP+JSON (REST). */
 export type A2aBinding = 'jsonrpc' | 'rest';
@@ -271,7 +158,7 @@ export function errorValue(thrown: unknown, { version, binding }: A2aErrorTarget
 }
 
 interface A2aFault {
-  readonly row: GatewayErrorRow;
+  readonly row: A2aErrorRow & { readonly rpcStatus: number };
   /** The gateway's error code, as in the other protocols; null for errors of the protocol. */
   readonly type: ErrorCode | null;
   readonly message: string;

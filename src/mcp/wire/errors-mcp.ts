@@ -1,4 +1,4 @@
-import type { ErrorCode, GatewayError } from '#errors';
+import { eachError, type GatewayError } from '#errors';
 import { errorText } from '#json-rpc';
 import { NotUtf8 } from '#wire';
 import { toGatewayError } from '#http';
@@ -9,37 +9,10 @@ import { ERROR } from './revisions.ts';
  * Errors without a code in JSON-RPC get one of the gateway's, −32010 to −32019. The status in a session is that of
  * `statusInSession`.
  */
-export const MCP_ERRORS = {
-  invalid_request: { code: ERROR.invalidParams, status: 400 },
-  unauthorized: { code: -32010, status: 401 },
-  insufficient_balance: { code: -32011, status: 402 },
-  // Not 202, because to an MCP client it means that no answer comes.
-  payment_pending: { code: -32019, status: 503 },
-  payment_expired: { code: -32011, status: 402 },
-  payment_verification_failed: { code: -32011, status: 402 },
-  insufficient_payment: { code: -32011, status: 402 },
-  escrow_not_setup: { code: -32011, status: 402 },
-  permission_denied: { code: -32012, status: 403 },
-  invalid_model: { code: -32013, status: 404 },
-  not_found: { code: -32013, status: 404 },
-  expired: { code: -32013, status: 404 },
-  method_not_allowed: { code: ERROR.invalidParams, status: 405 },
-  idempotency_conflict: { code: -32014, status: 409 },
-  quote_expired: { code: -32014, status: 409 },
-  quote_used: { code: -32014, status: 409 },
-  quote_mismatch: { code: -32014, status: 409 },
-  request_timeout: { code: -32015, status: 408 },
-  payload_too_large: { code: -32015, status: 413 },
-  unprocessable: { code: ERROR.invalidParams, status: 422 },
-  content_policy: { code: ERROR.invalidParams, status: 422 },
-  rate_limit_exceeded: { code: -32016, status: 429 },
-  overloaded: { code: -32017, status: 503 },
-  provider_unavailable: { code: -32017, status: 502 },
-  reply_cut: { code: -32017, status: 502 },
-  no_provider_healthy: { code: -32017, status: 503 },
-  service_unavailable: { code: -32018, status: 503 },
-  internal: { code: ERROR.internal, status: 500 },
-} as const satisfies Record<ErrorCode, { code: number; status: number }>;
+export const MCP_ERRORS = eachError(({ jsonRpc: code, status, protocolStatus = status }) => ({
+  code,
+  status: protocolStatus,
+}));
 
 export interface McpErrorReply {
   readonly status: number;

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { ErrorCode, GatewayError } from '#errors';
+import { eachError, type GatewayError } from '#errors';
 import { errorCodeOf, toHttpError } from '#http';
 import { UpstreamFailure } from '#wire';
 import { contextExceeded } from '#wire/replies';
@@ -12,36 +12,7 @@ interface AnthropicError {
 }
 
 /** The type of each error in Anthropic's API. */
-const TYPES = {
-  invalid_request: 'invalid_request_error',
-  unauthorized: 'authentication_error',
-  insufficient_balance: 'billing_error',
-  payment_pending: 'billing_error',
-  payment_expired: 'billing_error',
-  payment_verification_failed: 'billing_error',
-  insufficient_payment: 'billing_error',
-  permission_denied: 'permission_error',
-  invalid_model: 'not_found_error',
-  not_found: 'not_found_error',
-  method_not_allowed: 'invalid_request_error',
-  idempotency_conflict: 'invalid_request_error',
-  request_timeout: 'timeout_error',
-  payload_too_large: 'request_too_large',
-  unprocessable: 'invalid_request_error',
-  content_policy: 'invalid_request_error',
-  expired: 'not_found_error',
-  quote_expired: 'invalid_request_error',
-  quote_mismatch: 'invalid_request_error',
-  quote_used: 'invalid_request_error',
-  escrow_not_setup: 'invalid_request_error',
-  rate_limit_exceeded: 'rate_limit_error',
-  overloaded: 'overloaded_error',
-  provider_unavailable: 'api_error',
-  reply_cut: 'api_error',
-  no_provider_healthy: 'overloaded_error',
-  service_unavailable: 'overloaded_error',
-  internal: 'api_error',
-} as const satisfies Record<ErrorCode, string>;
+const TYPES = eachError(({ anthropic }) => anthropic);
 
 /** Clients of Anthropic's API retry these statuses automatically. */
 const RETRIED: ReadonlySet<number> = new Set([408, 409, 429]);
