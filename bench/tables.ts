@@ -14,7 +14,7 @@ import type * as Following from '../src/billing/ledger-follower.ts';
 import type * as Follow from '../src/store/log/follow.ts';
 import type * as Progress from '../src/store/log/shared-progress.ts';
 import { readRecords } from '../src/store/log/reader.ts';
-import type { Prepare } from '../src/store/sqlite-worker.ts';
+import type { Prepare } from '../src/store/statement.ts';
 import { openLoaded, percentile } from './ledger-load.ts';
 
 const HELP = `node bench/tables.ts [--before FOLDER] [--pairs 20000] [--rounds 7] [--step 700000] [--log FOLDER]

@@ -4,7 +4,7 @@ import { releaseProbes, toBillable, type Candidate } from '#gateway/compose';
 import { limitedAs, sharedAs, spendTokens, UNLIMITED } from '#limits';
 import type { Quotes, Call } from '#gateway';
 import { receiptOfCall } from '#pages';
-import type { Routed } from './middle.ts';
+import type { Routed } from './network.ts';
 
 /** The billing middleware, with the hooks that run when a call is refused or resolved. */
 export function openBilling(

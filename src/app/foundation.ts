@@ -2,7 +2,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Payments } from '#payments';
 import type { ServerOptions } from '#http';
 import { offersFromConfig, withFirstSeen } from '#catalog';
-import type { Config } from '#config';
+import type { Config, NamedDifferences } from '#config';
 import { GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import type { Tunnels } from '#network';
@@ -11,10 +11,22 @@ import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
 import { DatabaseError, connectRedis } from '#store';
 import { createIdentity } from '#auth';
-import type { ReloadReport } from './reload.ts';
 import { VERSION } from '../version.ts';
 import { NO_FUNDS, type OpenPayments } from './payments.ts';
 import { openJournaled } from './journal.ts';
+
+/** The outcome of a reload. */
+export interface ReloadReport {
+  readonly services: NamedDifferences;
+  /** Networks of chains that are open now. */
+  readonly chains: readonly string[];
+  /** Options that have their new value now. */
+  readonly options: readonly string[];
+  /**
+   * Options that changed in the file but keep their old value until a restart. Chains appear as `chains eip155:8453`.
+   */
+  readonly restart: readonly string[];
+}
 
 /** Options of a gateway beside its configuration. */
 export interface AppOptions {

@@ -1,4 +1,4 @@
 export { type App, createApp } from './app.ts';
 export type { AppOptions } from './foundation.ts';
 export { openBooks } from './payments.ts';
-export type { ReloadReport } from './reload.ts';
+export type { ReloadReport } from './foundation.ts';

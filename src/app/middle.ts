@@ -7,20 +7,14 @@ import {
   createPipeline,
   createRetryBudget,
   type StopCall,
-  callGraceMs,
-  createArrivals,
-  createRouter,
 } from '#gateway/compose';
 import { createReplyMemory, type Quotes } from '#gateway';
-import { createHealth, openKeptFigures, type Offer } from '#catalog';
-import { createRateLimiter, createRatePolicies } from '#limits';
 import { refuseStopped } from '#accounts';
-import { isPresent } from '#network';
 import { openAccess, openServer } from './server.ts';
 import type { Opened } from './foundation.ts';
 import { openBilling } from './billing.ts';
 import type { Money } from './money.ts';
-import { openNetwork, type Network } from './network.ts';
+import { openNetwork, type Routed, openRouting } from './network.ts';
 import { createReload } from './reload.ts';
 
 export type Middle = Opened<typeof openMiddle>;
@@ -85,45 +79,5 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     stopCalls(reason: GatewayError) {
       for (const stop of stops) stop(reason);
     },
-  };
-}
-
-export type Routed = Opened<typeof openRouting>;
-
-/** The choice of a provider for a call, and the rate limits of callers. */
-async function openRouting(network: Network) {
-  const { config, logger, outages, opened, database, redis, registry, now, elapsed, random } = network;
-  const limiter = createRateLimiter({
-    redis,
-    now: elapsed,
-    onChange: (shared, error) =>
-      shared
-        ? logger.info('rate limits are shared through Redis again')
-        : logger.warn({ err: error }, 'Redis does not answer: rate limits are local for now'),
-  });
-  const present = (offer: Offer) => isPresent(registry, offer);
-  const health = createHealth({
-    now: elapsed,
-    epochOffsetMs: now() - elapsed(),
-    cooldownMs: config.upstream.cooldownMs,
-    present,
-  });
-  registry.onReturned(health.returned);
-  const onError = (error: Error) =>
-    outages.failed('figures of offers', { err: error }, 'the figures of offers cannot be saved; they are saved later');
-  const keptFigures = await openKeptFigures({ database, figures: health, now, onError });
-  opened.defer(() => keptFigures.close());
-  const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
-  opened.defer(() => arrivals.close());
-  return {
-    ...network,
-    graceMs: callGraceMs(config),
-    limiter,
-    policies: createRatePolicies(config.limits),
-    present,
-    health,
-    keptFigures,
-    arrivals,
-    router: createRouter({ health, random, ...config.upstream, now: elapsed }),
   };
 }

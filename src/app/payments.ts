@@ -4,7 +4,7 @@ import { loadChains, type ChainsOptions } from '#chains';
 import type { ChainConfig, ChainPaymentsConfig, Config, KeyPlace } from '#config';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { createConsumerStore } from '#accounts';
-import type { FundFigures } from '#observe';
+import type { FundFigures, Logger } from '#observe';
 import {
   createMemoAccounts,
   createPayments,
@@ -12,7 +12,6 @@ import {
   type ChainTerms,
   type Funds,
 } from '#payments/on-chains';
-import type { Store } from './foundation.ts';
 
 /** The ledger and the database that record the money of chains. */
 interface Books {
@@ -20,6 +19,14 @@ interface Books {
   readonly database: Database;
   readonly ledger: Ledger;
   readonly now: () => number;
+}
+
+/** The books of a running gateway, which logs what happens on its chains and may open more of them. */
+interface GatewayBooks extends Books {
+  readonly config: Config;
+  readonly logger: Logger;
+  /** CAIP-2 ids of the configured chains. A reload may add some. */
+  readonly networks: string[];
 }
 
 /** Money over the chains of the configuration. */
@@ -57,8 +64,8 @@ export const NO_FUNDS: OpenPayments = {
  * Opens the chains that have a treasury. Without any, no library for chains is loaded. An unreachable chain logs a
  * warning and is opened later. Rejects with PaymentsSetupError for an invalid key or setting.
  */
-export async function openPayments(store: Store & { readonly ledger: Ledger }): Promise<OpenPayments> {
-  const { config, logger, now, networks } = store;
+export async function openPayments(books: GatewayBooks): Promise<OpenPayments> {
+  const { config, logger, now, networks } = books;
   const paying = config.chains.filter(isPaying);
   if (paying.length === 0) return NO_FUNDS;
   if (config.mode === 'development')
@@ -69,7 +76,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
   const begun = new Map(paying.map(({ network }) => [network, now()]));
   const away = new Set<string>();
   const chains = await openAll({
-    ...(await rulesOf(paying, store, networks)),
+    ...(await rulesOf(paying, books, networks)),
     onProblem: (level, problem, { error, ...of }) =>
       logger[level](error === undefined ? of : { ...of, err: error }, problem),
     onChange(network, answers, error) {

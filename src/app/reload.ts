@@ -2,20 +2,8 @@ import { type ChainConfig, type Config, configDifferences, ConfigError, type Nam
 import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import { pricesOf } from '#network';
 import { PaymentsSetupError } from '#payments/on-chains';
-import type { Routed } from './middle.ts';
-
-/** The outcome of a reload. */
-export interface ReloadReport {
-  readonly services: NamedDifferences;
-  /** Networks of chains that are open now. */
-  readonly chains: readonly string[];
-  /** Options that have their new value now. */
-  readonly options: readonly string[];
-  /**
-   * Options that changed in the file but keep their old value until a restart. Chains appear as `chains eip155:8453`.
-   */
-  readonly restart: readonly string[];
-}
+import type { Routed } from './network.ts';
+import type { ReloadReport } from './foundation.ts';
 
 /**
  * Takes the services and the limits of a new configuration. Running calls finish with the services and prices that they

@@ -2,6 +2,9 @@ import { loadStatements, rowReader, type Database } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import type { Before } from './deposit-rows.ts';
 
+/** The prefix of the ids of these moves. Ids of the operator's moves do not have it. */
+export const HANDOVER_MOVE = 'handover-';
+
 /**
  * `write_off`: a treasury holds less than the books say, and `bearer` pays the difference. `write_up`: it holds more.
  * `make_good`: a loss is paid. `move`: money goes from one treasury to another.

@@ -13,8 +13,7 @@ import type { Deposits } from './deposits.ts';
 import type { Withdrawals } from './withdrawals.ts';
 import { ChainUnavailable, FinalityBroken, type OnProblem } from './chain.ts';
 import { CANCELED, type WithdrawalRows } from './withdrawal-rows.ts';
-import { isRefusal, LOSSES, refuseTransfer, TRANSIT, TRANSIT_ACCOUNT } from './books.ts';
-import type { Reserves } from './treasury.ts';
+import { isRefusal, LOSSES, refuseTransfer, TRANSIT, TRANSIT_ACCOUNT, type Reserves } from './books.ts';
 
 export interface ActStepsOptions {
   readonly rows: ActRows;

@@ -1,4 +1,12 @@
-import { formatUsd, treasuryOf, type AccountName, type Ledger, type TransferRecord } from '#billing';
+import { formatUsd, treasuryOf, type AccountName, type Ledger, type TransferRecord, type MicroUsd } from '#billing';
+
+/** The balance of a treasury and its balance in the books, at one height of its chain. */
+export interface Reserves {
+  readonly network: string;
+  readonly held: MicroUsd;
+  readonly booked: MicroUsd;
+  readonly height: bigint;
+}
 
 /* The accounts of the ledger for money on chains, and the transfers between them. */
 

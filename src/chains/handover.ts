@@ -10,7 +10,7 @@ import {
   PayoutUnreadable,
 } from './chain.ts';
 import type { ChainBook, ChainRows } from './chain-rows.ts';
-import type { ActRows } from './act-rows.ts';
+import { type ActRows, HANDOVER_MOVE } from './act-rows.ts';
 import type { DepositRows } from './deposit-rows.ts';
 import type { TreasuryActs } from './treasury-acts.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
@@ -229,8 +229,6 @@ interface HandoverCare {
   isUnderWay(chain: Pick<Chain, 'network' | 'payerOf'>, previous: string): Promise<boolean>;
 }
 
-/** The prefix of the ids of these moves. Ids of the operator's moves do not have it. */
-export const HANDOVER_MOVE = 'handover-';
 /**
  * A smaller amount is moved at most once in LITTLE_WAITS_MS. Otherwise strangers could cost the treasury gas with small
  * transfers.

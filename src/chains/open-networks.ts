@@ -1,6 +1,7 @@
 import { ChainUnavailable, type Chain, type ChainSetup, type SnapshotRows } from './chain.ts';
 import { createHandover } from './handover.ts';
-import type { Reserves, Treasury } from './treasury.ts';
+import type { Reserves } from './books.ts';
+import type { Treasury } from './treasury.ts';
 
 export interface OpenNetworksOptions {
   readonly setups: readonly ChainSetup[];

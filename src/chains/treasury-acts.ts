@@ -1,9 +1,8 @@
 import { formatUsd } from '#billing';
-import type { Act, NewAct } from './act-rows.ts';
+import { type Act, type NewAct, HANDOVER_MOVE } from './act-rows.ts';
 import { createActSteps, type ActStepsOptions } from './act-steps.ts';
 import { ChainUnavailable, type Chain, type Incoming, plainAddress, WithdrawalProblem } from './chain.ts';
 import { CANCELED } from './withdrawal-rows.ts';
-import { HANDOVER_MOVE } from './handover.ts';
 
 interface TreasuryActsOptions extends ActStepsOptions {
   /** null if the chain is not open yet. */

@@ -1,18 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd, type MicroUsd } from '#billing';
+import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd } from '#billing';
 import { ChainUnavailable, FinalityBroken, type OnProblem } from './chain.ts';
 import type { ChainBook } from './chain-rows.ts';
 import type { Deposits } from './deposits.ts';
 import { createHandoverBooks, type HandoverBooksOptions } from './handover.ts';
 import type { Withdrawals } from './withdrawals.ts';
-
-/** The balance of a treasury and its balance in the books, at one height of its chain. */
-export interface Reserves {
-  readonly network: string;
-  readonly held: MicroUsd;
-  readonly booked: MicroUsd;
-  readonly height: bigint;
-}
+import type { Reserves } from './books.ts';
 
 interface TreasuryOptions extends HandoverBooksOptions {
   readonly ledger: Pick<Ledger, 'transfer'>;

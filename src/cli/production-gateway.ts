@@ -6,8 +6,17 @@ import { loadAdminKey } from './admin-key.ts';
 import { realPath, onDatabase } from './discovery.ts';
 import { checkStart, freshDirectory } from './start-checks.ts';
 import { runGateway } from './gateway-process.ts';
-import type { ServeFlags } from './serve.ts';
 import { listeningFacts, startNotices } from './start-notices.ts';
+
+export interface ServeFlags {
+  readonly config?: string;
+  readonly host?: string;
+  readonly port?: string;
+  readonly data?: string;
+  readonly validate?: boolean;
+  readonly probe?: boolean;
+  readonly workers?: string;
+}
 
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {

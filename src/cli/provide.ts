@@ -1,12 +1,5 @@
 import { Command, Option } from 'commander';
-
-export interface ProvideFlags {
-  readonly config?: string;
-  readonly validate?: boolean;
-  readonly reload?: boolean;
-  readonly probe: boolean;
-  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
-}
+import type { ProvideFlags } from './provider-process.ts';
 
 const help = (program: string) => `
 The proxy dials out to the router and keeps the connection; nothing has to be opened to the internet. It comes as a

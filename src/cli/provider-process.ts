@@ -12,11 +12,17 @@ import {
 } from '#provide';
 import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
-import type { ProvideFlags } from './provide.ts';
 import { OWN_NAME } from './command-line.ts';
-import { listenForReload, providerFile } from './provider-reload.ts';
+import { type FileFlag, listenForReload, providerFile } from './provider-reload.ts';
 import { catchReload, catchSignals, isTerminalGone } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
+
+export interface ProvideFlags extends FileFlag {
+  readonly validate?: boolean;
+  readonly reload?: boolean;
+  readonly probe: boolean;
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
 
 /**
  * Runs a provider's proxy until a signal or the router ends it. With `--validate` it checks the file, and tries the

@@ -8,17 +8,21 @@ import { buffer } from 'node:stream/consumers';
 import type { Log, ReloadReport } from '#provide';
 import { CliError, USAGE_EXIT, painter } from './terminal.ts';
 import { configPath, OWN_NAME } from './command-line.ts';
-import type { ProvideFlags } from './provide.ts';
 
 /** The answer of a running proxy to a request for a reload. */
 type ReloadAnswer = ReloadReport | { readonly problem: string };
+
+/** The option that names the provider's file. */
+export interface FileFlag {
+  readonly config?: string;
+}
 
 const PATH = '/reload';
 /** Timeout for the sign of a proxy that it is at work. The reload itself may take longer. */
 const HEAD_MS = 5_000;
 
 /** The provider's file that a command names. Throws CliError if it names none. */
-export function providerFile({ config }: Pick<ProvideFlags, 'config'>): string {
+export function providerFile({ config }: FileFlag): string {
   const file = configPath(config, 'provide', process.env);
   if (file !== null) return file;
   throw new CliError(
@@ -85,7 +89,7 @@ export async function listenForReload(
 }
 
 /** `tollgate provide --reload`: has every running proxy with this file read it again, and prints what changed. */
-export async function reloadProvider(flags: Pick<ProvideFlags, 'config'>): Promise<void> {
+export async function reloadProvider(flags: FileFlag): Promise<void> {
   const file = providerFile(flags);
   if (!existsSync(file)) throw new CliError(`There is no file ${file}.`);
   const folder = socketFolder();

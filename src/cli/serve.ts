@@ -1,14 +1,5 @@
 import { Command } from 'commander';
-
-export interface ServeFlags {
-  readonly config?: string;
-  readonly host?: string;
-  readonly port?: string;
-  readonly data?: string;
-  readonly validate?: boolean;
-  readonly probe?: boolean;
-  readonly workers?: string;
-}
+import type { ServeFlags } from './production-gateway.ts';
 
 const HELP = `
 Production: no demo, no play money; development keys are refused. Logs are JSON lines on standard output.

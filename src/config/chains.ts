@@ -17,7 +17,6 @@ import {
 import { keypairFileOption, privateKeyOption, keyFamily } from './key-options.ts';
 import { show, WrongValue } from './problem.ts';
 import { complain, isTable, type Reading, readTable, valuesOf } from './reading.ts';
-import type { ChainConfig, ChainPaymentsConfig } from './config.ts';
 
 const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
 const MOVE_TO_MAX = 20;
@@ -179,7 +178,30 @@ export const CHAIN_OPTIONS = {
 };
 
 /** The values of a block, with keys in camel case. */
-export type ChainValues = CamelKeys<ValuesOf<typeof CHAIN_OPTIONS>>;
+type ChainValues = CamelKeys<ValuesOf<typeof CHAIN_OPTIONS>>;
+
+export interface ChainConfig {
+  /** CAIP-2, such as `eip155:8453`. */
+  readonly network: string;
+  readonly rpcUrl: string;
+  /** null: no payments over this chain. It is used only to verify contract wallets. */
+  readonly payments: ChainPaymentsConfig | null;
+}
+
+/** The terms of deposits and withdrawals over one chain. */
+export interface ChainPaymentsConfig extends Omit<
+  ChainValues,
+  'network' | 'rpcUrl' | 'privateKey' | 'keypairFile' | 'previousPrivateKey' | 'previousKeypairFile' | 'asset'
+> {
+  readonly treasury: KeyPlace;
+  /** The key of the previous treasury, while it hands over to this one. null without one. */
+  readonly previous: KeyPlace | null;
+  /** Address of the token. */
+  readonly asset: string;
+}
+
+/** The path of a treasury's key, or the key itself, which is secret. */
+export type KeyPlace = { readonly keypairFile: string } | { readonly privateKey: string };
 
 const CHAINS_MAX = 100;
 

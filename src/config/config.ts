@@ -1,5 +1,5 @@
 import { isLoopback } from '#security';
-import type { ChainValues } from './chains.ts';
+import type { ChainConfig } from './chains.ts';
 import type { ServiceConfig } from './service.ts';
 import type { AdmittedProviders } from './options/network.ts';
 import type { OptionValues } from './options.ts';
@@ -52,29 +52,6 @@ function signInDomains(mode: Mode, { signIn, server: { publicUrl, port } }: Opti
   if (publicUrl !== null) domains.add(new URL(publicUrl).host);
   if (mode === 'development') for (const host of ['localhost', '127.0.0.1', '[::1]']) domains.add(`${host}:${port}`);
   return [...domains];
-}
-
-export interface ChainConfig {
-  /** CAIP-2, such as `eip155:8453`. */
-  readonly network: string;
-  readonly rpcUrl: string;
-  /** null: no payments over this chain. It is used only to verify contract wallets. */
-  readonly payments: ChainPaymentsConfig | null;
-}
-
-/** The path of a treasury's key, or the key itself, which is secret. */
-export type KeyPlace = { readonly keypairFile: string } | { readonly privateKey: string };
-
-/** The terms of deposits and withdrawals over one chain. */
-export interface ChainPaymentsConfig extends Omit<
-  ChainValues,
-  'network' | 'rpcUrl' | 'privateKey' | 'keypairFile' | 'previousPrivateKey' | 'previousKeypairFile' | 'asset'
-> {
-  readonly treasury: KeyPlace;
-  /** The key of the previous treasury, while it hands over to this one. null without one. */
-  readonly previous: KeyPlace | null;
-  /** Address of the token. */
-  readonly asset: string;
 }
 
 /** Freezes a value deeply. */

@@ -5,7 +5,7 @@ import { BLOCK_TABLES, readBlocks, BLOCKS } from './blocks/blocks.ts';
 import { camelKeys, type Option, camelKey, type OptionTable } from './option.ts';
 import { readChains, CHAIN_OPTIONS } from './chains.ts';
 import { toConfig, type Config, type Mode, freeze } from './config.ts';
-import { indexLines, parseToml, readTomlFile } from './toml.ts';
+import { indexLines, parseToml, readTomlFile, type Table } from './toml.ts';
 import { SECTIONS, type OptionKey, type OptionValues } from './options.ts';
 import { ConfigError, nearest, show } from './problem.ts';
 import {
@@ -15,7 +15,6 @@ import {
   readOutside,
   type Environment,
   type Reading,
-  type Table,
   readTable,
   REFERENCE,
 } from './reading.ts';

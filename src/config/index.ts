@@ -2,11 +2,8 @@ export { bearerKey, readUrl } from './blocks/block.ts';
 export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
 export {
-  type ChainConfig,
-  type ChainPaymentsConfig,
   type ClusterConfig,
   type Config,
-  type KeyPlace,
   type LimitsConfig,
   type Mode,
   type OAuthConfig,
@@ -14,6 +11,8 @@ export {
   type TunnelConfig,
   freeze,
 } from './config.ts';
+export type { KeyPlace } from './chains.ts';
+export type { ChainConfig, ChainPaymentsConfig } from './chains.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
 export { type ExplainedOption, explainConfig, loadConfig } from './file.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
@@ -23,16 +22,8 @@ export { option } from './option.ts';
 export type { AdmittedProviders } from './options/network.ts';
 export { otlpHeaderPairs } from './options/telemetry.ts';
 export { ConfigError, type ConfigProblem, WrongValue, nearest, show } from './problem.ts';
-export {
-  type Environment,
-  type Reading,
-  type Table,
-  complain,
-  isTable,
-  readTable,
-  unknownKey,
-  valuesOf,
-} from './reading.ts';
+export { type Environment, type Reading, complain, isTable, readTable, unknownKey, valuesOf } from './reading.ts';
+export type { Table } from './toml.ts';
 export { type CapField, type CapName, readCapRefusal } from './refused-cap.ts';
 export {
   type AgentFacts,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ChainConfig, Config, KeyPlace } from './config.ts';
+import type { ChainConfig, KeyPlace } from './chains.ts';
+import type { Config } from './config.ts';
 import { SECTIONS } from './options.ts';
 import { otlpHeaderPairs } from './options/telemetry.ts';
 import type { ServiceConfig } from './service.ts';

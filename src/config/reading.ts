@@ -1,13 +1,11 @@
 import { printable } from '#security';
 import { isExactNumber } from '#wire';
-import type { LineOf } from './toml.ts';
+import type { LineOf, Table } from './toml.ts';
 import type { Option, OptionTable, TableOption, ValuesOf } from './option.ts';
 import { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './problem.ts';
 
 /** Environment variables by name; `process.env` is one. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-export type Table = Readonly<Record<string, unknown>>;
 
 const PROBLEMS_MAX = 1_000;
 

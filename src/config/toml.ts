@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
 import { ConfigError } from './problem.ts';
-import type { Table } from './reading.ts';
+
+export type Table = Readonly<Record<string, unknown>>;
 
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 

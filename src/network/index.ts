@@ -7,7 +7,8 @@ export { type KnownProvider, type Seller, findSeller, isSeenProvider, listProvid
 export type { RegisteredService } from './registry/registered-services.ts';
 export { type Registry, createRegistry } from './registry/registry.ts';
 export { type ReservedNames, createReservedNames } from './registry/service-names.ts';
-export { type TunnelObserver, type Tunnels, createTunnels } from './tunnel/tunnels.ts';
+export { type Tunnels, createTunnels } from './tunnel/tunnels.ts';
+export type { TunnelObserver } from './tunnel/tunnel.ts';
 export { type GuardedFetch, OutboundFailure, createGuardedFetch } from './upstream/guarded-fetch.ts';
 export { createHttpUpstream, createUpstream } from './upstream/http-upstream.ts';
 export { createConsumerTag, createTunnelUpstream } from './upstream/tunnel-upstream.ts';

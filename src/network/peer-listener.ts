@@ -19,7 +19,8 @@ import {
   TLS_OPTIONS,
   UNKNOWN_CONNECTION,
 } from './peers.ts';
-import type { Tunnels, CallSession } from './tunnel/tunnels.ts';
+import type { Tunnels } from './tunnel/tunnels.ts';
+import type { CallSession } from './tunnel/tunnel.ts';
 import { PROXY_FAILURE_HEADER } from './tunnel/wire.ts';
 
 export interface PeerListenerOptions {

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { HTTP_ERRORS, toGatewayError } from '#http';
 import { dropOldest } from '#wire';
 import { METERS, type Resolution, type Usage } from '#billing';
 import type { Call } from '#gateway';
@@ -7,29 +6,13 @@ import type { Offer } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';
 import type { TaskSink, Task } from '#tasks';
 import type { Logger } from './logger.ts';
-import type { CallOutcome, CallSink } from './observer.ts';
+import { type CallOutcome, type CallSink, statusOf } from './observer.ts';
 import { createOutageLog, type OutageLog } from './outage-log.ts';
 import type { SpanOf } from './tracer.ts';
 
 /** Maximum size of a consumer's `metadata` in a log line. */
 const METADATA_BYTES_MAX = 4096;
 const NAME_LENGTH_MAX = 128;
-
-/** Error code and status in logs and metrics if the client left before the answer. Proxies use the same status. */
-const CLIENT_GONE = ['client_gone', 499] as const;
-
-/**
- * The error code of an outcome and its HTTP status; `[null, 200]` for success. A complete answer of a provider has 200,
- * even if it reports an error.
- */
-export function statusOf(
-  outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
-): readonly [code: string | null, status: number] {
-  if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
-  if (outcome.clientGone) return CLIENT_GONE;
-  const { code } = toGatewayError(outcome.error);
-  return [code, HTTP_ERRORS[code].status];
-}
 
 /** Usage as plain numbers, for logs, metrics and traces. */
 function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {

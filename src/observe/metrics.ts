@@ -16,9 +16,8 @@ import {
   Registry,
   orSilent,
 } from './prometheus.ts';
-import { type CallSink, labelOfError } from './observer.ts';
+import { type CallSink, labelOfError, statusOf } from './observer.ts';
 import { createOfferSeries, type OfferSeries, OTHER } from './offer-series.ts';
-import { statusOf } from './call-log.ts';
 
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];

@@ -2,6 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { EndFrame, Resolution } from '#billing';
 import type { Call, ProviderFlag, CallObserver } from '#gateway';
 import type { Offer } from '#catalog';
+import { HTTP_ERRORS, toGatewayError } from '#http';
 
 /** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */
 export interface AttemptTime {
@@ -35,6 +36,22 @@ export interface CallOutcome {
   /** Milliseconds from the call's start to the first byte of its reply; null without a reply. */
   readonly firstByteMs: number | null;
   readonly durationMs: number;
+}
+
+/** Error code and status in logs and metrics if the client left before the answer. Proxies use the same status. */
+const CLIENT_GONE = ['client_gone', 499] as const;
+
+/**
+ * The error code of an outcome and its HTTP status; `[null, 200]` for success. A complete answer of a provider has 200,
+ * even if it reports an error.
+ */
+export function statusOf(
+  outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
+): readonly [code: string | null, status: number] {
+  if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
+  if (outcome.clientGone) return CLIENT_GONE;
+  const { code } = toGatewayError(outcome.error);
+  return [code, HTTP_ERRORS[code].status];
 }
 
 /** Receives events of calls: a log, metrics or a tracer. Methods return at once and never throw. */

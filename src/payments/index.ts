@@ -1,6 +1,5 @@
 export {
   keyedRequest,
-  paymentHeader,
   paymentKey,
   paymentOf,
   readPayment,
@@ -9,6 +8,7 @@ export {
   requestKey,
   tellPayment,
 } from './payment-header.ts';
+export { paymentHeader } from './payments.ts';
 export {
   NO_PAYMENTS,
   type PaidResource,

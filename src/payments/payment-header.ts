@@ -5,7 +5,7 @@ import { GatewayError } from '#errors';
 import { parseJson, type JsonLimits, isObject } from '#wire';
 import { type ReplySink, PAYMENT_HEADERS } from '#http';
 import type { Caller } from '#accounts';
-import type { PaymentReceipt, PaymentRequired, PaymentAttempt } from './payments.ts';
+import { type PaymentAttempt, paymentHeader } from './payments.ts';
 
 /**
  * Maximum length of a payment in characters, in base64 or as JSON. A Solana transaction has at most 1,232 bytes. The
@@ -59,10 +59,6 @@ export function paymentOf(payload: unknown, param: string, request: () => string
     throw invalid(`${param} is longer than ${PAYMENT_CHARS_MAX} characters`, param);
   return { payload, request: request(), receipt: null };
 }
-
-/** Encodes the value of `PAYMENT-REQUIRED` or `PAYMENT-RESPONSE` as base64 of JSON. */
-export const paymentHeader = (value: PaymentRequired | PaymentReceipt): string =>
-  Buffer.from(JSON.stringify(value)).toString('base64');
 
 const invalid = (message: string, param: string, cause?: unknown) =>
   new GatewayError('invalid_request', message, { param, cause });

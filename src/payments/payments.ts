@@ -1,7 +1,6 @@
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '#errors';
 import type { MicroUsd } from '#billing';
 import type { Caller } from '#accounts';
-import { paymentHeader } from './payment-header.ts';
 
 /** PaymentRequired of x402 (version 2): why a call was refused, and how to pay for it with the request. */
 export interface PaymentRequired {
@@ -31,6 +30,10 @@ export interface PaymentReceipt {
   /** The credited amount, in micro-USD. */
   readonly amount: string;
 }
+
+/** Encodes the value of `PAYMENT-REQUIRED` or `PAYMENT-RESPONSE` as base64 of JSON. */
+export const paymentHeader = (value: PaymentRequired | PaymentReceipt): string =>
+  Buffer.from(JSON.stringify(value)).toString('base64');
 
 /**
  * A payment that came with a request. There is one object for each request, and the result of the payment is written

@@ -16,6 +16,7 @@ import {
   type Migration,
 } from './migrations.ts';
 import { VERSION } from '../version.ts';
+import type { Prepare } from './statement.ts';
 
 /** Settings of one connection. */
 export interface ConnectionSetup {
@@ -78,8 +79,6 @@ export type Answer =
   | { readonly opened: true; readonly log: LogStart | null }
   | { readonly refused: Refusal }
   | { readonly replies: readonly Reply[] };
-
-export type Prepare = (statement: Statement) => StatementSync;
 
 /**
  * Code that runs next to the data: it gets one message, returns one message, and runs inside one transaction. Integers

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { StatementSync } from 'node:sqlite';
 import type { Statement, Row, Value } from './database.ts';
 
 const SOURCE = new URL('../', import.meta.url).href;
@@ -94,3 +95,5 @@ export function rowReader<T>(
     return record as T;
   };
 }
+
+export type Prepare = (statement: Statement) => StatementSync;

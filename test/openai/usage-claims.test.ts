@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { promptTokens } from '#billing';
-import { measureUsage, readUsage, type UnseenTokens, NO_DETAILS } from '../../src/openai/chat/chat-usage.ts';
+import { measureUsage, readUsage, NO_DETAILS } from '../../src/openai/chat/chat-usage.ts';
+import type { UnseenTokens } from '../../src/openai/chat/chat-budget.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });

@@ -8,7 +8,11 @@ import { type AdminKeys, type Administrator, mayAct, noteAdministrator, roleFor,
 import { type AdminLog, factsOf } from './admin-log.ts';
 import type { Attempts } from '../attempts.ts';
 import { bearerOf, refuseRepeatedCredentials, unauthorized } from '../credential.ts';
-import type { AdminSessions } from '../sessions/admin-sessions.ts';
+
+type GateRequest = Pick<
+  FastifyRequest,
+  'ip' | 'headers' | 'raw' | 'method' | 'url' | 'protocol' | 'host' | 'routeOptions' | 'body'
+>;
 
 /**
  * Lets an operator's request pass if it has an admin key or the cookie of a session. It is the `onRequest` hook of
@@ -17,13 +21,7 @@ import type { AdminSessions } from '../sessions/admin-sessions.ts';
  * networks or a key without the role. A response to a cookie gets `cache-control: no-store`, which its route can
  * change.
  */
-export type AdminGate = (
-  request: Pick<
-    FastifyRequest,
-    'ip' | 'headers' | 'raw' | 'method' | 'url' | 'protocol' | 'host' | 'routeOptions' | 'body'
-  >,
-  reply: Pick<FastifyReply, 'header'>,
-) => Promise<void>;
+export type AdminGate = (request: GateRequest, reply: Pick<FastifyReply, 'header'>) => Promise<void>;
 
 interface AdminGateOptions {
   /** TOLLGATE_ADMIN_KEY. null: only keys of `adminKeys` pass. */
@@ -35,7 +33,7 @@ interface AdminGateOptions {
   /** IP addresses and networks that requests may come from. Empty: all. */
   readonly networks: readonly string[];
   /** Sessions of operators' browsers. Default: only keys pass. */
-  readonly adminSessions?: Pick<AdminSessions, 'passes'>;
+  readonly adminSessions?: { passes(request: GateRequest): Promise<boolean> };
   /**
    * Counts wrong admin keys only. If API keys counted too, strangers behind the operator's proxy could keep the
    * operator out. `adminKey` itself passes whatever was counted: its 32 characters or more cannot be

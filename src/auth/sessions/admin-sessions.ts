@@ -16,7 +16,7 @@ type AdminRequest = FromAddress & { readonly url: string; readonly headers: Inco
  * Sessions of operators' browsers. A lookup rejects with GatewayError `rate_limit_exceeded` after too many failures
  * from the address.
  */
-export interface AdminSessions {
+interface AdminSessions {
   begin(request: WebRequest): ReturnType<WebSessions['begin']>;
   /**
    * Rejects with GatewayError `unauthorized` without a session, or if the session is over or belongs to another admin

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isLoopback } from '#security';
-import type { Client, Machine } from './clients.ts';
+import type { Client, Machine } from './client.ts';
 import { mcpServer } from './coding-agents.ts';
 
 const openWebUi: Client = {

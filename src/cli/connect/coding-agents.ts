@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Client, Machine, SettingsFile, Setup } from './clients.ts';
+import type { Client, Machine, SettingsFile, Setup } from './client.ts';
 import type { Connection } from './connection.ts';
 import type { Setting } from './formats.ts';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Client, Setup } from './clients.ts';
+import type { Client, Setup } from './client.ts';
 import type { Connection } from './connection.ts';
 
 /**

@@ -3,10 +3,28 @@ import { resolve } from 'node:path';
 import { askYesNo, CliError, say, painter, table } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
 import { OWN_NAME } from '../command-line.ts';
-import { type Client, type Machine, type Setup, CLIENTS, findClient } from './clients.ts';
+import type { Client, Machine, Setup } from './client.ts';
 import { findConnection, type ConnectionFlags } from './connection.ts';
 import { recordChange, undo, undoFile } from './undo.ts';
 import { backUp, changeOf, settingsText, writeChange } from './write-settings.ts';
+import { APPS } from './apps.ts';
+import { CODING_AGENTS } from './coding-agents.ts';
+import { LIBRARIES } from './libraries.ts';
+
+/** All clients that `tollgate connect` knows, in the order of `--list`. */
+export const CLIENTS: readonly Client[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
+
+/** The client with this name, or of this package. Rejects with CliError, which names the nearest clients. */
+async function findClient(name: string): Promise<Client> {
+  const client = CLIENTS.find((one) => one.name === name || one.packages?.includes(name));
+  if (client) return client;
+  const names = CLIENTS.map((one) => one.name);
+  // Loaded here, because a correct name does not need it.
+  const { nearestHint } = await import('#catalog');
+  throw new CliError(
+    `There is no client ${name} here.\n${nearestHint(name, names) || `The clients: ${names.join(', ')}`}\nAny other OpenAI, Anthropic, MCP or A2A client works too: see /docs/guide/clients of the gateway.`,
+  );
+}
 
 const CHECKOUT = resolve(import.meta.dirname, '../../..');
 

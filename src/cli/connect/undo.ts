@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { CliError } from '../terminal.ts';
-import type { FormatName, Machine } from './clients.ts';
+import type { FormatName, Machine } from './client.ts';
 import { isEmptyAt, valueAt, type Setting, type Value } from './formats.ts';
 import { changedText, plainValues, replaceFile, type Change } from './write-settings.ts';
 

@@ -13,7 +13,7 @@ import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { CliError } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
-import type { FormatName, SettingsFile } from './clients.ts';
+import type { FormatName, SettingsFile } from './client.ts';
 import {
   DOTENV_FORMAT,
   JSON_FORMAT,

@@ -1,7 +1,7 @@
 import { SERVICE_NAME_MAX, UNPRINTABLE } from '#security';
 import type { Primitive, Service, Target, HttpTarget } from '../service.ts';
 import { type OptionTable, type ValuesOf, option, textList, urlFault, type Option, trueOrFalse } from '../option.ts';
-import type { Table } from '../reading.ts';
+import type { Table } from '../toml.ts';
 import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show, WrongValue } from '../problem.ts';
 

@@ -1,7 +1,8 @@
 import { getOrInsert } from '#wire';
 import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show } from '../problem.ts';
-import { complain, isTable, type Reading, type Table, readTable, valuesOf, type ForeignKeys } from '../reading.ts';
+import { complain, isTable, type Reading, readTable, valuesOf, type ForeignKeys } from '../reading.ts';
+import type { Table } from '../toml.ts';
 import type { Service, ServiceConfig } from '../service.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
 import type { BlockKind, Place } from './block.ts';

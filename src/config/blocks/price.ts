@@ -10,7 +10,7 @@ import {
 } from '#billing/amounts';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import type { Table } from '../reading.ts';
+import type { Table } from '../toml.ts';
 
 interface PriceBounds {
   readonly meter: Meter;

@@ -1,8 +1,14 @@
 import type { Offer } from '#catalog';
 import { elementsOf, isObject, membersOf, RawJsonError } from '#wire';
 import type { ServerFacts } from '../request/mcp-request.ts';
-import type { ListedItem } from './listing.ts';
 import { orAbort } from '../request/waiting.ts';
+
+/** An element of a list. The key is the URI of a resource, the URI template of a template, or the name of a prompt. */
+export interface ListedItem {
+  readonly key: string;
+  /** Unchanged JSON text. It has no duplicate keys. */
+  readonly text: string;
+}
 
 export interface FetchDeps {
   /** Gets the facts of an offer's server. */

@@ -1,5 +1,3 @@
-// The lists of one server as the gateway keeps them: read, pinned and indexed.
-
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObject, isObject, membersOf, type Members } from '#wire';
@@ -7,20 +5,15 @@ import type { ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import type { Kind } from '../wire/own-messages.ts';
 import { type SearchIndex, indexTools } from './search-index.ts';
-import type { FetchedLists } from './fetch-lists.ts';
+import type { FetchedLists, ListedItem } from './fetch-lists.ts';
+
+// The lists of one server as the gateway keeps them: read, pinned and indexed.
 
 /** A tool as its server lists it. All its texts come from the provider. */
 export interface ToolEntry extends ListedTool {
   /** The definition as unchanged JSON text. It has no duplicate keys. */
   readonly text: string;
   readonly inputSchema: JsonObject | null;
-}
-
-/** An element of a list. The key is the URI of a resource, the URI template of a template, or the name of a prompt. */
-export interface ListedItem {
-  readonly key: string;
-  /** Unchanged JSON text. It has no duplicate keys. */
-  readonly text: string;
 }
 
 /** The lists of one offer's server, within the limits. */

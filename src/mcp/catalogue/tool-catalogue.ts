@@ -1,7 +1,7 @@
 import { type Catalog, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
-import { fetchLists, type FetchDeps, type FetchLimits } from './fetch-lists.ts';
+import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from './fetch-lists.ts';
 import { KINDS, type Kind } from '../wire/own-messages.ts';
-import { type ServerListing, type ToolEntry, makeListing, type ListedItem } from './listing.ts';
+import { type ServerListing, type ToolEntry, makeListing } from './listing.ts';
 import { createRefresher, type RefresherOptions } from './refresher.ts';
 import { searchTools } from './search-index.ts';
 

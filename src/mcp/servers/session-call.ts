@@ -5,27 +5,21 @@ import type { Send, UpstreamExchange, UpstreamReply } from '#gateway';
 import { createMailbox, type LATE } from '../request/waiting.ts';
 import { createStreamPosition } from './resumable-stream.ts';
 import { toLegacyRequest } from '../translators/modern-to-legacy-text.ts';
-import type { UpstreamSession } from './upstream-session.ts';
+import type { RegisteredCall, UpstreamSession } from './upstream-session.ts';
 
 /**
  * One request in a legacy session, from its POST to its response. It may outlive the call that made it, so it must be
  * ended with `cancel` or `over`.
  */
-export interface SessionCall {
-  /** Its id in the session, which is also its progress token. */
-  readonly id: number;
+export interface SessionCall extends RegisteredCall {
   readonly session: UpstreamSession;
   /** HTTP status of the server's reply; null before the reply. */
   readonly status: number | null;
-  /** The server may ask the client while the request runs. */
-  readonly canBeAsked: boolean;
   /**
    * Resolves to the server's next message; to null if the server ended without a response; to LATE if no message came
    * within `waitMs`. Rejects with UpstreamFailure.
    */
   next(waitMs?: number): Promise<Received | null | typeof LATE>;
-  /** Takes a message that came on the session's own stream and belongs to this call. */
-  push(received: Received): void;
   /**
    * Tells the server that nobody needs the response any more. If the server takes that, the call ends with `reason`
    * after `graceMs`, unless the response comes before.

@@ -13,7 +13,16 @@ import {
   type ServerSession,
 } from './legacy-server.ts';
 import { openServerStream, type ServerStream, type StreamEnd, type StreamHeads } from './server-stream.ts';
-import type { SessionCall } from './session-call.ts';
+
+/** A running call as its session sees it. */
+export interface RegisteredCall {
+  /** The id of the request in its session, which is also its progress token. */
+  readonly id: number;
+  /** The server may ask the client while the request runs. */
+  readonly canBeAsked: boolean;
+  /** Takes a message that came on the session's own stream and belongs to this call. */
+  push(received: Received): void;
+}
 
 /**
  * A session at a legacy server that the gateway opened for one account. All requests of the account there that declare
@@ -24,7 +33,7 @@ export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   /** Marks the session as used until the returned function is called. */
   enter(): () => void;
   /** Gives a call those messages of the session's own stream that belong to it. The returned function ends this. */
-  register(call: SessionCall): () => void;
+  register(call: RegisteredCall): () => void;
   /** Posts a message unchanged. */
   post(text: string, send: Send, more?: Pick<UpstreamRequest, 'patient'>): UpstreamExchange;
   /** Continues a stream that ended, after the given event. */
@@ -68,7 +77,7 @@ const CHANGES: ReadonlySet<string> = new Set([...KINDS.map(listChanged), 'notifi
 export function createUpstreamSession(options: UpstreamSessionOptions): UpstreamSession {
   const { upstreamId, revision, capabilities, send, bytesMax } = options;
   const headers = sessionHeaders(options);
-  const calls = new Set<SessionCall>();
+  const calls = new Set<RegisteredCall>();
   const listeners = new Set<Mailbox<Received>>();
   let users = 0;
   let lastId = 0;
@@ -181,7 +190,7 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
 }
 
 /** Gives a message of the session's own stream to the calls that it may belong to. */
-function passToCalls(received: Received, calls: ReadonlySet<SessionCall>, tell: (text: string) => void): void {
+function passToCalls(received: Received, calls: ReadonlySet<RegisteredCall>, tell: (text: string) => void): void {
   const { message } = received;
   if (message.kind === 'response') return;
   if (message.kind === 'request') {

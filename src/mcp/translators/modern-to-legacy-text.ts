@@ -4,7 +4,6 @@ import { type Edit, isObject, membersOf, setMember, splice, withMembers, element
 import { type RequestMessage, type ResponseMessage, type NotificationMessage, resultText } from '#json-rpc';
 import { META, ERROR, MODERN_METHODS, rankOfLevel, MODERN } from '../wire/revisions.ts';
 import type { McpRequest, ServerFacts } from '../request/mcp-request.ts';
-import type { SessionCall } from '../servers/session-call.ts';
 import { withoutTasks } from '../tasks/extension.ts';
 
 /** Members of `_meta` that make a request modern. A legacy server gets the same facts from its session. */
@@ -101,7 +100,7 @@ export function urlInputRequests({ text, members, error }: ResponseMessage): str
  */
 export function toClientNotification(
   mcpRequest: McpRequest,
-  call: Pick<SessionCall, 'id'>,
+  call: { readonly id: number },
   message: NotificationMessage,
 ): string | null {
   const { method, params, text, members } = message;

@@ -4,16 +4,36 @@ import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
+import type { GatewayError } from '#errors';
 import type { Connection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AdmittedProvider, checkRegistration, type RegistrationRules } from './admission.ts';
 import { openControl } from './control-stream.ts';
 import { createFrameMeter, type FrameBudget } from './frame-meter.ts';
 import { keepAlive, createSocketStream } from './socket-stream.ts';
-import type { CallSession, TunnelObserver } from './tunnels.ts';
 import { RegistrationError } from '../registry/document.ts';
 import { ConnectionSuperseded } from '../registry/registrations.ts';
-import type { ProxyMessage } from './wire.ts';
+import type { ProxyMessage, RegistrationProblem } from './wire.ts';
+
+/** The part of an HTTP/2 session that a call needs. */
+export type CallSession = Pick<ClientHttp2Session, 'request' | 'closed' | 'destroyed'>;
+
+/** Events of connections, for the log and metrics. Methods return at once and never throw. */
+export interface TunnelObserver {
+  /** A dial was refused. `error` was sent to the proxy. */
+  readonly rejected?: (error: GatewayError, address: string) => void;
+  /** A proxy was authenticated. It has registered nothing yet. */
+  readonly connected?: (connection: Connection, address: string) => void;
+  readonly registered?: (connection: Connection, of: { readonly services: number; readonly revision: number }) => void;
+  readonly refused?: (connection: Connection, message: string, problems: readonly RegistrationProblem[]) => void;
+  /** A newer connection of the provider took over. `left` follows. */
+  readonly replaced?: (connection: Connection) => void;
+  /** The proxy accepts no new calls. Running calls go on. */
+  readonly draining?: (connection: Connection) => void;
+  readonly left?: (connection: Connection, why: string) => void;
+  /** A registration could not be stored. The tunnel was closed, and the proxy will dial again. */
+  readonly failed?: (connection: Connection, error: unknown) => void;
+}
 
 interface TunnelOptions {
   readonly socket: WebSocket;

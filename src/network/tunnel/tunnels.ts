@@ -1,4 +1,3 @@
-import type { ClientHttp2Session } from 'node:http2';
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,9 +7,8 @@ import { GatewayError } from '#errors';
 import { networkOf } from '#security';
 import { TUNNEL_PATH, type AdmittedProviders, type TunnelConfig } from '#config';
 import { requestIdOf, toHttpError, toGatewayError } from '#http';
-import type { Connection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
-import { type RegistrationProblem, TUNNEL_PROTOCOL } from './wire.ts';
+import { TUNNEL_PROTOCOL } from './wire.ts';
 import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
 import type { Ban } from '../registry/providers.ts';
 import {
@@ -21,10 +19,7 @@ import {
   ClientNetworks,
 } from './admission.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
-import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
-
-/** The part of an HTTP/2 session that a call needs. */
-export type CallSession = Pick<ClientHttp2Session, 'request' | 'closed' | 'destroyed'>;
+import { openTunnel, type Tunnel, type TunnelLimits, type CallSession, type TunnelObserver } from './tunnel.ts';
 
 /** The proxies that are connected to this gateway. */
 export interface Tunnels {
@@ -42,23 +37,6 @@ export interface Tunnels {
   admitOnly(providers: AdmittedProviders): void;
   /** Tells every proxy to dial elsewhere, lets running calls finish within `drainMs`, then closes the rest. */
   close(drainMs: number): Promise<void>;
-}
-
-/** Events of connections, for the log and metrics. Methods return at once and never throw. */
-export interface TunnelObserver {
-  /** A dial was refused. `error` was sent to the proxy. */
-  readonly rejected?: (error: GatewayError, address: string) => void;
-  /** A proxy was authenticated. It has registered nothing yet. */
-  readonly connected?: (connection: Connection, address: string) => void;
-  readonly registered?: (connection: Connection, of: { readonly services: number; readonly revision: number }) => void;
-  readonly refused?: (connection: Connection, message: string, problems: readonly RegistrationProblem[]) => void;
-  /** A newer connection of the provider took over. `left` follows. */
-  readonly replaced?: (connection: Connection) => void;
-  /** The proxy accepts no new calls. Running calls go on. */
-  readonly draining?: (connection: Connection) => void;
-  readonly left?: (connection: Connection, why: string) => void;
-  /** A registration could not be stored. The tunnel was closed, and the proxy will dial again. */
-  readonly failed?: (connection: Connection, error: unknown) => void;
 }
 
 interface TunnelsOptions {

@@ -3,10 +3,8 @@ import type { CapName } from '#config';
 import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { ChatBody } from './chat-schema.ts';
-import type { UnseenTokens } from './chat-usage.ts';
-import { promptTokensMax, type PromptSize, tokensInRequest } from './prompt-size.ts';
+import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
 import { chats } from '../embeddings/embeddings-schema.ts';
-import { tokensOf } from './output-bound.ts';
 
 /**
  * The most that one call can use at one offer. It is locked, sent upstream as the cap, and compared with claims of
@@ -24,6 +22,14 @@ export interface ChatBudget {
    * gave no cap and none is sent, so the model ends by itself, within its context.
    */
   readonly keptBy: 'provider' | 'gateway' | 'model';
+}
+
+/** Tokens of one completion that the provider may claim without delivering output for them. */
+export interface UnseenTokens {
+  /** null: as many as the claim itself says are reasoning or rejected predictions. */
+  readonly max: number | null;
+  /** Charged if a measure replaces the claim. */
+  readonly usual: number;
 }
 
 /** The lower of the client's `max_tokens` and `max_completion_tokens`; null when it gave neither. */

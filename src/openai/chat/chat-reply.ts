@@ -14,12 +14,12 @@ import { GatewayError } from '#errors';
 import { lengthOf } from '#wire';
 import { formatUsd, toUsdNumber, type Frame, type CancelSignal, type SettledFrame } from '#billing/amounts';
 import { type StartedCall, wasCharged, answersOn, type PendingRequest, type Payer } from '#gateway';
-import { targetOf } from '#bridge';
-import { createKeptReplies } from '#blobs';
+import type { Config } from '#config';
+import { type TargetAdapters, targetOf } from '#bridge';
+import { type Blobs, createKeptReplies } from '#blobs';
 import type { ChatTail } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 import { completeStrictly } from './whole-reply.ts';
-import type { ChatDeps } from './chat-routes.ts';
 
 /** Facts about a call that its reply states. */
 export interface ReplyAbout {
@@ -310,6 +310,20 @@ interface PendingChat extends Pick<Payer, 'caller' | 'repeats'> {
   readonly onError: (error: unknown) => void;
 }
 
+export interface ChatAnswersDeps {
+  readonly config: Pick<Config, 'upstream'>;
+  /**
+   * Agents and tools that a request can name instead of a model: `a2a/<agent>`, `mcp/<service>/<tool>`. Called for
+   * each request. Default: none.
+   */
+  readonly targets?: () => Partial<TargetAdapters>;
+  /**
+   * Stores large answers of image models, so that a repeat of the request gets the same answer. Default: they are
+   * not stored.
+   */
+  readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
+}
+
 /**
  * Writes the answers of a chat route, and repeats them when a request repeats its idempotency key. Answers of image
  * models may be too large for the database, so they are stored as files.
@@ -318,7 +332,7 @@ export function createChatAnswers({
   blobs,
   config,
   targets,
-}: Pick<ChatDeps, 'blobs' | 'config' | 'targets'>): (
+}: ChatAnswersDeps): (
   client: ClientSink,
   asked: PendingChat,
   write: (opened: StartedChat, sink: ReplySink) => Promise<boolean>,

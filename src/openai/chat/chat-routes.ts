@@ -29,33 +29,28 @@ import type { Catalog } from '#catalog';
 import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
 import { type TargetAdapters, targetOf } from '#bridge';
 import { requireAdmission } from '#auth';
-import type { Blobs } from '#blobs';
 import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from './refusals.ts';
 import { chatAnswerSchema } from './chat-answer-schema.ts';
-import { type StartedChat, writeChatReply, createChatAnswers, type OpenChat } from './chat-reply.ts';
+import {
+  type ChatAnswersDeps,
+  type StartedChat,
+  writeChatReply,
+  createChatAnswers,
+  type OpenChat,
+} from './chat-reply.ts';
 import { asksUsage, chatSchema, type ChatBody } from './chat-schema.ts';
 import { withMaxCost, toCall, type ChatContext } from './chat-to-call.ts';
 import { type ToolLoopDeps, openToolLoop } from '../tool-loop/open-tool-loop.ts';
 import { openBridged } from '../bridge/open-bridged.ts';
 
-export interface ChatDeps {
+export interface ChatDeps extends ChatAnswersDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl' | 'webhooks'>>;
-  /**
-   * Agents and tools that a request can name instead of a model: `a2a/<agent>`, `mcp/<service>/<tool>`. Called for
-   * each request. Default: none.
-   */
-  readonly targets?: () => Partial<TargetAdapters>;
   /** Needed for tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
-  /**
-   * Stores large answers of image models, so that a repeat of the request gets the same answer. Default: they are
-   * not stored.
-   */
-  readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
   /** Tells which models speak another wire than chat. Default: no model does. */
   readonly catalog?: Pick<Catalog, 'resolve' | 'knows'>;
   /** Epoch milliseconds. */

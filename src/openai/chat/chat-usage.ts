@@ -1,9 +1,8 @@
 import { isObject } from '#wire';
 import { promptTokens, type Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
-import type { ChatBudget } from './chat-budget.ts';
-import type { PromptSize } from './prompt-size.ts';
-import { tokensOf } from './output-bound.ts';
+import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
+import { type PromptSize, tokensOf } from './prompt-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -31,14 +30,6 @@ export interface UsageBounds {
   readonly pricesCache?: boolean;
   /** Absent for the operator's own model without declared hidden reasoning. */
   readonly unseen?: UnseenTokens;
-}
-
-/** Tokens of one completion that the provider may claim without delivering output for them. */
-export interface UnseenTokens {
-  /** null: as many as the claim itself says are reasoning or rejected predictions. */
-  readonly max: number | null;
-  /** Charged if a measure replaces the claim. */
-  readonly usual: number;
 }
 
 /** Delivered output. */

@@ -1,4 +1,5 @@
 import type { ChatBudget } from './chat-budget.ts';
+import { BYTES_PER_TOKEN } from './prompt-size.ts';
 
 /* The output of a model in bytes: how many a budget allows, how many a text counts, and how a text is cut to them. */
 
@@ -96,14 +97,6 @@ export function cutDeltas(choices: readonly Json[], room: number): Json[] {
     left -= bytes;
     return bytes > 0 ? [{ index, delta: message, finish_reason: null }] : [];
   });
-}
-
-/** Average bytes of a token, for estimates. A bound needs another number. */
-const BYTES_PER_TOKEN = 4;
-
-/** The estimated number of tokens in `bytes` of text. */
-export function tokensOf(bytes: number): number {
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
 /** The output of a stream so far, which is compared with its budget. */

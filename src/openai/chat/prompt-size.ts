@@ -156,6 +156,14 @@ export function tokensInRequest(size: PromptSize, { contextLength, imageTokensMa
   return Math.min(tokens, contextLength);
 }
 
+/** Average bytes of a token, for estimates. A bound needs another number. */
+export const BYTES_PER_TOKEN = 4;
+
+/** The estimated number of tokens in `bytes` of text. */
+export function tokensOf(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
 /** Bytes of texts and structures. Numbers and booleans count 0. */
 function valueBytes(value: unknown): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : typeof value === 'object' ? jsonBytes(value) : 0;

@@ -7,7 +7,8 @@ import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../ch
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { withoutAlias } from '../translated/service-names.ts';
-import { addTranslatedRoute, type ChatWire } from '../translated/translated-route.ts';
+import { addTranslatedRoute } from '../translated/translated-route.ts';
+import type { ChatWire } from '../translated/chat-wire.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
 interface CompletionsBody {

@@ -1,7 +1,14 @@
 import { failedByItsOwnWords, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
-import { tokensOf } from '../chat/output-bound.ts';
-import type { InputSize } from './embeddings-to-call.ts';
+import { tokensOf } from '../chat/prompt-size.ts';
+
+/** The size of the inputs. */
+export interface InputSize {
+  /** The most tokens of each input: its bytes, or its number of tokens if the input is tokens. */
+  readonly each: readonly number[];
+  /** The inputs are tokens. */
+  readonly counted: boolean;
+}
 
 /** The parts from which a reply is written after its settlement. */
 export interface EmbeddingsTail {

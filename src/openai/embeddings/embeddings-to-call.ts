@@ -19,7 +19,7 @@ import type { PaymentAttempt } from '#payments';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
 import { isEmbedder, type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
-import { createEmbeddingsReader } from './embeddings-reader.ts';
+import { createEmbeddingsReader, type InputSize } from './embeddings-reader.ts';
 
 interface EmbeddingsContext {
   readonly caller: Caller;
@@ -124,14 +124,6 @@ function bodyFor(body: EmbeddingsBody, offer: Offer): ReturnType<typeof forwarde
     if (value !== undefined && value !== null) forwarded[field] = value;
   }
   return { body: forwarded, dropped: [...lost, ...dropped] };
-}
-
-/** The size of the inputs. */
-export interface InputSize {
-  /** The most tokens of each input: its bytes, or its number of tokens if the input is tokens. */
-  readonly each: readonly number[];
-  /** The inputs are tokens. */
-  readonly counted: boolean;
 }
 
 /** Tokens that a service may put around an input: special tokens, and its own words for the task. */

@@ -3,7 +3,7 @@ import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject 
 import type { NativeWireName } from '#config';
 import type { Catalog, Offer } from '#catalog';
 import type { ProviderPreferences } from '#gateway';
-import type { ChatWire, Translation, TranslationContext } from '../translated/translated-route.ts';
+import type { ChatWire, Translation, TranslationContext } from '../translated/chat-wire.ts';
 import type { NativeRequestFacts, Lists, NativeWire } from './native-wire.ts';
 import {
   boundedField,

@@ -1,19 +1,12 @@
-import { after } from '#wire';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { after } from '#wire';
 import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
-import { tokensOf } from '../chat/output-bound.ts';
-import { measurePrompt } from '../chat/prompt-size.ts';
+import { tokensOf, measurePrompt } from '../chat/prompt-size.ts';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { offersOf, type RoutedBody, translateAsFar } from '../native/native-request.ts';
-import {
-  answerError,
-  type ChatWire,
-  createReadBody,
-  errorsOf,
-  refusesAs,
-  type Translation,
-} from './translated-route.ts';
+import { answerError, createReadBody, errorsOf, refusesAs } from './translated-route.ts';
+import type { ChatWire, Translation } from './chat-wire.ts';
 
 /** A wire whose prompts can be counted. */
 interface CountedWire<B> {

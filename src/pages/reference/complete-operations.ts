@@ -1,6 +1,32 @@
 import { HTTP_ERRORS } from '#http';
 import { isObject } from '#wire';
-import type { Operation, PathTable, Response, Parameter } from './openapi.ts';
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema?: object;
+}
+
+export interface Response {
+  description?: string;
+  headers?: Record<string, unknown>;
+  content?: Record<string, unknown>;
+}
+
+/** The members of an OpenAPI operation that these files use. */
+export interface Operation {
+  operationId?: string;
+  parameters?: Parameter[];
+  readonly requestBody?: unknown;
+  responses?: Record<string, Response>;
+  security?: readonly Readonly<Record<string, readonly string[]>>[];
+  summary?: string;
+  tags?: readonly string[];
+}
+
+export type PathTable = Readonly<Record<string, Record<string, Operation>>>;
 
 export interface CompletionOptions {
   /** Whether a payment is accepted as the only credential of a billed call. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isObject } from '#wire';
-import type { Operation, PathTable, Response } from './openapi.ts';
+import type { Operation, PathTable, Response } from './complete-operations.ts';
 
 type Examples = Readonly<Record<string, unknown>>;
 interface Link {

@@ -8,6 +8,7 @@ import {
   type NamedResponses,
   SHARED_HEADERS,
   SHARED_PARAMETERS,
+  type PathTable,
 } from './complete-operations.ts';
 import { ERROR, PAYMENT_REQUIRED } from './error-schemas.ts';
 import { addExamplesAndLinks } from './examples-and-links.ts';
@@ -40,30 +41,6 @@ const CHAPTERS = [
 const INTRODUCTION = `One address for many providers. Every call is priced before it starts, locked from your escrow, forwarded, and settled by what it really used.
 
 Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. MCP clients find the tools of all services at \`/mcp\`, and those of one at \`/mcp/{service}\`; A2A clients find an agent at \`/a2a/{agent}\`. A wallet can sign in where a key would, and whoever has one can sell calls here too: \`tollgate provide\` connects models, tools and agents from behind a firewall. Amounts are USD; inside, money is counted in whole micro-USD.`;
-
-export interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly description?: string;
-  readonly schema?: object;
-}
-export interface Response {
-  description?: string;
-  headers?: Record<string, unknown>;
-  content?: Record<string, unknown>;
-}
-/** The members of an OpenAPI operation that these files use. */
-export interface Operation {
-  operationId?: string;
-  parameters?: Parameter[];
-  readonly requestBody?: unknown;
-  responses?: Record<string, Response>;
-  security?: readonly Readonly<Record<string, readonly string[]>>[];
-  summary?: string;
-  tags?: readonly string[];
-}
-export type PathTable = Readonly<Record<string, Record<string, Operation>>>;
 
 /** The model in examples. The document replaces it with a model of this gateway. */
 export const EXAMPLE_MODEL = 'demo/sage';

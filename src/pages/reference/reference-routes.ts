@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { type GuideOptions, guideRoutes } from '../guide/guide-routes.ts';
 import { docsPage } from './docs-page.ts';
 import { frontPage, type FrontPageOptions } from './front-page.ts';
-import { describeRoutes, type ReferenceOptions, pathsOf, type PathTable } from './openapi.ts';
+import { describeRoutes, type ReferenceOptions, pathsOf } from './openapi.ts';
+import type { PathTable } from './complete-operations.ts';
 
 /**
  * `/openapi.json`, `/docs`, the guide, `/llms.txt` and the front page, made from the schemas of the routes. Await this

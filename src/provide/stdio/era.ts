@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isObject, type JsonObject } from '#wire';
 import { ERROR, metaOf, type Message } from './json-rpc.ts';
-import type { Pipe } from './pipe.ts';
 
 /**
  * The kind of protocol that a server speaks. Legacy: the client begins with `initialize`, and the state after it
@@ -45,6 +44,14 @@ export function envelopeOf(message: Message): JsonObject | null {
   );
 }
 
+/** Messages that this program itself sends to a server. */
+export interface OwnMessages {
+  /** Sends a request of this program. Resolves with the response, or with null if the process ended. */
+  query(method: string, params?: JsonObject): Promise<JsonObject | null>;
+  /** Sends a notification of this program. */
+  tell(method: string, params?: JsonObject): void;
+}
+
 interface EraQuestion {
   /** Version of this program. The server gets it. */
   readonly version: string;
@@ -58,7 +65,7 @@ interface EraQuestion {
  * then `initialize`. Resolves with null if the process ended. Rejects if the server speaks neither.
  */
 export async function askEra(
-  pipe: Pipe,
+  pipe: OwnMessages,
   { version, discover, discoverMs = DISCOVER_MS }: EraQuestion,
 ): Promise<Era | null> {
   const discovery = discover

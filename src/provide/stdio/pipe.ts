@@ -1,7 +1,7 @@
 import { errorText, resultText } from '#json-rpc/message';
 import { removeAt, replaceAt, spanAt, type JsonObject } from '#wire';
 import type { StopTimes } from './child-process.ts';
-import { CAPABILITIES, envelopeOf } from './era.ts';
+import { CAPABILITIES, envelopeOf, type OwnMessages } from './era.ts';
 import { ERROR, metaOf, paramsOf, type Message, type Notification, type Request } from './json-rpc.ts';
 import { startMessageProcess, type ProcessOptions } from './message-process.ts';
 
@@ -18,15 +18,11 @@ export interface Answer {
 }
 
 /** One run of an MCP server's process. Many clients send their requests through its one pipe. */
-export interface Pipe {
+export interface Pipe extends OwnMessages {
   /** Settles with a text that says how the process ended. By then `broken` was called for every open request. */
   readonly ended: Promise<string>;
   /** Sends a request under a new id. Returns a function that cancels it, or null if the process doesn't accept it. */
   ask(request: Request, answer: Answer): (() => void) | null;
-  /** Sends a request of this program. Resolves with the response, or with null if the process ended. */
-  query(method: string, params?: JsonObject): Promise<JsonObject | null>;
-  /** Sends a notification of this program. */
-  tell(method: string, params?: JsonObject): void;
   /** Sends a client's notification unchanged. */
   pass(notification: Notification): void;
   /** Ends the subscriptions, which have no end of their own. */

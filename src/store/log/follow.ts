@@ -1,8 +1,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolderIn } from '../owner.ts';
-import { loadStatements } from '../statement.ts';
-import type { Prepare } from '../sqlite-worker.ts';
+import { loadStatements, type Prepare } from '../statement.ts';
 import { readRecords, readToEnd } from './reader.ts';
 import type { LogHead, LogRecord } from './record.ts';
 import { listSegments, sizeOf } from './segments.ts';

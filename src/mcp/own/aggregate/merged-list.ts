@@ -1,9 +1,8 @@
 import { membersOf, splice, withMembers } from '#wire';
 import { viewToolCallPrice } from '#catalog';
-import { type ListMethod, LISTS } from '../../catalogue/fetch-lists.ts';
+import { type ListMethod, LISTS, type ListedItem } from '../../catalogue/fetch-lists.ts';
 import type { ServiceTable } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';
-import type { ListedItem } from '../../catalogue/listing.ts';
 import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
 import { createUriEdits } from './uri-edits.ts';
 

@@ -1,5 +1,5 @@
 import type { Caller } from '#accounts';
-import type { ListedItem } from '../../catalogue/listing.ts';
+import type { ListedItem } from '../../catalogue/fetch-lists.ts';
 import type { ServiceListing, ServiceTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { exposedNames, prefixOf, distinct, type NameOf, type OnShared, slugOf, exposeUri } from './names.ts';
 

@@ -5,10 +5,10 @@ import type { KeptResponse, KeptResponses, KeptEvents, RunningEnd } from '#respo
 import { ownerOf } from '#tasks';
 import { CuttableCancelSource } from '#billing/amounts';
 import { type Caller, needsCredential } from '#accounts';
-import type { InBackground } from '../../translated/translated-route.ts';
+import type { InBackground } from '../../translated/chat-wire.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { endLost, cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';
-import { followStream, type Memory, type Place } from './follow-stream.ts';
+import { followStream, type KeptStreams, type Place } from './follow-stream.ts';
 import { Runs, type Run } from './runs.ts';
 import { eventText } from '../../native/native-wire.ts';
 import type { StartedChat } from '../../chat/chat-reply.ts';
@@ -24,7 +24,7 @@ interface BackgroundOptions {
 }
 
 /** Responses that are made while their client does not wait. */
-export interface Background {
+export interface Background extends KeptStreams {
   /** Begins one for a request. */
   answers(request: BackgroundRequest): InBackground;
   /** Ends a response whose gateway is gone. */
@@ -36,10 +36,6 @@ export interface Background {
   cancel(response: KeptResponse): Promise<boolean>;
   /** Ends a response that was deleted. */
   deleted(id: string): void;
-  /** Whether the events of a response are stored. */
-  isStreamed(id: string): Promise<boolean>;
-  /** Writes the events after number `after` to a client, until the last one. See followStream. */
-  follow(response: Place, after: number, client: ReplySink, memory?: Memory): Promise<void>;
   /** Ends at most `limit` responses whose gateway is gone; returns how many. */
   sweep(limit: number): Promise<number>;
   /** Ends all that are stored as under way. For a gateway that has its database alone, before it begins any. */

@@ -21,10 +21,17 @@ import { deletedEnd, endLost } from './background-end.ts';
 import { isEnd } from './background-sink.ts';
 import type { Runs } from './runs.ts';
 import { notStreamed } from '../kept/errors.ts';
-import type { Background } from './background.ts';
 
 /** A response and its owner. */
 export type Place = Pick<KeptResponse, 'id' | 'account' | 'within'>;
+
+/** The stored events of responses. */
+export interface KeptStreams {
+  /** Whether the events of a response are stored. */
+  isStreamed(id: string): Promise<boolean>;
+  /** Writes the events after number `after` to a client, until the last one. See followStream. */
+  follow(response: Place, after: number, client: ReplySink, memory?: Memory): Promise<void>;
+}
 
 interface FollowDeps {
   readonly kept: KeptResponses;
@@ -162,7 +169,7 @@ function deletedText(first: Json, number: number): string {
 }
 
 export interface SendStreamDeps {
-  readonly background: Pick<Background, 'isStreamed' | 'follow'>;
+  readonly background: KeptStreams;
   readonly config: { readonly limits: Pick<Config['limits'], 'clientStallMs' | 'listensMax'> };
   /** Open streams of accounts, also at other routes. */
   readonly listeners: Counter;

@@ -1,0 +1,107 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import type { Dialect, ReplySink, MoreMemory } from '#http';
+import type { GatewayError } from '#errors';
+import type { CancelSignal } from '#billing/amounts';
+import type { Caller } from '#accounts';
+import type { TargetAdapters } from '#bridge';
+import type { StartedChat } from '../chat/chat-reply.ts';
+import type { ChatBody } from '../chat/chat-schema.ts';
+import type { NativeWire } from '../native/native-wire.ts';
+import type { ClientId } from '../chat/echo-fields.ts';
+import type { WireEncoder } from './wire-encoder.ts';
+
+/** Another API for chat models. */
+export interface ChatWire<B> {
+  readonly path: string;
+  readonly schema: { readonly properties: object };
+  /** The name of the thing that is paid for, such as `A message`. */
+  readonly noun: string;
+  readonly answerSchema: object;
+  /** One event of a stream. Default: an object with a `type`. */
+  readonly eventSchema?: object;
+  /** Schema of its errors. Default: that of chat. */
+  readonly errorSchema?: object;
+  readonly described: {
+    readonly summary: string;
+    readonly operationId: string;
+    readonly description: string;
+  };
+  /** The wire's own name of a chat field that was dropped. */
+  readonly nameOf: (chatField: string) => string;
+  /** The wire as providers speak it; null if no provider speaks it. */
+  readonly native: NativeWire | null;
+  /**
+   * Replaces what a request refers to by its content, which `memory` counts. The request is then translated by the
+   * returned wire. Rejects with GatewayError. Absent: requests refer to nothing.
+   */
+  resolve?(asked: B, bytes: Buffer, caller: Caller, memory: MoreMemory): Promise<Resolved<B>>;
+  /** Throws GatewayError. */
+  translate(body: B, context: TranslationContext): Translation;
+  /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
+  runsHere(body: B, context: TranslationContext): boolean;
+  /** Writes an error in the form of the wire. */
+  toError(
+    error: GatewayError,
+    asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+  ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
+}
+
+/** The facts of a request besides its body. */
+export interface TranslationContext {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Host of this gateway, as the client called it. */
+  readonly host: string;
+  readonly dialect: Dialect;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly targets: Partial<TargetAdapters>;
+}
+
+/** A request of another wire, translated to a chat request. */
+export interface Translation {
+  readonly body: ChatBody;
+  /** Names of the fields that no provider gets. */
+  readonly dropped: readonly string[];
+  /** The encoder for the reply of the call with this id. */
+  encoder(callId: string): WireEncoder;
+  /** Makes the ids of tool calls for the client. Default: the provider's ids. */
+  readonly idOf?: ClientId;
+  /** The reply is made in the background. Default: the client gets it. */
+  readonly background?: InBackground;
+  /** Keeps the reply for later requests while it is written. Default: it is not kept. */
+  readonly keeps?: (opened: StartedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
+}
+
+/** A reply that is made while its client does not wait. */
+export interface InBackground {
+  /** Aborts when the call has to stop. The disconnecting client does not stop it. */
+  readonly gone: CancelSignal;
+  /** Called when the money for the call is locked. */
+  readonly onLocked: () => void;
+  /** Called before the call is prepared. Rejects with GatewayError if there is no room for one more. */
+  admit(): Promise<void>;
+  /**
+   * Lets `make` write the reply, and answers the client as soon as the money is locked. Rejects with the error of a
+   * call that could not begin.
+   */
+  answer(opened: StartedChat, client: ReplySink, make: (sink: ReplySink) => Promise<unknown>): Promise<void>;
+}
+
+/** A reply that is kept for later requests. */
+interface KeepsReply {
+  /** Gets the reply in the client's wire. */
+  readonly sink: ReplySink;
+  /** Called when all of the reply is written to `sink`. Writes what the sink holds back. Does not reject. */
+  finish(): Promise<void>;
+}
+
+/** A request that refers to kept replies, with what they contain. */
+export interface Resolved<B> {
+  readonly wire: ChatWire<B>;
+  readonly asked: B;
+  /** The JSON text of `asked`. */
+  readonly bytes: Buffer;
+}
