@@ -1,3 +1,13 @@
+/*
+ * The errors of the gateway that its clients see. All modules throw GatewayError with a code of the table; any other
+ * value becomes `internal` (toGatewayError, src/http/errors.ts).
+ *
+ * To add an error, add a row. The four tests of the tables in docs/errors.md, docs/mcp.md, docs/a2a.md and
+ * docs/json-rpc.md are red until it is described there. Nothing reminds of three places: UNPAID and REFUSED in
+ * src/payments/payments.ts, for errors that a payment solves; the statuses in
+ * src/pages/reference/complete-operations.ts; and HELP in web/src/api/api-error.ts.
+ */
+
 /** Codes that JSON-RPC defines. */
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
