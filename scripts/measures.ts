@@ -1,9 +1,9 @@
 // Prints the measures of the source by which it is kept readable: node scripts/measures.ts [--circles]
 // --circles names the files of each circle.
 import { readFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { importsOf } from '../test/architecture/import-rules.ts';
+import { findCircles } from '../test/architecture/circles.ts';
 import { readTree, ROOT } from '../test/architecture/source.ts';
 
 const { values } = parseArgs({ options: { circles: { type: 'boolean' } } });
@@ -41,41 +41,7 @@ row('largest public API, names', `${largest.names} (${largest.path})`);
 row('casts of an untyped tail', count(/\btail as\b|\.tail as\b/g));
 row('tests whether a value is a promise', count(/instanceof Promise\b/g));
 
-const circles = findCircles();
+const circles = findCircles(files);
 row('circles inside modules', circles.length);
 row('  of more than two files', circles.filter((circle) => circle.length > 2).length);
 if (values.circles) for (const circle of circles) console.log(`    ${circle.join('\n      ')}`);
-
-/** Groups of files of one module that import each other, types included (Tarjan). */
-function findCircles(): readonly (readonly string[])[] {
-  const known = new Set(files.map(({ path }) => path));
-  const edges = new Map(
-    files.map((file) => [
-      file.path,
-      importsOf(file)
-        .filter(({ specifier, isUrl }) => specifier.startsWith('.') && !isUrl)
-        .map(({ specifier }) => posix.normalize(posix.join(posix.dirname(file.path), specifier)))
-        .filter((path) => known.has(path)),
-    ]),
-  );
-  const found: string[][] = [];
-  const index = new Map<string, number>();
-  const low = new Map<string, number>();
-  const stack: string[] = [];
-  const visit = (path: string): void => {
-    index.set(path, index.size);
-    low.set(path, index.get(path)!);
-    stack.push(path);
-    for (const next of edges.get(path) ?? []) {
-      if (!index.has(next)) {
-        visit(next);
-        low.set(path, Math.min(low.get(path)!, low.get(next)!));
-      } else if (stack.includes(next)) low.set(path, Math.min(low.get(path)!, index.get(next)!));
-    }
-    if (low.get(path) !== index.get(path)) return;
-    const circle = stack.splice(stack.indexOf(path));
-    if (circle.length > 1) found.push(circle);
-  };
-  for (const { path } of files) if (!index.has(path)) visit(path);
-  return found.toSorted((a, b) => b.length - a.length);
-}

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { findCircles } from './circles.ts';
 import { checkImports, importsOf, MODULES } from './import-rules.ts';
 import { readTree, ROOT } from './source.ts';
 
@@ -44,6 +45,23 @@ test('no module imports one below it in the table, so no import runs upward and 
     // A program that is started is not imported, and may be of any module.
     for (const other of starts) expect(order, module).toContain(other);
   }
+});
+
+test('at most two files of a module import each other in a circle', () => {
+  expect(findCircles(readTree(['src'], ['.ts'])).filter((circle) => circle.length > 2)).toEqual([]);
+});
+
+test('a circle of three files is found, also of types, and a file beside it is not in it', () => {
+  const files = Object.entries({
+    'src/chains/a.ts': `import { b } from './b.ts';`,
+    'src/chains/b.ts': `import type { C } from './inner/c.ts';`,
+    'src/chains/inner/c.ts': `export { a } from '../a.ts';`,
+    'src/chains/beside.ts': `import { a } from './a.ts';`,
+  }).map(([path, text]) => ({ path, text }));
+  expect(findCircles(files).map((circle) => circle.toSorted())).toEqual([
+    ['src/chains/a.ts', 'src/chains/b.ts', 'src/chains/inner/c.ts'],
+  ]);
+  expect(findCircles(files.slice(1))).toEqual([]);
 });
 
 test('a public API names what it gives', () => {
