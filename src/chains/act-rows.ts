@@ -2,7 +2,7 @@ import { loadStatements, rowReader, type Database } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import type { Before } from './deposit-rows.ts';
 
-/** The prefix of the ids of these moves. Ids of the operator's moves do not have it. */
+/** The prefix of the ids of moves that a handover makes. Ids of the operator's own moves do not have it. */
 export const HANDOVER_MOVE = 'handover-';
 
 /**
