@@ -236,14 +236,21 @@ const PATHS = /(?<![\w./@:-])(?:src|test|docs|bench|scripts|bin|examples)\/[\w./
 /** Only names of two words: `x.ts` may be anybody's file. */
 const NAMES = /(?<![\w./@:*-])[a-z][a-z0-9]*(?:-[a-z0-9]+)+\.(?:ts|sql|mjs|md)\b/g;
 
+/** Files of its module that a page of src/ names by their path in the module. */
+const OF_MODULE = /`((?:[a-z][\w-]*\/)+[a-z0-9][a-z0-9.-]*\.(?:ts|sql))`/g;
+
 /**
  * Paths from the root, and names of files, that the checkout does not have. `known` is what `knownNames` gives. In
- * comments a path has an ending: `test/model` is also a model.
+ * comments a path has an ending: `test/model` is also a model. A page of src/ also names files by their path in its
+ * module.
  */
 export function staleNames({ path, text }: SourceFile, known: ReadonlySet<string>): Finding[] {
   const isPage = path.endsWith('.md');
   const words = isPage ? text : mask(text).comments;
+  const folder = path.replace(/[^/]+$/, '');
+  const ofModule = isPage && path.startsWith('src/') ? [...words.matchAll(OF_MODULE)] : [];
   return [
+    ...ofModule.filter(([, name]) => !known.has(folder + name!) && !known.has(name!)),
     ...[...words.matchAll(PATHS)].filter(([name]) => !known.has(name) && (isPage || name.includes('.'))),
     ...[...words.matchAll(NAMES)].filter(([name]) => !known.has(`*/${name}`)),
   ].map((match) => `${path}:${lineOf(text, match.index)} names ${match[0]}, which does not exist`);

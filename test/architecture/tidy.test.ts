@@ -244,6 +244,11 @@ describe('words and shapes that are untidy are found', () => {
     ],
     ['a wide comment', wideComments(file(`  // ${'x '.repeat(60)}x`)), 'a comment of 126 columns'],
     ['a path that a page names', staleNames(file('see src/wire/gone', 'docs/x.md'), known), 'src/wire/gone'],
+    [
+      'a file of its module that a page names',
+      staleNames(file('see `json/lines.ts` and `src/wire/lines.ts`', 'src/wire/README.md'), known),
+      ':1 names `json/lines.ts`',
+    ],
     ['a file that a comment names', staleNames(file('\n// as in old-errors.ts'), known), ':2 names old-errors.ts'],
   ])('%s', (_name, findings, says) => expect(findings?.join()).toContain(says));
 
