@@ -68,6 +68,7 @@ export const raisedSchema = {
   type: ['object', 'null'],
   description:
     'Set after the price more than doubled: the earlier price, as in `pricing`, and the time until which calls need `max_cost` or `max_price` to accept the new one; null without such a raise',
+  required: ['before', 'effective_at'],
   properties: {
     before: { type: 'object', additionalProperties: true },
     effective_at: { type: 'string', description: 'RFC 3339' },
@@ -86,6 +87,7 @@ export const healthProperties = {
     type: ['object', 'null'],
     description:
       'Milliseconds to the first byte, of the newest calls through this gateway, after a start of the last two days; null before the first',
+    required: ['p50', 'p95'],
     properties: { p50: { type: 'number' }, p95: { type: 'number' } },
   },
   throughput: {
@@ -93,6 +95,7 @@ export const healthProperties = {
     type: ['object', 'null'],
     description:
       'Completion tokens per second, of the newest calls through this gateway, after a start of the last two days; null before the first',
+    required: ['p50'],
     properties: { p50: { type: 'number' } },
   },
   requests: { type: 'integer', description: 'Calls ever' },

@@ -32,6 +32,7 @@ const text = (description: string) => ({ type: 'string', description });
 const usageSchema = {
   title: 'ImageUsage',
   type: 'object',
+  required: ['images', 'cost'],
   description: 'Images that are charged, and what they cost.',
   properties: {
     images: {
@@ -50,6 +51,7 @@ const usageSchema = {
 const generateAnswerSchema = {
   title: 'GeneratedImages',
   type: 'object',
+  required: ['id', 'created', 'model', 'status', 'images', 'usage'],
   properties: {
     id: text('The id of the call, for `/generation`.'),
     created: { type: 'integer', description: 'Epoch seconds.' },

@@ -1,6 +1,10 @@
 import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd, type Ledger } from '#billing';
+import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
 import { objectOf } from '../route-schemas.ts';
+
+/** How a call stands. */
+export const STATES = ['held', 'settled', 'released', 'expired'] as const satisfies readonly LockRecord['state'][];
 
 const money = { type: 'integer', description: 'Micro-USD.' } as const;
 
@@ -62,6 +66,7 @@ const callProperties = {
   object: { type: 'string' },
   state: {
     type: 'string',
+    enum: STATES,
     description:
       '`held` while the call runs, and afterwards while it waits for input from its client; then `settled`, `released` (nothing charged) or `expired` (the same, by time-out).',
   },
@@ -74,7 +79,7 @@ const callProperties = {
   account: { type: 'string', description: 'CAIP-10.' },
   api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
   request_id: { type: ['string', 'null'] },
-  primitive: { type: ['string', 'null'], description: 'model, tool, agent, image or video.' },
+  primitive: { type: ['string', 'null'], enum: [...PRIMITIVES, null] },
   model: { type: ['string', 'null'], description: 'The service that served.' },
   service: { type: ['string', 'null'], description: 'The service that was called.' },
   tool: {
@@ -129,26 +134,14 @@ const callProperties = {
 export const callSchema = {
   title: 'Call',
   type: 'object',
-  required: [
-    'id',
-    'object',
-    'state',
-    'account',
-    'primitive',
-    'model',
-    'provider',
-    'usage',
-    'usage_details',
-    'total_cost',
-    'created_at',
-  ],
+  required: Object.keys(callProperties).filter((name) => name !== 'waiting'),
   properties: callProperties,
 } as const;
 
 export const generationSchema = {
   title: 'Generation',
   type: 'object',
-  required: [...callSchema.required, 'entries'],
+  required: [...callSchema.required, 'entries', 'run_cost', 'children'],
   properties: {
     ...callProperties,
     entries: {

@@ -5,7 +5,7 @@ import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
 import type { Caller } from '#accounts';
 import { isRestricted, type KeyStore } from '#auth/keys';
-import type { CallView } from './generation-view.ts';
+import { STATES, type CallView } from './generation-view.ts';
 import { documentedInstant } from '../day-range.ts';
 import { parseDay, parseTime } from './body-fields.ts';
 import { csvLine, csvUsd } from '../figures/csv.ts';
@@ -62,7 +62,7 @@ export const generationsQuerySchema = {
       description: 'Calls that began at this time or before; a date counts to its end.',
       [DOCUMENTED]: documentedInstant,
     },
-    state: { type: 'string', enum: ['held', 'settled', 'released', 'expired'] },
+    state: { type: 'string', enum: STATES },
     outcome: {
       type: 'string',
       enum: ['complete', 'cut', 'free', 'over_cap', 'failed', 'continued', 'cancelled', 'stopped'],

@@ -160,7 +160,7 @@ export const keySchema = titled(
         type: ['number', 'null'],
         description: 'USD left in this period; what running calls have locked is counted as spent.',
       },
-      limit_reset: { type: ['string', 'null'] },
+      limit_reset: { type: ['string', 'null'], enum: [...LIMIT_RESETS, null] },
       limit_soft: { type: 'boolean' },
       limit_notify: { type: ['array', 'null'], items: { type: 'integer' } },
       limit_set_by: limitSetByProperty,

@@ -12,6 +12,7 @@ import {
   type KeyStore,
   type Nonces,
 } from '#auth';
+import { LIMIT_RESETS } from '#accounts/names';
 import type { BudgetNotices } from '#delivery';
 import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import {
@@ -155,7 +156,7 @@ function addNotices(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
       event: { type: 'string' },
       time: { type: 'string' },
       account: { type: 'string' },
-      of: { type: 'string', description: '`key`, `member`, `account` or `operator`: whose budget.' },
+      of: { type: 'string', enum: ['key', 'member', 'account', 'operator'], description: 'Whose budget.' },
       key: objectOf({ hash: { type: 'string' }, name: { type: 'string' }, limit_set_by: limitSetByProperty }, [
         'limit_set_by',
       ]),
@@ -163,9 +164,13 @@ function addNotices(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
       percent: { type: 'integer' },
       limit_usd: { type: 'string' },
       spent_usd: { type: 'string', description: 'When it was seen.' },
-      limit_reset: { type: ['string', 'null'] },
+      limit_reset: { type: ['string', 'null'], enum: [...LIMIT_RESETS, null] },
       limit_soft: { type: 'boolean' },
-      state: { type: 'string', description: '`waiting` until the webhook gets the notice, then `told`.' },
+      state: {
+        type: 'string',
+        enum: ['waiting', 'told'],
+        description: '`waiting` until the webhook gets the notice, then `told`.',
+      },
     },
     ['key', 'member'],
   );

@@ -86,7 +86,7 @@ const budgetSchema = titled(
   objectOf({
     limit: { type: 'number', description: 'USD in each period.' },
     limit_remaining: { type: 'number', description: 'What running calls have locked is counted as spent.' },
-    limit_reset: { type: ['string', 'null'] },
+    limit_reset: { type: ['string', 'null'], enum: [...LIMIT_RESETS, null] },
     limit_soft: { type: 'boolean' },
     limit_notify: { type: 'array', items: { type: 'integer' } },
     usage: { type: 'number', description: 'USD spent in this period.' },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { Admission } from '#limits';
-import { type Caller, type MemberRole, ORGANISATIONS_MAX, type Member, reaches } from '#accounts';
+import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type Member, reaches } from '#accounts';
 import type { Pipeline } from '#gateway';
 import {
   refuseRestricted,
@@ -72,7 +72,7 @@ const organisationSchema = titled(
   objectOf({
     account: { type: 'string', description: 'For `x-tollgate-account`.' },
     label: { type: 'string' },
-    role: { type: 'string', description: 'Yours.' },
+    role: { type: 'string', enum: MEMBER_ROLES, description: 'Yours.' },
     created_at: { type: 'string', description: 'When you became a member.' },
   }),
 );

@@ -62,7 +62,7 @@ export const memberSchema = titled(
     account: { type: 'string', description: 'The account that the member signs in as.' },
     caip_account_id: { type: 'string', description: 'CAIP-10.' },
     name: { type: 'string' },
-    role: { type: 'string' },
+    role: { type: 'string', enum: MEMBER_ROLES },
     created_at: { type: 'string' },
     keys: { type: 'integer', description: 'Keys of the member.' },
     usage_monthly: { type: 'number', description: 'USD that these keys have spent in this UTC month.' },

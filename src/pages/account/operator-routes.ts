@@ -21,7 +21,12 @@ const auditSchema = objectOf(
     ok: { type: 'boolean', description: 'Nothing differs.' },
     checks: {
       type: 'array',
-      items: { type: 'object', additionalProperties: true },
+      items: {
+        type: 'object',
+        required: ['name', 'ok', 'detail'],
+        properties: { name: { type: 'string' }, ok: { type: 'boolean' }, detail: { type: 'string' } },
+        additionalProperties: true,
+      },
       description: 'What was recomputed, with the differences.',
     },
     totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },

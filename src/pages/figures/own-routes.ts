@@ -176,7 +176,7 @@ const activitySchema = objectOf({
   prompt_tokens: { type: 'integer' },
   completion_tokens: { type: 'integer' },
   reasoning_tokens: { type: 'integer' },
-  primitive: { type: 'string' },
+  primitive: { type: 'string', enum: PRIMITIVES },
 });
 
 function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
@@ -263,7 +263,7 @@ const groups = {
   key_label: { type: ['string', 'null'] },
   provider: { type: ['string', 'null'], description: 'Public key; null where nobody served.' },
   provider_name: { type: ['string', 'null'] },
-  primitive: { type: 'string' },
+  primitive: { type: 'string', enum: PRIMITIVES },
 };
 
 const usageSchema = objectOf({

@@ -70,12 +70,16 @@ export const marketSchema = objectOf({
   total_cached_tokens: counted('Prompt tokens that providers had cached.'),
   by_primitive: {
     type: 'array',
-    items: objectOf({ primitive: { type: 'string' }, failed: counted('Failed calls.'), ...ofListings }),
+    items: objectOf({
+      primitive: { type: 'string', enum: PRIMITIVES },
+      failed: counted('Failed calls.'),
+      ...ofListings,
+    }),
   },
   top_services: {
     type: 'array',
     maxItems: TOP,
-    items: objectOf({ primitive: { type: 'string' }, service: { type: 'string' }, ...ofListings }),
+    items: objectOf({ primitive: { type: 'string', enum: PRIMITIVES }, service: { type: 'string' }, ...ofListings }),
   },
   other_services: objectOf({ services: counted('Services that are not in `top_services`.'), ...ofListings }),
   as_of: asOfSchema,
@@ -149,13 +153,14 @@ const uptime = { type: ['number', 'null'], description: '1 − failures / attemp
 const quantiles = {
   type: ['object', 'null'],
   description: 'Milliseconds, within 10 %; null without a timed call.',
+  required: ['p50', 'p95'],
   properties: { p50: count, p95: count },
 };
 const volume = { volume: { ...count, description: 'Micro-USD.' }, volume_usd: { type: 'number' } };
 
 export const listingSchema = dataOf(
   objectOf({
-    primitive: { type: 'string' },
+    primitive: { type: 'string', enum: PRIMITIVES },
     service: { type: 'string' },
     date_range: dateRangeSchema,
     requests: { ...count, description: 'Settled calls.' },
@@ -215,7 +220,7 @@ export const listingsSchema = objectOf({
   data: {
     type: 'array',
     items: objectOf({
-      primitive: { type: 'string' },
+      primitive: { type: 'string', enum: PRIMITIVES },
       service: { type: 'string' },
       requests: { ...count, description: 'Settled calls.' },
       ...volume,

@@ -45,7 +45,7 @@ export const pricingSchema = {
       description: 'USD that the agent may spend on its own calls in the name of the consumer',
     },
     tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
-    generation: usd('USD per image'),
+    generation: { type: 'number', description: 'USD per image' },
     resolutions: named('USD per image in those resolution tiers that cost something else than `generation`'),
     variants: named(
       'USD per image in those tiers and qualities that cost something else than the tier, such as `1K/high`',
@@ -57,7 +57,9 @@ export const pricingSchema = {
       additionalProperties: { type: 'number' },
       description: 'USD per second; of videos by resolution',
     },
-    base: usd('USD per video, on top of its seconds'),
+    edit: { type: 'number', description: 'USD per edited image, where edits have their own price' },
+    input_image: { type: 'number', description: 'USD per image to edit, where edits have their own price' },
+    base: { type: 'number', description: 'USD per video, on top of its seconds' },
     audio_multiplier: { type: 'number', description: 'Price factor of a second with sound' },
   },
 } as const;

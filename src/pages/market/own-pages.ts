@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { PRIMITIVES } from '#config';
 import { type Caller, providerIdOf } from '#accounts';
 import type { Pipeline } from '#gateway';
 import {
@@ -41,7 +42,7 @@ const requests = {
   type: 'integer',
   description: 'Calls that ended normally, including those that earned nothing',
 } as const;
-const primitive = { type: ['string', 'null'], description: 'model, tool, agent, image or video' } as const;
+const primitive = { type: ['string', 'null'], enum: [...PRIMITIVES, null] } as const;
 const ofCaller = {
   provider: { type: 'string', description: 'Public key that you are known by' },
   account: { type: 'string', description: 'CAIP-10' },

@@ -19,7 +19,7 @@ export interface Response {
 export interface Operation {
   operationId?: string;
   parameters?: Parameter[];
-  readonly requestBody?: unknown;
+  readonly requestBody?: { required?: boolean; readonly content?: Record<string, unknown> };
   responses?: Record<string, Response>;
   security?: readonly Readonly<Record<string, readonly string[]>>[];
   summary?: string;
@@ -83,6 +83,7 @@ export function completeOperations(paths: PathTable, { payable }: CompletionOpti
       if (billed && payable && operation.security === undefined) operation.security = [{}, ...CREDENTIALS];
       const own = operation.parameters ?? [];
       const statuses = statusesOf(operation, access, chapter);
+      if (mayBeMissing(operation)) delete operation.requestBody?.required;
       operation.parameters = [...own, ...parametersOf(access, own)] as typeof own;
       addResponses(operation, statuses, access, named);
     }
@@ -113,6 +114,13 @@ function addResponses(operation: Operation, statuses: readonly number[], access:
       content: { 'application/json': { schema } },
     })),
   };
+}
+
+/** A body that may be null may be missing. The document would say that every body is needed. */
+function mayBeMissing({ requestBody }: Operation): boolean {
+  const content = requestBody?.content?.['application/json'];
+  const schema = isObject(content) ? content['schema'] : null;
+  return isObject(schema) && Array.isArray(schema['type']) && schema['type'].includes('null');
 }
 
 /** The schema of errors that a route names itself. */

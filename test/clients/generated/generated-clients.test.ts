@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readTypes, readTypeSource, typesOf } from '../../../scripts/web-types.ts';
 import { png } from '../../media/support/image-provider.ts';
 import { startGateway, type Gateway } from '../../support/gateway.ts';
 import { installStranger } from '../../support/stranger.ts';
@@ -72,6 +73,10 @@ test('TypeScript: openapi-typescript and openapi-fetch', () => {
     key_deleted: true,
     balance: USD,
   });
+});
+
+test('TypeScript: the types that the web pages use', async () => {
+  expect(readTypes()).toBe(typesOf(await readTypeSource()));
 });
 
 test('Python: openapi-python-client makes every call', ({ skip }) => {

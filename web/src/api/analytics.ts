@@ -2,7 +2,7 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { BOOT } from '../app/boot.ts';
 import type { Kind } from '../ui/kinds.ts';
 import type { MarketFigures, ServiceFigures } from './figures.ts';
-import { call, data } from './request.ts';
+import { api, call, data } from './client.ts';
 
 /** The last `days` UTC days as `YYYY-MM-DD`, including today. */
 function lastDays(days: number): { readonly start_date: string; readonly end_date: string } {
@@ -14,14 +14,14 @@ function lastDays(days: number): { readonly start_date: string; readonly end_dat
 export const useWeek = (): UseQueryResult<MarketFigures> =>
   useQuery({
     queryKey: ['analytics', 'week'],
-    queryFn: () => call<MarketFigures>('/api/v1/analytics/public'),
+    queryFn: () => call(api.GET('/api/v1/analytics/public')),
     enabled: BOOT.analytics,
   });
 
 export const useMarketFigures = (days: number): UseQueryResult<MarketFigures> =>
   useQuery({
     queryKey: ['analytics', 'public', days],
-    queryFn: () => call<MarketFigures>(`/api/v1/analytics/public?${new URLSearchParams(lastDays(days))}`),
+    queryFn: () => call(api.GET('/api/v1/analytics/public', { params: { query: lastDays(days) } })),
     enabled: BOOT.analytics,
     // Keeps the figures of the previous range on the page until the new ones arrive.
     placeholderData: (shown) => shown,
@@ -35,22 +35,15 @@ export const useCallCounts = (): UseQueryResult<ReadonlyMap<string, number>> =>
   useQuery({
     queryKey: ['analytics', 'services'],
     queryFn: async () => {
-      const rows = await data<readonly CallCount[]>('/api/v1/analytics/service');
+      const rows = await data(api.GET('/api/v1/analytics/service'));
       return new Map(rows.map(({ primitive, service, requests }) => [`${primitive}/${service}`, requests]));
     },
     enabled: BOOT.analytics,
   });
 
-interface CallCount {
-  readonly primitive: Kind;
-  readonly service: string;
-  readonly requests: number;
-}
-
 export const useServiceFigures = (kind: Kind, name: string): UseQueryResult<ServiceFigures> =>
   useQuery({
     queryKey: ['analytics', 'service', kind, name],
-    queryFn: () =>
-      data<ServiceFigures>(`/api/v1/analytics/service/${kind}/${name.split('/').map(encodeURIComponent).join('/')}`),
+    queryFn: () => data(api.GET('/api/v1/analytics/service/{name}', { params: { path: { name: `${kind}/${name}` } } })),
     enabled: BOOT.analytics,
   });

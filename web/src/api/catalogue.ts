@@ -1,75 +1,26 @@
 import { answerOfDocument } from '../app/boot.ts';
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Kind } from '../ui/kinds.ts';
-import type { Pricing, ToolPrice } from './pricing.ts';
-import type { Service, ServiceStatus } from './service.ts';
-import { call, data } from './request.ts';
+import type { Service } from './service.ts';
+import { api, type AnswerOf, data, type Schemas } from './client.ts';
+import { request } from './request.ts';
 
 export type { Pricing } from './pricing.ts';
 export { isCallable, type Service, type ServiceStatus } from './service.ts';
 
-/** The recent health of an offer. */
-export interface HealthState {
-  readonly status: 'healthy' | 'cooling_down' | 'away';
-  readonly uptime_last_1h: number | null;
-  readonly latency: { readonly p50: number; readonly p95: number } | null;
-  readonly throughput: { readonly p50: number } | null;
-  readonly requests: number;
-  readonly flags: Readonly<Record<string, number>>;
-  readonly compliance: number;
-  readonly price_raised: { readonly before: Pricing; readonly effective_at: string } | null;
-}
-
+/** A service, with its offers. */
+export type ServiceDetail = Schemas['ServiceDetail'];
 /** The offer of a service by one provider. */
-export interface ServiceOffer extends HealthState {
-  readonly id: string;
-  readonly name: string;
-  readonly pricing: Pricing;
-  readonly typical_usd: number;
-  readonly reached: 'direct' | 'tunnel';
-  readonly listed_since: string;
-  readonly context_length: number | null;
-  readonly max_output_tokens: number | null;
-}
-
-export type ServiceDetail = Omit<Service, 'providers'> & { readonly providers: readonly ServiceOffer[] };
-
-export interface Provider<L = ProviderListing> {
-  readonly id: string;
-  readonly name: string;
-  readonly slug: string;
-  readonly services: number;
-  readonly primitives: readonly Kind[];
-  readonly status: ServiceStatus;
-  readonly reached: 'direct' | 'tunnel';
-  readonly listed_since: string;
-  readonly uptime: number | null;
-  readonly requests: number;
-  readonly flags: Readonly<Record<string, number>>;
-  readonly listings: readonly L[];
-}
-
-interface ProviderListing {
-  readonly name: string;
-  readonly display_name: string;
-  readonly primitives: readonly Kind[];
-  readonly status: ServiceStatus;
-}
-
-/** A service of a provider, with a route for each primitive under which it can be called. */
-export interface ProviderListingDetail extends ProviderListing {
-  readonly description: string;
-  readonly doors: readonly (HealthState & { readonly primitive: Kind; readonly pricing: Pricing })[];
-}
-
+export type ServiceOffer = ServiceDetail['providers'][number];
+/** The recent health of an offer. */
+export type HealthState = Pick<
+  ServiceOffer,
+  'status' | 'uptime_last_1h' | 'latency' | 'throughput' | 'requests' | 'flags' | 'compliance' | 'price_raised'
+>;
+export type Provider = AnswerOf<'listProviders'>['data'][number];
+export type ProviderDetail = AnswerOf<'showAProvider'>['data'];
 /** A tool of a tool service. */
-export interface Tool {
-  readonly name: string;
-  readonly title: string | null;
-  readonly description: string;
-  readonly price: ToolPrice;
-  readonly input_schema?: unknown;
-}
+export type Tool = Schemas['Tool'];
 
 const named = (name: string) => name.split('/').map(encodeURIComponent).join('/');
 
@@ -83,7 +34,7 @@ export const providerPath = (id: string): string => `/providers/${encodeURICompo
 /** Requests all services of all kinds. */
 export const servicesQuery = queryOptions({
   queryKey: ['services'],
-  queryFn: () => data<readonly Service[]>('/api/v1/services'),
+  queryFn: () => data(api.GET('/api/v1/services')),
 });
 
 /** All services of all kinds. */
@@ -95,18 +46,19 @@ export function useService(kind: Kind, name: string): UseQueryResult<ServiceDeta
   const { data: first } = (answerOfDocument(path) ?? {}) as { readonly data?: ServiceDetail };
   return useQuery<ServiceDetail>({
     queryKey: ['services', kind, name],
-    queryFn: () => data<ServiceDetail>(path),
+    queryFn: () =>
+      data(api.GET('/api/v1/services/{primitive}/{name}', { params: { path: { primitive: kind, name } } })),
     ...(first === undefined ? {} : { initialData: first, initialDataUpdatedAt: performance.timeOrigin }),
   });
 }
 
 export const useProviders = (): UseQueryResult<readonly Provider[]> =>
-  useQuery({ queryKey: ['providers'], queryFn: () => data<readonly Provider[]>('/api/v1/providers') });
+  useQuery({ queryKey: ['providers'], queryFn: () => data(api.GET('/api/v1/providers')) });
 
-export const useProvider = (id: string): UseQueryResult<Provider<ProviderListingDetail>> =>
+export const useProvider = (id: string): UseQueryResult<ProviderDetail> =>
   useQuery({
     queryKey: ['providers', id],
-    queryFn: () => data<Provider<ProviderListingDetail>>(`/api/v1/providers/${encodeURIComponent(id)}`),
+    queryFn: () => data(api.GET('/api/v1/providers/{id}', { params: { path: { id } } })),
   });
 
 /** The tools of a tool service, with their schemas. null until its servers have listed them. */
@@ -114,8 +66,7 @@ export const useTools = (service: string): UseQueryResult<readonly Tool[] | null
   useQuery({
     queryKey: ['tools', service],
     queryFn: async () => {
-      const query = new URLSearchParams({ service, schemas: 'true' });
-      const found = await data<readonly { readonly tools?: readonly Tool[] | null }[]>(`/api/v1/tools?${query}`);
+      const found = await data(api.GET('/api/v1/tools', { params: { query: { service, schemas: true } } }));
       return found[0]?.tools ?? null;
     },
   });
@@ -124,5 +75,8 @@ export const useTools = (service: string): UseQueryResult<readonly Tool[] | null
 export const useAgentCard = (agent: string): UseQueryResult<Readonly<Record<string, unknown>>> =>
   useQuery({
     queryKey: ['cards', agent],
-    queryFn: () => call<Readonly<Record<string, unknown>>>(`/a2a/${named(agent)}/.well-known/agent-card.json`),
+    queryFn: async () => {
+      const answer = await request(`/a2a/${named(agent)}/.well-known/agent-card.json`);
+      return (await answer.json()) as Readonly<Record<string, unknown>>;
+    },
   });

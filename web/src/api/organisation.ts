@@ -1,73 +1,29 @@
 import { useQuery } from '@tanstack/react-query';
 import { actsFor } from './acting.ts';
-import { data } from './request.ts';
+import { type AnswerOf, api, data, type Schemas } from './client.ts';
 
 /* Organisations, members and limits of the API. Amounts are USD. */
 
-export type Role = 'viewer' | 'member' | 'admin' | 'owner';
-export type Reset = 'daily' | 'weekly' | 'monthly';
-
-export interface Organisation {
-  readonly account: string;
-  readonly label: string;
-  readonly role: Role;
-}
-
-export interface Budget {
-  readonly limit: number;
-  readonly limit_remaining: number;
-  readonly limit_reset: Reset | null;
-  readonly limit_soft: boolean;
-  readonly limit_notify: readonly number[];
-  readonly usage: number;
-  readonly resets_at: string | null;
-}
-
-export interface Member {
-  readonly account: string;
-  readonly caip_account_id: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly keys: number;
-  readonly usage_monthly: number;
-  readonly budgets: readonly Budget[];
-}
-
-interface LimitsOf {
-  readonly budgets: readonly Budget[];
-  readonly requests_per_minute: number | null;
-  readonly tokens_per_minute: number | null;
-}
-
-export interface Limits extends LimitsOf {
-  /** The limits that the operator set. */
-  readonly operator: LimitsOf;
-}
-
-export interface Notice {
-  readonly time: string;
-  readonly of: 'key' | 'member' | 'account' | 'operator';
-  readonly key?: { readonly name: string };
-  readonly member?: string;
-  readonly percent: number;
-  readonly limit_usd: string;
-  readonly limit_reset: Reset | null;
-  readonly state: 'waiting' | 'told';
-}
-
-const API = '/api/v1';
+export type Organisation = Schemas['Organisation'];
+export type Member = Schemas['Member'];
+export type Budget = Schemas['Budget'];
+/** The limits of the account, and under `operator` those that the operator set. */
+export type Limits = Schemas['OwnLimits'];
+export type Notice = AnswerOf<'listTheNoticesOfYourBudgets'>['data'][number];
+export type Role = Member['role'];
+export type Reset = NonNullable<Budget['limit_reset']>;
 
 export const useOrganisations = (enabled = true) =>
   useQuery({
     queryKey: ['organisations'],
-    queryFn: () => data<readonly Organisation[]>(`${API}/organisations?limit=100`),
+    queryFn: () => data(api.GET('/api/v1/organisations', { params: { query: { limit: 100 } } })),
     enabled,
   });
 export const useMembers = (enabled = true) =>
-  useQuery({ queryKey: ['members'], queryFn: () => data<readonly Member[]>(`${API}/members`), enabled });
-export const useLimits = () => useQuery({ queryKey: ['limits'], queryFn: () => data<Limits>(`${API}/limits`) });
+  useQuery({ queryKey: ['members'], queryFn: () => data(api.GET('/api/v1/members')), enabled });
+export const useLimits = () => useQuery({ queryKey: ['limits'], queryFn: () => data(api.GET('/api/v1/limits')) });
 export const useNotices = () =>
-  useQuery({ queryKey: ['notices'], queryFn: () => data<readonly Notice[]>(`${API}/limits/notices`) });
+  useQuery({ queryKey: ['notices'], queryFn: () => data(api.GET('/api/v1/limits/notices')) });
 
 /**
  * The user's role in the account that this tab acts for. null until it is known. The signed-in account is its own

@@ -14,50 +14,43 @@ interface RequestOptions {
   readonly json?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** Makes the request for the signed-in account, even if this tab acts for an organisation. */
-  readonly own?: boolean;
 }
 
+/** Sends a request whose answer is a stream or a file. The body is not read. Rejects with ApiError. */
+export const request = (
+  path: string,
+  { method = 'GET', json, headers, signal }: RequestOptions = {},
+): Promise<Response> =>
+  send(
+    new Request(path, {
+      method,
+      headers: { ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      ...(signal ? { signal } : {}),
+    }),
+  );
+
 /**
- * Sends a request to the gateway. `path` begins with `/`. The request has the session's cookie, and the header that
- * proves that it comes from the gateway's own page. Rejects with ApiError if the answer is an error. Resolves before
- * the body is read, so that streams can be read as they arrive.
+ * Sends a request to the gateway. The request has the session's cookie, and the header that proves that it comes from
+ * the gateway's own page. `own` makes it for the signed-in account, even if this tab acts for an organisation. Rejects
+ * with ApiError if the answer is an error. Resolves before the body is read, so that streams can be read as they
+ * arrive.
  */
-export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
-  const { method = 'GET', json, headers, signal, own = false } = options;
-  const acting = own ? null : actsFor(path);
-  const early = method === 'GET' && acting === null ? takeEarly(path) : null;
+export async function send(asked: Request, own = false): Promise<Response> {
+  const { pathname, search } = new URL(asked.url);
+  const acting = own ? null : actsFor(pathname);
+  asked.headers.set('x-tollgate-web', '1');
+  if (acting !== null) asked.headers.set('x-tollgate-account', acting);
+  const early = asked.method === 'GET' && acting === null ? takeEarly(pathname + search) : null;
   let answer: Response;
   try {
-    answer = await (early ??
-      fetch(path, {
-        method,
-        headers: {
-          'x-tollgate-web': '1',
-          ...(acting === null ? {} : { 'x-tollgate-account': acting }),
-          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-        ...(signal ? { signal } : {}),
-      }));
+    answer = await (early ?? fetch(asked));
   } catch (error) {
-    if (signal?.aborted === true) throw error;
+    if (asked.signal.aborted) throw error;
     throw new ApiError('The gateway does not answer', { status: 0, type: 'unreachable', cause: error });
   }
   if (!answer.ok) throw await errorOf(answer);
   return answer;
-}
-
-/** Sends a request and reads the JSON answer. Resolves with null if the answer has no body. */
-export async function call<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  const answer = await request(path, options);
-  return (answer.status === 204 ? null : await answer.json()) as T;
-}
-
-/** Sends a request and returns the member `data` of the answer, as listings have it. */
-export async function data<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  return (await call<{ readonly data: T }>(path, options)).data;
 }
 
 function takeEarly(path: string): Promise<Response> | null {

@@ -2,35 +2,14 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { actFor } from './acting.ts';
 import { passIfSignedOut } from './api-error.ts';
-import { call } from './request.ts';
+import { api, call, type BodyOf, type Schemas } from './client.ts';
 
-/** The ways to sign in. */
-export type SignInWay = 'wallet' | 'api_key' | 'development';
+/** The answer to a browser: all members but `ways` are null if it isn't signed in. */
+type Found = Schemas['Session'];
+type Always = 'account' | 'signed_in_by' | 'rights' | 'id' | 'idle_at' | 'expires_at';
 
 /** The account that is signed in to this browser. */
-export interface Session {
-  /** A CAIP-10 id, or an account name that the gateway gave. */
-  readonly account: string;
-  readonly signed_in_by: SignInWay;
-  /** `limited`: the session of a key with a spending limit, a rate, an expiry or a list of services. */
-  readonly rights: 'full' | 'limited';
-  /** The additional proof that requests for keys, withdrawals and wallets need. null if they need no proof. */
-  readonly step_up: 'wallet' | 'api_key' | null;
-  /** CAIP-10 id of the wallet that signed in. */
-  readonly wallet: string | null;
-  /** Hash of the API key that signed in. */
-  readonly key: string | null;
-  readonly id: string;
-  readonly idle_at: string;
-  readonly expires_at: string;
-  readonly ways: readonly SignInWay[];
-}
-
-/** The answer to a browser that isn't signed in. */
-interface NoSession {
-  readonly account: null;
-  readonly ways: readonly SignInWay[];
-}
+export type Session = Omit<Found, Always> & { readonly [Member in Always]: NonNullable<Found[Member]> };
 
 /**
  * Set while somebody is signed in. Without the mark no session is requested, because most visitors never sign in.
@@ -75,7 +54,8 @@ export function useSession(): {
 }
 
 /** Asks the gateway for the session of the cookie, and for the ways to sign in. */
-export const askSession = (): Promise<Session | NoSession> => call(PATH);
+export const askSession = async (): Promise<Session | (Found & { readonly account: null })> =>
+  (await call(api.GET(PATH))) as Session | (Found & { readonly account: null });
 
 async function findSession(): Promise<Session | null> {
   const found = await askSession();
@@ -84,10 +64,11 @@ async function findSession(): Promise<Session | null> {
   return null;
 }
 
-/** A proof of identity, in the form of `POST /api/v1/auth/session`. */
-export type SignInProof = { readonly siwx: string } | { readonly api_key: string } | { readonly development: true };
+/** A proof of identity. */
+export type SignInProof = BodyOf<'signABrowserIn'>;
 
-export const signIn = (proof: SignInProof): Promise<Session> => call(PATH, { method: 'POST', json: proof });
+export const signIn = async (proof: SignInProof): Promise<Session> =>
+  (await call(api.POST(PATH, { body: proof }))) as Session;
 
 /** Rejects with ApiError if the session may still exist. If it has already ended, that is no error. */
-export const signOut = (): Promise<unknown> => call(PATH, { method: 'DELETE' }).catch(passIfSignedOut);
+export const signOut = (): Promise<unknown> => call(api.DELETE(PATH)).catch(passIfSignedOut);

@@ -1,6 +1,6 @@
 import { actsFor } from '../api/acting.ts';
 import { ApiError } from '../api/api-error.ts';
-import { call, data } from '../api/request.ts';
+import { api, call, data } from '../api/client.ts';
 import { type ConnectedWallet, WalletError } from './wallet.ts';
 
 /** One way to pay that a 402 answer offers, in version 2 of x402. */
@@ -47,9 +47,8 @@ export const topUp = (wallet: ConnectedWallet, network: string, usd: string): Pr
 /** The gateway builds the transaction and the wallet signs it. Then the gateway pays its fee and sends it. */
 async function payOnSolana(wallet: ConnectedWallet, network: string, usd: string): Promise<Paid> {
   if (wallet.signTransaction === null) throw new WalletError('This wallet cannot sign payments of this network.');
-  const { accepted, transaction } = await data<{ readonly accepted: Requirements; readonly transaction: string }>(
-    '/api/v1/topup/transaction',
-    { method: 'POST', json: { amount_usd: usd, network, payer: wallet.address } },
+  const { accepted, transaction } = await data(
+    api.POST('/api/v1/topup/transaction', { body: { amount_usd: usd, network, payer: wallet.address } }),
   );
   const signed = await wallet.signTransaction(transaction, network);
   return pay({ x402Version: 2, accepted, payload: { transaction: signed } }, usd);
@@ -115,11 +114,7 @@ const TRIES = 15;
 async function pay(payment: object, usd: string): Promise<Paid> {
   const headers = { 'payment-signature': new TextEncoder().encode(JSON.stringify(payment)).toBase64() };
   for (let tries = 1; ; tries += 1) {
-    const answer = await call<{ readonly data?: Paid }>('/api/v1/topup', {
-      method: 'POST',
-      json: { amount_usd: usd },
-      headers,
-    });
+    const answer = await call(api.POST('/api/v1/topup', { body: { amount_usd: usd }, headers }));
     if (answer.data !== undefined) return answer.data;
     if (tries === TRIES)
       throw new WalletError('The payment is on its way. It appears below as soon as its chain has it.');

@@ -1,16 +1,5 @@
-import { call } from '../api/request.ts';
+import { api, call } from '../api/client.ts';
 import type { ConnectedWallet } from './wallet.ts';
-
-interface Nonce {
-  readonly message: {
-    readonly domain: string;
-    readonly uri: string;
-    readonly version: string;
-    readonly nonce: string;
-    readonly issued_at: string;
-    readonly expiration_time: string;
-  };
-}
 
 /**
  * A line of the message must not contain control characters or characters that reverse or hide text. Names of keys may
@@ -25,7 +14,7 @@ const FAMILY_NAMES = { eip155: 'Ethereum', solana: 'Solana' } as const;
  * that describes the request, and the wallet shows it. Rejects with ApiError and WalletError.
  */
 export async function signSignIn(wallet: ConnectedWallet, statement: string): Promise<string> {
-  const { message } = await call<Nonce>('/api/v1/auth/nonce');
+  const { message } = await call(api.GET('/api/v1/auth/nonce'));
   const text = [
     `${message.domain} wants you to sign in with your ${FAMILY_NAMES[wallet.family]} account:`,
     wallet.address,

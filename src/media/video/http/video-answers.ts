@@ -90,6 +90,7 @@ const errorSchema = {
 export const queuedSchema = {
   title: 'QueuedVideo',
   type: 'object',
+  required: ['id', 'created', 'status', 'variants_expected'],
   properties: {
     id: text('The id of the task, for `/video/retrieve`.'),
     created: { type: 'integer', description: 'Epoch seconds.' },
@@ -103,6 +104,7 @@ export const queuedSchema = {
 export const statusSchema = {
   title: 'VideoProgress',
   type: 'object',
+  required: ['id', 'status'],
   properties: {
     id: text('The id of the task.'),
     status: { type: 'string', enum: ['queued', 'generating', 'completed', 'failed'] },
@@ -117,6 +119,7 @@ export const statusSchema = {
       description: 'For a finished task, if the client accepts only JSON.',
       items: {
         type: 'object',
+        required: ['index', 'url', 'bytes', 'sha256'],
         properties: {
           index: { type: 'integer' },
           url: text('Address of the file.'),

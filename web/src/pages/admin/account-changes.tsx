@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
-import { data } from '../../api/request.ts';
+import { api, data } from '../../api/client.ts';
 import { Button } from '../../ui/button.tsx';
 import { Choice } from '../../ui/choice.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
@@ -45,7 +45,7 @@ const CLOSE_ACCOUNT = (
 export function AccountChanges({ id, onDone }: { readonly id: string; readonly onDone: () => void }): ReactNode {
   const account = useQuery({
     queryKey: [...ACCOUNTS, 'one', id],
-    queryFn: () => data<Account>(`/admin/v1/accounts/${encodeURIComponent(id)}`),
+    queryFn: () => data(api.GET('/admin/v1/accounts/{id}', { params: { path: { id } } })),
     // Locked money keeps the account from being closed until the running calls end.
     refetchInterval: ({ state }) => ((state.data?.locked_micro_usdc ?? 0) > 0 ? 2_000 : false),
     // What was read when the dialog was open before is not shown again: its amounts may be old.
@@ -105,7 +105,7 @@ function StateForm({
 }): ReactNode {
   const [reason, setReason] = useState('');
   const toast = useToast();
-  const change = useAccountChange<Account>(account, () => {
+  const change = useAccountChange<Account>(() => {
     toast(DONE[act]);
     onDone();
   });
@@ -113,8 +113,12 @@ function StateForm({
     event.preventDefault();
     change.mutate({
       confirm: `${NAMES[act]} ${nameOf(account)}.`,
-      path: `/${act}`,
-      body: { reason: reason.trim() },
+      send: (headers) =>
+        api.POST(`/admin/v1/accounts/{id}/${act}`, {
+          params: { path: account },
+          body: { reason: reason.trim() },
+          headers,
+        }),
     });
   };
   return (
@@ -139,7 +143,7 @@ function StateForm({
 function RenameForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
   const [label, setLabel] = useState(account.label);
   const toast = useToast();
-  const rename = useAccountChange<Account>(account, () => {
+  const rename = useAccountChange<Account>(() => {
     toast('Renamed.');
     onDone();
   });
@@ -148,9 +152,8 @@ function RenameForm({ account, onDone }: { readonly account: Account; readonly o
     const given = label.trim();
     rename.mutate({
       confirm: `Rename ${nameOf(account)} to ${given}.`,
-      method: 'PATCH',
-      path: '',
-      body: { label: given },
+      send: (headers) =>
+        api.PATCH('/admin/v1/accounts/{id}', { params: { path: account }, body: { label: given }, headers }),
     });
   };
   return (

@@ -2,8 +2,8 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { Plus } from 'lucide-react';
 import { useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import { AccountName } from '../../account/account-name.tsx';
-import { change } from '../../api/operator.ts';
-import { data } from '../../api/request.ts';
+import { withKey } from '../../api/operator.ts';
+import { api, type BodyOf, call, data } from '../../api/client.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
@@ -30,7 +30,7 @@ export function Accounts(): ReactNode {
   const [making, setMaking] = useState(false);
   const accounts = useQuery({
     queryKey: [...ACCOUNTS, offset],
-    queryFn: () => data<readonly Account[]>(`/admin/v1/accounts?limit=${PAGE}&offset=${offset}`),
+    queryFn: () => data(api.GET('/admin/v1/accounts', { params: { query: { limit: PAGE, offset } } })),
     placeholderData: keepPreviousData,
   });
   const columns: readonly Column<Account>[] = [
@@ -53,7 +53,7 @@ export function Accounts(): ReactNode {
         </>
       ),
     },
-    { id: 'since', head: 'Since', from: 'md', cell: (row) => <Time at={row.created_at} /> },
+    { id: 'since', head: 'Since', from: 'md', cell: (row) => row.created_at !== null && <Time at={row.created_at} /> },
     {
       id: 'locked',
       head: 'Locked',
@@ -124,7 +124,7 @@ function CreditForm({ account, onDone }: { readonly account: Account; readonly o
   // The reference of the credit. It stays the same, so the credit is made only once, even if the form is sent again.
   const [reference, setReference] = useState(newReference);
   const toast = useToast();
-  const credit = useAccountChange<{ readonly duplicate: boolean }>(account, ({ duplicate }) => {
+  const credit = useAccountChange<{ readonly duplicate: boolean }>(({ duplicate }) => {
     toast(duplicate ? 'This reference was credited before: nothing was added.' : 'Credited.');
     onDone();
   });
@@ -132,8 +132,12 @@ function CreditForm({ account, onDone }: { readonly account: Account; readonly o
     event.preventDefault();
     credit.mutate({
       confirm: `Credit ${usd.trim()} USD to ${nameOf(account)}.`,
-      path: '/credit',
-      body: { amount_usd: usd.trim(), reference: reference.trim() },
+      send: (headers) =>
+        api.POST('/admin/v1/accounts/{id}/credit', {
+          params: { path: account },
+          body: { amount_usd: usd.trim(), reference: reference.trim() },
+          headers,
+        }),
     });
   };
   return (
@@ -169,9 +173,9 @@ function AccountForm({ onDone }: { readonly onDone: () => void }): ReactNode {
   const askKey = useAdminKey();
   const queries = useQueryClient();
   const make = useMutation({
-    mutationFn: async (body: Readonly<Record<string, string>>) => {
-      const key = await askKey(`Create the account ${body['name'] ?? body['account']!}.`);
-      return key === null ? null : change(key, 'POST', '/accounts', body);
+    mutationFn: async (body: BodyOf<'createAnAccount'>) => {
+      const key = await askKey(`Create the account ${body.name ?? body.account!}.`);
+      return key === null ? null : call(api.POST('/admin/v1/accounts', { body, headers: withKey(key) }));
     },
     onSuccess: async (answer) => {
       if (answer === null) return;

@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { BadgeCheck, CircleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { change } from '../../api/operator.ts';
-import { data } from '../../api/request.ts';
+import { withKey } from '../../api/operator.ts';
+import { api, call, data } from '../../api/client.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
@@ -10,11 +10,6 @@ import { ErrorNote } from '../../ui/error-note.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { useAdminKey } from './admin-key.tsx';
-
-interface Report {
-  readonly ok: boolean;
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
-}
 
 /** The audit of the ledger, and the rebuild of the figures that are derived from it. */
 export function Audit(): ReactNode {
@@ -32,7 +27,7 @@ function Figures(): ReactNode {
   const rebuild = useMutation({
     mutationFn: async () => {
       const key = await askKey('Make the figures of all days anew.');
-      return key === null ? null : change(key, 'POST', '/analytics/rebuild');
+      return key === null ? null : call(api.POST('/admin/v1/analytics/rebuild', { headers: withKey(key) }));
     },
     onSuccess: (answer) => {
       if (answer !== null) toast('The figures are being made anew.');
@@ -60,7 +55,7 @@ function Figures(): ReactNode {
 function Checks(): ReactNode {
   const audit = useQuery({
     queryKey: ['admin', 'audit'],
-    queryFn: () => data<Report>('/admin/v1/audit'),
+    queryFn: () => data(api.GET('/admin/v1/audit')),
     staleTime: Infinity,
   });
   return (

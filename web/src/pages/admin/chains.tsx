@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError } from '../../api/api-error.ts';
-import { data } from '../../api/request.ts';
+import { type AnswerOf, api, data } from '../../api/client.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -13,33 +13,13 @@ import { networkName } from '../dashboard/balance/networks.ts';
 import { Fees } from './fees.tsx';
 import { Suspense } from './suspense.tsx';
 
-interface Open {
-  readonly count: number;
-  readonly oldest: string | null;
-}
-interface Book {
-  readonly network: string;
-  readonly treasury: string | null;
-  readonly answers: boolean;
-  readonly held_micro_usdc: number | null;
-  readonly booked_micro_usdc: number | null;
-  readonly compared_at: string | null;
-  readonly halted: string | null;
-  readonly deposits: Open;
-  readonly unfinal: Open;
-  readonly withdrawals: Open;
-}
-interface Books {
-  readonly chains: readonly Book[];
-  readonly suspense_micro_usdc: number;
-  readonly losses_micro_usdc: number;
-  readonly fees_micro_usdc: number;
-}
+type Books = AnswerOf<'showTheBooksOfTheChains'>['data'];
+type Book = Books['chains'][number];
 
 /** The books of the chains. null if the gateway has no chains. */
 async function findBooks(): Promise<Books | null> {
   try {
-    return await data<Books>('/admin/v1/payments');
+    return await data(api.GET('/admin/v1/payments'));
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;

@@ -1,6 +1,7 @@
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { exactMicroUsd } from '../../calls/exact-usd.ts';
 import { Button } from '../../ui/button.tsx';
+import { api } from '../../api/client.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -9,15 +10,16 @@ import { nameOf, useAccountChange, type Account } from './account.ts';
 const REMAINDERS = [
   { value: 'paid_out', text: 'Paid out' },
   { value: 'written_off', text: 'Written off' },
-];
+] as const;
+type Remainder = (typeof REMAINDERS)[number]['value'];
 
 /** The form that closes a frozen account, and says what becomes of the money that the account still has. */
 export function CloseForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
   const [reason, setReason] = useState('');
-  const [remainder, setRemainder] = useState('paid_out');
+  const [remainder, setRemainder] = useState<Remainder>('paid_out');
   const [reference, setReference] = useState('');
   const toast = useToast();
-  const close = useAccountChange<Account>(account, () => {
+  const close = useAccountChange<Account>(() => {
     toast('Closed.');
     onDone();
   });
@@ -36,11 +38,17 @@ export function CloseForm({ account, onDone }: { readonly account: Account; read
     const becomes = remainder === 'paid_out' ? 'paid out' : 'written off';
     close.mutate({
       confirm: `Close ${nameOf(account)}${hasMoney ? `, with ${usd} ${becomes}` : ''}.`,
-      path: '/close',
-      body: {
-        reason: reason.trim(),
-        ...(hasMoney ? { remainder, amount_micro_usdc: account.balance_micro_usdc, reference: reference.trim() } : {}),
-      },
+      send: (headers) =>
+        api.POST('/admin/v1/accounts/{id}/close', {
+          params: { path: account },
+          body: {
+            reason: reason.trim(),
+            ...(hasMoney
+              ? { remainder, amount_micro_usdc: account.balance_micro_usdc, reference: reference.trim() }
+              : {}),
+          },
+          headers,
+        }),
     });
   };
   return (
@@ -60,7 +68,7 @@ export function CloseForm({ account, onDone }: { readonly account: Account; read
             }
             options={REMAINDERS}
             value={remainder}
-            onChange={({ target }) => setRemainder(target.value)}
+            onChange={({ target }) => setRemainder(target.value as Remainder)}
           />
           <Field
             label="Reference"

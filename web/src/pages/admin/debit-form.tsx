@@ -1,16 +1,12 @@
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { exactMicroUsd } from '../../calls/exact-usd.ts';
 import { Button } from '../../ui/button.tsx';
+import { type AnswerOf, api } from '../../api/client.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Field } from '../../ui/field.tsx';
 import { nameOf, newReference, useAccountChange, type Account } from './account.ts';
 
-interface Debited {
-  readonly amount_micro_usdc: number;
-  readonly balance_before_micro_usdc: number;
-  readonly balance_after_micro_usdc: number;
-  readonly duplicate: boolean;
-}
+type Debited = AnswerOf<'debitAnAccount'>['data'];
 
 /** The form that takes money from an account. After the debit it shows the balance before and after. */
 export function DebitForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
@@ -19,13 +15,17 @@ export function DebitForm({ account, onDone }: { readonly account: Account; read
   // It stays the same while the form is open, so the debit is made only once, even if the form is sent again.
   const [reference, setReference] = useState(newReference);
   const [debited, setDebited] = useState<Debited | null>(null);
-  const debit = useAccountChange<Debited>(account, setDebited);
+  const debit = useAccountChange<Debited>(setDebited);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     debit.mutate({
       confirm: `Debit ${usd.trim()} USD from ${nameOf(account)}.`,
-      path: '/debit',
-      body: { amount_usd: usd.trim(), reason: reason.trim(), reference: reference.trim() },
+      send: (headers) =>
+        api.POST('/admin/v1/accounts/{id}/debit', {
+          params: { path: account },
+          body: { amount_usd: usd.trim(), reason: reason.trim(), reference: reference.trim() },
+          headers,
+        }),
     });
   };
   if (debited !== null) return <Answer debited={debited} onDone={onDone} />;

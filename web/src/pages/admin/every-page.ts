@@ -4,16 +4,19 @@ const PAGE = 100;
 export const SHOWN_MAX = PAGES_MAX * PAGE;
 
 /** Reads the pages of a list, up to SHOWN_MAX entries. `ask` gets the query of each page. */
+interface PageQuery {
+  readonly limit: number;
+  readonly before?: string;
+}
+
 export async function everyPage<T>(
-  ask: (query: URLSearchParams) => Promise<{ readonly data: readonly T[]; readonly next: string | null }>,
+  ask: (query: PageQuery) => Promise<{ readonly data: readonly T[]; readonly next: string | null }>,
 ): Promise<readonly T[]> {
   const found: T[] = [];
   let before: string | null = null;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     // oxlint-disable-next-line no-await-in-loop -- the page before tells where the next one begins
-    const { data, next } = await ask(
-      new URLSearchParams({ limit: String(PAGE), ...(before === null ? {} : { before }) }),
-    );
+    const { data, next } = await ask(before === null ? { limit: PAGE } : { limit: PAGE, before });
     found.push(...data);
     if (next === null) break;
     before = next;

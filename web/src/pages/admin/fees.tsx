@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
-import { change } from '../../api/operator.ts';
+import { withKey } from '../../api/operator.ts';
 import type { Withdrawal } from '../../api/own.ts';
 import { isTooMuch } from '../../api/api-error.ts';
-import { data } from '../../api/request.ts';
+import { api, call, data } from '../../api/client.ts';
 import { newId } from '../../app/new-id.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -60,7 +60,7 @@ export function Fees({ networks }: { readonly networks: readonly string[] }): Re
   const [asking, setAsking] = useState(false);
   const withdrawals = useQuery({
     queryKey: ['admin', 'withdrawals'],
-    queryFn: () => data<readonly Withdrawal[]>('/admin/v1/withdrawals'),
+    queryFn: () => data(api.GET('/admin/v1/withdrawals')),
     refetchInterval: 30_000,
   });
   return (
@@ -113,7 +113,7 @@ function WithdrawFees({
       const key = await askKey(`Withdraw ${formatUsd(Number(usd))} of fees to ${address.trim()}.`);
       if (key === null) return null;
       const body = { network, address: address.trim(), amount_usd: usd.trim() };
-      return change(key, 'POST', '/withdrawals', body, { 'idempotency-key': once });
+      return call(api.POST('/admin/v1/withdrawals', { body, headers: { ...withKey(key), 'idempotency-key': once } }));
     },
     onSuccess: async (answer) => {
       if (answer === null) return;

@@ -1,7 +1,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
-import { change } from '../../api/operator.ts';
-import { data } from '../../api/request.ts';
+import { withKey } from '../../api/operator.ts';
+import { api, call, data, type Schemas } from '../../api/client.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
@@ -16,14 +16,7 @@ import { useToast } from '../../ui/toast.tsx';
 import { useAdminKey } from './admin-key.tsx';
 
 /** A provider that connects to this gateway, did so once, or is banned. */
-interface Seller {
-  readonly provider: string;
-  readonly name: string | null;
-  readonly connected: boolean;
-  readonly earnings_micro_usdc: number;
-  readonly earnings_usd: string;
-  readonly banned: { readonly reason: string; readonly at: string } | null;
-}
+type Seller = Schemas['ProviderState'];
 
 type Act = 'pay' | 'ban' | 'unban';
 
@@ -37,7 +30,7 @@ export function Sellers(): ReactNode {
   const [acted, setActed] = useState<{ readonly on: Seller; readonly act: Act } | null>(null);
   const sellers = useQuery({
     queryKey: [...KEY, offset],
-    queryFn: () => data<readonly Seller[]>(`/admin/v1/providers?limit=${PAGE}&offset=${offset}`),
+    queryFn: () => data(api.GET('/admin/v1/providers', { params: { query: { limit: PAGE, offset } } })),
     placeholderData: keepPreviousData,
   });
   const columns: readonly Column<Seller>[] = [
@@ -133,8 +126,6 @@ const TITLES: Readonly<Record<Act, string>> = {
   unban: 'Let a provider in again',
 };
 
-const pathOf = ({ provider }: Seller) => `/providers/${encodeURIComponent(provider)}`;
-
 function PayoutForm({ seller, onDone }: { readonly seller: Seller; readonly onDone: () => void }): ReactNode {
   const [usd, setUsd] = useState(seller.earnings_usd);
   const [reference, setReference] = useState('');
@@ -145,10 +136,13 @@ function PayoutForm({ seller, onDone }: { readonly seller: Seller; readonly onDo
     mutationFn: async () => {
       const key = await askKey(`Book ${usd.trim()} USD as paid to ${nameOf(seller)}.`);
       if (key === null) return null;
-      return change<{ readonly data: { readonly duplicate: boolean } }>(key, 'POST', `${pathOf(seller)}/payouts`, {
-        amount_usd: usd.trim(),
-        reference: reference.trim(),
-      });
+      return call(
+        api.POST('/admin/v1/providers/{id}/payouts', {
+          params: { path: { id: seller.provider } },
+          body: { amount_usd: usd.trim(), reference: reference.trim() },
+          headers: withKey(key),
+        }),
+      );
     },
     onSuccess: async (answer) => {
       if (answer === null) return;
@@ -202,8 +196,10 @@ function BanForm({ seller, onDone }: { readonly seller: Seller; readonly onDone:
     mutationFn: async () => {
       const key = await askKey(isBanned ? `Let ${nameOf(seller)} in again.` : `Ban ${nameOf(seller)}.`);
       if (key === null) return null;
-      const path = `${pathOf(seller)}/ban`;
-      return isBanned ? change(key, 'DELETE', path) : change(key, 'POST', path, { reason: reason.trim() });
+      const asked = { params: { path: { id: seller.provider } }, headers: withKey(key) };
+      return isBanned
+        ? call(api.DELETE('/admin/v1/providers/{id}/ban', asked))
+        : call(api.POST('/admin/v1/providers/{id}/ban', { ...asked, body: { reason: reason.trim() } }));
     },
     onSuccess: async (answer) => {
       if (answer === null) return;

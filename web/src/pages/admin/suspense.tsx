@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
-import { change } from '../../api/operator.ts';
+import { withKey } from '../../api/operator.ts';
 import type { Deposit } from '../../api/own.ts';
-import { call } from '../../api/request.ts';
+import { api, call } from '../../api/client.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -31,8 +31,7 @@ export function Suspense(): ReactNode {
   const [chosen, setChosen] = useState<Deposit | null>(null);
   const deposits = useQuery({
     queryKey: ['admin', 'suspense'],
-    queryFn: () =>
-      everyPage((query) => call<{ data: readonly Deposit[]; next: string | null }>(`/admin/v1/deposits?${query}`)),
+    queryFn: () => everyPage((query) => call(api.GET('/admin/v1/deposits', { params: { query } }))),
     refetchInterval: 120_000,
   });
   const isPart = deposits.data !== undefined && deposits.data.length >= SHOWN_MAX;
@@ -116,8 +115,13 @@ function Attribute({ deposit, onDone }: { readonly deposit: Deposit; readonly on
     mutationFn: async () => {
       const key = await askKey(`Credit the deposit to ${account.trim()}, for good.`);
       if (key === null) return null;
-      const path = `/deposits/${encodeURIComponent(deposit.id)}/attribute`;
-      return change(key, 'POST', path, { account: account.trim() });
+      return call(
+        api.POST('/admin/v1/deposits/{id}/attribute', {
+          params: { path: deposit },
+          body: { account: account.trim() },
+          headers: withKey(key),
+        }),
+      );
     },
     onSuccess: async (answer) => {
       if (answer === null) return;

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { call } from '../../api/request.ts';
+import { call, ownApi } from '../../api/client.ts';
 import { useSession } from '../../api/session.ts';
 import { Link } from '../../app/link.tsx';
 import { buttonStyle } from '../../ui/button-style.ts';
@@ -21,7 +21,7 @@ export function Balance(): ReactNode {
   const balance = useQuery({
     queryKey: BALANCE_KEY,
     enabled: signedIn,
-    queryFn: () => call<{ readonly balance_micro_usdc: number }>('/api/v1/session/balance', { own: true }),
+    queryFn: () => call(ownApi.GET('/api/v1/session/balance')),
   });
   if (!signedIn) return null;
   return (

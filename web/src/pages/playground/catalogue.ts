@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { isCallable, type Service as Listed, servicesQuery, type Tool } from '../../api/catalogue.ts';
-import { data } from '../../api/request.ts';
+import { api, data } from '../../api/client.ts';
 import { KINDS, type Kind } from '../../ui/kind.tsx';
 import { formatUsd } from '../../ui/usd.ts';
 import { shortPrice, toolPrice } from '../../ui/price-words.ts';
@@ -61,8 +61,6 @@ export interface VideoFacts {
   readonly audioMultiplier: number;
 }
 
-type ListedTools = readonly { readonly id: string; readonly tools: readonly Tool[] }[];
-
 export const CATALOGUE_KEY = ['playground', 'catalogue'] as const;
 
 /** All services that can be called, sorted by kind and name. */
@@ -72,8 +70,8 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
     queryKey: CATALOGUE_KEY,
     staleTime: 60_000,
     queryFn: async () => {
-      const [listed, tools] = await Promise.all([queries.query(servicesQuery), data<ListedTools>('/api/v1/tools')]);
-      const toolsOf = new Map(tools.map((each) => [each.id, each.tools]));
+      const [listed, tools] = await Promise.all([queries.query(servicesQuery), data(api.GET('/api/v1/tools'))]);
+      const toolsOf = new Map(tools.map((each) => [each.id, each.tools ?? []]));
       return listed
         .map((each) => toService(each, toolsOf))
         .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));

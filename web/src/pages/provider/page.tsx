@@ -1,14 +1,7 @@
 import { useMemo, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { ApiError } from '../../api/api-error.ts';
-import {
-  servicePath,
-  useProvider,
-  type Pricing,
-  type Provider,
-  type ProviderListingDetail,
-  type HealthState,
-} from '../../api/catalogue.ts';
+import { servicePath, useProvider, type Pricing, type ProviderDetail, type HealthState } from '../../api/catalogue.ts';
 import { NotFound } from '../../app/not-found.tsx';
 import { useTitle } from '../../app/title.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -41,7 +34,7 @@ interface Row extends HealthState {
   readonly pricing: Pricing;
 }
 
-function Detail({ provider }: { readonly provider: Provider<ProviderListingDetail> }): ReactNode {
+function Detail({ provider }: { readonly provider: ProviderDetail }): ReactNode {
   const { id, name, listings, status, reached, listed_since, uptime, requests, flags } = provider;
   useTitle(name);
   const [sorting, setSorting] = useState<Sorting>({ column: 'name', down: false });

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { type Deposit, useDeposits } from '../../../api/own.ts';
-import { data } from '../../../api/request.ts';
+import { api, data } from '../../../api/client.ts';
 import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -75,7 +75,7 @@ export function Deposits(): ReactNode {
   const queries = useQueryClient();
   const toast = useToast();
   const claim = useMutation({
-    mutationFn: () => data<readonly Deposit[]>('/api/v1/deposits/claim', { method: 'POST' }),
+    mutationFn: () => data(api.POST('/api/v1/deposits/claim')),
     onSuccess: async (found) => {
       toast(saidOf(found.length));
       await queries.invalidateQueries({ queryKey: ['deposits'] });

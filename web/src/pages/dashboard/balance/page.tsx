@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { actsFor } from '../../../api/acting.ts';
 import { mayAdminister, useOwnRole } from '../../../api/organisation.ts';
 import { type Chain, useBalance, useChains, utcDay } from '../../../api/own.ts';
-import { call } from '../../../api/request.ts';
+import { api, call } from '../../../api/client.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
@@ -125,7 +125,7 @@ function OwnEarnings(): ReactNode {
   const today = utcDay(0);
   const earnings = useQuery({
     queryKey: ['earnings', today],
-    queryFn: () => call<Earned>(`/api/v1/provider/earnings?start_date=${today}`),
+    queryFn: () => call(api.GET('/api/v1/provider/earnings', { params: { query: { start_date: today } } })),
   }).data;
   if (earnings === undefined || earnings.total_earned_micro_usdc === 0) return null;
   return (
@@ -138,10 +138,4 @@ function OwnEarnings(): ReactNode {
       </p>
     </Card>
   );
-}
-
-interface Earned {
-  readonly available_micro_usdc: number;
-  readonly total_earned_micro_usdc: number;
-  readonly payout_terms: { readonly summary: string };
 }

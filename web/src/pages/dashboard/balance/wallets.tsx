@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import { type BoundWallet, useBoundWallets } from '../../../api/own.ts';
-import { call } from '../../../api/request.ts';
+import { api, call } from '../../../api/client.ts';
 import type { Session } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -30,7 +30,7 @@ export function Wallets({ session }: { readonly session: Session }): ReactNode {
       const headers = await prove(`Remove the wallet ${wallet}.`);
       return headers === null
         ? null
-        : call(`/api/v1/wallets/${encodeURIComponent(wallet)}`, { method: 'DELETE', headers });
+        : call(api.DELETE('/api/v1/wallets/{id}', { params: { path: { id: wallet } }, headers }));
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['wallets'] }),
   });
@@ -111,7 +111,7 @@ function Bind({ onDone }: { readonly onDone: () => void }): ReactNode {
       const headers = await prove(`Bind the wallet ${wallet.address}.`);
       if (headers === null) return null;
       const sign_in = await signSignIn(wallet, 'Bind this wallet to my account.');
-      return call('/api/v1/wallets', { method: 'POST', json: { sign_in }, headers });
+      return call(api.POST('/api/v1/wallets', { body: { sign_in }, headers }));
     },
     onSuccess: async (answer) => {
       if (answer === null) return;

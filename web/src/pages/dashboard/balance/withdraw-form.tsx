@@ -4,7 +4,7 @@ import { shortAccount } from '../../../account/account-name.tsx';
 import { useProof } from '../../../account/proof.tsx';
 import { type Chain, useBalance, useBoundWallets } from '../../../api/own.ts';
 import { isTooMuch } from '../../../api/api-error.ts';
-import { call } from '../../../api/request.ts';
+import { api, call } from '../../../api/client.ts';
 import type { Session } from '../../../api/session.ts';
 import { newId } from '../../../app/new-id.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -64,12 +64,8 @@ function Form({ chains, session, onDone }: Props): ReactNode {
       const less = accountFee === 0 ? '' : `, less ${formatMicroUsd(accountFee)} if it has no account for USDC yet`;
       const headers = await prove(`Withdraw ${formatUsd(Number(usd))} to ${shortAccount(receiver)}${gets}${less}.`);
       if (headers === null) return null;
-      const json = { network, amount_usd: usd.trim(), source, ...(ofWallet ? {} : { address: receiver }) };
-      return call('/api/v1/withdrawals', {
-        method: 'POST',
-        json,
-        headers: { ...headers, 'idempotency-key': once.current },
-      });
+      const body = { network, amount_usd: usd.trim(), source, ...(ofWallet ? {} : { address: receiver }) };
+      return call(api.POST('/api/v1/withdrawals', { body, headers: { ...headers, 'idempotency-key': once.current } }));
     },
     onSuccess: async (answer) => {
       if (answer === null) return;

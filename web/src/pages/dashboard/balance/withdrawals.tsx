@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { type Chain, useWithdrawals, type Withdrawal } from '../../../api/own.ts';
-import { call } from '../../../api/request.ts';
+import { api, call } from '../../../api/client.ts';
 import type { Session } from '../../../api/session.ts';
 import { AccountName } from '../../../account/account-name.tsx';
 import { Badge } from '../../../ui/badge.tsx';
@@ -33,7 +33,7 @@ export function Withdrawals({
   const [asking, setAsking] = useState(false);
   const queries = useQueryClient();
   const cancel = useMutation({
-    mutationFn: ({ id }: Withdrawal) => call(`/api/v1/withdrawals/${id}/cancel`, { method: 'POST' }),
+    mutationFn: ({ id }: Withdrawal) => call(api.POST('/api/v1/withdrawals/{id}/cancel', { params: { path: { id } } })),
     onSettled: async () => {
       await queries.invalidateQueries({ queryKey: ['withdrawals'] });
       await queries.invalidateQueries({ queryKey: ['balance'] });

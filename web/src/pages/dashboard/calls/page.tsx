@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
-import { callsQuery, useCalls, useKeys } from '../../../api/own.ts';
+import { queryOf } from '../../../api/client.ts';
+import { useCalls, useKeys } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -21,7 +22,7 @@ export default function CallsPage(): ReactNode {
       title="Calls"
       lead="Every call of your account, with what it cost and why."
       action={() => (
-        <CsvButton path={`/api/v1/generations?${callsQuery({ ...filters, format: 'csv' })}`} name="calls.csv" />
+        <CsvButton path={`/api/v1/generations?${queryOf({ ...filters, format: 'csv' })}`} name="calls.csv" />
       )}
     >
       {() => (

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import type { ApiKey } from '../../../api/own.ts';
-import { call } from '../../../api/request.ts';
+import { api, call } from '../../../api/client.ts';
 import { useSession } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
@@ -35,7 +35,7 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
   const prove = useProof();
   const queries = useQueryClient();
   const isOwn = useSession().session?.key === of.hash;
-  const path = `/api/v1/keys/${of.hash}`;
+  const params = { path: { hash: of.hash } };
   const done = {
     onSuccess: async (answer: unknown) => {
       if (answer === null) return;
@@ -51,14 +51,14 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
         ([name, value]) => name === 'label' || (isOwn && name === 'disabled' && value === true),
       );
       const headers = harmless ? {} : await prove(`Change the API key "${of.label}".`);
-      return headers === null ? null : call(path, { method: 'PATCH', json: changes, headers });
+      return headers === null ? null : call(api.PATCH('/api/v1/keys/{hash}', { params, body: changes, headers }));
     },
     ...done,
   });
   const remove = useMutation({
     mutationFn: async () => {
       const headers = isOwn ? {} : await prove(`Delete the API key "${of.label}".`);
-      return headers === null ? null : call(path, { method: 'DELETE', headers });
+      return headers === null ? null : call(api.DELETE('/api/v1/keys/{hash}', { params, headers }));
     },
     ...done,
   });

@@ -3,7 +3,7 @@ import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useProof } from '../../../account/proof.tsx';
 import { ApiError } from '../../../api/api-error.ts';
-import { call } from '../../../api/request.ts';
+import { api, call } from '../../../api/client.ts';
 import { BOOT } from '../../../app/boot.ts';
 import { Button } from '../../../ui/button.tsx';
 import { CodeBlock } from '../../../ui/code-block.tsx';
@@ -37,7 +37,7 @@ function Form({ onMade }: { readonly onMade: (text: string) => void }): ReactNod
     mutationFn: async () => {
       const headers = await prove(`Create the API key "${draft.label.trim()}".`);
       if (headers === null) return null;
-      return call<{ readonly key: string }>('/api/v1/keys', { method: 'POST', json: bodyOf(draft), headers });
+      return call(api.POST('/api/v1/keys', { body: bodyOf(draft), headers }));
     },
     onSuccess: (made) => {
       if (made === null) return;

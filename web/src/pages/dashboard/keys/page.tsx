@@ -2,8 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { useMembers } from '../../../api/organisation.ts';
-import { type ApiKey, type CallsPage, callsQuery, useKeys } from '../../../api/own.ts';
-import { call } from '../../../api/request.ts';
+import { type ApiKey, findCalls, useKeys } from '../../../api/own.ts';
 import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -173,7 +172,7 @@ const LAST_USED_MAX = 30;
 function LastUsed({ hash }: { readonly hash: string }): ReactNode {
   const { data } = useQuery({
     queryKey: ['last-call', hash],
-    queryFn: () => call<CallsPage>(`/api/v1/generations?${callsQuery({ key: hash }, 1)}`),
+    queryFn: () => findCalls({ key: hash, limit: 1 }),
     staleTime: 60_000,
   });
   const last = data?.data[0];

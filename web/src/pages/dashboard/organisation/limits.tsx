@@ -1,4 +1,5 @@
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { api } from '../../../api/client.ts';
 import {
   mayAdminister,
   type Limits as Found,
@@ -122,9 +123,12 @@ function LimitsForm({ of, onDone }: FormProps & { readonly of: Found }): ReactNo
     if (hasFault(draft)) return;
     const rates = { requests_per_minute: numberOrNull(requests), tokens_per_minute: numberOrNull(tokens) };
     const changed = Object.entries(rates).filter(([name, rate]) => rate !== of[name as keyof typeof rates]);
-    const json = { ...budgetsBody(draft, of.budgets), ...Object.fromEntries(changed) };
-    if (Object.keys(json).length === 0) return onDone();
-    change.mutate({ what: 'Change the budgets and rates of the account.', method: 'PATCH', path: '/limits', json });
+    const body = { ...budgetsBody(draft, of.budgets), ...Object.fromEntries(changed) };
+    if (Object.keys(body).length === 0) return onDone();
+    change.mutate({
+      what: 'Change the budgets and rates of the account.',
+      send: (headers) => api.PATCH('/api/v1/limits', { body, headers }),
+    });
   };
   return (
     <form onSubmit={submit} className="grid gap-5">
@@ -161,8 +165,11 @@ function WebhookForm({ onDone }: FormProps): ReactNode {
   const change = useAct(onDone);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    const json = { url: url.trim() === '' ? null : url.trim(), secret: secret === '' ? null : secret };
-    change.mutate({ what: 'Change the webhook of the budgets.', method: 'PATCH', path: '/limits/webhook', json });
+    const body = { url: url.trim() === '' ? null : url.trim(), secret: secret === '' ? null : secret };
+    change.mutate({
+      what: 'Change the webhook of the budgets.',
+      send: (headers) => api.PATCH('/api/v1/limits/webhook', { body, headers }),
+    });
   };
   return (
     <form onSubmit={submit} className="grid gap-5">

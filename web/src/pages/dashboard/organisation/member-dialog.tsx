@@ -1,4 +1,5 @@
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { api } from '../../../api/client.ts';
 import type { Member, Role } from '../../../api/organisation.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
@@ -51,8 +52,11 @@ function NewMember({ role: own, onDone }: FormProps): ReactNode {
   const add = useAct(onDone);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    const json = { account: account.trim(), role, ...(name.trim() === '' ? {} : { name: name.trim() }) };
-    add.mutate({ what: `Add ${name.trim() || account.trim()} as ${role}.`, method: 'POST', path: '/members', json });
+    const body = { account: account.trim(), role, ...(name.trim() === '' ? {} : { name: name.trim() }) };
+    add.mutate({
+      what: `Add ${name.trim() || account.trim()} as ${role}.`,
+      send: (headers) => api.POST('/api/v1/members', { body, headers }),
+    });
   };
   return (
     <form onSubmit={submit} className="grid gap-5">
@@ -86,17 +90,20 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
   const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
   const [sure, setSure] = useState(false);
   const act = useAct(onDone);
-  const path = `/members/${encodeURIComponent(of.account)}`;
+  const params = { path: { member: of.account } };
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (hasFault(draft)) return;
-    const json = {
+    const body = {
       ...(name.trim() === of.name ? {} : { name: name.trim() }),
       ...(role === of.role ? {} : { role }),
       ...budgetsBody(draft, of.budgets),
     };
-    if (Object.keys(json).length === 0) return onDone();
-    act.mutate({ what: `Change the member ${of.name}.`, method: 'PATCH', path, json });
+    if (Object.keys(body).length === 0) return onDone();
+    act.mutate({
+      what: `Change the member ${of.name}.`,
+      send: (headers) => api.PATCH('/api/v1/members/{member}', { params, body, headers }),
+    });
   };
   return (
     <form onSubmit={submit} className="grid gap-5">
@@ -121,7 +128,12 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
               size="small"
               tone="danger"
               busy={act.isPending}
-              onClick={() => act.mutate({ what: `Remove the member ${of.name}.`, method: 'DELETE', path })}
+              onClick={() =>
+                act.mutate({
+                  what: `Remove the member ${of.name}.`,
+                  send: (headers) => api.DELETE('/api/v1/members/{member}', { params, headers }),
+                })
+              }
             >
               Remove
             </Button>

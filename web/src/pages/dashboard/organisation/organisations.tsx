@@ -1,4 +1,5 @@
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { api } from '../../../api/client.ts';
 import { actFor, actsFor } from '../../../api/acting.ts';
 import { type Organisation, useOrganisations } from '../../../api/organisation.ts';
 import { Badge } from '../../../ui/badge.tsx';
@@ -89,7 +90,8 @@ function NewOrganisation({ onDone }: { readonly onDone: () => void }): ReactNode
     event.preventDefault();
     const own = name.trim() === '' ? {} : { name: name.trim() };
     const what = `Create the organisation "${label.trim()}".`;
-    create.mutate({ what, method: 'POST', path: '/organisations', json: { label: label.trim(), ...own } });
+    const body = { label: label.trim(), ...own };
+    create.mutate({ what, send: (headers) => api.POST('/api/v1/organisations', { body, headers }) });
   };
   return (
     <form onSubmit={submit} className="grid gap-5">

@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { HealthState } from '../../../api/catalogue.ts';
 import { utcDay } from '../../../api/own.ts';
-import { call } from '../../../api/request.ts';
+import { type AnswerOf, api, call } from '../../../api/client.ts';
 import { BOOT } from '../../../app/boot.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Badge } from '../../../ui/badge.tsx';
@@ -15,7 +14,6 @@ import { CodeBlock } from '../../../ui/code-block.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { KindTile } from '../../../ui/kind.tsx';
-import type { Kind } from '../../../ui/kinds.ts';
 import { Money } from '../../../ui/money.tsx';
 import { formatMicroUsd } from '../../../ui/usd.ts';
 import { formatCalls, formatNumber, formatShare } from '../../../ui/number.ts';
@@ -27,33 +25,7 @@ import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
 import { Payouts } from './payouts.tsx';
 
-interface OwnService {
-  readonly name: string;
-  readonly display_name: string;
-  readonly primitive: Kind | null;
-  readonly status: HealthState['status'];
-  /** 1 if no reply of the last hour broke a rule. */
-  readonly compliance: number;
-  readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };
-  /** Number of replies that broke a rule, by rule. */
-  readonly flags: Readonly<Record<string, number>>;
-}
-
-interface OwnServices {
-  readonly provider: string;
-  readonly connected: boolean;
-  readonly connected_since: string | null;
-  readonly services: readonly OwnService[];
-  readonly payout_terms: Earnings['payout_terms'];
-}
-
-interface Earnings {
-  readonly available_micro_usdc: number;
-  readonly total_earned_micro_usdc: number;
-  /** Whether and how the gateway pays. */
-  readonly payout_terms: { readonly networks: readonly string[]; readonly summary: string };
-  readonly by_day: readonly { readonly date: string; readonly requests: number; readonly earned_micro_usdc: number }[];
-}
+type OwnService = AnswerOf<'showYourServices'>['services'][number];
 
 const SPANS = [
   { value: '7', text: '7 days' },
@@ -85,7 +57,7 @@ export default function ProviderPage(): ReactNode {
 function Offers(): ReactNode {
   const own = useQuery({
     queryKey: ['own-services'],
-    queryFn: () => call<OwnServices>('/api/v1/provider/services'),
+    queryFn: () => call(api.GET('/api/v1/provider/services')),
     refetchInterval: 15_000,
   });
   return (
@@ -223,7 +195,7 @@ function Earned(): ReactNode {
   const from = utcDay(Number(span) - 1);
   const earnings = useQuery({
     queryKey: ['earnings', from],
-    queryFn: () => call<Earnings>(`/api/v1/provider/earnings?start_date=${from}`),
+    queryFn: () => call(api.GET('/api/v1/provider/earnings', { params: { query: { start_date: from } } })),
   });
   return (
     <Card

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { data } from '../../../api/request.ts';
+import { api, data, type Schemas } from '../../../api/client.ts';
 import { Badge } from '../../../ui/badge.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
@@ -8,14 +8,7 @@ import { Money } from '../../../ui/money.tsx';
 import { Time } from '../../../ui/time.tsx';
 
 /** Earnings that the operator paid outside of the gateway. */
-interface Payout {
-  readonly reference: string;
-  readonly amount_micro_usdc: number;
-  readonly note: string;
-  readonly paid_at: string;
-  readonly undone_at: string | null;
-  readonly undone_reason: string | null;
-}
+type Payout = Schemas['Payout'];
 
 const COLUMNS: readonly Column<Payout>[] = [
   {
@@ -41,7 +34,7 @@ const COLUMNS: readonly Column<Payout>[] = [
 export function Payouts(): ReactNode {
   const payouts = useQuery({
     queryKey: ['payouts'],
-    queryFn: () => data<readonly Payout[]>('/api/v1/provider/payouts?limit=100'),
+    queryFn: () => data(api.GET('/api/v1/provider/payouts', { params: { query: { limit: 100 } } })),
   });
   if (payouts.data === undefined || payouts.data.length === 0) return null;
   return (

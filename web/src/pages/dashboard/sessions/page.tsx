@@ -2,8 +2,8 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import { stayAway } from '../../../account/local-developer.ts';
-import { call, data } from '../../../api/request.ts';
-import { type SignInWay, useSession } from '../../../api/session.ts';
+import { type AnswerOf, api, call, data } from '../../../api/client.ts';
+import { useSession } from '../../../api/session.ts';
 import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -14,15 +14,7 @@ import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
 import { browserName } from './browser-name.ts';
 
-interface OpenSession {
-  readonly id: string;
-  readonly signed_in_by: SignInWay;
-  readonly client: string;
-  readonly created_at: string;
-  readonly seen_at: string;
-  readonly expires_at: string;
-  readonly current: boolean;
-}
+type OpenSession = AnswerOf<'listYourSessions'>['data'][number];
 
 const WAYS = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer' } as const;
 
@@ -43,14 +35,14 @@ function Sessions(): ReactNode {
   const [, navigate] = useLocation();
   const sessions = useQuery({
     queryKey: ['sessions'],
-    queryFn: () => data<readonly OpenSession[]>('/api/v1/auth/sessions'),
+    queryFn: () => data(api.GET('/api/v1/auth/sessions')),
     refetchInterval: 30_000,
   });
   const end = useMutation({
-    mutationFn: (session: OpenSession | null) =>
-      call(session === null ? '/api/v1/auth/session?all=true' : `/api/v1/auth/sessions/${session.id}`, {
-        method: 'DELETE',
-      }),
+    mutationFn: async (session: OpenSession | null): Promise<unknown> =>
+      session === null
+        ? call(api.DELETE('/api/v1/auth/session', { params: { query: { all: true } } }))
+        : call(api.DELETE('/api/v1/auth/sessions/{id}', { params: { path: { id: session.id } } })),
     onSuccess: async (_answer, session) => {
       if (session !== null && !session.current) return queries.invalidateQueries({ queryKey: ['sessions'] });
       stayAway(true);

@@ -1,7 +1,7 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { ApiError } from '../../../api/api-error.ts';
-import type { CallDetail } from '../../../api/own.ts';
-import { data } from '../../../api/request.ts';
+import { type CallDetail, findCall } from '../../../api/own.ts';
+import { ownApi } from '../../../api/client.ts';
 
 export const RECORD_KEY = ['playground', 'record'] as const;
 const POLL_MS = 1_000;
@@ -16,7 +16,7 @@ export function useCallRecord(id: string | null, enabled = true): UseQueryResult
   return useQuery({
     queryKey: [...RECORD_KEY, id],
     enabled: enabled && id !== null,
-    queryFn: () => data<CallDetail>(`/api/v1/generation?id=${encodeURIComponent(id!)}`, { own: true }),
+    queryFn: () => findCall(id!, ownApi),
     staleTime: ({ state }) => (state.data === undefined || state.data.state === 'held' ? 0 : Infinity),
     refetchInterval: ({ state }) =>
       state.data?.state === 'held' && state.dataUpdateCount < POLLS_MAX ? POLL_MS : false,

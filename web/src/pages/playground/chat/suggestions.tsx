@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { call } from '../../../api/request.ts';
+import { request } from '../../../api/request.ts';
 import { KindMark } from '../../../ui/kind.tsx';
 import { useSignedIn } from '../account-state.tsx';
 import type { Service } from '../catalogue.ts';
@@ -53,7 +53,7 @@ function useExamples({ kind, name }: Service): readonly string[] {
     queryKey: ['playground', 'card', name],
     enabled: kind === 'agent',
     staleTime: Infinity,
-    queryFn: () => call<Card>(`/api/v1/a2a/${name}/.well-known/agent-card.json`),
+    queryFn: async () => (await (await request(`/api/v1/a2a/${name}/.well-known/agent-card.json`)).json()) as Card,
   });
   if (kind !== 'agent') return ASK_A_MODEL;
   const skills = Array.isArray(card.data?.skills) ? card.data.skills : [];

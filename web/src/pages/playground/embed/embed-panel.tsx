@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Code } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
+import type { Schemas } from '../../../api/client.ts';
 import { request } from '../../../api/request.ts';
 import { BOOT } from '../../../app/boot.ts';
 import { openaiJs } from '../../../code/openai.ts';
@@ -19,6 +20,9 @@ import { CodeDialog } from '../code/code-dialog.tsx';
 
 const PATH = '/api/v1/embeddings';
 const SHOWN_MAX = 48;
+
+/** Numbers, because no text in base64 was asked for. */
+const numbersOf = (found: string | readonly number[] | undefined) => (typeof found === 'object' ? found : []);
 
 interface Vector {
   readonly numbers: readonly number[];
@@ -46,12 +50,9 @@ export default function EmbedPanel({ service }: { readonly service: Service }): 
     const begun = Date.now();
     try {
       const reply = await request(PATH, { method: 'POST', json: body });
-      const { data, usage } = (await reply.json()) as {
-        readonly data: readonly { readonly embedding: readonly number[] }[];
-        readonly usage?: { readonly cost?: number };
-      };
+      const { data, usage } = (await reply.json()) as Schemas['Embeddings'];
       setMade({
-        numbers: data[0]?.embedding ?? [],
+        numbers: numbersOf(data[0]?.embedding),
         callId: reply.headers.get('x-generation-id'),
         provider: reply.headers.get('x-provider'),
         cost: usage?.cost ?? null,

@@ -50,7 +50,8 @@ export const imageBody = (model: string, ask: ImageAsk): ImageBody => ({
 });
 
 /** Generations and edits have different paths. */
-export const imagePath = ({ images }: ImageAsk): string => `/api/v1/image/${images.length === 0 ? 'generate' : 'edit'}`;
+export const imagePath = ({ images }: ImageAsk) =>
+  `/api/v1/image/${images.length === 0 ? 'generate' : 'edit'}` as const;
 
 const SEED_MAX = 2_147_483_647;
 

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import type { Schemas } from '../../../api/client.ts';
 import { request } from '../../../api/request.ts';
 import { newId } from '../../../app/new-id.ts';
 import { BALANCE_KEY } from '../account-state.tsx';
@@ -25,16 +26,6 @@ export interface ImageRun {
   readonly startedAt: number;
   readonly endedAt: number | null;
   readonly fault: CallFault | null;
-}
-
-interface ImageAnswer {
-  readonly images: readonly {
-    readonly data_url?: string;
-    readonly width?: number;
-    readonly height?: number;
-    readonly format?: string;
-  }[];
-  readonly usage: { readonly cost: number };
 }
 
 const KEPT_MAX = 24;
@@ -80,7 +71,7 @@ export function useImages(model: string): {
         ...(quoteId === null ? {} : { headers: { 'x-quote-id': quoteId } }),
         signal: gone.current.signal,
       });
-      const { images, usage } = (await reply.json()) as ImageAnswer;
+      const { images, usage } = (await reply.json()) as Schemas['GeneratedImages'];
       change({
         running: false,
         endedAt: Date.now(),

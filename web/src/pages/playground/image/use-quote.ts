@@ -1,16 +1,7 @@
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { call } from '../../../api/request.ts';
+import { api, call, type Schemas } from '../../../api/client.ts';
 import { useSignedIn } from '../account-state.tsx';
 import { imagePath, pricedBody, type ImageAsk } from './image-ask.ts';
-
-interface Quote {
-  readonly price_usd: number;
-  /** false if no provider can do it. Then `message` says why. */
-  readonly valid: boolean;
-  readonly message: string;
-  readonly quote_id?: string;
-  readonly valid_until?: string;
-}
 
 /** Milliseconds after which a quote is requested again. This is before it expires. */
 const FRESH_MS = 240_000;
@@ -18,7 +9,10 @@ const FRESH_MS = 240_000;
 const PAUSE_MS = 250;
 
 /** The gateway's binding price for the requested images. */
-export function useQuote(model: string, ask: ImageAsk): UseQueryResult<Quote> & { readonly key: readonly unknown[] } {
+export function useQuote(
+  model: string,
+  ask: ImageAsk,
+): UseQueryResult<Schemas['Quote']> & { readonly key: readonly unknown[] } {
   const count = ask.images.length;
   const body = { ...pricedBody(model, ask), ...(count === 0 ? {} : { image_count: count }) };
   const path = `${imagePath(ask)}/quote`;
@@ -32,7 +26,7 @@ export function useQuote(model: string, ask: ImageAsk): UseQueryResult<Quote> & 
     queryFn: async ({ signal }) => {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       signal.throwIfAborted();
-      return call<Quote>(path, { method: 'POST', json: body, signal });
+      return call(api.POST(`${imagePath(ask)}/quote`, { body, signal }));
     },
   });
   return { ...query, key };

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Code } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
-import { data } from '../../../api/request.ts';
+import { api, data } from '../../../api/client.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { QueryView } from '../../../ui/query-view.tsx';
@@ -14,10 +14,6 @@ import { ToolForm } from './tool-form.tsx';
 import { ToolList } from './tool-list.tsx';
 import { ToolResult } from './tool-result.tsx';
 import { useToolRun } from './use-tool-run.ts';
-
-interface ListedService {
-  readonly tools: readonly { readonly name: string; readonly input_schema?: unknown }[];
-}
 
 /** The panel of a tool service: its tools, a form for the arguments, and the answer. */
 export default function ToolPanel({
@@ -56,8 +52,7 @@ function Workbench({
   const schemas = useQuery({
     queryKey: ['playground', 'schemas', service.name],
     staleTime: 300_000,
-    queryFn: () =>
-      data<readonly ListedService[]>(`/api/v1/tools?service=${encodeURIComponent(service.name)}&schemas=true`),
+    queryFn: () => data(api.GET('/api/v1/tools', { params: { query: { service: service.name, schemas: true } } })),
   });
   const [code, setCode] = useState(false);
   const { run, stop, shown } = useToolRun(`mcp/${service.name}/${tool.name}`);
@@ -81,7 +76,7 @@ function Workbench({
             {([listed]) => (
               <ToolForm
                 price={tool.price}
-                schema={listed?.tools.find(({ name }) => name === tool.name)?.input_schema}
+                schema={listed?.tools?.find(({ name }) => name === tool.name)?.input_schema}
                 busy={shown?.answer.running ?? false}
                 onRun={run}
                 onStop={stop}

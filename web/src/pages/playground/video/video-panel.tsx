@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Code } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
+import type { Schemas } from '../../../api/client.ts';
 import { request } from '../../../api/request.ts';
 import { useSession } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -47,7 +48,7 @@ export default function VideoPanel({ service }: { readonly service: Service }): 
         // The button shows this price, so a more expensive provider must not be used.
         json: { ...videoBody(service.name, ask), ...(price === null ? {} : { max_cost: price }) },
       });
-      const { id } = (await reply.json()) as { readonly id: string };
+      const { id } = (await reply.json()) as Schemas['QueuedVideo'];
       const callId = reply.headers.get('x-generation-id');
       setVideos((all) => [{ taskId: id, callId, prompt: ask.prompt, at: Date.now() }, ...all]);
       void queries.invalidateQueries({ queryKey: BALANCE_KEY });

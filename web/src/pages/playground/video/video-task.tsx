@@ -1,7 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
-import { call, request } from '../../../api/request.ts';
+import { type AnswerOf, api, call } from '../../../api/client.ts';
+import { request } from '../../../api/request.ts';
 import { Badge } from '../../../ui/badge.tsx';
 import { buttonStyle } from '../../../ui/button-style.ts';
 import { Button } from '../../../ui/button.tsx';
@@ -12,13 +13,7 @@ import { CallFacts } from '../calls/call-facts.tsx';
 import { sizeText } from '../parts/part-view.tsx';
 import type { QueuedVideo } from './kept-videos.ts';
 
-interface TaskAnswer {
-  readonly status: 'queued' | 'generating' | 'completed' | 'failed' | 'cancelled' | (string & {});
-  readonly progress?: number;
-  readonly estimated_seconds?: number;
-  readonly files?: readonly { readonly index: number; readonly url: string; readonly bytes: number }[];
-  readonly error?: { readonly message: string };
-}
+type TaskAnswer = AnswerOf<'retrieveVideo'>;
 
 const POLL_MS = 1_000;
 const GOES_ON: ReadonlySet<string> = new Set(['queued', 'generating']);
@@ -32,11 +27,12 @@ export function VideoTask({ video }: { readonly video: QueuedVideo }): ReactNode
   const task = useQuery({
     queryKey: key,
     queryFn: () =>
-      call<TaskAnswer>('/api/v1/video/retrieve', {
-        method: 'POST',
-        json: { task_id: video.taskId },
-        headers: { accept: 'application/json' },
-      }),
+      call(
+        api.POST('/api/v1/video/retrieve', {
+          body: { task_id: video.taskId },
+          headers: { accept: 'application/json' },
+        }),
+      ),
     staleTime: ({ state }) => (goesOn(state.data) ? 0 : Infinity),
     refetchInterval: ({ state }) => (goesOn(state.data) ? POLL_MS : false),
   });
@@ -50,7 +46,7 @@ export function VideoTask({ video }: { readonly video: QueuedVideo }): ReactNode
   const cancel = async () => {
     setRefusal(null);
     try {
-      await request('/api/v1/video/cancel', { method: 'POST', json: { task_id: video.taskId } });
+      await api.POST('/api/v1/video/cancel', { body: { task_id: video.taskId } });
     } catch (error) {
       setRefusal(error);
     }
