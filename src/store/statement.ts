@@ -6,7 +6,7 @@ import type { Statement, Row, Value } from './database.ts';
 const SOURCE = new URL('../', import.meta.url).href;
 
 /**
- * Reads an SQL file once, when the calling module is imported: `loadStatement(import.meta.url, './sql/find-lock.sql')`.
+ * Reads an SQL file once, when the calling module is imported: `loadStatement(import.meta.url, './sql/key-usage.sql')`.
  * The name of the statement is the file's path below `src`. So files with the same name in two modules do not collide
  * in the engines' caches of prepared statements.
  */

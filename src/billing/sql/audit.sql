@@ -203,7 +203,7 @@ HAVING SUM(written) <> 1 OR SUM(told) <> 1
 ORDER BY id LIMIT 20
 
 -- name: pgAuditBudgets
--- The same as audit-budgets.sql, for PostgreSQL.
+-- The same as auditBudgets, for PostgreSQL.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
   SELECT id, spent, locked FROM budgets

@@ -29,13 +29,13 @@ SELECT 1 AS many FROM locks WHERE account = $1 AND created_at >= $2 ORDER BY cre
 
 -- name: carriedOfKey
 -- What a key has spent and locked in total, minus what budget $2 counts. Each call of a key counts in one of the
--- budgets `$1:<period>`. For the range of ids see spent-of-budgets.sql.
+-- budgets `$1:<period>`. For the range of ids see spentOfBudgets in ledger.sql.
 SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked FROM budgets
 WHERE id >= $1 AND id < $1 || 'z' AND substr(id, 1, length($1) + 1) = $1 || ':' AND id <> $2
 
 -- name: carriedOfAccount
 -- What account $1 (with its prefix) has spent and locked in total, minus what budget $2 counts. It is derived from
--- balances, because the account may have millions of calls: see account-totals.sql.
+-- balances, because the account may have millions of calls: see accountTotals in account-records.sql.
 SELECT CAST(paid_in - paid_out - available - locked - own_spent AS BIGINT) AS spent, CAST(locked - own_locked AS BIGINT) AS locked
 FROM (SELECT
   COALESCE((SELECT SUM(amount) FROM transfers WHERE to_account = $1), 0) AS paid_in,

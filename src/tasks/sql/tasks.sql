@@ -141,7 +141,7 @@ UPDATE task_calls SET kept_until = $2 WHERE call_id = $1 AND kept_until < $2
 UPDATE task_calls SET settlement = $2 WHERE call_id = $1 AND settlement IS NULL
 
 -- name: pgClaimTasks
--- The same as claim-tasks.sql, for several gateways at once. SKIP LOCKED makes each gateway skip rows that another one
+-- The same as claimTasks, for several gateways at once. SKIP LOCKED makes each gateway skip rows that another one
 -- is claiming. So no gateway waits, and none claims the same task.
 WITH due AS MATERIALIZED (
   SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, next_look_at AS due_at
