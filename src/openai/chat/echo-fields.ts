@@ -88,7 +88,7 @@ function addDetail(all: unknown[], detail: unknown): void {
 }
 
 /** A tool call in the conversation of a client. */
-export interface StartedProviderCall {
+export interface EchoedToolCall {
   /** The provider's own id. */
   readonly id: string;
   /** Members of the call that its provider wants back. */
@@ -114,7 +114,7 @@ interface CallIds {
    * The members of another model's call are left out. An id that this gateway did not make for this account stays,
    * but one in the gateway's format becomes short.
    */
-  open(id: string): StartedProviderCall;
+  open(id: string): EchoedToolCall;
 }
 
 /** Makes the ids of tool calls for an account and a model. */
@@ -131,7 +131,7 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
   return ({ account, model }) => {
     // It differs from every owner of thinking, which is JSON.
     const owner = `calls of ${account}`;
-    const sealed = (kept: StartedProviderCall): string | null => {
+    const sealed = (kept: EchoedToolCall): string | null => {
       if (isEmpty(kept.call) && isEmpty(kept.message)) return kept.id;
       const text = JSON.stringify([model, kept]);
       const id = text.length > ID_MAX ? null : SEALED_ID + texts.seal(owner, text);
@@ -143,7 +143,7 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
         if (!id.startsWith(SEALED_ID)) return { id, call: NOTHING, message: NOTHING };
         const text = id.length > ID_MAX ? null : texts.open(owner, id.slice(SEALED_ID.length));
         if (text === null) return { id: plainId(id), call: NOTHING, message: NOTHING };
-        const [of, kept] = JSON.parse(text) as readonly [string, StartedProviderCall];
+        const [of, kept] = JSON.parse(text) as readonly [string, EchoedToolCall];
         return of === model ? kept : { ...kept, call: NOTHING, message: NOTHING };
       },
     };

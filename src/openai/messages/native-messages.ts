@@ -10,7 +10,7 @@ import {
   FRAME_BYTES,
   jsonBytes,
   type NativeEnd,
-  type NativeSpeech,
+  type NativeDecoder,
   noteOf,
   NOTHING,
   sumOf,
@@ -119,7 +119,7 @@ export const MESSAGES_WIRE: NativeWire = {
     );
   },
   loses: (text) => LOST.test(text),
-  speech: createMessagesSpeech,
+  decoder: createMessagesDecoder,
 };
 
 /** Members that are data. Providers do not look for `cache_control` in them. */
@@ -210,11 +210,11 @@ const withPlainId = <B extends Json>(block: B): B => {
 };
 
 /** Reads the replies of Anthropic's Messages API. `model` is the name that they carry. */
-export function createMessagesSpeech(model: string): NativeSpeech {
-  return new MessagesSpeech(model);
+export function createMessagesDecoder(model: string): NativeDecoder {
+  return new MessagesDecoder(model);
 }
 
-class MessagesSpeech implements NativeSpeech {
+class MessagesDecoder implements NativeDecoder {
   finish: string | null = null;
   isOver = false;
   readonly #model: string;

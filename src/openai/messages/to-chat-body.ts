@@ -4,7 +4,7 @@ import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart 
 import { inOneText, invalid, addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
-import type { StartedProviderCall } from '../chat/echo-fields.ts';
+import type { EchoedToolCall } from '../chat/echo-fields.ts';
 
 interface ChatBodyOptions extends TurnOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
@@ -117,7 +117,7 @@ interface TurnOptions {
   /** The text of a thinking block that this gateway signed; null for another block. */
   readonly thought: (shown: string, signature: string) => string | null;
   /** The call behind an id that the client got. */
-  readonly opened: (id: string) => StartedProviderCall;
+  readonly opened: (id: string) => EchoedToolCall;
 }
 
 /**

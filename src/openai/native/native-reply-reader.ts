@@ -5,19 +5,19 @@ import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.
 import { type ReplyContext, type ChatTail, costOfParts } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { partialTexts, parseReply } from '../chat/whole-reply.ts';
-import { bytesOfTexts, type NativeSpeech, type NativeEnd } from './native-wire.ts';
+import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
 import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../chat/chat-usage.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
 export class NativeReplyReader extends WholeHeadReader implements ReplyReader {
   readonly #context: ReplyContext;
-  readonly #speech: NativeSpeech;
+  readonly #decoder: NativeDecoder;
   readonly #collected: Collector;
 
-  constructor(context: ReplyContext, speech: NativeSpeech) {
+  constructor(context: ReplyContext, decoder: NativeDecoder) {
     super();
     this.#context = context;
-    this.#speech = speech;
+    this.#decoder = decoder;
     this.#collected = new Collector(context);
   }
 
@@ -33,29 +33,29 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader {
   end(): ReplyEnd {
     const bytes = this.#collected.take();
     const reply = parseReply(bytes);
-    const { texts, other } = this.#speech.takeWhole(reply);
-    const speech = this.#speech;
+    const { texts, other } = this.#decoder.takeWhole(reply);
+    const decoder = this.#decoder;
     const outputBytes = bytesOfTexts(texts);
-    const size = { outputBytes, otherBytes: other, before: null, speech };
+    const size = { outputBytes, otherBytes: other, before: null, decoder };
     const bytesMax = outputBytesMax(this.#context.budget);
     if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
       const said = firstBytes(partialTexts(bytes).said, bytesMax);
-      return nativeOverCap(this.#context, { ...size, write: (end) => speech.cutWhole(said, end) });
+      return nativeOverCap(this.#context, { ...size, write: (end) => decoder.cutWhole(said, end) });
     }
-    return nativeEnd(this.#context, { ...size, write: (end) => speech.whole(bytes.toString('utf8'), reply, end) });
+    return nativeEnd(this.#context, { ...size, write: (end) => decoder.whole(bytes.toString('utf8'), reply, end) });
   }
 
   cut(cut: Cut): ReplyEnd {
     const { said, outputBytes } = partialTexts(this.#collected.take());
-    const speech = this.#speech;
-    const write: Parameters<typeof nativeCut>[1]['write'] = (end) => speech.cutWhole(said, end);
-    return nativeCut(this.#context, { speech, before: null, outputBytes, otherBytes: 0, write }, cut);
+    const decoder = this.#decoder;
+    const write: Parameters<typeof nativeCut>[1]['write'] = (end) => decoder.cutWhole(said, end);
+    return nativeCut(this.#context, { decoder, before: null, outputBytes, otherBytes: 0, write }, cut);
   }
 }
 
 /** A native reply as far as it was read. */
 export interface NativeProduced extends Output {
-  readonly speech: NativeSpeech;
+  readonly decoder: NativeDecoder;
   /** Bytes that go out before the end. */
   readonly before: Uint8Array | null;
   /** Writes the end. */
@@ -64,16 +64,16 @@ export interface NativeProduced extends Output {
 
 /** The end of a complete reply. It is free if the provider sent neither output nor a finish reason. */
 export function nativeEnd(context: ReplyContext, produced: NativeProduced): ReplyEnd {
-  const { speech, outputBytes, otherBytes } = produced;
-  const isNothing = speech.finish === null && outputBytes + otherBytes === 0;
-  return toEnd(context, produced, readUsage(speech.claim, context, produced), {
+  const { decoder, outputBytes, otherBytes } = produced;
+  const isNothing = decoder.finish === null && outputBytes + otherBytes === 0;
+  return toEnd(context, produced, readUsage(decoder.claim, context, produced), {
     outcome: isNothing ? 'free' : 'complete',
   });
 }
 
 /** The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. */
 export function nativeCut(context: ReplyContext, produced: NativeProduced, { reason, message }: Cut): ReplyEnd {
-  const usage = cutUsage(produced.speech.claim, context, produced, reason === 'cancelled');
+  const usage = cutUsage(produced.decoder.claim, context, produced, reason === 'cancelled');
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
@@ -90,7 +90,7 @@ export function nativeOverCap(context: ReplyContext, produced: NativeProduced): 
     const usage: ChatUsage = { ...measureUsage(context, produced), flags: ['over_cap'] };
     return toEnd(context, produced, usage, { outcome: 'over_cap', estimated: true, isBroken: true });
   }
-  const usage = cutUsage(produced.speech.claim, context, produced);
+  const usage = cutUsage(produced.decoder.claim, context, produced);
   return toEnd(context, produced, usage, { outcome: 'cut', estimated: usage.estimated, isBroken: true });
 }
 
@@ -105,11 +105,11 @@ const FINISH_REASON_MAX = 64;
 
 function toEnd(
   { rates }: ReplyContext,
-  { speech, before, write }: NativeProduced,
+  { decoder, before, write }: NativeProduced,
   { usage, flags, shown, details }: ChatUsage,
   { outcome, estimated = false, isBroken = false }: EndKind,
 ): ReplyEnd {
-  const { claim } = speech;
+  const { claim } = decoder;
   const isCorrected =
     claim?.['prompt_tokens'] !== shown['prompt_tokens'] || claim?.['completion_tokens'] !== shown['completion_tokens'];
   const tail: ChatTail = {
@@ -119,6 +119,6 @@ function toEnd(
     ...costOfParts(rates, usage),
     native: (cost, cut) => write({ cost, usage: shown, isCorrected, cut, isBroken }),
   };
-  const finishReason = speech.finish?.slice(0, FINISH_REASON_MAX) ?? null;
+  const finishReason = decoder.finish?.slice(0, FINISH_REASON_MAX) ?? null;
   return { usage, outcome, estimated, finishReason, flags, tail, details };
 }

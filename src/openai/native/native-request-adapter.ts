@@ -142,8 +142,8 @@ export class NativeRequestAdapter implements RequestAdapter, SentRequest {
       replyBytesMax,
       unseen: unseenTokens(offer),
     };
-    const speech = native.wire.speech(native.model, this.#callId);
-    return stream ? createNativeStreamReader(context, speech) : new NativeReplyReader(context, speech);
+    const decoder = native.wire.decoder(native.model, this.#callId);
+    return stream ? createNativeStreamReader(context, decoder) : new NativeReplyReader(context, decoder);
   }
 
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {

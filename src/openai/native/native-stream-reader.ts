@@ -7,7 +7,7 @@ import { type ByteOutput, endOfString } from '../stream/chunk-forms.ts';
 import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/event-forms.ts';
 import { EventStreamReader, parseChunk } from '../stream/event-stream-reader.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-reply-reader.ts';
-import { bytesOfTexts, eventText, type NativeSpeech } from './native-wire.ts';
+import { bytesOfTexts, eventText, type NativeDecoder } from './native-wire.ts';
 
 /** The last event of a response repeats the whole response, and the request. */
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
@@ -17,24 +17,24 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
  * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.
  * The last events are held until `end`, which adds the cost.
  */
-export function createNativeStreamReader(context: ReplyContext, speech: NativeSpeech): ReplyReader {
-  return new NativeStreamReader(context, speech);
+export function createNativeStreamReader(context: ReplyContext, decoder: NativeDecoder): ReplyReader {
+  return new NativeStreamReader(context, decoder);
 }
 
 class NativeStreamReader extends EventStreamReader implements ReplyReader {
-  readonly #speech: NativeSpeech;
+  readonly #decoder: NativeDecoder;
   readonly #forms: NativeForms;
   #events = 0;
   #overCap = false;
 
-  constructor(context: ReplyContext, speech: NativeSpeech) {
+  constructor(context: ReplyContext, decoder: NativeDecoder) {
     super(context, EVENT_BYTES_MAX);
-    this.#speech = speech;
+    this.#decoder = decoder;
     this.#forms = new NativeForms(this.counter, this.output);
   }
 
   get finished(): boolean {
-    return this.#overCap || this.#speech.isOver;
+    return this.#overCap || this.#decoder.isOver;
   }
 
   override head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
@@ -51,7 +51,7 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
     this.readRest();
     if (this.#overCap) return nativeOverCap(this.context, this.#produced());
     if (this.#events === 0) throw malformed('it ended the stream without a reply');
-    if (!this.#speech.isOver && this.#speech.finish === null)
+    if (!this.#decoder.isOver && this.#decoder.finish === null)
       throw malformed('it ended the stream before the reply was complete');
     return nativeEnd(this.context, this.#produced());
   }
@@ -74,16 +74,16 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
     const event = parseChunk(bytes.subarray(start, end), text, LIMITS);
     const { type } = event;
     if (typeof type !== 'string' || !TYPE.test(type)) throw malformed('its stream has an event without a type');
-    const given = this.#speech.take(type, event, text);
+    const given = this.#decoder.take(type, event, text);
     this.#events++;
-    const size = this.#speech.sizeOf(type, event);
+    const size = this.#decoder.sizeOf(type, event);
     const counter = this.counter;
     counter.bytes += bytesOfTexts(size.texts);
     counter.otherBytes += size.other;
     counter.discount += runDiscountOf(size.texts);
     this.#overCap = roomOf(counter) < 0;
     if (this.#overCap) return false;
-    if (given === null) return !this.#speech.isOver;
+    if (given === null) return !this.#decoder.isOver;
     const line = oneLine(given);
     this.output.writeText(eventText(type, line));
     // Bytes of a known form go out unchanged, so they have to be one line.
@@ -93,14 +93,14 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
 
   #produced(): NativeProduced {
     const { bytes, otherBytes } = this.counter;
-    const speech = this.#speech;
+    const decoder = this.#decoder;
     const forms = this.#forms;
     return {
-      speech,
+      decoder,
       before: this.output.take(),
       outputBytes: bytes,
       otherBytes,
-      write: (end) => speech.last(end, forms.sequence),
+      write: (end) => decoder.last(end, forms.sequence),
     };
   }
 }

@@ -48,7 +48,7 @@ export interface NativeWire {
   /** Whether the request has parts that a translation loses without naming them. */
   loses(text: string): boolean;
   /** Reads the replies of the call with this id. `model` is the name that they carry. */
-  speech(model: string, callId: string): NativeSpeech;
+  decoder(model: string, callId: string): NativeDecoder;
 }
 
 /** A request that is sent unchanged to providers of its own wire. */
@@ -90,7 +90,7 @@ export interface EventSize {
 }
 
 /** Reads the replies of one wire, as far as it is needed to bill and to end them. Each attempt has its own. */
-export interface NativeSpeech {
+export interface NativeDecoder {
   /** The provider's claim so far, in the form of chat; null before a claim. */
   readonly claim: Json | null;
   /** Why the reply ended, in the provider's words. */

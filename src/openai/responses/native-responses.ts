@@ -10,7 +10,7 @@ import {
   FRAME_BYTES,
   jsonBytes,
   type NativeEnd,
-  type NativeSpeech,
+  type NativeDecoder,
   noteOf,
   NOTHING,
   sumOf,
@@ -88,7 +88,7 @@ export const RESPONSES_WIRE: NativeWire = {
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   loses: (text) => LOST.test(text),
-  speech: (model) => createResponsesSpeech(model),
+  decoder: (model) => createResponsesDecoder(model),
 };
 
 /** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
@@ -118,7 +118,7 @@ export function ownResponsesWire(told: (callId: string) => Json, isKept: boolean
       WITHOUT_THINKING.add(offer);
       return true;
     },
-    speech: (model, callId) => createResponsesSpeech(model, told(callId)),
+    decoder: (model, callId) => createResponsesDecoder(model, told(callId)),
   };
 }
 
@@ -168,11 +168,11 @@ const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incom
  * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the members `told`
  * instead of the provider's.
  */
-export function createResponsesSpeech(model: string, told: Json = {}): NativeSpeech {
-  return new ResponsesSpeech({ model, ...told });
+export function createResponsesDecoder(model: string, told: Json = {}): NativeDecoder {
+  return new ResponsesDecoder({ model, ...told });
 }
 
-class ResponsesSpeech implements NativeSpeech {
+class ResponsesDecoder implements NativeDecoder {
   finish: string | null = null;
   readonly #own: Json;
   #usage: JsonObject | null = null;

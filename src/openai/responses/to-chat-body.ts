@@ -3,7 +3,7 @@ import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart 
 import { GAP, inOneText, invalid, addMissing, addResult, addUser, reminderOf } from '../translated/chat-turns.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
-import type { StartedProviderCall } from '../chat/echo-fields.ts';
+import type { EchoedToolCall } from '../chat/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 
 interface ChatBodyOptions extends ItemOptions, ToolOptions {
@@ -103,10 +103,10 @@ interface ItemOptions {
   /** The text of sealed thinking; null if this gateway did not seal it. */
   readonly thought: (sealed: string) => string | null;
   /** The call behind an id that the client got. */
-  readonly opened: (id: string) => StartedProviderCall;
+  readonly opened: (id: string) => EchoedToolCall;
 }
 
-interface ProviderAdapter {
+interface ReadConversation {
   /** Instructions that come before the first turn. */
   readonly system: string[];
   readonly chat: ChatMessage[];
@@ -126,7 +126,7 @@ interface State {
 }
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
-export function readItems(input: ResponsesBody['input'], options: ItemOptions): ProviderAdapter {
+export function readItems(input: ResponsesBody['input'], options: ItemOptions): ReadConversation {
   const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
   withoutContainers(items).forEach((item, index) => readItem(state, item, `input[${index}]`));

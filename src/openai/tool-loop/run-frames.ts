@@ -103,7 +103,7 @@ export async function* runFrames(
   };
   let end: RunEnd | null = null;
   try {
-    end = yield* startAttempt(state, body);
+    end = yield* runTurns(state, body);
   } finally {
     const isWhole = end !== null && end.note === null;
     await run.close(isWhole ? 'complete' : gone.aborted ? 'cancelled' : end === null ? 'failed' : 'stopped');
@@ -113,7 +113,7 @@ export async function* runFrames(
 }
 
 /** Returns null if a turn has no end. */
-async function* startAttempt(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
+async function* runTurns(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
   const { options, gone, counter, added } = state;
   const { named } = options.tools;
   for (let round = 0; ; round++) {

@@ -2,7 +2,8 @@ import { contractSuite } from './contract-suite.ts';
 import { gatewayTarget } from './gateway-target.ts';
 
 const deviates = {
-  'GATE-04': "0.3 has no wrapper, so what stands beside the task in it has no place ('wrapper' in docs/mappings-a2a.md)",
+  'GATE-04':
+    "0.3 has no wrapper, so what stands beside the task in it has no place ('wrapper' in docs/mappings-a2a.md)",
 };
 
 contractSuite(

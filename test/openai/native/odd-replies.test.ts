@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
-import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
+import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
+import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { outputBytesMax } from '../../../src/openai/chat/output-bound.ts';
 import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
@@ -77,8 +77,8 @@ describe('a reply in one piece', () => {
   });
 
   test.each([
-    ['messages', createMessagesSpeech],
-    ['responses', createResponsesSpeech],
+    ['messages', createMessagesDecoder],
+    ['responses', createResponsesDecoder],
   ] as const)('of %s beyond its cap is cut in bytes, between characters', (wire, speechOf) => {
     const reader = new NativeReplyReader(CONTEXT, speechOf('acme/small'));
     reader.head(200, {});
@@ -159,14 +159,14 @@ test('an event in several lines keeps its numbers as they were written', async (
 });
 
 test('numbers alone are kept of the usage of a message', () => {
-  const speech = createMessagesSpeech('m');
+  const decoder = createMessagesDecoder('m');
   const big = 'x'.repeat(100);
   const start = { message: { usage: { ...MESSAGE_USAGE, note: big } } };
-  speech.take('message_start', start, JSON.stringify(start));
+  decoder.take('message_start', start, JSON.stringify(start));
   for (let i = 0; i < 5; i++)
-    speech.take('message_delta', { usage: { output_tokens: i, input_tokens: null, [`x${i}`]: big } }, '');
-  expect(speech.claim).toMatchObject({ prompt_tokens: 40, completion_tokens: 4 });
-  expect(speech.last(CUT, null)).not.toContain(big);
+    decoder.take('message_delta', { usage: { output_tokens: i, input_tokens: null, [`x${i}`]: big } }, '');
+  expect(decoder.claim).toMatchObject({ prompt_tokens: 40, completion_tokens: 4 });
+  expect(decoder.last(CUT, null)).not.toContain(big);
 });
 
 test('usage of a message that falls at the end of its stream is charged and shown as it was before', async () => {
@@ -184,35 +184,35 @@ test('usage of a message that falls at the end of its stream is charged and show
 });
 
 test('the end of a message may have smaller counts than its beginning, which is an estimate', () => {
-  const speech = createMessagesSpeech('m');
+  const decoder = createMessagesDecoder('m');
   const start = { message: { usage: MESSAGE_USAGE } };
-  speech.take('message_start', start, JSON.stringify(start));
-  speech.take('message_delta', { usage: { ...MESSAGE_USAGE, input_tokens: 2 } }, '');
-  expect(speech.claim).toMatchObject({ prompt_tokens: 30 });
+  decoder.take('message_start', start, JSON.stringify(start));
+  decoder.take('message_delta', { usage: { ...MESSAGE_USAGE, input_tokens: 2 } }, '');
+  expect(decoder.claim).toMatchObject({ prompt_tokens: 30 });
 });
 
 test('of whole items at most 2 MiB are kept for a cut response', () => {
-  const speech = createResponsesSpeech('m');
+  const decoder = createResponsesDecoder('m');
   const item = { type: 'x', text: 'x'.repeat(512 * 1024) };
   const text = JSON.stringify({ item });
-  for (let i = 0; i < 20; i++) speech.take('response.output_item.done', { item }, text);
-  const last = speech.last(CUT, null);
+  for (let i = 0; i < 20; i++) decoder.take('response.output_item.done', { item }, text);
+  const last = decoder.last(CUT, null);
   expect(last.length).toBeGreaterThan(1024 * 1024);
   expect(last.length).toBeLessThan(2 * 1024 * 1024 + 1024);
 });
 
 test('billed counts of a message leave out what a cache gave, also where its beginning alone tells that', () => {
-  const speech = createMessagesSpeech('m');
+  const decoder = createMessagesDecoder('m');
   const start = { message: { usage: MESSAGE_USAGE } };
-  speech.take('message_start', start, JSON.stringify(start));
-  speech.take('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 900 } }, '');
+  decoder.take('message_start', start, JSON.stringify(start));
+  decoder.take('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 900 } }, '');
   const usage = { prompt_tokens: 40, completion_tokens: 9 };
-  const [, told] = /"usage":(\{.*?\})/.exec(speech.last({ ...CUT, usage, isCorrected: true, isBroken: false }, null))!;
+  const [, told] = /"usage":(\{.*?\})/.exec(decoder.last({ ...CUT, usage, isCorrected: true, isBroken: false }, null))!;
   expect(JSON.parse(told!)).toEqual(MESSAGE_USAGE);
 });
 
 test('billed counts of a message cut its parts of a cache, too', () => {
-  const speech = createMessagesSpeech('m');
+  const decoder = createMessagesDecoder('m');
   const claimed = {
     input_tokens: 10,
     output_tokens: 9,
@@ -222,9 +222,11 @@ test('billed counts of a message cut its parts of a cache, too', () => {
   };
   const split = (billed: number): unknown => {
     const reply = { type: 'message', content: [], usage: claimed };
-    speech.takeWhole(reply);
+    decoder.takeWhole(reply);
     const end = { ...CUT, usage: { prompt_tokens: billed, completion_tokens: 9 }, isCorrected: true, isBroken: false };
-    const { usage } = JSON.parse(speech.whole(JSON.stringify(reply), reply, end)) as { usage: Record<string, unknown> };
+    const { usage } = JSON.parse(decoder.whole(JSON.stringify(reply), reply, end)) as {
+      usage: Record<string, unknown>;
+    };
     return [usage['cache_creation_input_tokens'], usage['cache_creation']];
   };
   expect(split(0)).toEqual([0, { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 }]);

@@ -4,14 +4,14 @@ import { GatewayError } from '#errors';
 import { isObject, UpstreamFailure } from '#wire';
 import { createCheck } from '#http';
 import type { Offer } from '#catalog';
-import { createMessagesSpeech, MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
+import { createMessagesDecoder, MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
 import { messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
 import { nativeBody, measureNative } from '../../../src/openai/native/native-request.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
 import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
-import { createResponsesSpeech, RESPONSES_WIRE } from '../../../src/openai/responses/native-responses.ts';
+import { createResponsesDecoder, RESPONSES_WIRE } from '../../../src/openai/responses/native-responses.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
 import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
@@ -141,8 +141,8 @@ const stream = fc
   .map((parts) => Buffer.from(parts.join('')));
 
 const SPEECHES = [
-  ['messages', createMessagesSpeech],
-  ['responses', createResponsesSpeech],
+  ['messages', createMessagesDecoder],
+  ['responses', createResponsesDecoder],
 ] as const;
 const reply = fc.oneof(
   { weight: 8, arbitrary: fc.array(member, { maxLength: 9 }).map((some) => `{${some.join(',')}}`) },

@@ -2,11 +2,11 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ReplyReader } from '#gateway';
-import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
+import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
-import type { NativeSpeech } from '../../../src/openai/native/native-wire.ts';
+import type { NativeDecoder } from '../../../src/openai/native/native-wire.ts';
 import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
-import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
+import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { cutAt, lengths } from '../translated/support/transcripts.ts';
 import { messageEvents, responseEvents } from './support/transcripts.ts';
@@ -19,8 +19,8 @@ const NAME = 'acme/small';
 const COST = { cost: 1 };
 
 /** All that the client gets, and what is billed. */
-function read(speech: NativeSpeech, reads: readonly Buffer[]) {
-  const reader: ReplyReader = createNativeStreamReader(CONTEXT, speech);
+function read(decoder: NativeDecoder, reads: readonly Buffer[]) {
+  const reader: ReplyReader = createNativeStreamReader(CONTEXT, decoder);
   reader.head(200, { 'content-type': 'text/event-stream' });
   let text = '';
   for (const one of reads) text += reader.data([one])?.toString() ?? '';
@@ -33,8 +33,8 @@ function read(speech: NativeSpeech, reads: readonly Buffer[]) {
 const named = (events: readonly string[]) => events.map((one) => one.replace('upstream-model-2026', NAME));
 
 describe.each([
-  ['messages', createMessagesSpeech, messageEvents(), 2],
-  ['responses', createResponsesSpeech, responseEvents(), 1],
+  ['messages', createMessagesDecoder, messageEvents(), 2],
+  ['responses', createResponsesDecoder, responseEvents(), 1],
 ] as const)('%s', (_name, speechOf, events, held) => {
   const bytes = Buffer.from(events.join(''));
   const whole = read(speechOf(NAME), [bytes]);
@@ -70,13 +70,13 @@ const word = fc
 test.each([
   [
     'messages',
-    createMessagesSpeech,
+    createMessagesDecoder,
     (text: string) => event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
     messageEvents(),
   ],
   [
     'responses',
-    createResponsesSpeech,
+    createResponsesDecoder,
     (delta: string, sequence: number) =>
       event('response.output_text.delta', { item_id: 'm', delta, sequence_number: sequence, obfuscation: 'x' }),
     responseEvents(),
@@ -102,7 +102,7 @@ test('a response that is cut ends with the next number, and is charged by what i
       );
       const bytes = Buffer.from(responseEvents()[0] + said.join(''));
       const [whole, pieces] = [[bytes], cutAt(bytes, cuts)].map((reads) => {
-        const reader: ReplyReader = createNativeStreamReader(CONTEXT, createResponsesSpeech(NAME));
+        const reader: ReplyReader = createNativeStreamReader(CONTEXT, createResponsesDecoder(NAME));
         reader.head(200, { 'content-type': 'text/event-stream' });
         for (const one of reads) reader.data([one]);
         const { usage, tail } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });

@@ -43,7 +43,7 @@ type Memory = Pick<MoreMemory, 'grow' | 'becomes'>;
 type Read = Map<string, readonly Json[]>;
 
 /** Kept responses with their content, and items in which nothing refers to others any more. */
-interface StartedCall {
+interface ResolvedItems {
   readonly used: readonly KeptResponse[];
   readonly items: readonly Json[];
 }
@@ -119,7 +119,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     caller: Caller,
     memory: Memory,
     missing: (item: Json) => Json,
-  ): Promise<StartedCall> {
+  ): Promise<ResolvedItems> {
     const read: Read = new Map();
     await readMore(read, lineage, memory);
     const items = [...lineage.flatMap(({ id }) => read.get(id) ?? lost(id)), ...own];
