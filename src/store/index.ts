@@ -17,4 +17,4 @@ export { BUCKET_HOLDER, MEDIA_FOLDER, MEDIA_HOLDER, isMediaId, mediaPath } from 
 export type { PostgresDatabase, PostgresSession } from './postgres.ts';
 export { type RedisClient, connectRedis } from './redis.ts';
 export type { Prepare } from './statement.ts';
-export { isOne, listParam, loadStatement, loadStatements, numberOrNull, rowReader } from './statement.ts';
+export { isOne, listParam, loadStatements, numberOrNull, rowReader } from './statement.ts';

@@ -5,17 +5,6 @@ import type { Statement, Row, Value } from './database.ts';
 
 const SOURCE = new URL('../', import.meta.url).href;
 
-/**
- * Reads an SQL file once, when the calling module is imported: `loadStatement(import.meta.url, './sql/key-usage.sql')`.
- * The name of the statement is the file's path below `src`. So files with the same name in two modules do not collide
- * in the engines' caches of prepared statements.
- */
-export function loadStatement(moduleUrl: string, path: string): Statement {
-  const url = new URL(path, moduleUrl);
-  const name = (url.href.startsWith(SOURCE) ? url.href.slice(SOURCE.length) : path).replace(/\.sql$/, '');
-  return { name, text: readFileSync(fileURLToPath(url), 'utf8').trim() };
-}
-
 /** PostgreSQL cuts the names of prepared statements at this length, in bytes. */
 const NAME_MAX = 63;
 

@@ -105,15 +105,14 @@ export function checkCode({ path, text }: SourceFile): Finding[] {
 }
 
 /**
- * One statement below each line `-- name: findTask`, whose names are in camelCase and differ. A file without such a line
- * is one statement.
+ * One statement below each line `-- name: findTask`, whose names are in camelCase and differ.
  */
 export function checkSql({ path, text }: SourceFile): Finding[] {
   const [head, ...parts] = text.split(/^-- name: (.*)\n/m);
-  const named: readonly (readonly [string, string])[] =
-    parts.length === 0
-      ? [[path, head!]]
-      : parts.flatMap((name, index) => (index % 2 === 0 ? [[`${path} ${name}`, parts[index + 1]!] as const] : []));
+  if (parts.length === 0) return [`${path} has no line "-- name: …"`];
+  const named = parts.flatMap((name, index) =>
+    index % 2 === 0 ? [[`${path} ${name}`, parts[index + 1]!] as const] : [],
+  );
   const findings = named.flatMap(([name, statement]) => {
     const bare = statement
       .replace(/--[^\n]*/g, '')
@@ -122,7 +121,7 @@ export function checkSql({ path, text }: SourceFile): Finding[] {
     const count = bare.split(';').filter((part) => part.trim() !== '').length;
     return count === 1 ? [] : [`${name} holds ${count} statements: one below each line "-- name: …"`];
   });
-  if (parts.length > 0 && head!.trim() !== '') findings.push(`${path} has text before its first line "-- name: …"`);
+  if (head!.trim() !== '') findings.push(`${path} has text before its first line "-- name: …"`);
   const names = parts.filter((_, index) => index % 2 === 0);
   for (const [index, name] of names.entries()) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name)) findings.push(`${path} names a statement ${name}: camelCase`);

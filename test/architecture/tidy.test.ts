@@ -160,8 +160,8 @@ describe('what is untidy is found', () => {
   ])('%s', (_name, text, says) => expect(checkCode(file(text)).join()).toContain(says));
 
   test.each([
-    ['two statements', 'SELECT 1; SELECT 2;', 'holds 2 statements'],
-    ['no statement', '-- nothing', 'holds 0 statements'],
+    ['a statement without a name', 'SELECT 1', 'has no line'],
+    ['no statement', '-- name: one\n-- nothing', 'holds 0 statements'],
     ['a named statement that is two', '-- name: one\nSELECT 1; SELECT 2', 'src/x.ts one holds 2 statements'],
     ['a name of another form', '-- name: find-it\nSELECT 1', 'camelCase'],
     ['a name twice', '-- name: one\nSELECT 1\n\n-- name: one\nSELECT 2', 'names two statements one'],

@@ -1,5 +1,5 @@
 import { dropOldest } from '#wire';
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatements, type Database, type Row } from '#store';
 import type { MicroUsd } from '#billing';
 import { periodAt } from '#accounts/names';
 
@@ -15,7 +15,7 @@ export type FindKeyUsage = (account: string) => Promise<ReadonlyMap<string, KeyU
 
 export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
 
-const USAGE = loadStatement(import.meta.url, './sql/key-usage.sql');
+const SQL = loadStatements(import.meta.url, './sql/key-usage.sql', ['keyUsage']);
 const DAY_MS = 86_400_000;
 /**
  * The sums of an account with many calls are cached for this many times the duration of the query. The embedded engine
@@ -78,9 +78,9 @@ async function find(database: Reading, account: string, now: number): Promise<Fo
     periodAt('monthly', now).start,
   ];
   const since = Math.min(week, month);
-  let rows: readonly Row[] = await database.query(USAGE, [account, since, FEW]);
+  let rows: readonly Row[] = await database.query(SQL.keyUsage, [account, since, FEW]);
   const many = rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW;
-  if (many) rows = await database.snapshot((query) => query(USAGE, [account, since, ALL]));
+  if (many) rows = await database.snapshot((query) => query(SQL.keyUsage, [account, since, ALL]));
   const found = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
   for (const row of rows) {
     const [hash = ''] = (row['budget'] as string).split(':');

@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { unlessStalled } from '../../support/unless-stalled.ts';
 import { until } from '../../support/cluster.ts';
 import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
 import {
@@ -115,22 +116,27 @@ describe('a cancelled response', () => {
   test('frees its place when its call is settled, also if it was deleted', async () => {
     const { account, key } = await spine.tenant('in-places', '10');
     const by = clientOf(key);
-    for (const end of ['cancel', 'delete'] as const) {
+    const left = { name: 'test/left', text: 'SELECT id FROM kept_responses WHERE account = $1 AND run IS NOT NULL' };
+    const endsKeepPlaces = async (end: 'cancel' | 'delete') => {
       const ids = await Promise.all(
         Array.from({ length: COUNT_MAX }, async () => (await begin('!tokens:1000 !token-ms:20', {}, by)).id),
       );
-      for (const id of ids) await by.responses[end](id);
-      expect(await refusal(begin('!tokens:3', {}, by))).toMatchObject({
-        status: 429,
-        message: expect.stringContaining('until its call is settled'),
-      });
-      await until(async () => {
-        const one = await begin('!tokens:3', {}, by).catch(() => null);
-        return one !== null && (await ended(one.id, by)).status === 'completed';
-      }, 'a place is free');
-      const left = { name: 'test/left', text: 'SELECT id FROM kept_responses WHERE account = $1 AND run IS NOT NULL' };
-      await until(async () => (await spine.app.database.query(left, [account])).length === 0, 'none is under way');
-    }
+      try {
+        for (const id of ids) await by.responses[end](id);
+        expect(await refusal(begin('!tokens:3', {}, by))).toMatchObject({
+          status: 429,
+          message: expect.stringContaining('until its call is settled'),
+        });
+      } finally {
+        await until(async () => {
+          const one = await begin('!tokens:3', {}, by).catch(() => null);
+          return one !== null && (await ended(one.id, by)).status === 'completed';
+        }, 'a place is free');
+        await until(async () => (await spine.app.database.query(left, [account])).length === 0, 'none is under way');
+      }
+    };
+    // On a machine that stands still, the calls are settled before the next request is made.
+    for (const end of ['cancel', 'delete'] as const) await unlessStalled(20, () => endsKeepPlaces(end));
   });
 
   test('with tools shows the cost of what was called', async () => {

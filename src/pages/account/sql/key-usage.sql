@@ -1,3 +1,4 @@
+-- name: keyUsage
 -- The charges of the newest $3 calls of account $1 since $2, by the budget of their keys (`<hash>:<period>`) and by UTC
 -- day.
 SELECT budget, day, CAST(SUM(charged) AS BIGINT) AS charged, COUNT(*) AS calls
