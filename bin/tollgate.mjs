@@ -17,9 +17,10 @@ const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`
 /** The package of a provider's proxy has another entry and no gateway. */
 const main = ['src/main.js', 'src/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
 const packed = main.endsWith('.js');
-const install = packed ? 'npm install -g <the file of the package>' : `cd ${quoted} && npm ci`;
+const install = `cd ${quoted} && npm ci`;
 
-if (!existsSync(join(root, 'node_modules', 'commander'))) {
+// An installed package has all that it needs.
+if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
 } else if (NODE_MAJOR >= NODE_MAJOR_MIN) {
   // Compiled code is cached between runs, which halves the start time. If the directory isn't writable, nothing is

@@ -94,8 +94,8 @@ export interface Parts {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** The components of the provider's package, filtered from the full list. */
-export function providerParts(all: Parts, { name, packages }: StagedPackage): Parts {
+/** The components of one package, filtered from the full list. */
+export function partsOf(all: Parts, { name, packages }: Pick<StagedPackage, 'name' | 'packages'>): Parts {
   const components = all.components.filter((one) => packages.includes(`${one.name}@${one.version}`));
   const refs = new Set(components.map((one) => one['bom-ref']));
   return {

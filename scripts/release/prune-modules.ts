@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Files of installed packages that no program reads: types, source maps, tests and guides. Licences are kept. */
@@ -21,13 +21,71 @@ const UNREAD_FOLDERS: ReadonlySet<string> = new Set([
  */
 const UNUSED = ['typescript', '@typescript', '@types'];
 
-/** Deletes the files of `node_modules` that aren't read at run time. Returns the size of the rest in bytes. */
-export function pruneModules(modules: string): number {
+/**
+ * Deletes what isn't read at run time from `node_modules`: packages that none of `wanted` needs, and files. Returns the
+ * size of the rest in bytes.
+ */
+export function pruneModules(modules: string, wanted: readonly string[]): number {
+  deleteUnneeded(modules, wanted);
   for (const name of UNUSED) rmSync(join(modules, name), { recursive: true, force: true });
   rmSync(join(modules, '.package-lock.json'), { force: true });
   rmSync(join(modules, '.bin'), { recursive: true, force: true });
   return prune(modules);
 }
+
+interface PackageFile {
+  readonly name: string;
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+const readPackage = (folder: string): PackageFile =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageFile;
+
+/** Deletes packages at the top of `node_modules` that no package of `wanted` needs, directly or by another one. */
+function deleteUnneeded(modules: string, wanted: readonly string[]): void {
+  const needed = new Set<string>();
+  const todo = wanted.map((name) => join(modules, name));
+  for (let folder = todo.pop(); folder !== undefined; folder = todo.pop()) {
+    if (needed.has(folder)) continue;
+    needed.add(folder);
+    const { dependencies, optionalDependencies, peerDependencies } = readPackage(folder);
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+      const own = join(folder, 'node_modules', name);
+      const found = [own, join(modules, name)].find((path) => existsSync(path));
+      if (found !== undefined) todo.push(found);
+    }
+  }
+  for (const name of packagesOf(modules))
+    if (!needed.has(join(modules, name))) rmSync(join(modules, name), { recursive: true });
+}
+
+/** The versions of packages of a `node_modules`, by name. */
+export const versionsOf = (modules: string, names: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name) => [name, readPackage(join(modules, name)).version]));
+
+/** `name@version` of a package. */
+export function versioned(folder: string): string {
+  const { name, version } = readPackage(folder);
+  return `${name}@${version}`;
+}
+
+/** `name@version` of each package in a `node_modules`, also of those that packages have for themselves. */
+export function installedIn(modules: string): readonly string[] {
+  if (!existsSync(modules)) return [];
+  const folders = packagesOf(modules).map((name) => join(modules, name));
+  return folders.flatMap((folder) => [versioned(folder), ...installedIn(join(folder, 'node_modules'))]);
+}
+
+/** Names of the packages at the top of a `node_modules`. */
+const packagesOf = (modules: string): readonly string[] =>
+  readdirSync(modules)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) =>
+      name.startsWith('@') ? readdirSync(join(modules, name)).map((one) => `${name}/${one}`) : [name],
+    );
 
 function prune(folder: string): number {
   let bytes = 0;

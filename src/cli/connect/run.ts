@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { askYesNo, CliError, say, painter, table } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
 import { OWN_NAME } from '../command-line.ts';
@@ -26,7 +27,7 @@ async function findClient(name: string): Promise<Client> {
   );
 }
 
-const CHECKOUT = resolve(import.meta.dirname, '../../..');
+const CHECKOUT = resolve(fileURLToPath(new URL('../../..', import.meta.url)));
 
 export interface ConnectFlags extends ConnectionFlags {
   readonly mcp?: boolean;
