@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser } from '../support/browser.ts';
+import { until } from '../support/cluster.ts';
 import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { pageHolds } from './page-holds.ts';
 
@@ -26,8 +27,15 @@ test('a service without calls is not called healthy, one that fails is down in t
   await (await spine.post('/chat/completions', ask('one'))).json();
   for (let call = 0; call < 3; call++)
     await (await spine.post('/chat/completions', { ...ask('one'), model: 'dead/model' })).text();
-  await page.reload();
-  await row(MODEL).getByText('Healthy').last().waitFor();
+  // The gateway makes its list at most four times a second.
+  await until(async () => {
+    await page.reload();
+    await row(MODEL)
+      .getByText(/Healthy|Not tried/)
+      .last()
+      .waitFor();
+    return (await row(MODEL).getByText('Healthy').count()) > 0;
+  }, 'the list shows that the model answered');
   await row('dead/model').getByText('Down').last().waitFor();
   // What cannot be called is below what can be.
   expect(await page.getByRole('row').last().textContent()).toContain('dead/model');
