@@ -39,7 +39,7 @@ export {
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
-export type { Pipeline } from './pipeline.ts';
+export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';
 export {
@@ -83,4 +83,3 @@ export {
   type UpstreamRequest,
   bodyBytes,
 } from './upstream.ts';
-export { hasCredentials } from './visitor.ts';

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '#errors';
-import { after, NEVER_ABORTED } from '#wire';
+import { after, NEVER_ABORTED, orElse } from '#wire';
 import type { Billable, Frame, CancelSignal } from '#billing';
 import type { Primitive } from '#config';
-import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller } from '#accounts';
+import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
-import { visitorOf } from './visitor.ts';
+import { SIGN_IN_HEADERS } from '#security';
+import { webRequestOf } from '#http';
 import type { Call, Handler, CallRequest, CallObserver } from './call.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
@@ -214,3 +215,22 @@ const NO_BUDGETS: Billable['budgets'] = [];
  * become durable, even across a restart of the database.
  */
 const LOCK_MARGIN_MS = 60_000;
+
+const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
+
+/** Whether a request has any credential, valid or not. */
+export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
+  CREDENTIALS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
+
+/** The caller of a request that needs no credential, see Pipeline.visitor. */
+function visitorOf(
+  authenticate: Authenticate,
+  headers: IncomingHttpHeaders,
+  address: string,
+): Caller | Promise<Caller> {
+  // A caller with an invalid credential counts as a stranger here. Routes that need a credential report what is wrong
+  // with it.
+  const stranger = () => anonymousAt(address);
+  if (!hasCredentials(headers)) return stranger();
+  return orElse(() => authenticate(headers, address, true), stranger);
+}
