@@ -64,7 +64,7 @@ export function openBilling(
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);
-      call.exchange.resolved?.(resolution.state);
+      call.adapter.resolved?.(resolution.state);
       const { state, settlement } = resolution;
       if (
         state === 'released' ||

@@ -48,13 +48,21 @@ interface HeadFrame {
   readonly provider: { readonly id: string; readonly name: string };
 }
 
-interface DataFrame {
+/**
+ * What a reply gives out piece by piece: bytes of the wire that its client speaks, or events where two wires meet. While
+ * it is drained for its usage, billing bounds it by its size in bytes.
+ */
+export interface Piece {
+  readonly byteLength: number;
+}
+
+interface DataFrame<D extends Piece> {
   readonly type: 'data';
-  readonly bytes: Uint8Array;
+  readonly data: D;
 }
 
 /** The end of a run, with its usage. It is the last frame of an executor, and billing turns it into a SettledFrame. */
-export interface EndFrame {
+export interface EndFrame<R = unknown> {
   readonly type: 'end';
   /** Id of the price of the provider that served. It is one of the call's quotes. */
   readonly price: string;
@@ -71,11 +79,12 @@ export interface EndFrame {
   readonly estimated: boolean;
   /** How the run went; stored with the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
-  readonly tail: unknown;
+  /** The protocol's own result, from which its route writes the end of the reply. null if the run was cut before it. */
+  readonly result: R | null;
 }
 
 /** The last frame that a protocol sees. The charge in it is durable. */
-export interface SettledFrame {
+export interface SettledFrame<R = unknown> {
   readonly type: 'settled';
   readonly settlement: Settlement;
   /** The work goes on and the lock stays held. Nothing is charged yet, and the final charge is not known. */
@@ -90,10 +99,12 @@ export interface SettledFrame {
   readonly runCost?: MicroUsd | undefined;
   /** Compact JWS; null if no receipt was requested. */
   readonly receipt: string | null;
-  readonly tail: unknown;
+  /** See EndFrame.result. */
+  readonly result: R | null;
 }
 
-export type Frame = HeadFrame | DataFrame | EndFrame | SettledFrame;
+/** One step of a running call. `R`: the protocol's result; `D`: what the reply gives out. */
+export type Frame<R = unknown, D extends Piece = Piece> = HeadFrame | DataFrame<D> | EndFrame<R> | SettledFrame<R>;
 export type BilledHandler<C> = (call: C, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;
 
 interface BillOptions<C> {
@@ -212,9 +223,9 @@ async function* run<C>(
     // If another gateway settled the lock, that gateway has already reported the charge.
     resolve('settled', result.ok ? settlement : NOTHING, end, null);
     const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : undefined;
-    const { usage, provider, providerName, tail } = end;
+    const { usage, provider, providerName, result: reply } = end;
     const receipt = options.receipt(call, end, settlement);
-    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, tail };
+    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, result: reply };
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
@@ -228,7 +239,7 @@ async function* run<C>(
     resolve('released', NOTHING, null, error);
   };
   const drain = (frame: Frame) => {
-    if (frame.type === 'data' && (drainedBytes += frame.bytes.byteLength) > options.drainBytes) upstream.abort();
+    if (frame.type === 'data' && (drainedBytes += frame.data.byteLength) > options.drainBytes) upstream.abort();
   };
 
   const frames = next(call, upstream)[Symbol.asyncIterator]();
@@ -279,7 +290,7 @@ const ended = <R>(ledger: Ledger, { billable, isFree }: Locked<unknown>, end: ()
     ? Promise.all([ledger.lock({ ...lockOf(billable), workDone: true }), end()]).then(([, result]) => result)
     : end();
 
-const pendingFrame = ({ usage, provider, providerName, tail }: EndFrame): SettledFrame => ({
+const pendingFrame = ({ usage, provider, providerName, result }: EndFrame): SettledFrame => ({
   type: 'settled',
   settlement: NOTHING,
   pending: true,
@@ -287,7 +298,7 @@ const pendingFrame = ({ usage, provider, providerName, tail }: EndFrame): Settle
   provider,
   providerName,
   receipt: null,
-  tail,
+  result,
 });
 
 /** undefined if the database cannot be read. The charge is settled anyway, and the call's record shows it. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import type { EndFrame } from '#billing';
+import type { EndFrame, Piece } from '#billing';
 import type { Primitive } from '#config';
 import { type Offer, type Health, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
@@ -21,17 +21,17 @@ const NEVER = -1;
 const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
 /** The end of a provider adapter that was cut before it ended. It is free. */
-export const CANCELLED: ReplyEnd = {
+export const CANCELLED: ReplyEnd<null> = {
   usage: null,
   outcome: 'free',
   estimated: false,
   finishReason: 'cancelled',
   flags: [],
-  tail: null,
+  result: null,
 };
 
 /** The attempts of one call, one after the other. Measures each attempt and decides what follows from its result. */
-export class Attempts {
+export class Attempts<R> {
   /** True once bytes were given out. From then on no other candidate is tried. */
   given = false;
   readonly #options: AttemptsOptions;
@@ -76,7 +76,7 @@ export class Attempts {
     return true;
   }
 
-  succeeded(end: ReplyEnd): EndFrame {
+  succeeded(end: ReplyEnd<R>): EndFrame<R> {
     const { health, router, now } = this.#options;
     const { primitive, free, stickyKey } = this.#call;
     const { offer } = this.#candidate;
@@ -97,7 +97,12 @@ export class Attempts {
    * An attempt threw. Returns the end of the call if the gateway itself ended it, or null if the next candidate is to
    * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
    */
-  failed(providerStream: ProviderStream | null, error: unknown, left: boolean, stopped: Error | null): EndFrame | null {
+  failed(
+    providerStream: ProviderStream<R, Piece> | null,
+    error: unknown,
+    left: boolean,
+    stopped: Error | null,
+  ): EndFrame<R> | null {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
     if (stopped instanceof GatewayError) {
@@ -123,7 +128,7 @@ export class Attempts {
   }
 
   /** The call took too long. */
-  #late(providerStream: ProviderStream | null, stopped: Error, cause: unknown): GatewayError {
+  #late(providerStream: ProviderStream<R, Piece> | null, stopped: Error, cause: unknown): GatewayError {
     const { health, observer } = this.#options;
     const { offer } = this.#candidate;
     // A stream without `cut` may have waited for its consumer: for an answer, or for slow work that the consumer called
@@ -167,9 +172,9 @@ export class Attempts {
     this.#options.observer.flagged(this.#call, offer, flags);
   }
 
-  #endFrame(end: ReplyEnd, at: number): EndFrame {
+  #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {
     const { offer, price } = this.#candidate;
-    const { usage, outcome, estimated, finishReason, costMax = null, flags, tail, details } = end;
+    const { usage, outcome, estimated, finishReason, costMax = null, flags, result, details } = end;
     return {
       type: 'end',
       price: price.id,
@@ -193,7 +198,7 @@ export class Attempts {
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
         durationMs: Math.round(at - this.#call.begunAt),
       },
-      tail,
+      result,
     };
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Frame, CancelSignal, MicroUsd, Price, Usage, EndFrame, Resolution } from '#billing';
+import type { Frame, Piece, CancelSignal, MicroUsd, Price, Usage, EndFrame, Resolution } from '#billing';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
@@ -8,8 +8,11 @@ import type { Offer } from '#catalog';
 import type { RoutePreferences } from './routing/preferences.ts';
 import type { Send } from './upstream.ts';
 
-/** One call of one primitive: a small neutral header around a native exchange. */
-export interface Call {
+/**
+ * One call of one primitive: a small neutral header around the adapter of its protocol. `R` is the result with which the
+ * adapter ends, `D` is what it gives out.
+ */
+export interface Call<R = unknown, D extends Piece = Piece> {
   /** Call id = lock id = generation id. */
   readonly id: string;
   readonly primitive: Primitive;
@@ -24,7 +27,7 @@ export interface Call {
   readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
-  readonly exchange: ProviderAdapter<ProviderStream>;
+  readonly adapter: ProviderAdapter<R, D>;
   /** The called part of the service: the name of a tool. null for the whole service. */
   readonly operation: string | null;
   /** The free method (`tools/list`) of a call that costs nothing and skips billing; null for a billed call. */
@@ -78,7 +81,7 @@ export interface Candidate {
 export type Handler = (call: Call, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;
 
 /** A request as a protocol hands it to the pipeline: neutral facts and the native provider adapter. */
-export interface CallRequest {
+export interface CallRequest<R = unknown, D extends Piece = Piece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
@@ -90,7 +93,7 @@ export interface CallRequest {
   /** Number of images in the prompt. */
   readonly images: number;
   readonly stream: boolean;
-  readonly exchange: ProviderAdapter<ProviderStream>;
+  readonly adapter: ProviderAdapter<R, D>;
   /** The called part of the service; default null, the whole service. */
   readonly operation?: string | null;
   /** The price of this call at `offer`; default the offer's own. */
@@ -133,7 +136,7 @@ export interface CallRequest {
    */
   readonly capped?: boolean;
   /** The cap that `capCost` applied, and the request without it. */
-  readonly cap?: CostCap & { readonly of: CallRequest };
+  readonly cap?: CostCap & { readonly of: CallRequest<R, D> };
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**
@@ -174,15 +177,14 @@ export interface HeldByCall {
  * The native side of a call, made by its protocol. It talks to the provider through `send` alone. The pipeline carries
  * it and never opens it. One ProviderAdapter serves all attempts of its call, one after the other.
  */
-export interface ProviderAdapter<T extends ProviderStream = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
+export interface ProviderAdapter<R = unknown, D extends Piece = Uint8Array> {
   /**
-   * Talks to `offer` and gives out bytes for the client, in any framing that its protocol reads back. Returns how it
-   * ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or
-   * its client has left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter
-   * that has not ended by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to
-   * end each of them.
+   * Talks to `offer`, and gives out what the client gets, in a form that its protocol reads back. Throws
+   * UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or its client has
+   * left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter that has not ended
+   * by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to end each of them.
    */
-  startAttempt(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
+  startAttempt(offer: Offer, send: Send, signal: AbortSignal, detached: Send): ProviderStream<R, D>;
   /**
    * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Such a call, if it can
    * cost nothing, gets no lock, only a record. Default false.
@@ -194,22 +196,31 @@ export interface ProviderAdapter<T extends ProviderStream = AsyncGenerator<Uint8
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
 }
 
-/** The running attempt. */
-export interface ProviderStream {
-  /** Bytes for the client as they arrive, possibly empty; at the end how it ended. Rejects with UpstreamFailure. */
-  next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
-  /** Stops it before its end. */
-  return?(end: ReplyEnd): Promise<unknown>;
+/** The running attempt. An async generator is one. */
+export interface ProviderStream<R = unknown, D extends Piece = Uint8Array> {
+  /**
+   * The next piece for the client as it arrives; null if the provider sent something that the client does not get. At
+   * the end how it ended. Rejects with UpstreamFailure.
+   */
+  next(): Promise<IteratorResult<D | null, ReplyEnd<R>>>;
+  /** Stops it before its end. Nobody uses what it returns. */
+  return?(end: never): Promise<unknown>;
   /** Status of the reply, if the stream reads a single reply. */
   readonly status?: number | undefined;
   /**
    * The gateway ended the stream. Returns what the reply had used so far; null if it was broken or had not begun.
    * Absent where the stream may be waiting for its consumer: the call is then free, and its provider is not blamed.
    */
-  cut?(cut: Cut): ReplyEnd | null;
+  cut?(cut: Cut): ReplyEnd<R> | null;
 }
 
-export interface ReplyEnd {
+/** A provider adapter that is an async generator. */
+export interface GeneratedAdapter<R, D extends Piece = Uint8Array> extends ProviderAdapter<R, D> {
+  startAttempt(...attempt: Parameters<ProviderAdapter['startAttempt']>): AsyncGenerator<D, ReplyEnd<R>, undefined>;
+}
+
+/** How an attempt ended. `R`: the result of its protocol. */
+export interface ReplyEnd<R = unknown> {
   /** null: the provider reported none. */
   readonly usage: Usage | null;
   /**
@@ -229,10 +240,8 @@ export interface ReplyEnd {
   readonly flags: readonly ProviderFlag[];
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
-  /** The protocol's data for the rest of the reply. The protocol gets it back after settlement. */
-  readonly tail: unknown;
-  /** Of a ReplyReader: bytes for the client that the end has revealed. They are given out before the settlement. */
-  readonly rest?: Uint8Array | null;
+  /** The rest of the reply in the terms of its protocol. The route gets it back after the settlement. */
+  readonly result: R;
 }
 
 /** Violations that are counted per provider. */

@@ -1,5 +1,6 @@
 import { GatewayError } from '#errors';
 import { type JsonObject, foldName } from '#wire';
+import type { Piece } from '#billing';
 import {
   costAtMost,
   formatUsd,
@@ -70,10 +71,10 @@ function amountOf(said: unknown, name: string): MicroUsd {
  * The request with its cap applied: offers with a higher estimate do not serve it. For an agent the rest of the cap is
  * the budget for the calls that it makes. With null the request is unchanged.
  */
-export function capCost(request: CallRequest, cap: CostCap | null): CallRequest {
+export function capCost<R, D extends Piece>(request: CallRequest<R, D>, cap: CostCap | null): CallRequest<R, D> {
   if (cap === null) return request;
   const { amount: maxCost, name } = cap;
-  const capped: CallRequest = {
+  const capped: CallRequest<R, D> = {
     ...request,
     capped: true,
     cap: { ...cap, of: request },

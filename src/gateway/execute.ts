@@ -1,6 +1,6 @@
 import type { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import type { Frame, CancelSignal } from '#billing';
+import type { Frame, CancelSignal, Piece } from '#billing';
 import type { Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
@@ -24,16 +24,16 @@ export function createExecute(options: ExecuteOptions): Handler {
   return (call, signal) => execute(options, call, signal);
 }
 
-async function* execute(
+async function* execute<R, D extends Piece>(
   options: ExecuteOptions,
-  call: Call,
+  call: Call<R, D>,
   signal: CancelSignal,
-): AsyncGenerator<Frame, void, undefined> {
+): AsyncGenerator<Frame<R, D>, void, undefined> {
   const { upstream, observer } = options;
-  const { exchange, timeoutMs, caller } = call;
+  const { adapter, timeoutMs, caller } = call;
   call.onLocked?.();
   const requests = new CallRequests(options, call);
-  const attempts = new Attempts(options, call);
+  const attempts = new Attempts<R>(options, call);
   const leave = () => requests.stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave);
   const stop: StopCall = (reason) => requests.stop(reason);
@@ -48,16 +48,16 @@ async function* execute(
       const offer = attempts.begin();
       const { last } = attempts;
       const traced = observer.upstreamHeaders(call);
-      let providerStream: ProviderStream | null = null;
+      let providerStream: ProviderStream<R, D> | null = null;
       try {
         if (signal.aborted) leave();
-        providerStream = exchange.startAttempt(
+        providerStream = adapter.startAttempt(
           offer,
           (request) => requests.send(offer, request, last, traced),
           requests.signal,
           detachedSend(upstream, offer, caller.account, traced),
         );
-        let end: ReplyEnd | null = null;
+        let end: ReplyEnd<R> | null = null;
         try {
           while (end === null) {
             const step = await providerStream.next();
@@ -66,14 +66,14 @@ async function* execute(
             else {
               if (isFirst && providerStream.status !== undefined)
                 yield { type: 'head', status: providerStream.status, provider: offer.provider };
-              if (step.value.byteLength > 0) {
+              if (step.value !== null && step.value.byteLength > 0) {
                 attempts.given = true;
-                yield { type: 'data', bytes: step.value };
+                yield { type: 'data', data: step.value };
               }
             }
           }
         } finally {
-          if (end === null) await providerStream.return?.(CANCELLED);
+          if (end === null) await providerStream.return?.(CANCELLED as never);
         }
         complete = true;
         requests.over();

@@ -1,11 +1,11 @@
-import type { CancelSignal, EndFrame, Frame, Settlement } from '#billing';
+import type { CancelSignal, EndFrame, Frame, Piece, Settlement } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
 import type { ProviderAdapter, CallRequest, Call, Handler, CallObserver } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { NO_PREFERENCES } from './routing/preferences.ts';
 
-export interface FreeCall {
+export interface FreeCall<R, D extends Piece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
@@ -13,7 +13,7 @@ export interface FreeCall {
   readonly target: string;
   /** The method that is free by its protocol's table. */
   readonly method: string;
-  readonly startAttempt: ProviderAdapter['startAttempt'];
+  readonly startAttempt: ProviderAdapter<R, D>['startAttempt'];
   readonly traceparent?: string | null;
   readonly stream?: boolean;
   readonly timeoutMs?: number;
@@ -21,10 +21,10 @@ export interface FreeCall {
 }
 
 /**
- * Runs a call that is free by its protocol's table. Resolves with the tail of its end; null if the call ended without
+ * Runs a call that is free by its protocol's table. Resolves with its result; null if the call ended without
  * one.
  */
-export async function runFree(
+export async function runFree<R, D extends Piece = Uint8Array>(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   {
     primitive,
@@ -37,11 +37,11 @@ export async function runFree(
     stream = false,
     timeoutMs,
     facts,
-  }: FreeCall,
+  }: FreeCall<R, D>,
   gone: CancelSignal,
-  onData: (bytes: Uint8Array) => Promise<void> = async () => {},
-): Promise<unknown> {
-  const call = await pipeline.prepare({
+  onData: (data: D) => Promise<void> = async () => {},
+): Promise<R | null> {
+  const call = await pipeline.prepare<R, D>({
     primitive,
     caller,
     requestId,
@@ -50,7 +50,7 @@ export async function runFree(
     stickyKey: null,
     images: 0,
     stream,
-    exchange: { startAttempt },
+    adapter: { startAttempt },
     free: method,
     estimate: () => ({}),
     metadata: null,
@@ -60,8 +60,8 @@ export async function runFree(
     ...(facts === undefined ? {} : { facts }),
   });
   for await (const frame of pipeline.run(call, gone)) {
-    if (frame.type === 'data') await onData(frame.bytes);
-    if (frame.type === 'settled') return frame.tail;
+    if (frame.type === 'data') await onData(frame.data);
+    if (frame.type === 'settled') return frame.result;
   }
   return null;
 }
@@ -101,7 +101,7 @@ async function* runUnbilled(
         provider: frame.provider,
         providerName: frame.providerName,
         receipt: null,
-        tail: frame.tail,
+        result: frame.result,
       };
     }
   } catch (error) {

@@ -1,7 +1,7 @@
 import { type Dialect, type HeldBody, toGatewayError } from '#http';
 import { type GatewayError, ofGeneration } from '#errors';
 import { after, NEVER_ABORTED } from '#wire';
-import type { Frame, CancelSignal, MicroUsd } from '#billing';
+import type { Frame, CancelSignal, MicroUsd, Piece } from '#billing';
 import type { Caller } from '#accounts';
 import {
   asksForMoney,
@@ -26,16 +26,16 @@ import { isQuoted } from './quote-call.ts';
 import type { Quotes } from './quotes.ts';
 
 /** The call or the run that answers a request. */
-export interface StartedCall {
+export interface StartedCall<R = unknown, D extends Piece = Piece> {
   /** Id of the call, or of the run's lock: the generation id. */
   readonly id: string;
   /** The call; null for a run. */
   readonly call: Call | null;
-  readonly frames: AsyncIterable<Frame>;
+  readonly frames: AsyncIterable<Frame<R, D>>;
 }
 
-export interface StartedProviderCall extends StartedCall {
-  readonly call: Call;
+export interface StartedProviderCall<R = unknown, D extends Piece = Uint8Array> extends StartedCall<R, D> {
+  readonly call: Call<R, D>;
 }
 
 /** An answer that is written. If `end` is present, the end of the answer is still missing. */
@@ -259,25 +259,25 @@ async function withQuote(
  * Prepares one call and begins to run it. Routes use it as `open` for requests that one call answers. Throws or rejects
  * with GatewayError.
  */
-export function openCall(
+export function openCall<R, D extends Piece>(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
-  request: CallRequest,
+  request: CallRequest<R, D>,
   callId: string,
   gone: CancelSignal,
-): StartedProviderCall | Promise<StartedProviderCall> {
-  const run = (call: Call) => ({ id: call.id, call, frames: pipeline.run(call, gone) });
+): StartedProviderCall<R, D> | Promise<StartedProviderCall<R, D>> {
+  const run = (call: Call<R, D>) => ({ id: call.id, call, frames: pipeline.run(call, gone) });
   const { memory } = request;
   if (memory) return openHolding(pipeline, request, callId, memory).then(run);
   return after(pipeline.prepare(request, callId), run);
 }
 
 /** Prepares a call whose memory is given back if it does not begin. */
-async function openHolding(
+async function openHolding<R, D extends Piece>(
   pipeline: Pick<Pipeline, 'prepare'>,
-  request: CallRequest,
+  request: CallRequest<R, D>,
   callId: string,
   memory: HeldByCall,
-): Promise<Call> {
+): Promise<Call<R, D>> {
   try {
     return await pipeline.prepare(request, callId);
   } catch (error) {

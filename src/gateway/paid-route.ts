@@ -157,11 +157,11 @@ export async function refusedWithTerms(
  * with the result of `write`, whether anything was charged, or with false if the client has left. Throws the error of
  * the call.
  */
-export async function onceSettled(
-  { frames }: StartedCall,
+export async function onceSettled<R>(
+  { frames }: StartedCall<R>,
   sink: Pick<ReplySink, 'closed'>,
   onError: (error: unknown) => void,
-  write: (settled: SettledFrame) => boolean | Promise<boolean>,
+  write: (settled: SettledFrame<R>) => boolean | Promise<boolean>,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   try {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '#errors';
 import { after, NEVER_ABORTED, orElse } from '#wire';
-import type { Billable, Frame, CancelSignal } from '#billing';
+import type { Billable, Frame, CancelSignal, Piece } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
@@ -46,7 +46,7 @@ export interface Pipeline {
    * that has to know the id beforehand. While all providers are away, it waits for one to return. Throws or rejects
    * with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
    */
-  prepare(request: CallRequest, id?: string): Call | Promise<Call>;
+  prepare<R, D extends Piece>(request: CallRequest<R, D>, id?: string): Call<R, D> | Promise<Call<R, D>>;
   /**
    * For routes that resolve a name before prepare. Resolves once this gateway has read the names that other gateways of
    * the database registered, or after a short time limit. null if the name is known already, or if there is nothing to
@@ -57,7 +57,7 @@ export interface Pipeline {
    * Locks, forwards and settles. A free call is only forwarded. Iterate to the end; abort `signal` when the client
    * leaves. Throws GatewayError before or during the stream. The last frame is `settled`.
    */
-  run(call: Call, signal: CancelSignal): AsyncIterable<Frame, void, undefined>;
+  run<R, D extends Piece>(call: Call<R, D>, signal: CancelSignal): AsyncIterable<Frame<R, D>, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
   inFlight(): number;
 }
@@ -106,9 +106,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const pipeline: Pipeline = {
     lookUp: (name, primitive) => (catalog.knows(name, primitive) ? null : (options.catchUp?.() ?? null)),
     inFlight: options.observer.inFlight,
-    run(call, signal) {
-      if (call.free !== null) return options.unbilled(call, signal);
-      return call.outlivesClient ? toTheEnd(options.billed(call, NEVER_ABORTED)) : options.billed(call, signal);
+    run<R, D extends Piece>(call: Call<R, D>, signal: CancelSignal) {
+      // The stages between carry what the call's own adapter gives, whatever it is.
+      return runStages(options, call, signal) as AsyncIterable<Frame<R, D>, void, undefined>;
     },
 
     admit(headers, address, calls) {
@@ -134,14 +134,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     count: rates.takeMore,
     countNewKey: rates.takeNewKey,
 
-    prepare(request, id) {
+    prepare<R, D extends Piece>(request: CallRequest<R, D>, id?: string) {
       return after(isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null, (error) => {
         if (error !== null) throw error;
-        return prepare(request, id);
+        // The prepared call has the adapter of its request.
+        return prepare(request, id) as Call<R, D> | Promise<Call<R, D>>;
       });
     },
   };
   return pipeline;
+}
+
+function runStages({ billed, unbilled }: PipelineOptions, call: Call, signal: CancelSignal): ReturnType<Handler> {
+  if (call.free !== null) return unbilled(call, signal);
+  return call.outlivesClient ? toTheEnd(billed(call, NEVER_ABORTED)) : billed(call, signal);
 }
 
 /**
@@ -204,7 +210,7 @@ export function toBillable(call: Call, graceMs: number): Billable {
     continues: call.continues,
     parent: call.parent,
     lendable: call.lendable,
-    endsWithCall: call.exchange.endsWithCall ?? false,
+    endsWithCall: call.adapter.endsWithCall ?? false,
   };
 }
 

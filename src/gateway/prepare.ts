@@ -81,7 +81,7 @@ async function withRoom(
 function prepared(options: PrepareOptions, request: CallRequest, id: string, targets: readonly Resolved[]): Call {
   const candidates = choose(options, request, targets);
   const call = toCall(options, request, id, targets[0]!.service, candidates);
-  call.exchange.begin?.(call);
+  call.adapter.begin?.(call);
   return call;
 }
 
@@ -203,7 +203,7 @@ function toCall(
     startedAt: now(),
     begunAt: elapsed(),
     candidates: served,
-    exchange: request.exchange,
+    adapter: request.adapter,
     operation: request.operation ?? null,
     free: request.free ?? null,
     continues: request.continues ?? null,

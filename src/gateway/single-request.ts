@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import type { Usage } from '#billing';
+import type { Piece, Usage } from '#billing';
 import type { Offer } from '#catalog';
 import type { UpstreamRequest, Send, UpstreamExchange, UpstreamReply } from './upstream.ts';
 import type { ProviderAdapter, ProviderStream, ReplyEnd, Cut } from './call.ts';
@@ -8,10 +8,10 @@ import type { ProviderAdapter, ProviderStream, ReplyEnd, Cut } from './call.ts';
  * One request and the reader of its reply, for each offer that is tried. `singleRequest` turns it into a provider
  * adapter. One RequestAdapter serves all attempts of its call.
  */
-export interface RequestAdapter {
+export interface RequestAdapter<R = unknown, D extends Piece = Uint8Array> {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
-  reader(offer: Offer): ReplyReader;
+  reader(offer: Offer): ReplyReader<R, D>;
   /**
    * The offer refused the request with this status and body (at most 64 KiB of it). Returns true if `request` now gives
    * another form of the same request, to send to the same offer. It returns true only a few times for each offer.
@@ -20,11 +20,17 @@ export interface RequestAdapter {
   reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
+/** The end that a reader has found. */
+export interface ReaderEnd<R = unknown, D extends Piece = Uint8Array> extends ReplyEnd<R> {
+  /** What the end has revealed for the client. It is given out before the settlement. Default nothing. */
+  readonly rest?: D | null;
+}
+
 /**
- * Reads one upstream reply: bytes in, bytes for the client out, usage at the end. Methods run in this order, on one
- * reply.
+ * Reads one upstream reply: bytes in, pieces for the client out, usage and result at the end. Methods run in this order,
+ * on one reply.
  */
-export interface ReplyReader {
+export interface ReplyReader<R = unknown, D extends Piece = Uint8Array> {
   /**
    * The status line and headers arrived. Throws UpstreamFailure when the reply cannot be used.
    * For an error status it does not throw: the body follows, to `failure`.
@@ -36,14 +42,14 @@ export interface ReplyReader {
    * Bytes arrived, in one piece or more. Returns what may go to the client now (null or empty: nothing). Throws
    * UpstreamFailure on a broken reply.
    */
-  data(chunks: readonly Uint8Array[]): Uint8Array | null;
+  data(chunks: readonly Uint8Array[]): D | null;
   /** The reply is complete. Throws UpstreamFailure when it ended too early. */
-  end(): ReplyEnd;
+  end(): ReaderEnd<R, D>;
   /**
    * Called before `end`, if present. For a reply that takes long to parse, resolves with its end, made in another
    * thread. null: call `end`. Rejects with the errors that `end` throws.
    */
-  endElsewhere?(): Promise<ReplyEnd> | null;
+  endElsewhere?(): Promise<ReaderEnd<R, D>> | null;
   /** Number of bytes of the reply that it holds in memory until its end; absent if it passes them on. */
   readonly kept?: number | undefined;
   /**
@@ -51,7 +57,7 @@ export interface ReplyReader {
    * `free` if that is nothing. Also called after `data` or `end` threw a failure that is `tooLarge`. Throws
    * UpstreamFailure if the reply was broken before.
    */
-  cut(cut: Cut): ReplyEnd;
+  cut(cut: Cut): ReplyEnd<R>;
   /**
    * True once no further byte can change the end (`[DONE]`, or output past the budget). Then call `end()` at once and
    * ignore the rest.
@@ -69,39 +75,36 @@ export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): 
   second: BigInt(Math.ceil(durationMs / 1000)),
 });
 
-type Step = IteratorResult<Uint8Array, ReplyEnd>;
-
 const FAILURE_BODY_BYTES_MAX = 64 * 1024;
-const NOTHING = new Uint8Array(0);
 
 /** The attempt that sends one request to each offer and reads one reply. */
-export const singleRequest = (exchange: RequestAdapter): ProviderAdapter<ProviderStream> => ({
+export const singleRequest = <R, D extends Piece>(request: RequestAdapter<R, D>): ProviderAdapter<R, D> => ({
   endsWithCall: true,
-  startAttempt: (offer, send) => new SingleRequest(exchange, offer, send),
+  startAttempt: (offer, send) => new SingleRequest(request, offer, send),
 });
 
 /** An iterator without a generator, because a generator would cost more for each chunk. */
-class SingleRequest implements ProviderStream {
+class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   status: number | undefined;
-  readonly #exchange: RequestAdapter;
+  readonly #adapter: RequestAdapter<R, D>;
   readonly #offer: Offer;
   readonly #send: Send;
-  #reader: ReplyReader | null = null;
+  #reader: ReplyReader<R, D> | null = null;
   #reply: UpstreamReply | null = null;
-  #end: ReplyEnd | null = null;
+  #end: ReplyEnd<R> | null = null;
 
-  constructor(exchange: RequestAdapter, offer: Offer, send: Send) {
-    this.#exchange = exchange;
+  constructor(adapter: RequestAdapter<R, D>, offer: Offer, send: Send) {
+    this.#adapter = adapter;
     this.#offer = offer;
     this.#send = send;
   }
 
-  /** Each step has the client's bytes from one read. They are empty while the reader holds them back. */
-  async next(): Promise<Step> {
+  /** Each step has what one read gave for the client: null while the reader holds it back. */
+  async next(): Promise<IteratorResult<D | null, ReplyEnd<R>>> {
     if (this.#end !== null) return { done: true, value: this.#end };
     let reply = this.#reply;
     while (reply === null) {
-      const request = this.#send(this.#exchange.request(this.#offer));
+      const request = this.#send(this.#adapter.request(this.#offer));
       const begun = await request.head;
       reply = this.#accept(begun) ? begun : await this.#again(request, begun);
     }
@@ -113,8 +116,8 @@ class SingleRequest implements ProviderStream {
       const reading = reply.ended ? null : reply.read();
       const chunks = reading instanceof Promise ? await reading : reading;
       if (chunks === null) break;
-      const given = reader.data(chunks) ?? NOTHING;
-      if (!reply.ended || given.byteLength > 0) return { done: false, value: given };
+      const given = reader.data(chunks);
+      if (!reply.ended || (given !== null && given.byteLength > 0)) return { done: false, value: given };
     }
     const elsewhere = reader.endElsewhere?.() ?? null;
     const end = elsewhere === null ? reader.end() : await elsewhere;
@@ -124,7 +127,7 @@ class SingleRequest implements ProviderStream {
     return { done: false, value: end.rest };
   }
 
-  cut(cut: Cut): ReplyEnd | null {
+  cut(cut: Cut): ReplyEnd<R> | null {
     try {
       return this.#reader === null ? null : this.#reader.cut(cut);
     } catch (error) {
@@ -135,7 +138,7 @@ class SingleRequest implements ProviderStream {
 
   /** Returns false for an error status. */
   #accept(reply: UpstreamReply): boolean {
-    const reader = (this.#reader = this.#exchange.reader(this.#offer));
+    const reader = (this.#reader = this.#adapter.reader(this.#offer));
     reader.head(reply.status, reply.headers);
     if (reply.status >= 400) return false;
     this.status = reply.status;
@@ -149,7 +152,7 @@ class SingleRequest implements ProviderStream {
   async #again(request: UpstreamExchange, reply: UpstreamReply): Promise<null> {
     const body = await readFailure(reply);
     const failure = this.#reader!.failure(reply.status, body);
-    if (!this.#exchange.reform?.(this.#offer, reply.status, body)) throw failure;
+    if (!this.#adapter.reform?.(this.#offer, reply.status, body)) throw failure;
     request.abort(failure);
     request.memory?.release();
     this.#reader = null;
@@ -175,6 +178,6 @@ async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
  * memory until V8's next full collection (decision 91).
  */
 // oxlint-disable-next-line require-yield -- the client gets no bytes
-export async function* endOnly(work: () => Promise<ReplyEnd>): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+export async function* endOnly<R>(work: () => Promise<ReplyEnd<R>>): AsyncGenerator<never, ReplyEnd<R>, undefined> {
   return await work();
 }

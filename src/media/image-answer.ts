@@ -1,6 +1,6 @@
 import { type SettledFrame, formatUsd, toUsdNumber } from '#billing/amounts';
 import { fileBytes, type FoundImage, type ImageHead } from './reply/image-file.ts';
-import type { ImageTail } from './reply/image-reader.ts';
+import type { ImagesResult } from './reply/image-reader.ts';
 
 /** Facts about a call that its answer states. */
 interface AnswerAbout {
@@ -31,7 +31,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The answer of `/image/generate`. */
 export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provider, inputs }) => {
-  const { images, raw } = settled.tail as ImageTail;
+  const { images, raw } = settled.result as ImagesResult;
   const { usage: counts, ...rest } = raw;
   return jsonAnswer(
     { id, created, model, status: 'completed' },
@@ -61,7 +61,7 @@ export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provi
 export const openaiAnswer =
   (as: 'b64_json' | 'url'): Answer =>
   (settled, { created }) => {
-    const { images, raw } = settled.tail as ImageTail;
+    const { images, raw } = settled.result as ImagesResult;
     const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
     return jsonAnswer(
       { created },
@@ -86,7 +86,7 @@ export const openrouterAnswer: Answer = (settled, { created }) =>
   jsonAnswer(
     { created },
     'data',
-    (settled.tail as ImageTail).images.map((image) => ({
+    (settled.result as ImagesResult).images.map((image) => ({
       image,
       before: {},
       name: 'b64_json',
@@ -101,7 +101,7 @@ export const openrouterAnswer: Answer = (settled, { created }) =>
  * file may begin as an image and contain a page further on.
  */
 export const fileAnswer: Answer = (settled) => {
-  const image = (settled.tail as ImageTail).images[0]!;
+  const image = (settled.result as ImagesResult).images[0]!;
   const { format, base64 } = image;
   return {
     headers: {
@@ -170,14 +170,14 @@ function closed(members: object): string {
 export type UsageForm = (settled: SettledFrame) => Readonly<Record<string, unknown>>;
 
 /** The images and their cost. */
-const billedUsage = ({ tail, settlement: { charged, fee } }: SettledFrame) => ({
-  images: (tail as ImageTail).images.length,
+const billedUsage = ({ result: tail, settlement: { charged, fee } }: SettledFrame) => ({
+  images: (tail as ImagesResult).images.length,
   cost: toUsdNumber(charged),
   cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
 });
 
 /** The tokens that the provider counted. Nothing is charged by them. */
-const countsOf = ({ tail }: SettledFrame) => ((tail as ImageTail).raw['usage'] ?? {}) as Record<string, unknown>;
+const countsOf = ({ result: tail }: SettledFrame) => ((tail as ImagesResult).raw['usage'] ?? {}) as Record<string, unknown>;
 
 /** The images and their cost, and the tokens if the provider counted any. */
 export const ownUsage: UsageForm = (settled) => ({ ...countsOf(settled), ...billedUsage(settled) });

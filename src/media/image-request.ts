@@ -182,7 +182,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
     images: 0,
     ...(context.edit === null ? {} : { memory: context.edit }),
     stream: ask.stream !== null,
-    exchange: singleRequest(createImageRequestAdapter({ ask, requestId, replyBytesMax })),
+    adapter: singleRequest(createImageRequestAdapter({ ask, requestId, replyBytesMax })),
     price(offer) {
       const price = imagePrice(ask, offer);
       const max = preferences.maxPrice?.image;

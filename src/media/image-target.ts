@@ -3,10 +3,10 @@ import type { UpstreamFailure } from '#wire';
 import { createCheck } from '#http';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import { type Cut, singleRequest, type ReplyEnd, type ReplyReader } from '#gateway';
-import { type FilePart, lastOf, NO_TASK, type PartsEnd, type TargetAdapter } from '#bridge';
+import { type FilePart, lastOf, NO_TASK, type ContentResult, type TargetAdapter } from '#bridge';
 import { createImageRequestAdapter, imageToCall } from './image-request.ts';
 import { unprocessable } from './media-error.ts';
-import type { ImageTail } from './reply/image-reader.ts';
+import type { ImagesResult } from './reply/image-reader.ts';
 import { type ImageBody, bodySchema, generateFields } from './request/image-fields.ts';
 import { withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, type FetchInputs, type InputSource } from './request/input-images.ts';
@@ -61,9 +61,9 @@ export function createImageTarget({ catalog, config, fetchInputs }: ImageTargetO
           receipts: 'on-request',
         }),
       );
-      const exchange = createImageRequestAdapter({ ask, requestId, replyBytesMax });
-      const described = singleRequest({ ...exchange, reader: (offer) => new ImagePartsReader(exchange.reader(offer)) });
-      return { ...request, exchange: described, stream, traceparent, wantsReceipt };
+      const native = createImageRequestAdapter({ ask, requestId, replyBytesMax });
+      const described = singleRequest({ ...native, reader: (offer) => new ImagePartsReader(native.reader(offer)) });
+      return { ...request, adapter: described, stream, traceparent, wantsReceipt };
     },
   };
 }
@@ -84,7 +84,7 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
     : { kind: 'url', url, param };
 }
 
-/** Wraps a reader so that its images become files of a PartsEnd. */
+/** Wraps a reader so that its images become files of a ContentResult. */
 class ImagePartsReader implements ReplyReader {
   readonly #native: ReplyReader;
 
@@ -117,19 +117,19 @@ class ImagePartsReader implements ReplyReader {
   }
 
   cut(cut: Cut): ReplyEnd {
-    const tail = { ...STOPPED, finish: 'cut', error: cut.message } satisfies PartsEnd;
-    return { ...this.#native.cut(cut), tail };
+    const tail = { ...STOPPED, finish: 'cut', error: cut.message } satisfies ContentResult;
+    return { ...this.#native.cut(cut), result: tail };
   }
 }
 
 function inParts(end: ReplyEnd): ReplyEnd {
-  const { images } = end.tail as ImageTail;
+  const { images } = end.result as ImagesResult;
   const files = images.map(({ format, base64 }, index) => ({
     mediaType: `image/${format}`,
     name: `image_${index}.${format === 'jpeg' ? 'jpg' : format}`,
     base64,
   }));
-  return { ...end, tail: { ...STOPPED, files } satisfies PartsEnd };
+  return { ...end, result: { ...STOPPED, files } satisfies ContentResult };
 }
 
-const STOPPED: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };
+const STOPPED: ContentResult = { ...NO_TASK, finish: 'stop', error: null };

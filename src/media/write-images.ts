@@ -4,7 +4,7 @@ import { formatUsd } from '#billing/amounts';
 import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { Answer, UsageForm } from './image-answer.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
-import type { ImageTail } from './reply/image-reader.ts';
+import type { ImagesResult } from './reply/image-reader.ts';
 import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
 
 /**
@@ -83,7 +83,7 @@ export async function writeStream(
       if (value.type !== 'settled') continue;
       provider = value.providerName;
       begin();
-      const { images, raw } = value.tail as ImageTail;
+      const { images, raw } = value.result as ImagesResult;
       const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
       const created = Math.floor(call.startedAt / 1000);
       const cost = {

@@ -8,7 +8,7 @@ import {
   type TargetRequest,
   type ContentTurn,
   encodePartsEvent,
-  type PartsEnd,
+  type ContentResult,
 } from '#bridge';
 import { createCheck } from '#http';
 import { GatewayError } from '#errors';
@@ -16,7 +16,7 @@ import type { UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
 import { chats, checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
-import type { ChatTail } from './chat/chat-end.ts';
+import type { ChatResult } from './chat/chat-end.ts';
 import { chunksOf } from './chat/chat-decoder.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
 
@@ -73,7 +73,7 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
         reform: (offer, status, body) => exchange.reform(offer, status, body),
         reader: (offer) => createPartsReader(exchange.reader(offer)),
       });
-      return { ...request, exchange: spoken, stream: ask.stream, traceparent, wantsReceipt };
+      return { ...request, adapter: spoken, stream: ask.stream, traceparent, wantsReceipt };
     },
   };
 }
@@ -134,7 +134,7 @@ type Json = Record<string, unknown>;
 
 /**
  * Wraps the reader of a chat stream so that it gives out parts. Its output becomes lines of PartsEvents, and its
- * tail becomes a PartsEnd. Counting, billing and errors stay the same.
+ * tail becomes a ContentResult. Counting, billing and errors stay the same.
  */
 function createPartsReader(reader: ReplyReader): ReplyReader {
   return new PartsReader(reader);
@@ -178,9 +178,9 @@ class PartsReader implements ReplyReader {
 }
 
 function toEnd(end: ReplyEnd): ReplyEnd {
-  const { before, body, usage, cut } = end.tail as ChatTail;
+  const { before, body, usage, cut } = end.result as ChatResult;
   const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
-  return { ...end, rest: encode(rest), tail: toPartsEnd(end, usage, cut) };
+  return { ...end, rest: encode(rest), tail: toContentResult(end, usage, cut) };
 }
 
 /** Texts and images of a chunk's first choice. The reasoning of the model is not part of its answer. */
@@ -219,7 +219,7 @@ function encode(parts: readonly Part[]): Uint8Array | null {
   return parts.length === 0 ? null : Buffer.concat(parts.map((part) => encodePartsEvent({ type: 'part', part })));
 }
 
-function toPartsEnd({ outcome, finishReason }: ReplyEnd, usage: ChatTail['usage'], cut: ChatTail['cut']): PartsEnd {
+function toContentResult({ outcome, finishReason }: ReplyEnd, usage: ChatResult['usage'], cut: ChatResult['cut']): ContentResult {
   const failed = outcome === 'free';
   const ended = outcome === 'over_cap' || finishReason === 'length' ? 'length' : 'stop';
   return {

@@ -69,7 +69,7 @@ describe.each(HONEST)('%s', (_name, tokens) => {
     }
     const reply = whole({ content: text }, cap);
     expect(reply.end).toMatchObject({ outcome: 'complete', flags: [] });
-    expect(reply.tail!.body['choices']).toMatchObject([{ message: { content: text } }]);
+    expect(reply.result!.body['choices']).toMatchObject([{ message: { content: text } }]);
   });
 });
 
@@ -80,7 +80,7 @@ it('reasoning that is given under both of its names is one text', () => {
     flags: [],
   });
   const cut = whole({ content: '', reasoning: reasoning.repeat(2), reasoning_content: reasoning.repeat(2) }, 1);
-  expect(cut.tail!.body['choices']).toMatchObject([{ message: { reasoning, reasoning_content: reasoning } }]);
+  expect(cut.result!.body['choices']).toMatchObject([{ message: { reasoning, reasoning_content: reasoning } }]);
 });
 
 it('calls of tools with large arguments are not cut', () => {
@@ -96,7 +96,7 @@ describe('a whole reply that ran past its cap', () => {
   it('is cut to what the cap can be, in whole characters, and nothing has the rest in another form', () => {
     const text = '汉'.repeat(1_000);
     const logprobs = { content: [{ token: '汉', logprob: 0 }] };
-    const { end, tail } = whole({ content: text, reasoning: 'x'.repeat(900), annotations: [text] }, 1, 1_200, {
+    const { end, result: tail } = whole({ content: text, reasoning: 'x'.repeat(900), annotations: [text] }, 1, 1_200, {
       logprobs,
       text,
     });
@@ -130,7 +130,7 @@ describe('a whole reply that ran past its cap', () => {
       type: 'function',
       function: { name: 'f', arguments: JSON.stringify({ n, pad: 'abcdefghijklm'.repeat(3) }) },
     });
-    const { tail, end } = whole({ content: null, tool_calls: [call(1), call(2), call(3)] }, 1);
+    const { result: tail, end } = whole({ content: null, tool_calls: [call(1), call(2), call(3)] }, 1);
     expect(end).toMatchObject({ outcome: 'over_cap' });
     const [choice] = tail!.body['choices'] as { message: { content: null; tool_calls: ReturnType<typeof call>[] } }[];
     expect(choice!.message.content).toBeNull();
@@ -149,7 +149,7 @@ describe('a whole reply that ran past its cap', () => {
   it('is cut as well where it came in one piece to a request for a stream', () => {
     const choice = { index: 0, message: { role: 'assistant', content: 'word '.repeat(1_000) }, finish_reason: 'stop' };
     const reader = createChatStreamReader(contextOf(1));
-    const { tail, end } = feed(
+    const { result: tail, end } = feed(
       reader,
       [Buffer.from(JSON.stringify({ choices: [choice], usage: usageOf(1_000) }))],
       JSON_HEAD,

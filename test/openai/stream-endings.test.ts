@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
-import type { ChatTail } from '../../src/openai/chat/chat-end.ts';
+import type { ChatResult } from '../../src/openai/chat/chat-end.ts';
 import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE } from './support/replies.ts';
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
@@ -167,9 +167,9 @@ describe('a stream that is cut', () => {
   });
 
   it('says why, in the tail and in the record', () => {
-    const { tail, finishReason } = cutAfter(events(chunkOf([delta('a')])));
+    const { result: tail, finishReason } = cutAfter(events(chunkOf([delta('a')])));
     expect(finishReason).toBe('cancelled');
-    const { body, cut } = tail as ChatTail;
+    const { body, cut } = tail as ChatResult;
     expect(body).toMatchObject({ choices: [{ delta: {}, finish_reason: 'length' }] });
     expect(cut).toMatchObject({
       code: 'reply_cut',
@@ -185,7 +185,7 @@ describe('a stream that is cut', () => {
     expect(() => reader.data([Buffer.from(word + noise)])).toThrow('more than 200 bytes');
     const end = reader.cut({ reason: 'too_large', message: 'too large' });
     expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
-    expect(Buffer.from((end.tail as ChatTail).before!).toString()).toContain('12345678');
+    expect(Buffer.from((end.result as ChatResult).before!).toString()).toContain('12345678');
   });
 
   it('is not too large however much comes beside each word, as its consumer may have asked for that', () => {
@@ -221,7 +221,7 @@ describe('a stream that runs past its budget', () => {
       usage: { completion: 10n },
       estimated: true,
     });
-    expect((end.tail as { body: unknown }).body).toMatchObject({ choices: [{ finish_reason: 'length' }] });
+    expect((end.result as { body: unknown }).body).toMatchObject({ choices: [{ finish_reason: 'length' }] });
   });
 
   it('is stopped on the parsed path as well', () => {
@@ -257,9 +257,9 @@ describe('a stream whose provider answers in one piece', () => {
   it('is one chunk', () => {
     const outcome = feed(createChatStreamReader(CONTEXT), [Buffer.from(JSON.stringify(completion))], json);
     expect(outcome.sent).toBe('');
-    expect(outcome.tail!.body).toMatchObject({ id: 'gen-1', object: 'chat.completion.chunk', model: 'acme/small' });
+    expect(outcome.result!.body).toMatchObject({ id: 'gen-1', object: 'chat.completion.chunk', model: 'acme/small' });
     expect(textOf(outcome)).toBe('hello');
-    expect(outcome.tail!.body['choices']).toMatchObject([
+    expect(outcome.result!.body['choices']).toMatchObject([
       { delta: { tool_calls: [{ index: 0, id: 'a' }] }, finish_reason: 'tool_calls' },
     ]);
     expect(outcome.end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete' });

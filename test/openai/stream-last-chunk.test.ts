@@ -8,7 +8,7 @@ const usageChunk = chunkOf([], { usage: USAGE });
 
 describe('the last chunk of a stream', () => {
   it('is the finish chunk, held back, with the usage that came after it', () => {
-    const { sent, tail, end } = stream(usualStream());
+    const { sent, result: tail, end } = stream(usualStream());
     expect(finishes(sent)).toEqual([null, null, null, null]);
     expect(sent).not.toContain('usage');
     expect(sent).not.toContain('[DONE]');
@@ -78,11 +78,11 @@ describe('the last chunk of a stream', () => {
       ),
     ],
   ])('carries usage once, whether it came %s', (_name, body) => {
-    const { sent, tail, end } = stream(body);
+    const { sent, result: tail, end } = stream(body);
     expect(sent).not.toContain('usage');
     expect(tail!.usage).toEqual(USAGE);
     expect(end!.usage).toEqual({ prompt: 12n, completion: 5n });
-    expect(textOf({ sent, tail, end, error: null })).toBe('a');
+    expect(textOf({ sent, result: tail, end, error: null })).toBe('a');
   });
 
   it.each([
@@ -92,7 +92,7 @@ describe('the last chunk of a stream', () => {
     const cached = (count: number) => (count === 0 ? {} : { prompt_tokens_details: { cached_tokens: count } });
     const first = { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, ...cached(before) };
     const last = { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25, ...cached(later) };
-    const { tail, end } = stream(
+    const { result: tail, end } = stream(
       events(chunkOf([delta('a')], { usage: first }), stop, chunkOf([], { usage: last }), '[DONE]'),
     );
     expect(tail!.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 });
@@ -102,11 +102,11 @@ describe('the last chunk of a stream', () => {
   it('keeps the text that comes with the finish reason', () => {
     const outcome = stream(events(chunkOf([delta('a')]), chunkOf([delta('b', 'length')]), usageChunk, '[DONE]'));
     expect(textOf(outcome)).toBe('ab');
-    expect(outcome.tail!.body['choices']).toEqual([{ index: 0, delta: { content: 'b' }, finish_reason: 'length' }]);
+    expect(outcome.result!.body['choices']).toEqual([{ index: 0, delta: { content: 'b' }, finish_reason: 'length' }]);
   });
 
   it('takes a finish reason that stands beside the choices', () => {
-    const { tail, end } = stream(
+    const { result: tail, end } = stream(
       events(
         chunkOf([delta('a')]),
         { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'length' },
@@ -133,7 +133,7 @@ describe('the last chunk of a stream', () => {
     );
     expect([textOf(outcome, 0), textOf(outcome, 1)]).toEqual(['a', 'xyz']);
     expect(finishes(outcome.sent).filter(Boolean)).toEqual(['stop']);
-    expect(outcome.tail!.body['choices']).toEqual([{ index: 1, delta: { content: 'z' }, finish_reason: 'length' }]);
+    expect(outcome.result!.body['choices']).toEqual([{ index: 1, delta: { content: 'z' }, finish_reason: 'length' }]);
   });
 
   it('carries a finish reason once, even if the provider repeats it or talks on', () => {
@@ -142,17 +142,17 @@ describe('the last chunk of a stream', () => {
     );
     expect(textOf(outcome)).toBe('abc');
     expect(finishes(outcome.sent).filter(Boolean)).toEqual([]);
-    expect(outcome.tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    expect(outcome.result!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
   });
 
   it('is made up when the provider sent none, and the provider is flagged', () => {
-    const { tail, end } = stream(events(chunkOf([delta('a')]), usageChunk, '[DONE]'));
+    const { result: tail, end } = stream(events(chunkOf([delta('a')]), usageChunk, '[DONE]'));
     expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
     expect(end).toMatchObject({ outcome: 'complete', flags: ['malformed_reply'] });
   });
 
   it('keeps fields that nobody here knows, wherever they came', () => {
-    const { sent, tail } = stream(
+    const { sent, result: tail } = stream(
       events(
         chunkOf([delta('a')], { citations: ['x'] }),
         stop,

@@ -16,7 +16,7 @@ function joined(deltas: readonly (readonly Call[])[]): {
   );
   const outcome = stream(body);
   expect(outcome.error).toBeNull();
-  const last = outcome.tail!.body as unknown as ReturnType<typeof chunksIn>[number];
+  const last = outcome.result!.body as unknown as ReturnType<typeof chunksIn>[number];
   const out = [...chunksIn(outcome.sent), last].flatMap(
     (chunk) => (chunk.choices[0]!.delta.tool_calls ?? []) as Call[],
   );

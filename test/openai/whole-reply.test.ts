@@ -25,7 +25,7 @@ const LATE = { reason: 'timeout', message: 'the call took longer than 1 s' } as 
 
 describe('a reply in one piece', () => {
   it('carries our id and the name of the service, and keeps what nobody here knows', () => {
-    const { tail, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
+    const { result: tail, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
     expect(sent).toBe('');
     expect(tail!.body).toMatchObject({
       id: 'gen-1',
@@ -52,7 +52,7 @@ describe('a reply in one piece', () => {
   });
 
   it('is completed where providers are sloppy', () => {
-    const { tail, end } = read({
+    const { result: tail, end } = read({
       choices: [{ message: { content: 'hi' } }],
       finish_reason: 'stop',
       usage: { prompt_tokens: 1, completion_tokens: 2 },

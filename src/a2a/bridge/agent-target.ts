@@ -7,7 +7,7 @@ import { encodePartsEvent, type Part, type TargetRequest, type TargetAdapter } f
 import { NO_PREFERENCES, type Call, type ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
-import type { A2aTail } from '../send/ending.ts';
+import type { A2aResult } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { resolveAgent } from '../agent/resolve.ts';
@@ -74,7 +74,7 @@ export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
         stickyKey: ask.contextId === null ? null : `${caller.account} a2a ${ask.contextId}`,
         images: 0,
         stream: ask.stream,
-        exchange: {
+        adapter: {
           begin: (call: Call) => adapter.begin!(call),
           resolved: (state) => adapter.resolved!(state),
           startAttempt: (offer, send, signal, detached) =>
@@ -118,7 +118,7 @@ function messageOf({ turns, contextId, taskId }: TargetRequest): JsonObject {
 }
 
 /**
- * Turns the events of a talk in 1.0 into parts, and its tail into a PartsEnd. `showBefore` gives the task that the
+ * Turns the events of a talk in 1.0 into parts, and its tail into a ContentResult. `showBefore` gives the task that the
  * message continues; null if the message continues no task.
  */
 async function* inParts(
@@ -131,11 +131,11 @@ async function* inParts(
   for (;;) {
     const step = await adapter.next();
     if (step.done) {
-      const { tail, ...end } = step.value;
-      const { text, error, cut } = tail as A2aTail;
+      const { result: tail, ...end } = step.value;
+      const { text, error, cut } = tail as A2aResult;
       if (text !== null) for (const event of answer.read(JSON.parse(text))) yield encodePartsEvent(event);
       for (const event of answer.rest()) yield encodePartsEvent(event);
-      return { ...end, tail: answer.end(end, error?.message ?? cut) };
+      return { ...end, result: answer.end(end, error?.message ?? cut) };
     }
     for (const event of answer.read(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
   }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import type { Part, PartsEnd, PartsEvent } from '#bridge';
+import type { Part, ContentResult, PartsEvent } from '#bridge';
 import type { ReplyEnd } from '#gateway';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
@@ -12,7 +12,7 @@ export interface AnswerReader {
   /** Returns the parts that were held back and belong to the answer. Call it once, after the last event. */
   rest(): readonly PartsEvent[];
   /** The end of the answer. `error`: the reason why it broke off; null if it did not. */
-  end(end: Pick<ReplyEnd, 'outcome'>, error: string | null): PartsEnd;
+  end(end: Pick<ReplyEnd, 'outcome'>, error: string | null): ContentResult;
 }
 
 /** `task`: the task that the message continues, in its state before the message; null for none. */

@@ -8,7 +8,7 @@ import {
   largePart,
   type Part,
   type TargetRequest,
-  type PartsEnd,
+  type ContentResult,
   type TargetAdapter,
 } from '#bridge';
 import { toGatewayError } from '#http';
@@ -107,9 +107,9 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
   const parts: Part[] = [];
   for await (const frame of frames) {
     if (frame.type === 'data')
-      for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
+      for (const event of decodePartsEvents(frame.data)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
-    const { finish, error, errorCode = 'provider_unavailable', files = [] } = frame.tail as PartsEnd;
+    const { finish, error, errorCode = 'provider_unavailable', files = [] } = frame.result as ContentResult;
     if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
     const large = new LargeStrings();
     for (const file of files) parts.push(largePart(file, large));
@@ -200,7 +200,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
     for await (const frame of frames) {
       if (frame.type === 'data') {
         if (!begun) await begin();
-        for (const event of decodePartsEvents(frame.bytes)) {
+        for (const event of decodePartsEvents(frame.data)) {
           if (event.type === 'progress') {
             await send(status(WORKING, event.text === null ? null : said(taskId, contextId, event.text)));
             continue;
@@ -210,7 +210,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
       }
       if (frame.type !== 'settled') continue;
       if (!begun) await begin();
-      const end = frame.tail as PartsEnd;
+      const end = frame.result as ContentResult;
       for (const file of end.files ?? []) await sendPart(largePart(file, large));
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
       const charged = wasCharged(frame);
@@ -255,8 +255,8 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
  * Metadata of an answer: the usage of a model in the form that agents report it, and the reason why the answer is
  * incomplete.
  */
-function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
-  const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
+function metadataOf({ result: tail }: SettledFrame): { readonly metadata?: JsonObject } {
+  const { promptTokens, completionTokens, finish, error } = tail as ContentResult;
   const used =
     promptTokens + completionTokens === 0
       ? {}

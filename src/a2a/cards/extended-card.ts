@@ -6,7 +6,7 @@ import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { Cards } from './cards.ts';
 import { NO_ORIGIN } from './card-pages.ts';
-import { refusedEnd, type A2aTail } from '../send/ending.ts';
+import { refusedEnd, type A2aResult } from '../send/ending.ts';
 import { chooseLink, resolveAgent } from '../agent/resolve.ts';
 import { A2aError, translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
@@ -44,9 +44,9 @@ export async function showExtendedCard(
       if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
       const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
       const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
-      return { ...FREE, tail: { text, event: null, error: null, cut: null } satisfies A2aTail };
+      return { ...FREE, result: { text, event: null, error: null, cut: null } satisfies A2aResult };
     }
-    return { ...FREE, tail: null };
+    return { ...FREE, result: null };
   };
   const tail = (await runFree(
     pipeline,
@@ -60,7 +60,7 @@ export async function showExtendedCard(
       startAttempt: (_offer, send) => endOnly(() => fetchCard(send)),
     },
     new AbortController().signal,
-  )) as A2aTail | null;
+  )) as A2aResult | null;
   if (tail?.error) await reply.refused(tail.error);
   else if (tail?.text) await reply.result(tail.text);
   else throw new A2aError('InvalidAgentResponse', 'The answer of the agent is not an agent card');

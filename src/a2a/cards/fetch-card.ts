@@ -79,7 +79,7 @@ function basePathOf({ endpoint }: Offer): string | null {
   return endpoint.kind === 'direct' ? new URL(endpoint.baseUrl).pathname : null;
 }
 
-const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], result: null } as const;
 
 /**
  * Fetches the cards of agents through their registered endpoints, directly or over a tunnel. The requests are calls of

@@ -197,7 +197,7 @@ interface TellAgentDeps {
   readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
 }
 
-const FREE: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+const FREE: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], result: null };
 /** Short, because the answer to the client waits for this request. */
 const TELL_MS = 2_000;
 const REPLY_BYTES_MAX = 64 * 1024;

@@ -16,7 +16,7 @@ import { type A2aEvent, isOfTask, readEvent, isInterrupted, isTerminal } from '.
 import { translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
 import { type RunningTask, type SentMessage, update } from './sent-message.ts';
-import { type A2aTail, isTooLarge, pendingEnd, refusedEnd, toEnd, tooLargeEnd, bytesBehind } from './ending.ts';
+import { type A2aResult, isTooLarge, pendingEnd, refusedEnd, toEnd, tooLargeEnd, bytesBehind } from './ending.ts';
 import { whyEnded } from './open-streams.ts';
 
 /** The agent of a message, and the way to it. */
@@ -168,7 +168,7 @@ export class AgentStream {
     return ask.waits ? this.#message.endedElsewhere(task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
   }
 
-  async #over(task: RunningTask, tail: A2aTail & { readonly event: A2aEvent }, tell: () => void): Promise<ReplyEnd> {
+  async #over(task: RunningTask, tail: A2aResult & { readonly event: A2aEvent }, tell: () => void): Promise<ReplyEnd> {
     const { measuring } = this.#message;
     const bytes = await bytesBehind(task.offer, tail.event, measuring.bytes, () =>
       bytesOfTask(this.#message.asking(task, this.#options.send)),

@@ -15,7 +15,7 @@ import type { A2aVersion } from '../wire/protocol.ts';
 import type { AgentResult } from '../agent/agent-reply.ts';
 
 /** The outcome of a call, for the route that writes it. */
-export interface A2aTail {
+export interface A2aResult {
   /** The result or the last event, as JSON text in the client's version; null if a stream ended without one. */
   readonly text: string | null;
   /** The strings whose marks `text` has. Absent if it has none. */
@@ -59,15 +59,15 @@ export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
 export function toEnd(
   offer: Offer,
   event: A2aEvent,
-  tail: A2aTail,
+  tail: A2aResult,
   { later, gave, work }: { readonly later: boolean; readonly gave: boolean; readonly work: MeasuredWork },
 ): ReplyEnd {
   const finishReason = event.kind === 'message' ? 'message' : event.state;
-  if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, tail };
+  if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, result: tail };
   const cut = event.state === 'canceled' && gave;
-  if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, tail };
+  if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, result: tail };
   const { usage, flags } = later ? ONE_CALL : usageOf(offer, event.usage, cut, work);
-  return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, tail };
+  return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, result: tail };
 }
 
 /**
@@ -97,28 +97,28 @@ export function tooLargeEnd(
     estimated: priceCap !== null && !later,
     finishReason: 'too_large',
     flags: [],
-    tail: {
+    result: {
       text: JSON.stringify(translateEvent('1.0', version, { message })),
       event,
       error: null,
       cut: null,
-    } satisfies A2aTail,
+    } satisfies A2aResult,
   };
 }
 
 /** The agent refused: nothing is charged. */
-export const refusedEnd = (error: NonNullable<A2aTail['error']>): ReplyEnd => ({
+export const refusedEnd = (error: NonNullable<A2aResult['error']>): ReplyEnd => ({
   ...FREE,
   finishReason: `error ${error.code}`,
-  tail: { text: null, event: null, error, cut: null } satisfies A2aTail,
+  result: { text: null, event: null, error, cut: null } satisfies A2aResult,
 });
 
 /** The end of a stream whose task goes on. */
-export const pendingEnd = (tail: Partial<A2aTail>): ReplyEnd => ({
+export const pendingEnd = (tail: Partial<A2aResult>): ReplyEnd => ({
   ...FREE,
   outcome: 'pending',
   finishReason: null,
-  tail: { text: null, event: null, error: null, cut: null, ...tail } satisfies A2aTail,
+  result: { text: null, event: null, error: null, cut: null, ...result } satisfies A2aResult,
 });
 
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */

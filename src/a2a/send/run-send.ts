@@ -20,7 +20,7 @@ import { pinned, type Catalog } from '#catalog';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aTail, withLarge } from './ending.ts';
+import { type A2aResult, withLarge } from './ending.ts';
 import { lastInContext, isCovered, beganBy, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { costHeaders, withCost, withReceipt, withTaskCost } from '../http/metadata.ts';
 import type { PaymentTasks } from '../http/x402.ts';
@@ -127,7 +127,7 @@ async function write(
   let begun = false;
   for await (const frame of frames) {
     if (frame.type === 'data') {
-      const text = Buffer.from(frame.bytes).toString();
+      const text = Buffer.from(frame.data).toString();
       const large = adapter.large.isIn(text) ? adapter.large : null;
       const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
       const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
@@ -151,7 +151,7 @@ async function writeEnd(
   settled: SettledFrame,
   out: ReplyWriter,
 ): Promise<Answered | null> {
-  const { text, large, event, error, cut } = settled.tail as A2aTail;
+  const { text, large, event, error, cut } = settled.result as A2aResult;
   if (error !== null) {
     await out.refused(error);
     return null;
@@ -257,7 +257,7 @@ function toCallRequest(
     stickyKey: fields.contextId === null ? null : `${ask.caller.account} a2a ${fields.contextId}`,
     images: 0,
     stream: ask.operation === 'stream',
-    exchange: adapter,
+    adapter,
     free: covered ? 'message/send' : null,
     estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
     facts: () => ({

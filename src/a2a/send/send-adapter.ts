@@ -14,7 +14,7 @@ import { isInterrupted, isTerminal } from '../wire/events.ts';
 
 /**
  * The native side of a message to an agent. Its data frames are events, as JSON text in the client's version. Its tail
- * is an A2aTail.
+ * is an A2aResult.
  */
 export interface SendAdapter extends ProviderAdapter {
   /** Id of the task that the message began or continued; null until the agent names one. */

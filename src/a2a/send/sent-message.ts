@@ -17,7 +17,7 @@ import { type A2aEvent, isTerminal, readEvent, stateName } from '../wire/events.
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { translateResult, translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
-import { refusedEnd, toEnd, type A2aTail, measureWork, type Measuring, FREE, usageOf } from './ending.ts';
+import { refusedEnd, toEnd, type A2aResult, measureWork, type Measuring, FREE, usageOf } from './ending.ts';
 
 export interface SendAdapterDeps {
   readonly cards: Pick<Cards, 'facts'>;
@@ -171,7 +171,7 @@ export class SentMessage {
   /** The end of a call whose task ended with this event. `bytes`: the output of the task so far. */
   async over(
     { offer, key }: Pick<RunningTask, 'offer' | 'key'>,
-    tail: A2aTail & { readonly event: A2aEvent },
+    tail: A2aResult & { readonly event: A2aEvent },
     bytes: number,
     tell: () => void = () => {},
   ): Promise<ReplyEnd> {
@@ -205,7 +205,7 @@ export class SentMessage {
   }
 
   /** The end of a call whose agent no longer knows the task. Such an agent is paid nothing. */
-  async lost(key: TaskKey, error: NonNullable<A2aTail['error']>): Promise<ReplyEnd> {
+  async lost(key: TaskKey, error: NonNullable<A2aResult['error']>): Promise<ReplyEnd> {
     const { deps, ask, call } = this;
     const seen = await deps.tasks.saw(key, { state: 'failed', end: 'free' }, ask.covered ? undefined : call.id);
     return seen?.task.state === 'failed' ? refusedEnd(error) : this.endedElsewhere(key);
@@ -268,15 +268,15 @@ export class SentMessage {
     const seen = await deps.tasks.saw(key, observation, covered ? undefined : call.id).catch(deps.onError);
     if (seen && seen.task.state !== 'canceled') return this.endedElsewhere(key);
     deps.notify(key, link, translateEvent('1.0', link.version, event));
-    const tail: A2aTail = {
+    const tail: A2aResult = {
       text: JSON.stringify(translateEvent('1.0', version, event)),
       event: readEvent('1.0', event),
       error: null,
       cut: null,
     };
-    if (!gave) return { ...FREE, finishReason: reason, tail };
+    if (!gave) return { ...FREE, finishReason: reason, result: tail };
     const estimated = large !== null && unreported && offer.priceCap !== null && !later;
-    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, tail };
+    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, result: tail };
   }
 
   /** The end of a call whose task ended through another request. The call is settled before this resolves. */
@@ -286,10 +286,10 @@ export class SentMessage {
     const charged =
       seen?.settled.some(({ callId, settlement }) => callId === this.call.id && settlement.charged > 0n) === true;
     const why = `The task is ${state}: ${charged ? 'its output until then is charged' : 'nothing is charged'}`;
-    const tail: A2aTail = { text: null, event: null, error: null, cut: why };
+    const tail: A2aResult = { text: null, event: null, error: null, cut: why };
     return charged
-      ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, tail }
-      : { ...FREE, finishReason: state, tail };
+      ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, result: tail }
+      : { ...FREE, finishReason: state, result: tail };
   }
 
   /**

@@ -4,7 +4,7 @@ import { runFree } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { A2aTail } from '../send/ending.ts';
+import type { A2aResult } from '../send/ending.ts';
 import { AGENT_KEY, withMetadata } from '../http/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
 import { BRIDGED } from './agent-tasks.ts';
@@ -114,7 +114,7 @@ async function shown(
         timeoutMs: SHOW_MS,
       },
       gone,
-    )) as A2aTail | null;
+    )) as A2aResult | null;
     if (tail?.text) return JSON.parse(tail.text);
   } catch {
     // The agent is offline or broken, so the stored task is the best answer.

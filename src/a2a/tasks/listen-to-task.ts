@@ -6,7 +6,7 @@ import { runFree, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { A2aTail } from '../send/ending.ts';
+import type { A2aResult } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { exactly } from '../wire/edit-json.ts';
@@ -29,7 +29,7 @@ interface ListenToTaskDeps extends TaskAdapterDeps {
 /** A subscription at an agent, and its listeners at this gateway. Its events are JSON text in `version`. */
 interface Subscription {
   readonly version: A2aVersion;
-  readonly events: FanOut<string, A2aTail>;
+  readonly events: FanOut<string, A2aResult>;
   /** Ends the subscription. Called when no listener is left. */
   readonly leave: () => void;
 }
@@ -39,7 +39,7 @@ interface Subscription {
  * not by an error of the call.
  */
 const MARGIN_MS = 60_000;
-const OVER: A2aTail = { text: null, event: null, error: null, cut: null };
+const OVER: A2aResult = { text: null, event: null, error: null, cut: null };
 
 /**
  * All listeners of a task share one subscription at its agent, in whatever version they speak. Listeners with other
@@ -50,7 +50,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   const open = new Map<string, Subscription>();
 
   function subscribe(key: string, ask: A2aRequest, task: Task): Subscription {
-    const events = createFanOut<string, A2aTail>();
+    const events = createFanOut<string, A2aResult>();
     const stop = new AbortController();
     const close = () => {
       clearTimeout(timer);
@@ -81,7 +81,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     task: Task,
     gone: AbortSignal,
     onEvent?: (bytes: Uint8Array) => Promise<void>,
-  ): Promise<A2aTail | null> {
+  ): Promise<A2aResult | null> {
     const listens = ask.operation === 'subscribe';
     const call = {
       primitive: 'agent',
@@ -95,7 +95,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
       facts: () => ({ 'a2a.protocol.version': ask.version }),
       ...(listens ? { timeoutMs: LISTEN_MS + MARGIN_MS } : {}),
     } as const;
-    return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;
+    return (await runFree(pipeline, call, gone, onEvent)) as A2aResult | null;
   }
 
   /** Shows the present task to a client that joins later, and resolves with it. null if nothing follows. */
@@ -165,7 +165,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
 const BEHIND =
   'The stream was ended because its client reads more slowly than the agent writes. The task continues. Subscribe again, or read the task';
 
-const inVersion = (error: NonNullable<A2aTail['error']>, from: A2aVersion, to: A2aVersion) =>
+const inVersion = (error: NonNullable<A2aResult['error']>, from: A2aVersion, to: A2aVersion) =>
   from === to ? error : translateError(from, to, error);
 
 /**

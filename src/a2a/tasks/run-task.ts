@@ -5,7 +5,7 @@ import { runFree, type Pipeline } from '#gateway';
 import { ownerOf, type Poll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aTail, withLarge } from '../send/ending.ts';
+import { type A2aResult, withLarge } from '../send/ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { withTaskCost } from '../http/metadata.ts';
@@ -82,7 +82,7 @@ export async function runTask(
       facts: () => ({ 'a2a.protocol.version': ask.version }),
     },
     gone,
-  )) as A2aTail | null;
+  )) as A2aResult | null;
   if (tail === null) return;
   if (tail.error !== null) await reply.refused(tail.error);
   else await reply.result(withLarge(tail.text!, tail.large));
@@ -179,7 +179,7 @@ export function createPoll(deps: RunTaskDeps & { readonly onError: (error: unkno
           timeoutMs: POLL_MS,
         },
         signal,
-      )) as A2aTail | null;
+      )) as A2aResult | null;
       return seen ?? (tail?.event ? { state: tail.event.state ?? 'unknown', end: null } : null);
     } catch (error) {
       deps.onError(

@@ -8,7 +8,7 @@ import { broken, readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { Cards } from '../cards/cards.ts';
-import { refusedEnd, type A2aTail, bytesBehind, measureWork } from '../send/ending.ts';
+import { refusedEnd, type A2aResult, bytesBehind, measureWork } from '../send/ending.ts';
 import { chooseLink, type Link } from '../agent/resolve.ts';
 import { valueToNotify } from '../push/notifications.ts';
 import type { OpenStreams } from '../send/open-streams.ts';
@@ -45,11 +45,11 @@ type TalkedTask = Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 /** The end of a stream whose task goes on. */
-const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
+const OVER: ReplyEnd = { ...FREE, result: { text: null, event: null, error: null, cut: null } satisfies A2aResult };
 
 /**
  * Asks an agent to show or cancel a known task, or to stream its further events. Data frames are events; the tail is an
- * A2aTail. When the task has ended, it is settled before the client gets the end.
+ * A2aResult. When the task has ended, it is settled before the client gets the end.
  */
 export function createTaskAdapter(deps: TaskAdapterDeps, ask: TaskRequest, task: TalkedTask): ProviderAdapter {
   return { startAttempt: (offer, send) => startAttempt(deps, ask, task, offer, send) };
@@ -111,8 +111,8 @@ async function* startAttempt(
           ? said.text
           : JSON.stringify(translateResult(operation, link.version, version, exactValue(said.text, said.value)));
       const text = await priced(asSaid, !live || isTerminal(event.state));
-      const tail: A2aTail = { text, large: said.large, event, error: null, cut: null };
-      if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };
+      const tail: A2aResult = { text, large: said.large, event, error: null, cut: null };
+      if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, result: tail };
       told = true;
       yield Buffer.from(text);
     }

@@ -26,7 +26,7 @@ import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#blobs';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { type PaidRequest, X402, paymentRequired, requestDigest } from './paid-request.ts';
-import type { McpTail, McpRequest } from '../request/mcp-request.ts';
+import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
 
 interface AnswerCallDeps {
@@ -52,7 +52,7 @@ interface AnsweredCall extends Pick<McpRequest, 'message' | 'client' | 'continue
   /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
   unlisted?(): Promise<GatewayError | null>;
   /** The tail of the call in the form for the client; null for a reply without a response. */
-  response(tail: unknown): McpTail | null;
+  response(tail: unknown): McpResponse | null;
   /**
    * Turns an error before the call began into a result (JSON text), if the caller of a tool can correct it. Null for a
    * JSON-RPC error.
@@ -134,10 +134,10 @@ async function write(
 ): Promise<ResponseRecord> {
   for await (const frame of frames) {
     if (frame.type === 'data') {
-      const events = asked.events(frame.bytes);
+      const events = asked.events(frame.data);
       if (events !== null) await answer.events(events);
     }
-    if (frame.type === 'settled') return written(asked.response(frame.tail), call, frame, answer, keepLarge);
+    if (frame.type === 'settled') return written(asked.response(frame.result), call, frame, answer, keepLarge);
   }
   return { kept: () => null, charged: false, end: () => answer.close() };
 }
@@ -147,7 +147,7 @@ type KeepLarge = (call: Call, status: number, pieces: readonly Uint8Array[]) => 
 
 /** Makes the response after settlement. The response of a billed call has its cost in `_meta`. */
 async function written(
-  tail: McpTail | null,
+  tail: McpResponse | null,
   call: Call,
   frame: SettledFrame,
   answer: Answer,
@@ -161,7 +161,7 @@ async function written(
   const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
   const text = marked(withCost(tail, call, cost, frame.receipt));
-  const charged = wasCharged(frame) || (frame.tail as McpTail | null)?.pending === true;
+  const charged = wasCharged(frame) || (frame.result as McpResponse | null)?.pending === true;
   const end = () => answer.end(text, status, headers, eventId);
   if (keepLarge === null) return { kept: () => null, charged, end };
   const pieces = outcomePieces(text);
@@ -174,7 +174,7 @@ async function written(
  * known. A response without a result is unchanged.
  */
 function withCost(
-  { text, message }: McpTail,
+  { text, message }: McpResponse,
   { id, payment }: Pick<Call, 'id' | 'payment'>,
   cost: CostOf | null,
   receipt: string | null,

@@ -5,7 +5,7 @@ import { endOnly, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Sen
 import { pinned } from '#catalog';
 import type { FreeRequest } from '../sessions/sessions.ts';
 import { freeEnd } from '../request/ending.ts';
-import type { McpTail } from '../request/mcp-request.ts';
+import type { McpResponse } from '../request/mcp-request.ts';
 
 /**
  * A call that MCP's method table makes free and that is not itself a client's request: opening or ending a session,
@@ -19,8 +19,8 @@ export async function runFreeCall(
   call: McpFreeCall,
   gone: CancelSignal,
   onEvents?: (bytes: Uint8Array) => Promise<void>,
-): Promise<McpTail | null> {
-  return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpTail | null;
+): Promise<McpResponse | null> {
+  return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpResponse | null;
 }
 
 /** The caller of the gateway's own requests. They are charged to no customer. */

@@ -2,10 +2,10 @@ import { createEventReader, type JsonObject, parseExact, type SseEvent, Upstream
 import type { ErrorCode } from '#errors';
 import { parseMessage } from '#json-rpc';
 import type { ProviderAdapter, ReplyEnd, ProviderStream } from '#gateway';
-import { encodePartsEvent, type PartsEnd, type PartsEvent } from '#bridge';
+import { encodePartsEvent, type ContentResult, type PartsEvent } from '#bridge';
 import { ERROR } from '../wire/revisions.ts';
 import { freeEnd } from '../request/ending.ts';
-import type { McpTail } from '../request/mcp-request.ts';
+import type { McpResponse } from '../request/mcp-request.ts';
 import { failureText, resultParts } from './content-parts.ts';
 
 interface PartsAdapterOptions {
@@ -19,7 +19,7 @@ interface PartsAdapterOptions {
 
 /**
  * The provider adapter of a `tools/call`, in parts. Its data frames hold PartsEvents, and the tail of its end is a
- * PartsEnd.
+ * ContentResult.
  */
 export function partsAdapter(messages: ProviderAdapter<ProviderStream>, options: PartsAdapterOptions): ProviderAdapter {
   return {
@@ -77,7 +77,7 @@ interface Ending {
 }
 
 function ending(end: ReplyEnd, { askedForInput }: PartsAdapterOptions): Ending {
-  const tail = end.tail as McpTail | null;
+  const tail = end.result as McpResponse | null;
   const response = tail === null ? null : parseMessage(tail.text);
   if (response?.kind !== 'response')
     throw new UpstreamFailure('the provider ended its answer without a response', {
@@ -91,22 +91,22 @@ function ending(end: ReplyEnd, { askedForInput }: PartsAdapterOptions): Ending {
   // Nobody will answer the tool's question, so the lock is released at once.
   if (end.outcome === 'pending') return failed(end, askedForInput);
   if (end.outcome === 'free') return failed(end, failureText(said));
-  if (end.outcome === 'cut') return { events: [], end: { ...end, tail: toEnd(end, 'cut', failureText(said)) } };
+  if (end.outcome === 'cut') return { events: [], end: { ...end, result: toEnd(end, 'cut', failureText(said)) } };
   const rounded = resultParts(said);
   // Data is written again, so it needs the numbers that a double cannot hold.
   const parts = rounded.some(({ kind }) => kind === 'data')
     ? resultParts((parseExact(response.text) as { readonly result: JsonObject }).result)
     : rounded;
   const events = parts.map((part): PartsEvent => ({ type: 'part', part }));
-  return { events, end: { ...end, tail: toEnd(end, 'stop', null) } };
+  return { events, end: { ...end, result: toEnd(end, 'stop', null) } };
 }
 
 /** By default an error that the caller can correct or must accept, because the tool itself says why it failed. */
 function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
-  return { events: [], end: { ...end, outcome: 'free', tail: { ...toEnd(end, 'failed', error), errorCode } } };
+  return { events: [], end: { ...end, outcome: 'free', result: { ...toEnd(end, 'failed', error), errorCode } } };
 }
 
-function toEnd({ usage }: ReplyEnd, finish: PartsEnd['finish'], error: string | null): PartsEnd {
+function toEnd({ usage }: ReplyEnd, finish: ContentResult['finish'], error: string | null): ContentResult {
   const promptTokens = Number(usage?.prompt ?? 0n);
   return {
     finish,

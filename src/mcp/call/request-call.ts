@@ -10,7 +10,7 @@ import { capCost, type CallRequest, type CostCap, NO_PREFERENCES, type Requested
 import { LISTEN_MS } from '#limits';
 import type { PaymentAttempt } from '#payments';
 import type { AnswerCall } from './answer-call.ts';
-import type { McpTail, McpRequest } from '../request/mcp-request.ts';
+import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
 import { hasOwnPrice, priceOfTool } from '../request/ending.ts';
 import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
@@ -52,7 +52,7 @@ export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunReque
         requestCall(deps, request, { ...request.mcpRequest, callId, left }),
       unlisted: () => unlistedTool(target, message),
       events: (bytes: Uint8Array) => bytes,
-      response: (tail: unknown) => tail as McpTail | null,
+      response: (tail: unknown) => tail as McpResponse | null,
     };
     return answerCall(asked, answer, gone);
   };
@@ -97,7 +97,7 @@ export function requestCall(deps: RequestCallDeps, request: RequestCall, mcpRequ
     stickyKey: stickyKeyOf(caller),
     images: 0,
     stream: mcpRequest.events,
-    exchange: new UpstreamAdapter(deps, mcpRequest),
+    adapter: new UpstreamAdapter(deps, mcpRequest),
     operation: tool,
     free: billed ? null : message.method,
     facts: () => factsOf(mcpRequest),

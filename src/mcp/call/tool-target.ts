@@ -168,7 +168,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
         const askedForInput = `The tool ${printable(tool)} asks for input, but this API cannot send input to a tool. Call the tool over MCP, at /mcp/${listing.service}`;
         return {
           ...call,
-          exchange: partsAdapter(call.exchange, { progressToken: callId, bytesMax, askedForInput }),
+          adapter: partsAdapter(call.adapter, { progressToken: callId, bytesMax, askedForInput }),
         };
       },
     },

@@ -8,7 +8,7 @@ import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
-import type { EraTranslator, McpTail, ServerFacts, McpRequest } from '../request/mcp-request.ts';
+import type { EraTranslator, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface UpstreamAdapterDeps {
   readonly keepTask: KeepTaskDeps;
@@ -24,7 +24,7 @@ export interface UpstreamAdapterDeps {
 
 /**
  * The native side of the call of a request. It asks the server which era it speaks, and takes the translator for
- * that. Its end has a McpTail.
+ * that. Its end has a McpResponse.
  */
 export class UpstreamAdapter implements ProviderAdapter {
   readonly endsWithCall: boolean;
@@ -104,17 +104,17 @@ function readable(error: unknown): unknown {
 
 /** An error that the gateway itself returns in the middle of a call. */
 function refusal({ message }: McpRequest, code: number, text: string): ReplyEnd {
-  const tail: McpTail = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
+  const tail: McpResponse = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
   return freeEnd(tail, `error ${code}`);
 }
 
 function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd {
-  const tail = end.tail as McpTail | null;
+  const tail = end.result as McpResponse | null;
   const result = tail === null ? undefined : membersOf(tail.text).get('result');
   if (!tail || !result) return end;
   const given = tail.text.slice(result.start, result.end);
   checkList(given);
-  return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
+  return { ...end, result: { ...result, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
 }
 
 /** Refuses a list that cannot be read, because a server could name other prices in it. Throws UpstreamFailure. */

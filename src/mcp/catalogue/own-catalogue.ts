@@ -15,7 +15,7 @@ import { readOwnRequest, requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../tasks/extension.ts';
-import type { EraTranslator, McpTail, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
+import type { EraTranslator, McpResponse, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 interface OwnCatalogueOptions extends Pick<
   ToolCatalogueOptions,
@@ -154,7 +154,7 @@ async function* ask(
 /**
  * The result, or null if the server has no such list. Throws UpstreamFailure if the server refuses for another reason.
  */
-function resultOf({ text }: McpTail, method: string): string | null {
+function resultOf({ text }: McpResponse, method: string): string | null {
   const message = parseMessage(text);
   if (message?.kind !== 'response')
     throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, attributedTo: 'provider' });

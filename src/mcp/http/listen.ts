@@ -4,7 +4,7 @@ import { type StreamQuota, OVER } from '#limits';
 import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
 import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
 import { freeEnd, refuseCredentialStatus } from '../request/ending.ts';
-import { LISTENING, type LegacySession, type McpTail, type Place } from '../request/mcp-request.ts';
+import { LISTENING, type LegacySession, type McpResponse, type Place } from '../request/mcp-request.ts';
 import { ERROR } from '../wire/revisions.ts';
 import { LOST, renewOnce, type RenewSession } from '../sessions/legacy-session.ts';
 
@@ -112,7 +112,7 @@ function openStream(
   lastEventId: string | null,
   place: Place,
   renew: RenewSession,
-): Promise<UpstreamReply | McpTail> {
+): Promise<UpstreamReply | McpResponse> {
   return renewOnce(session, place, renew, async (mayBeLost) => {
     const headers = {
       accept: 'text/event-stream',
@@ -135,9 +135,9 @@ function openStream(
 
 const FINISHED = freeEnd(null);
 
-const refused = (tail: McpTail): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
+const refused = (tail: McpResponse): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
 
-const toTail = (status: number, message: string): McpTail => ({
+const toTail = (status: number, message: string): McpResponse => ({
   status,
   text: errorText('null', { code: ERROR.server, message }),
 });

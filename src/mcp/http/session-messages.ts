@@ -23,7 +23,7 @@ import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
 import { cancelledId, type CancelNotes } from '../request/cancellation.ts';
 import type { RunRequest } from '../call/request-call.ts';
 import type { Servers } from '../servers/servers.ts';
-import type { LegacySession, Era, McpTail, Place } from '../request/mcp-request.ts';
+import type { LegacySession, Era, McpResponse, Place } from '../request/mcp-request.ts';
 import type { Opened, Sessions } from '../sessions/sessions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessDeps } from '../call/stateless.ts';
 
@@ -59,9 +59,9 @@ export interface SessionMessages {
   /** Answers one request whose method is in LEGACY_METHODS. An error becomes the answer. */
   request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
   /** Takes a notification or a response of the client. Resolves to null, or to the server's refusal. */
-  tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpTail | null>;
+  tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpResponse | null>;
   /** Passes on the events that the server sends outside of requests. Resolves to null at their end, or to a refusal. */
-  listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpTail | null>;
+  listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpResponse | null>;
 }
 
 interface RequestHow {
@@ -112,7 +112,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
         opened = await sessions.open({ message, owner: ownerOf(caller), service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
           await notifyInitialized(place.send, opened.session);
-        return freeEnd(opened.tail);
+        return freeEnd(opened.result);
       };
       const startAttempt = withFacts(servers, 'legacy', (place) => endOnly(() => openAt(place)));
       const call = { caller, requestId, target: service, method: 'initialize', startAttempt };

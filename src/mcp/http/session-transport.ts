@@ -18,7 +18,7 @@ import type { RequestContext } from '../call/stateless.ts';
 import type { Replays } from '../call/replays.ts';
 import type { KeptSession, KeptUse } from '../sessions/kept-sessions.ts';
 import type { Opened } from '../sessions/sessions.ts';
-import { BATCH_OUTSIDE, NO_SESSION, type McpTail } from '../request/mcp-request.ts';
+import { BATCH_OUTSIDE, NO_SESSION, type McpResponse } from '../request/mcp-request.ts';
 
 /** Answers clients with sessions. `service` is null for the aggregate. */
 export interface SessionTransport {
@@ -47,7 +47,7 @@ interface SessionHandlers<S extends KeptSession> {
     answer: Answer,
   ): Promise<void>;
   /** Takes a notification or a response. Resolves to null, or to the refusal. Throws GatewayError. */
-  tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpTail | null>;
+  tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpResponse | null>;
   listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
   /** False if `enter` would give null. */
   end(service: string | null, id: string, owner: TaskOwner): Promise<boolean>;
@@ -148,7 +148,7 @@ export function createSessionTransport<S extends KeptSession>(
         if (kind === 'initialize') {
           const opened = await handlers.open(service, inbound.message, context);
           if (opened === null) return;
-          const { session, tail } = opened;
+          const { session, result: tail } = opened;
           return answer.end(tail.text, tail.status, session === null ? {} : { 'mcp-session-id': session.id });
         }
         await inside(service, inbound.session, context, answer, async (use) => {

@@ -13,7 +13,7 @@ import {
 } from '#gateway';
 import type { Offer } from '#catalog';
 import type { Price } from '#billing/amounts';
-import type { McpTail, McpRequest } from './mcp-request.ts';
+import type { McpResponse, McpRequest } from './mcp-request.ts';
 
 /** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
 const USAGE_META = 'tollgate/usage';
@@ -21,10 +21,10 @@ const USAGE_META = 'tollgate/usage';
 const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /** The end of a call that costs nothing. */
-export const freeEnd = (tail: McpTail | null, finishReason: string | null = null): ReplyEnd => ({
+export const freeEnd = (tail: McpResponse | null, finishReason: string | null = null): ReplyEnd => ({
   ...FREE,
   finishReason,
-  tail,
+  result: tail,
 });
 
 /** The finish reason of a call whose result is a task. */
@@ -36,7 +36,7 @@ export const TASK = 'task';
  * charged: by the reported use if the offer is priced by use, else per call. Throws UpstreamFailure if a client could
  * not use the response.
  */
-export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
+export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpResponse): ReplyEnd {
   const { result, error } = response;
   const tail = withUsableStatus(answer, response);
   if (error !== undefined) return freeEnd(tail, `error ${error.code}`);
@@ -48,7 +48,7 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
     return freeEnd(tail, TASK);
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
-  return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
+  return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, result: tail };
 }
 
 /**
@@ -78,14 +78,14 @@ export function tooLargeEnd(
     isError: true,
     content: [{ type: 'text', text: said }],
   };
-  const tail: McpTail = { text: resultText(message.idText, JSON.stringify(result)), status: 200 };
+  const tail: McpResponse = { text: resultText(message.idText, JSON.stringify(result)), status: 200 };
   return {
     usage: measuredUse(failure, durationMs),
     outcome: 'cut',
     estimated: priceCap !== null,
     finishReason: 'too_large',
     flags: [],
-    tail,
+    result: tail,
   };
 }
 
@@ -97,7 +97,7 @@ export const tooLargeText = ({ message }: UpstreamFailure): string =>
  * The tail with status 200 for a result, because clients read no result with another status but would pay for it.
  * Throws UpstreamFailure if the status or the result is of no use to a client.
  */
-function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
+function withUsableStatus(tail: McpResponse, { result, error }: ResponseMessage): McpResponse {
   const { status } = tail;
   refuseCredentialStatus(status);
   if (error !== undefined) return status >= 400 && status < 600 ? tail : withStatus200(tail);
@@ -106,7 +106,7 @@ function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): Mc
   return withStatus200(tail);
 }
 
-const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : { ...tail, status: 200 });
+const withStatus200 = (tail: McpResponse): McpResponse => (tail.status === 200 ? tail : { ...result, status: 200 });
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
@@ -125,7 +125,7 @@ export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsa
 /** The end of a `tools/call`. A use that the server reported is compared with what the gateway measured. */
 export function clampToMeasured(end: ReplyEnd, { message }: McpRequest, offer: Offer, elapsedMs: number): ReplyEnd {
   if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
-  const { text } = end.tail as McpTail;
+  const { text } = end.result as McpResponse;
   const work: MeasuredWork = { elapsedMs, bytesIn: Buffer.byteLength(message.text), bytesOut: Buffer.byteLength(text) };
   return { ...end, ...clampReportedUsage(end, offer, work) };
 }

@@ -86,13 +86,13 @@ export interface Place {
 
 /**
  * Takes a request to a server and its answer back: unchanged if both speak the same era, else through a translation.
- * Yields whole server-sent events for the client, as bytes. Returns the end of the call with a McpTail. Throws
+ * Yields whole server-sent events for the client, as bytes. Returns the end of the call with a McpResponse. Throws
  * UpstreamFailure.
  */
 export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
 /** The response. It is written to the client once the call has settled. */
-export interface McpTail {
+export interface McpResponse {
   /** The whole JSON-RPC message, with the client's id. */
   readonly text: string;
   /** The large strings that `text` has only marks of. Absent if there are no such strings. */
@@ -145,7 +145,7 @@ export interface LegacySession {
 const SESSION_NOT_FOUND = -32_001;
 
 /** The answer to a batch without a session. Only revision 2025-03-26 has batches, and only in sessions. */
-export const BATCH_OUTSIDE: McpTail = {
+export const BATCH_OUTSIDE: McpResponse = {
   status: 400,
   text: errorText('null', {
     code: ERROR.server,
@@ -157,7 +157,7 @@ export const BATCH_OUTSIDE: McpTail = {
 /**
  * The answer to every id that is not a session of this caller with this service: unknown, ended, or another caller's.
  */
-export const NO_SESSION: McpTail = {
+export const NO_SESSION: McpResponse = {
   status: 404,
   text: errorText('null', { code: SESSION_NOT_FOUND, message: 'Session not found: send initialize to open one' }),
 };

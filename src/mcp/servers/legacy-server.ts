@@ -8,7 +8,7 @@ import { withoutTasksIn } from '../tasks/extension.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { notificationText } from '../wire/own-messages.ts';
 import { isLegacyRevision, MODERN } from '../wire/revisions.ts';
-import type { McpTail, Place, ServerFacts } from '../request/mcp-request.ts';
+import type { McpResponse, Place, ServerFacts } from '../request/mcp-request.ts';
 
 /** Most bytes of an answer to `initialize`, and of a refusal. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
@@ -113,7 +113,7 @@ export function isSessionLost(status: number, refusal: ResponseMessage | null): 
 export type InitializeResult = (facts: ServerFacts, requested: string | null) => string;
 
 interface InitializeAnswer {
-  readonly tail: McpTail;
+  readonly tail: McpResponse;
   /** null if the server refused. */
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
 }
@@ -132,14 +132,14 @@ export async function answerInitialize(
   if (facts.era === 'legacy' && !facts.bare) {
     const { response, status, accepted } = await initializeAt(send, text);
     return {
-      tail: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
+      result: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
       accepted,
     };
   }
   const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);
   const { protocolVersion } = JSON.parse(result) as { readonly protocolVersion: string };
   return {
-    tail: { status: 200, text: resultText(idText, result) },
+    result: { status: 200, text: resultText(idText, result) },
     accepted: { revision: protocolVersion, upstreamId: null },
   };
 }

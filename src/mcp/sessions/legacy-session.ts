@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, setMember, splice } from '#wire';
 import type { Offer } from '#catalog';
 import type { StoredSession, SessionStore } from './session-store.ts';
-import { type LegacySession, type Era, NO_SESSION, type McpTail, type Place } from '../request/mcp-request.ts';
+import { type LegacySession, type Era, NO_SESSION, type McpResponse, type Place } from '../request/mcp-request.ts';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 
 /** The kind of the sessions of legacy clients with one service, in the store. */
@@ -121,7 +121,7 @@ export async function renewOnce<T>(
   place: Pick<Place, 'send'>,
   renew: RenewSession,
   attempt: (mayBeLost: boolean) => Promise<T | typeof LOST>,
-): Promise<T | McpTail> {
+): Promise<T | McpResponse> {
   const { upstreamId } = session;
   const first = await attempt(upstreamId !== null);
   if (first !== LOST) return first;

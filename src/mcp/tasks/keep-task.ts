@@ -2,7 +2,7 @@ import { membersOf, splice, withMembers } from '#wire';
 import type { Call, ReplyEnd } from '#gateway';
 import type { Offer } from '#catalog';
 import { ownerOf, type Tasks } from '#tasks';
-import type { McpTail, McpRequest } from '../request/mcp-request.ts';
+import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { providerFailure } from '../request/ending.ts';
 import { lifetimeOf, pauseOf, shownTtlMs, readTask, clientTaskId } from './server-task.ts';
 
@@ -36,13 +36,13 @@ export async function keepTask(
   { call, askedAt }: CallOfTask,
   end: ReplyEnd,
 ): Promise<ReplyEnd> {
-  const { text, status, eventId = null, message } = end.tail as McpTail;
+  const { text, status, eventId = null, message } = end.result as McpResponse;
   const task = readTask(message?.result);
   if (task === null) throw providerFailure("the provider's task has no status that the protocol knows", status);
   const taskId = clientTaskId(offer.id, task.taskId);
   if (taskId === null) throw providerFailure("the provider's task has no id of 1 to 247 characters", status);
   const shown = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
-  const tail: McpTail = {
+  const tail: McpResponse = {
     text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]),
     status,
     eventId,
@@ -69,5 +69,5 @@ export async function keepTask(
     { callId: call.id, price: price.id, most },
   );
   if (begun !== 'begun') throw providerFailure("the provider's task has the id of another task", status);
-  return { ...end, outcome: 'pending', flags: [], tail };
+  return { ...end, outcome: 'pending', flags: [], result: tail };
 }

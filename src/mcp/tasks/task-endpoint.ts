@@ -14,7 +14,7 @@ import { atServer, askServer, askOfTask, type AskOfTaskDeps, type ShownTask } fr
 import { declaresTasks, TASKS } from './extension.ts';
 import { isEnd, shownTtlMs, showTask, type TaskCost } from './server-task.ts';
 import { freeEnd, tooLargeText } from '../request/ending.ts';
-import type { McpTail } from '../request/mcp-request.ts';
+import type { McpResponse } from '../request/mcp-request.ts';
 
 interface TaskEndpointDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -99,7 +99,7 @@ interface RequestToTask {
 
 /**
  * Passes a client's request about its own task to the task's server. If the task has ended, it is settled before the
- * client gets the answer. The end of the attempt has a McpTail.
+ * client gets the answer. The end of the attempt has a McpResponse.
  */
 function taskAttempt(deps: TaskAdapterDeps, asked: RequestToTask, task: Task): ProviderAdapter['startAttempt'] {
   return (offer, send) =>
@@ -118,7 +118,7 @@ async function shown(
   task: Task,
   offer: Offer,
   send: Send,
-): Promise<McpTail> {
+): Promise<McpResponse> {
   const { idText } = message;
   const seen = await askOfTask(deps, task, offer, send, message);
   const noted = seen.observation === null ? null : await deps.tasks.saw(task, seen.observation);
@@ -148,7 +148,7 @@ async function told(
   task: Task,
   offer: Offer,
   send: Send,
-): Promise<McpTail> {
+): Promise<McpResponse> {
   const { id, idText, method, text } = message;
   const { response, status } = await askServer(
     send,
@@ -169,12 +169,12 @@ const POLL_MS = 2_000;
 function refusal(
   idText: string,
   { response: { error }, status }: Pick<ShownTask & { readonly kind: 'error' }, 'response' | 'status'>,
-): McpTail {
+): McpResponse {
   return { text: errorText(idText, error!), status: status === 200 ? modernStatusOf(error!.code) : status };
 }
 
 /** The answer if this caller has no such task. */
-function notFound(idText: string, why = 'Task not found'): McpTail {
+function notFound(idText: string, why = 'Task not found'): McpResponse {
   return {
     text: errorText(idText, { code: ERROR.invalidParams, message: why }),
     status: modernStatusOf(ERROR.invalidParams),

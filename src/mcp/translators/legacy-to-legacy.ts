@@ -20,7 +20,7 @@ import {
   refuseCredentialStatus,
   withoutResponse,
 } from '../request/ending.ts';
-import { toEvent, type LegacySession, type EraTranslator, type McpTail, type Place } from '../request/mcp-request.ts';
+import { toEvent, type LegacySession, type EraTranslator, type McpResponse, type Place } from '../request/mcp-request.ts';
 import {
   cancelledId,
   createRunningRequests,
@@ -164,7 +164,7 @@ function post(
   place: Place,
   renew: RenewSession,
   onExchange: (exchange: UpstreamExchange) => void,
-): Promise<UpstreamReply | McpTail> {
+): Promise<UpstreamReply | McpResponse> {
   return renewOnce(session, place, renew, async (mayBeLost) => {
     const headers = { ...POST_HEADERS, ...sessionHeaders(session) };
     const exchange = place.send({ method: 'POST', path: '', headers, body: text });
@@ -181,9 +181,9 @@ function post(
   });
 }
 
-const isTail = (answer: UpstreamReply | McpTail): answer is McpTail => 'text' in answer;
+const isTail = (answer: UpstreamReply | McpResponse): answer is McpResponse => 'text' in answer;
 
-const refusal = (tail: McpTail): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
+const refusal = (tail: McpResponse): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
 
 /** Refuses a server's request to a client that accepts no events. Does not wait for the server's reply. */
 function refuseRequest(session: LegacySession, { idText, method }: RequestMessage, { send }: Place): void {

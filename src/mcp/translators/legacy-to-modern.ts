@@ -20,7 +20,7 @@ import { ERROR, levelFault } from '../wire/revisions.ts';
 import {
   type LegacySession,
   type EraTranslator,
-  type McpTail,
+  type McpResponse,
   type Place,
   type McpRequest,
   eventBytes,
@@ -155,12 +155,12 @@ function endOf(mcpRequest: McpRequest, place: Place, response: ResponseMessage):
     const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session does not support`;
     return endWith(mcpRequest, place, errorText(message.idText, { code: ERROR.internal, message: text }));
   }
-  const tail: McpTail = { text: toClient(toLegacyResponse(message, response)), status: 200 };
+  const tail: McpResponse = { text: toClient(toLegacyResponse(message, response)), status: 200 };
   return toEnd(message, place.offer, response, tail);
 }
 
 const endWith = ({ message }: McpRequest, { offer }: Place, text: string): ReplyEnd =>
-  toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpTail);
+  toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpResponse);
 
 /**
  * Refuses a call for which the client could not give the input. For a tool call this is a result, because the model

@@ -21,7 +21,7 @@ import {
   createQuestions,
 } from '../servers/held-calls.ts';
 import { freeEnd, withoutResponse, providerFailure, asComplete, toEnd } from '../request/ending.ts';
-import { eventBytes, type EraTranslator, type Place, type McpRequest, type McpTail } from '../request/mcp-request.ts';
+import { eventBytes, type EraTranslator, type Place, type McpRequest, type McpResponse } from '../request/mcp-request.ts';
 import { LATE, orAbort } from '../request/waiting.ts';
 import { nameOf } from '../wire/param-headers.ts';
 import { ERROR, MODERN_METHODS, modernStatusOf } from '../wire/revisions.ts';
@@ -307,7 +307,7 @@ function endWithResponse(
   const text = toClientResponse(mcpRequest, response);
   if (text === null) throw providerFailure('the provider answered with a result that is not an object', status);
   const { error } = response;
-  const tail: McpTail = {
+  const tail: McpResponse = {
     text: mcpRequest.toClient(text),
     status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
   };

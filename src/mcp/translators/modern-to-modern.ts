@@ -20,7 +20,7 @@ import { META, MODERN, modernStatusOf } from '../wire/revisions.ts';
 import {
   type Continued,
   type EraTranslator,
-  type McpTail,
+  type McpResponse,
   type Place,
   type McpRequest,
   toEvent,
@@ -127,7 +127,7 @@ export function createModernToModern({
             withMembers(response.text, response.members.get('result')!, { requestState: sealed }),
           ]),
     );
-    const tail: McpTail = { text, status, eventId, message: response };
+    const tail: McpResponse = { text, status, eventId, message: response };
     return toEnd(mcpRequest.message, place.offer, response, tail);
   }
 }

@@ -17,7 +17,7 @@ import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from './image-file.ts';
 
 /** The images of a settled call, from which a route writes its answer. */
-export interface ImageTail {
+export interface ImagesResult {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */
   readonly raw: Readonly<Record<string, unknown>>;
@@ -111,7 +111,7 @@ const NOTHING: ReplyEnd = {
   estimated: false,
   finishReason: null,
   flags: [],
-  tail: { images: [], raw: {} } satisfies ImageTail,
+  result: { images: [], raw: {} } satisfies ImagesResult,
 };
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
@@ -171,7 +171,7 @@ function* readReply(arrived: ReplyBytes, { n, inputs, worth }: ReaderContext): G
       ...(faulty > 0 ? (['malformed_reply'] as const) : []),
       ...(data.length > n || costMax !== null ? (['usage_implausible'] as const) : []),
     ],
-    tail: { images, raw: rawOf(reply) } satisfies ImageTail,
+    result: { images, raw: rawOf(reply) } satisfies ImagesResult,
   };
 }
 

@@ -119,7 +119,7 @@ function endOf(image: FoundImage, { inputs, worth }: ReaderContext, raw: Readonl
     estimated: false,
     finishReason: 'stop',
     flags: costMax === null ? [] : ['usage_implausible'],
-    tail: { images: [image], raw },
+    result: { images: [image], raw },
   };
 }
 

@@ -5,7 +5,7 @@ import type { Call, ProviderAdapter, ReplyEnd } from '#gateway';
 import type { Caller } from '#accounts';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import { createCheck } from '#http';
-import { encodePartsEvent, type FilePart, lastOf, NO_TASK, type PartsEnd, type TargetAdapter } from '#bridge';
+import { encodePartsEvent, type FilePart, lastOf, NO_TASK, type ContentResult, type TargetAdapter } from '#bridge';
 import type { Blobs } from '#blobs';
 import type { Task, Tasks } from '#tasks';
 import { videoToCall } from './http/video-request.ts';
@@ -105,7 +105,7 @@ async function* madeAndShown(
   show: (id: string) => AsyncGenerator<Uint8Array, End, undefined>,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   const { value: begun } = await making.next();
-  const { id } = (begun as ReplyEnd).tail as BegunVideo;
+  const { id } = (begun as ReplyEnd).result as BegunVideo;
   const end = yield* show(id);
   return { ...(begun as ReplyEnd), ...end };
 }
@@ -136,8 +136,8 @@ async function* untilOver(
   }
   const text = `The video is still being made. POST ${base}/api/v1/video/retrieve with task_id ${id} gives it once it is finished.`;
   yield encodePartsEvent({ type: 'part', part: { kind: 'text', text } });
-  const tail: PartsEnd = { ...NO_TASK, finish: 'later', error: null, taskId: id };
-  return { usage: null, outcome: 'pending', finishReason: 'queued', tail };
+  const tail: ContentResult = { ...NO_TASK, finish: 'later', error: null, taskId: id };
+  return { usage: null, outcome: 'pending', finishReason: 'queued', result: tail };
 }
 
 const fileOf = (task: Task, index: number, base: string): FilePart => ({
@@ -151,17 +151,17 @@ const fileOf = (task: Task, index: number, base: string): FilePart => ({
 function completed(task: Task, files: readonly { readonly notes: string }[]): End {
   const ordered = notesOf(task);
   const billed = files.reduce((sum, { notes }) => sum + billedSeconds(ordered, notes).seconds, 0);
-  const tail: PartsEnd = { ...NO_TASK, finish: 'stop', error: null };
+  const tail: ContentResult = { ...NO_TASK, finish: 'stop', error: null };
   return {
     usage: { second: BigInt(billed), call: BigInt(files.length) },
     outcome: 'complete',
     finishReason: 'completed',
-    tail,
+    result: tail,
   };
 }
 
 function failed(message: string, code: string): End {
   const errorCode: GatewayError['code'] = code === 'content_policy' ? 'content_policy' : 'provider_unavailable';
-  const tail: PartsEnd = { ...NO_TASK, finish: 'failed', error: message, errorCode };
-  return { usage: null, outcome: 'free', finishReason: code, tail };
+  const tail: ContentResult = { ...NO_TASK, finish: 'failed', error: message, errorCode };
+  return { usage: null, outcome: 'free', finishReason: code, result: tail };
 }

@@ -4,9 +4,9 @@ import { toHttpError } from '#http';
 import { oneLine } from '#security';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import { decodePartsEvents, largePart, type Part, type PartsEnd, partsEndOf } from '#bridge';
+import { decodePartsEvents, largePart, type Part, type ContentResult, contentResultOf } from '#bridge';
 import type { Provider } from '#catalog';
-import type { ChatTail } from '../chat/chat-end.ts';
+import type { ChatResult } from '../chat/chat-end.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 
 interface ChatFramesOptions {
@@ -17,7 +17,7 @@ interface ChatFramesOptions {
   readonly provider: () => Provider;
 }
 
-/** Turns the frames of a call in parts into those of a chat model: chunks of text, and a ChatTail at the end. */
+/** Turns the frames of a call in parts into those of a chat model: chunks of text, and a ChatResult at the end. */
 export async function* chatFrames(
   frames: AsyncIterable<Frame>,
   { call, about, replyBytesMax, provider }: ChatFramesOptions,
@@ -46,7 +46,7 @@ export async function* chatFrames(
       if (about.stream) yield { type: 'data', bytes: eventOf(chunk({ role: 'assistant', content: '' })) };
     }
     if (frame.type === 'settled') {
-      const { files = [] } = partsEndOf(frame);
+      const { files = [] } = contentResultOf(frame);
       const large = new LargeStrings();
       for (const file of files) {
         const image = imageOf(largePart(file, large))!;
@@ -57,11 +57,11 @@ export async function* chatFrames(
       const settled = toSettled(frame, about, chunk({}), messageOf(said.join(''), images, videos), why);
       yield about.stream || files.length === 0
         ? settled
-        : { ...settled, tail: { ...(settled.tail as ChatTail), large } satisfies ChatTail };
+        : { ...settled, result: { ...(settled.result as ChatResult), large } satisfies ChatResult };
       return;
     }
     let out = '';
-    for (const event of decodePartsEvents(frame.bytes)) {
+    for (const event of decodePartsEvents(frame.data)) {
       if (event.type === 'progress') {
         out += commentOf(event.text);
         continue;
@@ -113,7 +113,7 @@ const FINISH = {
   cut: 'length',
   failed: 'error',
   later: 'stop',
-} as const satisfies Record<PartsEnd['finish'], string>;
+} as const satisfies Record<ContentResult['finish'], string>;
 const STATE = {
   stop: 'completed',
   length: 'completed',
@@ -121,7 +121,7 @@ const STATE = {
   cut: 'canceled',
   failed: 'failed',
   later: 'working',
-} as const satisfies Record<PartsEnd['finish'], string>;
+} as const satisfies Record<ContentResult['finish'], string>;
 
 /** `tooLong`: why a part of the reply was left out; null if all of it was given out. */
 function toSettled(
@@ -131,7 +131,7 @@ function toSettled(
   message: object,
   tooLong: string | null,
 ): SettledFrame {
-  const end = partsEndOf(frame);
+  const end = contentResultOf(frame);
   const { taskId, contextId, promptTokens, completionTokens } = end;
   const finish_reason = FINISH[end.finish];
   const body: Record<string, unknown> = about.stream
@@ -150,7 +150,7 @@ function toSettled(
   const pending = end.finish === 'input' || end.finish === 'later' ? { cost_pending: true } : {};
   if (taskId !== null || contextId !== null)
     body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
-  const tail: ChatTail = {
+  const tail: ChatResult = {
     before: null,
     body,
     usage: {
@@ -160,7 +160,7 @@ function toSettled(
     },
   };
   const why = end.finish === 'cut' ? (end.error ?? 'The reply was cut') : end.finish === 'failed' ? null : tooLong;
-  return { ...frame, tail: why === null ? tail : { ...tail, cut: new GatewayError('reply_cut', why) } };
+  return { ...frame, tail: why === null ? tail : { ...result, cut: new GatewayError('reply_cut', why) } };
 }
 
 /** Writes parts as one markdown text, piece by piece as they come. */

@@ -66,7 +66,7 @@ export function openBridged(
     const sent = { asked: false, dropped: [], maxTokens: null };
     const request: CallRequest = {
       ...asked,
-      exchange: watched(asked.exchange, (offer) => {
+      adapter: watched(asked.adapter, (offer) => {
         serving = offer;
         sent.asked = true;
       }),

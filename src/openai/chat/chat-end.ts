@@ -35,7 +35,7 @@ export interface ReplyContext extends UsageBounds {
 }
 
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
-export interface ChatTail {
+export interface ChatResult {
   /** Bytes that are sent before the rest. */
   readonly before: Uint8Array | null;
   readonly body: Record<string, unknown>;
@@ -105,7 +105,7 @@ export function cutEnd(context: ReplyContext, produced: Produced, { reason, mess
   return {
     ...end,
     finishReason: end.finishReason ?? reason,
-    tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail,
+    result: { ...(end.result as ChatResult), cut } satisfies ChatResult,
   };
 }
 
@@ -132,14 +132,14 @@ function toEnd(
   estimated: boolean,
   flags: readonly ProviderFlag[],
 ): ReplyEnd {
-  const tail: ChatTail = {
+  const tail: ChatResult = {
     before: produced.before,
     body: produced.body,
     usage: usage.shown,
     ...costOfParts(rates, usage.usage),
   };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage: usage.usage, outcome, estimated, finishReason, flags, tail, details: usage.details };
+  return { usage: usage.usage, outcome, estimated, finishReason, flags, result: tail, details: usage.details };
 }
 
 const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image'] as const;
@@ -148,7 +148,7 @@ const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image
 export const costOfParts = (
   rates: Rates,
   usage: Usage | null,
-): Pick<ChatTail, 'promptCost' | 'completionCost' | 'costDetails'> => ({
+): Pick<ChatResult, 'promptCost' | 'completionCost' | 'costDetails'> => ({
   promptCost: PROMPT_METERS.reduce((sum, meter) => sum + partOf(rates, usage, meter), 0n),
   completionCost: partOf(rates, usage, 'completion'),
   ...costOfCache(rates, usage),
@@ -159,7 +159,7 @@ const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd
   (rateOf(rates, meter) * (usage?.[meter] ?? 0n)) / 1_000_000n;
 
 /** The part of a charge that is for cached tokens, if these have a price. */
-function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatTail, 'costDetails'> {
+function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatResult, 'costDetails'> {
   if (usage?.input_cache_read === undefined) return {};
   return {
     costDetails: {

@@ -17,7 +17,7 @@ import { type StartedCall, wasCharged, answersOn, type PendingRequest, type Paye
 import type { Config } from '#config';
 import { type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#blobs';
-import type { ChatTail } from './chat-end.ts';
+import type { ChatResult } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 import { completeStrictly } from './whole-reply.ts';
 
@@ -33,7 +33,7 @@ export interface ReplyAbout {
   readonly sent: SentRequest;
 }
 
-/** The call or run that answers a chat request. The tail of its last frame is a ChatTail. */
+/** The call or run that answers a chat request. The tail of its last frame is a ChatResult. */
 export interface StartedChat extends StartedCall {
   readonly about: ReplyAbout;
 }
@@ -107,7 +107,7 @@ async function writeWhole(
     if (next.done) throw new GatewayError('internal', 'Internal error');
     const { value } = next;
     if (value.type !== 'settled') continue;
-    const { written, native, large, cut = null } = value.tail as ChatTail;
+    const { written, native, large, cut = null } = value.result as ChatResult;
     const rest = native
       ? native(costOf(value, false), cut)
       : written
@@ -172,13 +172,13 @@ async function writeStream(
         case 'data':
           if (!begun) begin();
           silent.quietTicks = 0;
-          if (value.bytes.byteLength > LARGE_BYTES) {
+          if (value.data.byteLength > LARGE_BYTES) {
             // No keep-alive comment may be written in the middle of an event.
             keepAlive.forget(silent);
-            await writeSlices(value.bytes, sink);
+            await writeSlices(value.data, sink);
             if (sink.closed) return false;
             keepAlive.watch(silent);
-          } else if (!sink.write(value.bytes)) {
+          } else if (!sink.write(value.data)) {
             keepAlive.forget(silent);
             await sink.drained();
             if (sink.closed) return false;
@@ -208,7 +208,7 @@ async function writeStream(
  * into a note.
  */
 function wholeBody(settled: SettledFrame, dialect: Dialect = 'own'): Record<string, unknown> {
-  const { body, cut } = settled.tail as ChatTail;
+  const { body, cut } = settled.result as ChatResult;
   if (cut) body['tollgate'] = { ...(body['tollgate'] as object | undefined), note: toHttpError(cut).body.error };
   if (dialect === 'openai') completeStrictly(body);
   body['usage'] = usageWithCost(settled, false);
@@ -220,13 +220,13 @@ const restWithUsage = (settled: SettledFrame, stream: boolean): string =>
   `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 
 const usageWithCost = (settled: SettledFrame, stream: boolean): Record<string, unknown> => ({
-  ...(settled.tail as ChatTail).usage,
+  ...(settled.result as ChatResult).usage,
   ...costOf(settled, stream),
 });
 
 /** The cost members of `usage`; empty while the cost is not known. */
 function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { costDetails, promptCost = 0n, completionCost = 0n } = settled.tail as ChatTail;
+  const { costDetails, promptCost = 0n, completionCost = 0n } = settled.result as ChatResult;
   if (settled.pending) return {};
   const { charged, fee } = settled.settlement;
   const forCompletion = completionCost < charged ? completionCost : charged;
@@ -247,14 +247,14 @@ function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown>
 }
 
 function lastBytes(settled: SettledFrame, write: (settled: SettledFrame) => Buffer): Buffer {
-  const { before, native, cut } = settled.tail as ChatTail;
+  const { before, native, cut } = settled.result as ChatResult;
   const last = native ? Buffer.from(native(costOf(settled, true), cut ?? null)) : write(settled);
   return before ? Buffer.concat([before, last]) : last;
 }
 
 /** The end of a stream: the chunk with the finish reason has the usage. */
 function lastTogether(settled: SettledFrame): Buffer {
-  const { body, written, cut } = settled.tail as ChatTail;
+  const { body, written, cut } = settled.result as ChatResult;
   if (written) return Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}\n\n${DONE}`)]);
   const error = cut ? toHttpError(cut).body.error : body['error'];
   const usage = usageWithCost(settled, true);
@@ -264,7 +264,7 @@ function lastTogether(settled: SettledFrame): Buffer {
 
 /** The end of a stream in OpenAI's dialect: the usage is in a chunk of its own, and only if the client asked for it. */
 function lastApart(settled: SettledFrame, about: ReplyAbout, asksUsage: boolean): Buffer {
-  const { body, written, cut } = settled.tail as ChatTail;
+  const { body, written, cut } = settled.result as ChatResult;
   const { created = createdAt(about), provider = settled.providerName, error } = body;
   const base = { id: about.id, object: CHUNK, created, model: about.model, provider, choices: [] };
   const failed = error ? inDialect(error as OwnFault, 'openai') : null;

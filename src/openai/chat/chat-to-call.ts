@@ -82,7 +82,7 @@ export function toCall(
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,
-    exchange: singleRequest(exchange),
+    adapter: singleRequest(exchange),
     prefers: context.native?.isLossy ? (offer) => exchange.speaks(offer) : undefined,
     estimate(offer) {
       const sent = exchange.sizeAt(offer, size);

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
-import type { ChatTail, ReplyContext } from './chat-end.ts';
+import type { ChatResult, ReplyContext } from './chat-end.ts';
 import { completeStrictly, ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
@@ -29,13 +29,13 @@ export function run(args: unknown): { readonly value: ReadReply; readonly transf
   const { context, bytes, form } = args as Reading;
   try {
     const end = endHere(context, new Uint8Array(bytes), form, ELSEWHERE);
-    const { body, ...tail } = end.tail as ChatTail;
+    const { body, ...result } = end.result as ChatResult;
     body['usage'] = undefined;
     if (form === 'completion' && context.dialect === 'openai') completeStrictly(body);
     const text = JSON.stringify(body);
     const written = new TextEncoder().encode(text.slice(0, -1));
     return {
-      value: { end: { ...end, tail: { ...tail, body: {}, written } satisfies ChatTail } },
+      value: { end: { ...end, result: { ...result, body: {}, written } satisfies ChatResult } },
       transfer: [written.buffer],
     };
   } catch (error) {

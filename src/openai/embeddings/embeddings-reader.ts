@@ -11,7 +11,7 @@ export interface InputSize {
 }
 
 /** The parts from which a reply is written after its settlement. */
-export interface EmbeddingsTail {
+export interface EmbeddingsResult {
   readonly bytes: Buffer;
   /** Places of the members that the gateway replaces, in order. */
   readonly members: readonly Member[];
@@ -84,13 +84,13 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader {
       estimated,
       finishReason: 'stop',
       flags,
-      tail: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsTail,
+      result: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsResult,
     };
   }
 
   /** An incomplete embedding is useless, so it is free. */
   cut({ reason }: Cut): ReplyEnd {
-    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], tail: null };
+    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
   }
 }
 

@@ -25,7 +25,7 @@ import { createReadBody } from '../translated/translated-route.ts';
 import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
 import { addAlteredHeaders } from '../chat/altered-headers.ts';
-import type { EmbeddingsTail } from './embeddings-reader.ts';
+import type { EmbeddingsResult } from './embeddings-reader.ts';
 
 const PATH = '/embeddings';
 
@@ -129,7 +129,7 @@ const writeEmbeddings = (
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
-    if (settled.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
+    if (settled.result === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
     const pieces = piecesOf(settled, opened.call.service);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
@@ -148,8 +148,8 @@ const writeEmbeddings = (
   });
 
 /** The provider's bytes, with the name that was called and the billed usage. Not empty. */
-function piecesOf({ tail, settlement }: SettledFrame, service: string): Uint8Array[] {
-  const { bytes, members, usage } = tail as EmbeddingsTail;
+function piecesOf({ result: tail, settlement }: SettledFrame, service: string): Uint8Array[] {
+  const { bytes, members, usage } = tail as EmbeddingsResult;
   const { charged, fee } = settlement;
   const billed = {
     ...usage,

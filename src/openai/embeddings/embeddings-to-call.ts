@@ -71,7 +71,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     stickyKey: `${caller.account} ${requestedSession(body, headers) ?? `embeddings ${body.model}`}`,
     images: 0,
     stream: false,
-    exchange: singleRequest(exchange),
+    adapter: singleRequest(exchange),
     estimate(offer) {
       if (!isEmbedder(offer.model!))
         throw new GatewayError('unprocessable', `${offer.service} makes no embeddings. Call it at /chat/completions`, {

@@ -2,7 +2,7 @@ import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { GatewayError } from '#errors';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { type ReplyContext, type ChatTail, costOfParts } from '../chat/chat-end.ts';
+import { type ReplyContext, type ChatResult, costOfParts } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { partialTexts, parseReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
@@ -77,7 +77,7 @@ export function nativeCut(context: ReplyContext, produced: NativeProduced, { rea
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
-  return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } };
+  return { ...end, finishReason: end.finishReason ?? reason, result: { ...(end.result as ChatResult), cut } };
 }
 
 /**
@@ -112,7 +112,7 @@ function toEnd(
   const { claim } = decoder;
   const isCorrected =
     claim?.['prompt_tokens'] !== shown['prompt_tokens'] || claim?.['completion_tokens'] !== shown['completion_tokens'];
-  const tail: ChatTail = {
+  const tail: ChatResult = {
     before,
     body: {},
     usage: shown,
@@ -120,5 +120,5 @@ function toEnd(
     native: (cost, cut) => write({ cost, usage: shown, isCorrected, cut, isBroken }),
   };
   const finishReason = decoder.finish?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage, outcome, estimated, finishReason, flags, tail, details };
+  return { usage, outcome, estimated, finishReason, flags, result: tail, details };
 }

@@ -1,7 +1,7 @@
 import type { GatewayError } from '#errors';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../chat/chat-end.ts';
+import type { ChatResult } from '../chat/chat-end.ts';
 import { CALLS_MAX, chunksOf } from '../chat/chat-decoder.ts';
 import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/echo-fields.ts';
 
@@ -105,11 +105,11 @@ export async function* modelTurn(
   for await (const frame of frames) {
     if (frame.type === 'head' && first) yield frame;
     if (frame.type === 'data') {
-      const next = said(chunksOf(frame.bytes));
+      const next = said(chunksOf(frame.data));
       if (next !== null) yield next;
     }
     if (frame.type !== 'settled') continue;
-    const { before, body, cut = null } = frame.tail as ChatTail;
+    const { before, body, cut = null } = frame.result as ChatResult;
     const [choice] = body['choices'] as Json[];
     const finishReason = choice?.['finish_reason'];
     const message = (choice?.['message'] ?? {}) as Json;

@@ -4,7 +4,7 @@ import type { Config } from '#config';
 import type { TargetContext, TargetAdapter } from '#bridge';
 import { type Call, newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#gateway';
 import { toGatewayError } from '#http';
-import type { ChatTail } from '../chat/chat-end.ts';
+import type { ChatResult } from '../chat/chat-end.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../chat/chat-schema.ts';
@@ -210,7 +210,7 @@ async function* nextTurn(
   });
   if (turn === null) return null;
   counter.settled(call, turn.settled);
-  const tail = turn.settled.tail as ChatTail;
+  const tail = turn.settled.result as ChatResult;
   counter.used(tail);
   if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
   state.provider = turn.settled.provider;

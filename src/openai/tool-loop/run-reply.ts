@@ -9,7 +9,7 @@ import {
   type Settlement,
 } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../chat/chat-end.ts';
+import type { ChatResult } from '../chat/chat-end.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
@@ -99,7 +99,7 @@ export function runSettled(
     about.stream && asked.length > 0
       ? `data: ${JSON.stringify(chunkOf(about, providerName, { delta: deltas, finish_reason: null }))}\n\n`
       : null;
-  const tail: ChatTail = {
+  const tail: ChatResult = {
     before: before === null ? null : Buffer.from(before),
     body,
     usage: counter.usage,
@@ -107,14 +107,14 @@ export function runSettled(
     completionCost: counter.completionCost,
     costDetails: { children: counter.children },
   };
-  return { type: 'settled', settlement: counter.settlement, usage: null, provider, providerName, receipt: null, tail };
+  return { type: 'settled', settlement: counter.settlement, usage: null, provider, providerName, receipt: null, result: tail };
 }
 
 /** The usage and cost of a run's calls, as they settle. */
 export interface RunCounter {
   settled(call: Call, frame: SettledFrame): void;
   /** Adds the usage of a finished turn of the model. */
-  used(tail: Pick<ChatTail, 'usage' | 'promptCost' | 'completionCost'>): void;
+  used(tail: Pick<ChatResult, 'usage' | 'promptCost' | 'completionCost'>): void;
   /** The charge for the prompts of all turns, micro-USD. */
   readonly promptCost: MicroUsd;
   /** The charge for completion tokens, micro-USD. */

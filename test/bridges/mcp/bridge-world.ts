@@ -19,7 +19,7 @@ import {
 import type { Call } from '#gateway';
 import { createCatalog, createHealth, createToolPins, type Offer } from '#catalog';
 import { createServer } from '#http';
-import { decodePartsEvents, type TargetRequest, type PartsEnd, type PartsEvent } from '#bridge';
+import { decodePartsEvents, type TargetRequest, type ContentResult, type PartsEvent } from '#bridge';
 import { NO_PAYMENTS } from '#payments';
 import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
@@ -229,12 +229,12 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     const call = await pipeline.prepare(await mcp.target.toCall(name, whole, context));
     const events: PartsEvent[] = [];
     for await (const frame of pipeline.run(call, new AbortController().signal)) {
-      if (frame.type === 'data') events.push(...decodePartsEvents(frame.bytes));
+      if (frame.type === 'data') events.push(...decodePartsEvents(frame.data));
       if (frame.type === 'settled')
         return {
           parts: events.flatMap((event) => (event.type === 'part' ? [event.part] : [])),
           progress: events.flatMap((event) => (event.type === 'progress' ? [event.text] : [])),
-          end: frame.tail as PartsEnd,
+          end: frame.result as ContentResult,
           charged: frame.settlement.charged,
         };
     }
@@ -256,7 +256,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
 export interface Said {
   readonly parts: readonly (PartsEvent & { type: 'part' })['part'][];
   readonly progress: readonly (string | null)[];
-  readonly end: PartsEnd;
+  readonly end: ContentResult;
   readonly charged: bigint;
 }
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { encodePartsEvent, type Part, type TargetRequest, type PartsEnd, type TargetAdapter } from '#bridge';
+import { encodePartsEvent, type Part, type TargetRequest, type ContentResult, type TargetAdapter } from '#bridge';
 import { NO_PREFERENCES, type ReplyEnd } from '#gateway';
 import type { Catalog } from '#catalog';
 
@@ -15,7 +15,7 @@ export type Line =
   | { readonly part: Part }
   | { readonly text: string }
   | { readonly progress: string }
-  | { readonly end: Partial<PartsEnd> }
+  | { readonly end: Partial<ContentResult> }
   /** Waits until the test says so, or the other side leaves. */
   | { readonly wait: Promise<unknown> };
 
@@ -55,7 +55,7 @@ export async function startLineServer(answer: (ask: LineAsk) => Iterable<Line>):
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, left: left.promise };
 }
 
-const ENDED: PartsEnd = {
+const ENDED: ContentResult = {
   finish: 'stop',
   error: null,
   taskId: null,
@@ -92,7 +92,7 @@ export function createLineTarget(primitive: 'agent' | 'model', catalog: Catalog)
         stickyKey: null,
         images: 0,
         stream: ask.stream,
-        exchange: {
+        adapter: {
           async *startAttempt(_offer, send) {
             const body = JSON.stringify({ ...ask, name });
             const reply = await send({
@@ -127,7 +127,7 @@ export function createLineTarget(primitive: 'agent' | 'model', catalog: Catalog)
   };
 }
 
-function ended(tail: PartsEnd): ReplyEnd {
+function ended(tail: ContentResult): ReplyEnd {
   const failed = tail.finish === 'failed';
   return {
     usage: failed ? null : { call: 1n },
@@ -135,6 +135,6 @@ function ended(tail: PartsEnd): ReplyEnd {
     estimated: false,
     finishReason: tail.finish,
     flags: [],
-    tail,
+    result: tail,
   };
 }

@@ -53,7 +53,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     continues: null,
     parent: null,
     lendable: 0n,
-    exchange: {
+    adapter: {
       startAttempt: () => {
         throw new Error('not asked for here');
       },
@@ -103,7 +103,7 @@ export function answeredBy(offer: Offer, finishReason: string | null, endMs = 40
     outcome: finishReason === 'complete' ? 'complete' : finishReason === 'input_required' ? 'pending' : 'free',
     estimated: false,
     detail: { finishReason, durationMs: endMs },
-    tail: null,
+    result: null,
   };
 }
 
@@ -121,7 +121,7 @@ export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Reso
       outcome: 'complete',
       estimated: false,
       detail: {},
-      tail: null,
+      result: null,
     },
     error: null,
     clientGone: false,

@@ -14,7 +14,7 @@ import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/tran
 import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';
 import { parseMessage, type RequestMessage } from '../../../src/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { LegacySession, McpTail, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
+import type { LegacySession, McpResponse, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';
 
 /** The bridge in front of one modern server, with real billing, real execution and real sockets behind it. */
@@ -180,14 +180,14 @@ export async function startBridge(
   ): Promise<Answer> {
     const events: string[] = [];
     for await (const frame of frames) {
-      if (frame.type === 'data' && frame.bytes[0] === COLON) onComment();
+      if (frame.type === 'data' && frame.data[0] === COLON) onComment();
       else if (frame.type === 'data') {
-        const message = messageOf(frame.bytes);
+        const message = messageOf(frame.data);
         events.push(message);
         onEvent(message);
       }
       if (frame.type !== 'settled') continue;
-      const tail = frame.tail as McpTail | null;
+      const tail = frame.result as McpResponse | null;
       return { events, text: tail?.text ?? null, status: tail?.status ?? 0, charged: frame.settlement.charged };
     }
     return { events, text: null, status: 0, charged: 0n };
@@ -211,7 +211,7 @@ export async function startBridge(
             estimated: false,
             finishReason: null,
             flags: [],
-            tail: { text: initializeResult(facts, requested), status: 200 },
+            result: { text: initializeResult(facts, requested), status: 200 },
           };
         },
         { free: 'initialize', operation: null },

@@ -20,7 +20,7 @@ import { errorText } from '../../../src/json-rpc/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { createSeals } from '../../../src/security/seals.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { Continued, McpTail, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
+import type { Continued, McpResponse, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import {
   createUpstreamSessions,
   type UpstreamSessions,
@@ -224,10 +224,10 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
       for await (const frame of run(turn, gone.signal)) {
         if (frame.type === 'data') {
           if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
-          response.write(frame.bytes);
+          response.write(frame.data);
         }
         if (frame.type !== 'settled') continue;
-        const tail = frame.tail as McpTail | null;
+        const tail = frame.result as McpResponse | null;
         if (response.headersSent) response.end(eventText(tail?.text ?? '{}'));
         else json(tail?.status ?? 200, tail?.text ?? '{}');
       }

@@ -10,7 +10,7 @@ import { nativeBody, measureNative } from '../../../src/openai/native/native-req
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
-import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
+import type { ChatResult } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesDecoder, RESPONSES_WIRE } from '../../../src/openai/responses/native-responses.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
 import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
@@ -160,7 +160,7 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
           reader.head(200, { 'content-type': 'text/event-stream' });
           sent += reader.data([input])?.toString() ?? '';
           const end = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
-          const { before, native } = end.tail as ChatTail;
+          const { before, native } = end.result as ChatResult;
           sent += (before === null ? '' : Buffer.from(before).toString()) + native!({ cost: 1 }, null);
           const { prompt = 0n, completion = 0n } = end.usage ?? {};
           holds(prompt <= 500n && completion <= 1000n && prompt >= 0n && completion >= 0n, 'what is billed');
@@ -183,8 +183,8 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
         try {
           reader.head(200, {});
           reader.data([Buffer.from(input)]);
-          const { tail } = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
-          const end = (tail as ChatTail).native!({ cost: 1 }, null);
+          const { result: tail } = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
+          const end = (tail as ChatResult).native!({ cost: 1 }, null);
           holds(isObject(JSON.parse(end)), end);
         } catch (error) {
           if (!isExpected(error)) throw error;

@@ -5,7 +5,7 @@ import type { ReplyReader } from '#gateway';
 import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeDecoder } from '../../../src/openai/native/native-wire.ts';
-import type { ChatTail } from '../../../src/openai/chat/chat-end.ts';
+import type { ChatResult } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { cutAt, lengths } from '../translated/support/transcripts.ts';
@@ -24,8 +24,8 @@ function read(decoder: NativeDecoder, reads: readonly Buffer[]) {
   reader.head(200, { 'content-type': 'text/event-stream' });
   let text = '';
   for (const one of reads) text += reader.data([one])?.toString() ?? '';
-  const { usage, tail, outcome, finishReason } = reader.end();
-  const { before, native } = tail as ChatTail;
+  const { usage, result: tail, outcome, finishReason } = reader.end();
+  const { before, native } = tail as ChatResult;
   text += (before === null ? '' : Buffer.from(before).toString()) + native!(COST, null);
   return { text, usage, outcome, finishReason };
 }
@@ -105,8 +105,8 @@ test('a response that is cut ends with the next number, and is charged by what i
         const reader: ReplyReader = createNativeStreamReader(CONTEXT, createResponsesDecoder(NAME));
         reader.head(200, { 'content-type': 'text/event-stream' });
         for (const one of reads) reader.data([one]);
-        const { usage, tail } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });
-        return { usage, last: (tail as ChatTail).native!(COST, null) };
+        const { usage, result: tail } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });
+        return { usage, last: (tail as ChatResult).native!(COST, null) };
       });
       deepEqual(pieces, whole);
       equal(whole!.last.includes(`"sequence_number":${words.length + 90},`), true, whole!.last);

@@ -118,11 +118,11 @@ export async function startGateway(options: GatewayOptions) {
         state.upstream.push(request);
         return exchangeOf(options.reply(request, call), call.stream);
       };
-      const talk = call.exchange.startAttempt(offer, send, signal, send);
+      const talk = call.adapter.startAttempt(offer, send, signal, send);
       let step = await talk.next();
       yield { type: 'head', status: talk.status ?? 200, provider: offer.provider };
       for (; !step.done; step = await talk.next())
-        if (step.value.byteLength > 0) yield { type: 'data', bytes: step.value };
+        if (step.value !== null && step.value.byteLength > 0) yield { type: 'data', data: step.value };
       const end = step.value;
       await options.settle?.();
       state.settled.push(call.id);
@@ -134,7 +134,7 @@ export async function startGateway(options: GatewayOptions) {
         provider: offer.provider.id,
         providerName: offer.provider.name,
         receipt: options.receipt ?? null,
-        tail: end.tail,
+        tail: end.result,
       };
     } catch (error) {
       if (error instanceof UpstreamFailure)
@@ -170,7 +170,7 @@ export async function startGateway(options: GatewayOptions) {
         startedAt: 1_800_000_000_000,
         begunAt: 1_800_000_000_000,
         candidates: [{ offer, price: offer.price, estimate: 1n }],
-        exchange: request.exchange,
+        adapter: request.adapter,
         operation: null,
         free: null,
         continues: null,

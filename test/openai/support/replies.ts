@@ -1,5 +1,5 @@
 import type { ReplyEnd, ReplyReader } from '#gateway';
-import type { ChatTail, ReplyContext } from '../../../src/openai/chat/chat-end.ts';
+import type { ChatResult, ReplyContext } from '../../../src/openai/chat/chat-end.ts';
 import { createChatStreamReader, type StreamReaderOptions } from '../../../src/openai/stream/chat-stream-reader.ts';
 
 export const CONTEXT: ReplyContext = {
@@ -56,7 +56,7 @@ export interface Outcome {
   /** What went to the client before the end, and what is left for after the settlement. */
   readonly sent: string;
   readonly end: ReplyEnd | null;
-  readonly tail: ChatTail | null;
+  readonly tail: ChatResult | null;
   readonly error: Error | null;
 }
 
@@ -74,9 +74,9 @@ export function feed(
       if (out) sent.push(out);
     }
     const end = reader.end();
-    return { sent: Buffer.concat(sent).toString(), end, tail: end.tail as ChatTail, error: null };
+    return { sent: Buffer.concat(sent).toString(), end, tail: end.result as ChatResult, error: null };
   } catch (error) {
-    return { sent: Buffer.concat(sent).toString(), end: null, tail: null, error: error as Error };
+    return { sent: Buffer.concat(sent).toString(), end: null, result: null, error: error as Error };
   }
 }
 
@@ -107,7 +107,7 @@ export function chunksIn(sent: string): SentChunk[] {
 
 /** All text of one choice, over what was sent and the last chunk. */
 export function textOf(outcome: Outcome, index = 0): string {
-  const all = [...chunksIn(outcome.sent), ...(outcome.tail ? [outcome.tail.body] : [])] as {
+  const all = [...chunksIn(outcome.sent), ...(outcome.result ? [outcome.result.body] : [])] as {
     choices: { index: number; delta: { content?: string } }[];
   }[];
   return all

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import type { ClientRequests } from '../../request/client-requests.ts';
 import type { Recording } from '../../call/replays.ts';
-import { NO_SESSION, type McpTail } from '../../request/mcp-request.ts';
+import { NO_SESSION, type McpResponse } from '../../request/mcp-request.ts';
 import type { SessionMessages } from '../../http/session-messages.ts';
 import type { Sessions, SessionUse } from '../../sessions/sessions.ts';
 import type { RequestContext } from '../../call/stateless.ts';
@@ -16,7 +16,7 @@ export interface Parts {
    * end. Resolves to a refusal if the part cannot be opened. Rejects with GatewayError if the provider cannot be
    * reached.
    */
-  use(all: AggregateSession, service: string, context: RequestContext): Promise<SessionUse | McpTail>;
+  use(all: AggregateSession, service: string, context: RequestContext): Promise<SessionUse | McpResponse>;
   /** Takes the part for a service if it is open; else null. */
   known(all: AggregateSession, service: string): Promise<SessionUse | null>;
   /**
@@ -58,16 +58,16 @@ const TRIES = 3;
 
 export function createParts({ sessions, change, messages, clientRequests, max, onOpened, onError }: PartsDeps): Parts {
   /** The openings that run, by service. All requests that wait for a part share one opening. */
-  const opening = new WeakMap<AggregateSession, Map<string, Promise<McpTail | null>>>();
+  const opening = new WeakMap<AggregateSession, Map<string, Promise<McpResponse | null>>>();
 
   async function known(all: AggregateSession, service: string): Promise<SessionUse | null> {
     const id = all.parts.get(service);
     return id === undefined ? null : sessions.enter(id, ownerOfParts(all), service);
   }
 
-  function opened(all: AggregateSession, service: string, context: RequestContext): Promise<McpTail | null> {
+  function opened(all: AggregateSession, service: string, context: RequestContext): Promise<McpResponse | null> {
     let of = opening.get(all);
-    if (!of) opening.set(all, (of = new Map<string, Promise<McpTail | null>>()));
+    if (!of) opening.set(all, (of = new Map<string, Promise<McpResponse | null>>()));
     let one = of.get(service);
     // The opening does not depend on this client's connection, because others may wait for it too.
     if (!one)
@@ -81,14 +81,14 @@ export function createParts({ sessions, change, messages, clientRequests, max, o
   }
 
   /** Opens a part. Null if it may be open now; else the refusal. */
-  async function open(all: AggregateSession, service: string, context: RequestContext): Promise<McpTail | null> {
+  async function open(all: AggregateSession, service: string, context: RequestContext): Promise<McpResponse | null> {
     const before = all.parts.get(service);
     if (!(await change(all))) return NO_SESSION;
     // Another gateway opened the part first.
     if (all.parts.get(service) !== before) return null;
     const answer = await messages.open(service, readOwnRequest(all.initialize), context, true);
     if (answer === null) throw new GatewayError('provider_unavailable', `${service} did not answer initialize`);
-    if (answer.session === null) return answer.tail;
+    if (answer.session === null) return answer.result;
     const { id } = answer.session;
     const lasts = await change(all, () => {
       all.parts.delete(service);

@@ -23,7 +23,7 @@ import {
 import { createRunningRequests, runCancellable } from '../../request/cancellation.ts';
 import type { Recording } from '../../call/replays.ts';
 import { agreedRevision, ERROR, levelFault } from '../../wire/revisions.ts';
-import { NO_SESSION, type McpTail } from '../../request/mcp-request.ts';
+import { NO_SESSION, type McpResponse } from '../../request/mcp-request.ts';
 import type { RequestContext } from '../../call/stateless.ts';
 import { endOwn } from '../own-answer.ts';
 import type { AnswerAsk } from '../builtin/answer-ask.ts';
@@ -166,7 +166,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
 }
 
 /** A server's refusal of `initialize`, as the answer to the request for which the part was opened. */
-function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessage): string {
+function refusedBy(service: string, { text }: McpResponse, { idText }: RequestMessage): string {
   const message = parseMessage(text);
   const error = message?.kind === 'response' ? message.error : undefined;
   const { code, message: why, ...data } = error ?? { code: ERROR.internal, message: 'no answer' };

@@ -7,12 +7,12 @@ import type { CancelSignal } from '#billing/amounts';
 import type { Config } from '#config';
 import { capCost } from '#gateway';
 import { nearestHint } from '#catalog';
-import { type TargetAdapters, decodePartsEvents, type PartsEnd } from '#bridge';
+import { type TargetAdapters, decodePartsEvents, type ContentResult } from '#bridge';
 import { ownResult, type ServerInfo } from '../own-answer.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../call/paid-request.ts';
 import { type RequestContext, ownMeta, traceOf } from '../../call/stateless.ts';
-import type { McpRequest, McpTail } from '../../request/mcp-request.ts';
+import type { McpRequest, McpResponse } from '../../request/mcp-request.ts';
 import { readAsk } from './ask-tools.ts';
 import { fullName, type BridgedKind, WORD } from './bridged-services.ts';
 import { progressTokenOf } from '../../translators/modern-to-legacy-text.ts';
@@ -143,7 +143,7 @@ interface PartsAnswer {
    */
   events(bytes: Uint8Array): Uint8Array | null;
   /** The response at the end; null for a call that was aborted. */
-  response(tail: unknown): McpTail | null;
+  response(tail: unknown): McpResponse | null;
 }
 
 const STATES = {
@@ -153,7 +153,7 @@ const STATES = {
   cut: 'canceled',
   failed: 'failed',
   later: 'working',
-} as const satisfies Record<PartsEnd['finish'], string>;
+} as const satisfies Record<ContentResult['finish'], string>;
 
 function createPartsAnswer({ kind, message, modern, events, info, charsMax }: PartsAnswerOptions): PartsAnswer {
   const token = events ? progressTokenOf(message) : null;
@@ -185,7 +185,7 @@ function createPartsAnswer({ kind, message, modern, events, info, charsMax }: Pa
     },
     response(tail) {
       if (tail === null) return null;
-      const { finish, error, taskId, contextId, files = [] } = tail as PartsEnd;
+      const { finish, error, taskId, contextId, files = [] } = tail as ContentResult;
       const large = new LargeStrings();
       for (const file of files) content.addLarge(file, large);
       const failed = finish === 'failed';

@@ -61,7 +61,7 @@ export const writeBegun = (
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
     const { id, call } = opened;
-    const { status, body } = answerOf(settled.tail as BegunVideo, Math.floor(call.startedAt / 1000));
+    const { status, body } = answerOf(settled.result as BegunVideo, Math.floor(call.startedAt / 1000));
     const text = JSON.stringify(body);
     sink.head(status, {
       'content-type': 'application/json; charset=utf-8',

@@ -132,7 +132,7 @@ interface VideoContext {
 export function videoToCall(
   body: VideoBody,
   ask: VideoAsk,
-  exchange: ProviderAdapter,
+  adapter: ProviderAdapter,
   context: VideoContext,
 ): CallRequest {
   const { caller, headers, requestId, payment } = context;
@@ -147,7 +147,7 @@ export function videoToCall(
     stickyKey: session === null ? null : `${caller.account} ${session}`,
     images: 0,
     stream: false,
-    exchange,
+    adapter,
     price: (offer) => videoPrice(ask, offer),
     estimate(offer) {
       jobFields(ask, offer);

@@ -29,7 +29,7 @@ export async function askProvider<T>(
   const startAttempt: ProviderAdapter['startAttempt'] = (_offer, send) =>
     endOnly(async () => {
       said = { value: await talk(send, requestId) };
-      return { ...FREE, tail: null };
+      return { ...FREE, result: null };
     });
   const target = pinned(task.offerId);
   await runFree(

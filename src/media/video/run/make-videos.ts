@@ -98,7 +98,7 @@ async function beginVideos(
     estimated: false,
     finishReason: 'queued',
     flags: [],
-    tail: begun,
+    result: begun,
   };
 }
 

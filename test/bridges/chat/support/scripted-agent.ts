@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UpstreamFailure } from '#wire';
-import { encodePartsEvent, type TargetRequest, type PartsEnd, type PartsEvent, type TargetAdapter } from '#bridge';
+import { encodePartsEvent, type TargetRequest, type ContentResult, type PartsEvent, type TargetAdapter } from '#bridge';
 import { NO_PREFERENCES, type ReplyEnd } from '#gateway';
 
 /** What an agent says: events, then how it ended. It may wait and throw, which breaks its connection. */
 export type Script = (
   ask: TargetRequest,
-) => AsyncIterable<PartsEvent | Partial<PartsEnd>> | Iterable<PartsEvent | Partial<PartsEnd>>;
+) => AsyncIterable<PartsEvent | Partial<ContentResult>> | Iterable<PartsEvent | Partial<ContentResult>>;
 
 export interface ScriptedAgent {
   /** Base URL, as in `endpoint`. */
@@ -71,7 +71,7 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
         metadata: null,
         traceparent,
         wantsReceipt,
-        exchange: {
+        adapter: {
           async *startAttempt(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
             const exchange = send({
               method: 'POST',
@@ -89,7 +89,7 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
               const lines = text.split('\n');
               text = lines.pop()!;
               for (const line of lines) {
-                const one = JSON.parse(line) as PartsEvent | Partial<PartsEnd>;
+                const one = JSON.parse(line) as PartsEvent | Partial<ContentResult>;
                 if ('type' in one) yield encodePartsEvent(one);
                 else return toEnd(one);
               }
@@ -106,8 +106,8 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
   };
 }
 
-function toEnd(given: Partial<PartsEnd>): ReplyEnd {
-  const end: PartsEnd = {
+function toEnd(given: Partial<ContentResult>): ReplyEnd {
+  const end: ContentResult = {
     finish: 'stop',
     error: null,
     taskId: null,

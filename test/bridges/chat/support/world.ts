@@ -26,7 +26,7 @@ import { createServer } from '#http';
 import {
   decodePartsEvents,
   type TargetRequest,
-  type PartsEnd,
+  type ContentResult,
   type PartsEvent,
   type TargetAdapter,
   type TargetAdapters,
@@ -89,7 +89,7 @@ export interface World {
 export interface Heard {
   readonly id: string;
   readonly events: readonly PartsEvent[];
-  readonly end: PartsEnd;
+  readonly end: ContentResult;
   readonly charged: bigint;
 }
 
@@ -164,7 +164,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     onRefused: observer.failed,
     onResolved(call, resolution) {
       observer.resolved(call, resolution);
-      call.exchange.resolved?.(resolution.state);
+      call.adapter.resolved?.(resolution.state);
     },
   });
   const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
@@ -278,11 +278,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       const events: PartsEvent[] = [];
       for await (const frame of pipeline.run(call, gone)) {
         if (frame.type === 'data') {
-          events.push(...decodePartsEvents(frame.bytes));
+          events.push(...decodePartsEvents(frame.data));
           onHeard();
         }
         if (frame.type === 'settled')
-          return { id: call.id, events, end: frame.tail as PartsEnd, charged: frame.settlement.charged };
+          return { id: call.id, events, end: frame.result as ContentResult, charged: frame.settlement.charged };
       }
       throw new Error('a call ended without a settlement');
     },

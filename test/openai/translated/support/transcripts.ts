@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ChatTail } from '../../../../src/openai/chat/chat-end.ts';
+import type { ChatResult } from '../../../../src/openai/chat/chat-end.ts';
 import { createChatStreamReader } from '../../../../src/openai/stream/chat-stream-reader.ts';
 import { createChatPieces } from '../../../../src/openai/chat/chat-decoder.ts';
 import type { WireEncoder } from '../../../../src/openai/translated/wire-encoder.ts';
@@ -19,7 +19,7 @@ export function translated(encoder: WireEncoder, reads: readonly Buffer[]): stri
     pieces.read(bytes, encoder);
     out += encoder.take();
   }
-  const { before, body, usage: used } = reader.end().tail as ChatTail;
+  const { before, body, usage: used } = reader.end().result as ChatResult;
   if (before !== null) pieces.read(before, encoder);
   const end = pieces.read(
     Buffer.from(`data: ${JSON.stringify({ ...body, usage: { ...used, cost: 1 } })}\n\n`),
