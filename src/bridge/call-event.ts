@@ -95,6 +95,8 @@ export interface EventBatch {
   readonly events: readonly CallEvent[];
   /** About as many bytes as the provider sent for them; at least 1. */
   readonly byteLength: number;
+  /** The large strings that the events have only marks of, see largePart. Absent for none. */
+  readonly large?: LargeStrings;
 }
 
 /** `byteLength`: the bytes that the events were read from; default what the texts of the events have. null without events. */
@@ -183,4 +185,3 @@ export const largePart = ({ mediaType, name, base64 }: LargeFile, large: LargeSt
   url: null,
   bytes: large.mark(base64),
 });
-

@@ -136,7 +136,7 @@ export interface CallRequest<R = unknown, D extends Piece = Piece> {
    */
   readonly capped?: boolean;
   /** The cap that `capCost` applied, and the request without it. */
-  readonly cap?: CostCap & { readonly of: CallRequest<R, D> };
+  readonly cap?: CostCap & { readonly of: CallRequest };
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**

@@ -34,7 +34,7 @@ export interface StartedCall<R = unknown, D extends Piece = Piece> {
   readonly frames: AsyncIterable<Frame<R, D>>;
 }
 
-export interface StartedProviderCall<R = unknown, D extends Piece = Uint8Array> extends StartedCall<R, D> {
+export interface StartedProviderCall<R = unknown, D extends Piece = Piece> extends StartedCall<R, D> {
   readonly call: Call<R, D>;
 }
 
@@ -108,7 +108,7 @@ export interface PendingRequest<O extends StartedCall> {
   isOwnError?(error: unknown): boolean;
 }
 
-interface PaidRequestDeps {
+export interface PaidRequestDeps {
   readonly idempotency: Pick<Idempotency, 'begin' | 'finish' | 'abandon'>;
   readonly payments: Payments;
   /**

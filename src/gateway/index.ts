@@ -25,23 +25,30 @@ export {
 } from './idempotency.ts';
 export {
   type CostOf,
-  PAYABLE,
+  type PaidAnswer,
+  type PaidRoute,
+  type PaidRouteDeps,
   type Payer,
-  answersOn,
+  addPaidRoute,
   bodyFrom,
   costOf,
   onceSettled,
   payerOf,
   refuseEncoding,
-  refusedWithTerms,
-  servedRequest,
   takeBytes,
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
-export { type ReaderEnd, type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';
+export {
+  type ReaderEnd,
+  type ReplyReader,
+  type RequestAdapter,
+  endOnly,
+  measuredUse,
+  singleRequest,
+} from './single-request.ts';
 export {
   type Cut,
   PROVIDER_FLAGS,

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { dialectOf, type ReplySink, heldBodyOf, readBytes, shownAddress } from '#http';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import { type ClientSink, createHttpSink, dialectOf, heldBodyOf, readBytes, type ReplySink, shownAddress } from '#http';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
-import { formatUsd, type SettledFrame } from '#billing';
+import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing/amounts';
+import type { LimitsConfig } from '#config';
+import { type Admission, rateHeaders } from '#limits';
 import type { Caller } from '#accounts';
 import {
   paidCaller,
@@ -11,19 +13,138 @@ import {
   type PaymentAttempt,
   errorWithTerms,
   readPayment,
+  receiptSink,
+  tellPayment,
   keyedRequest,
   requestKey,
 } from '#payments';
 import { type GivenReply, parseIdempotencyKey, KEPT_BYTES_MAX } from './idempotency.ts';
-import type { PendingRequest, StartedCall, Refusal, RepeatKey } from './handle-paid-request.ts';
+import {
+  createHandlePaidRequest,
+  type PaidRequestDeps,
+  type PendingRequest,
+  type Refusal,
+  type RepeatKey,
+  type StartedCall,
+} from './handle-paid-request.ts';
 
 /*
- * Code that the billed routes of the HTTP API share. Each such route is one POST and passes a PendingRequest to
- * `handlePaidRequest`.
+ * Billed routes of the HTTP API. Each is one POST: `addPaidRoute` reads who pays, answers repeats, refusals and payments,
+ * and the route says how its body becomes a call and how the answer is written.
  */
 
+/** What a billed route needs of the gateway. */
+export interface PaidRouteDeps extends PaidRequestDeps {
+  readonly admissionOf: (request: FastifyRequest) => Admission;
+  readonly limits: Pick<LimitsConfig, 'clientStallMs'>;
+  /** Gets internal errors, and failures of calls whose client has left. */
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
+}
+
+/** A billed route. `P`: a request that was read and checked, `O`: the call or the run that answers it. */
+export interface PaidRoute<P extends Payer, O extends StartedCall> {
+  readonly path: string;
+  /** Fastify's options. The schema describes the body, which `decode` reads and checks: it comes as bytes. */
+  readonly options: RouteShorthandOptions & { readonly schema: { readonly description: string } };
+  /** Throws or rejects with GatewayError. */
+  decode(request: PaidHttpRequest, admitted: Caller): P | Promise<P>;
+  /** How a decoded request is answered. Throws or rejects with GatewayError. */
+  answer(asked: P, context: PaidContext): PaidAnswer<O> | Promise<PaidAnswer<O>>;
+  /** Headers of each answer besides the rates; default none. */
+  headers?(request: FastifyRequest): Readonly<Record<string, string>>;
+}
+
+export type PaidHttpRequest = FastifyRequest<{ Body: Buffer | undefined }>;
+
+/** The surroundings of one request. */
+export interface PaidContext {
+  readonly request: FastifyRequest;
+  readonly client: ClientSink;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface PaidAnswer<O extends StartedCall> {
+  /** What is paid for, such as `A message`, and by which model. Both are for the terms of a payment. */
+  readonly noun: string;
+  readonly model: string;
+  /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
+  open(callId: string, gone: CancelSignal): O | Promise<O>;
+  /** Writes the answer to `sink`. Resolves with whether anything was charged. Throws the error of the call. */
+  write(opened: O, sink: ReplySink): Promise<boolean>;
+  /** Answers a repeat whose answer is not in the database; default: it is refused. */
+  readonly taken?: RepeatKey['taken'] | undefined;
+  /** Storage for answers that are too large for the database; default none. */
+  readonly largeAnswers?: LargeAnswers<O> | null;
+}
+
+/** Adds a billed route to `app`. */
+export function addPaidRoute<P extends Payer, O extends StartedCall>(
+  app: FastifyInstance,
+  deps: PaidRouteDeps,
+  { path, options, decode, answer, headers }: PaidRoute<P, O>,
+): void {
+  const { admissionOf, limits, payments } = deps;
+  const handlePaidRequest = createHandlePaidRequest(deps);
+  const { schema } = options;
+
+  async function handle(request: FastifyRequest, reply: FastifyReply, { rate }: Admission, asked: P): Promise<void> {
+    const gone = new CancelSource();
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => (headers ? { ...rateHeaders(rate), ...headers(request) } : rateHeaders(rate)),
+    );
+    const onError = (error: unknown) => deps.onError(error, request);
+    const { caller, payment, repeats } = asked;
+    const answering = answer(asked, { request, client, onError });
+    const { noun, model, open, write, taken, largeAnswers } =
+      answering instanceof Promise ? await answering : answering;
+    await handlePaidRequest({
+      caller,
+      repeats: repeats === null || taken === undefined ? repeats : { ...repeats, taken },
+      dialect: dialectOf(request),
+      body: heldBodyOf(request),
+      gone,
+      open,
+      ...answersOn<O>(client, (opened, sink) => write(opened, receiptSink(sink, payment)), largeAnswers),
+      refuse: async (refusal) => {
+        throw await refusedWithTerms(refusal, noun, model, request);
+      },
+    });
+  }
+
+  app.post<{ Body: Buffer | undefined }>(
+    path,
+    {
+      ...options,
+      schema: { ...schema, description: schema.description + (payments.open ? PAYABLE : '') },
+      // The body is still bytes here. The route reads it and checks it against the same schema.
+      validatorCompiler: () => () => true,
+    },
+    async (request, reply) => {
+      const admission = admissionOf(request);
+      const decoding = decode(request, admission.caller);
+      const asked = decoding instanceof Promise ? await decoding : decoding;
+      try {
+        await handle(request, reply, admission, asked);
+      } catch (error) {
+        tellPayment(reply, asked.payment);
+        throw error;
+      } finally {
+        asked.release?.();
+      }
+      // The client left before the head was sent, so nothing is left to answer.
+      if (!reply.sent) reply.hijack();
+    },
+  );
+}
+
 /** Text for the description of each such route. */
-export const PAYABLE =
+const PAYABLE =
   ' If the balance is too low, the answer is 402 with x402 terms (version 2) in `PAYMENT-REQUIRED`. Repeat the request ' +
   'with a payment in `PAYMENT-SIGNATURE`. No account is needed.';
 
@@ -45,12 +166,6 @@ export function takeBytes(
   for (const type of ['application/json', /^application\/[\w.-]+\+json(?:;|$)/i, ...more])
     app.addContentTypeParser(type, readBytes(weight));
 }
-
-/** The facts of a request that every route passes to `handlePaidRequest`. */
-export const servedRequest = (request: FastifyRequest): Pick<PendingRequest<StartedCall>, 'dialect' | 'body'> => ({
-  dialect: dialectOf(request),
-  body: heldBodyOf(request),
-});
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -78,6 +193,8 @@ export interface Payer {
   readonly payment: PaymentAttempt | null;
   /** How a repeat of the request is recognised; null without an idempotency key. */
   readonly repeats: Pick<RepeatKey, 'key' | 'bodyHash'> | null;
+  /** Called when the request is answered; absent if it holds nothing. */
+  release?(): void;
 }
 
 /**
@@ -111,7 +228,7 @@ interface LargeAnswers<O> {
 /**
  * Writes the answer to `client`, and keeps it if it is to be kept. `write` resolves with whether anything was charged.
  */
-export function answersOn<O extends StartedCall>(
+function answersOn<O extends StartedCall>(
   client: ReplySink,
   write: (opened: O, sink: ReplySink) => Promise<boolean>,
   largeAnswers: LargeAnswers<O> | null = null,
@@ -141,7 +258,7 @@ const MODEL_CHARS_MAX = 128;
  * The error for a request that was refused because money is missing; with payment terms if it can be paid. `noun`: the
  * thing to pay for, such as `A message`.
  */
-export async function refusedWithTerms(
+async function refusedWithTerms(
   { error, payable, amount, terms }: Refusal,
   noun: string,
   model: string,

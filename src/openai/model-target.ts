@@ -1,14 +1,23 @@
 import type { Config } from '#config';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
-import { singleRequest, type Cut, type ReplyEnd, type ReplyReader, type Quotable, withModel } from '#gateway';
+import {
+  type Cut,
+  type Quotable,
+  type ReaderEnd,
+  type ReplyEnd,
+  type ReplyReader,
+  singleRequest,
+  withModel,
+} from '#gateway';
 import {
   type TargetAdapter,
   type FilePart,
   type Part,
   type TargetRequest,
   type ContentTurn,
-  encodePartsEvent,
   type ContentResult,
+  type EventBatch,
+  eventBatch,
 } from '#bridge';
 import { createCheck } from '#http';
 import { GatewayError } from '#errors';
@@ -16,8 +25,9 @@ import type { UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
 import { chats, checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
-import type { ChatResult } from './chat/chat-end.ts';
-import { chunksOf } from './chat/chat-decoder.ts';
+import type { ChatPiece, ChatResult } from './chat/chat-end.ts';
+import { createToolCallIds } from './chat/chat-decoder.ts';
+import { ChunkEvents } from './stream/chunk-output.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
@@ -66,12 +76,12 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
         now: now(),
         replyBytesMax: config.upstream.replyBytesMax,
         receipts: 'on-request',
-        asObject: true,
+        output: () => new ChunkEvents(createToolCallIds()),
       });
-      const spoken = singleRequest({
+      const spoken = singleRequest<ContentResult, EventBatch>({
         request: (offer) => exchange.request(offer),
         reform: (offer, status, body) => exchange.reform(offer, status, body),
-        reader: (offer) => createPartsReader(exchange.reader(offer)),
+        reader: (offer) => new AnswerReader(exchange.reader(offer)),
       });
       return { ...request, adapter: spoken, stream: ask.stream, traceparent, wantsReceipt };
     },
@@ -130,20 +140,14 @@ function isImage(mediaType: string | null, url: string): boolean {
   return mediaType === null ? IMAGE_ENDING.test(parsed.pathname) : mediaType.startsWith('image/');
 }
 
-type Json = Record<string, unknown>;
-
 /**
- * Wraps the reader of a chat stream so that it gives out parts. Its output becomes lines of PartsEvents, and its
- * tail becomes a ContentResult. Counting, billing and errors stay the same.
+ * Wraps the reader of a chat stream, so that only what belongs to the answer of the model goes out, and its end is that
+ * of any target adapter. Counting, billing and errors stay the same.
  */
-function createPartsReader(reader: ReplyReader): ReplyReader {
-  return new PartsReader(reader);
-}
+class AnswerReader implements ReplyReader<ContentResult, EventBatch> {
+  readonly #reader: ReplyReader<ChatResult, ChatPiece>;
 
-class PartsReader implements ReplyReader {
-  readonly #reader: ReplyReader;
-
-  constructor(reader: ReplyReader) {
+  constructor(reader: ReplyReader<ChatResult, ChatPiece>) {
     this.#reader = reader;
   }
 
@@ -163,63 +167,38 @@ class PartsReader implements ReplyReader {
     return this.#reader.failure(status, body);
   }
 
-  data(chunks: readonly Uint8Array[]): Uint8Array | null {
-    const bytes = this.#reader.data(chunks);
-    return bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk));
+  data(chunks: readonly Uint8Array[]): EventBatch | null {
+    return answerOf(this.#reader.data(chunks));
   }
 
-  end(): ReplyEnd {
+  end(): ReaderEnd<ContentResult, EventBatch> {
     return toEnd(this.#reader.end());
   }
 
-  cut(cut: Cut): ReplyEnd {
+  cut(cut: Cut): ReaderEnd<ContentResult, EventBatch> {
     return toEnd(this.#reader.cut(cut));
   }
 }
 
-function toEnd(end: ReplyEnd): ReplyEnd {
-  const { before, body, usage, cut } = end.result as ChatResult;
-  const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
-  return { ...end, rest: encode(rest), tail: toContentResult(end, usage, cut) };
+function toEnd(end: ReplyEnd<ChatResult>): ReaderEnd<ContentResult, EventBatch> {
+  const { before, usage, cut } = end.result;
+  return { ...end, rest: answerOf(before), result: toContentResult(end, usage, cut) };
 }
 
-/** Texts and images of a chunk's first choice. The reasoning of the model is not part of its answer. */
-function partsOfChunk(chunk: Json): Part[] {
-  const [choice] = (chunk['choices'] ?? []) as readonly Json[];
-  const delta = choice?.['delta'] as Json | undefined;
-  if (!delta) return [];
-  const { content, refusal, images } = delta;
-  return [
-    ...partsOfContent(content),
-    ...partsOfContent(refusal),
-    ...(Array.isArray(images) ? images.flatMap(partOfItem) : []),
-  ];
+/** The events of the answer. The reasoning of the model and its tool calls are no part of it. */
+function answerOf(piece: ChatPiece | null): EventBatch | null {
+  if (piece === null || piece instanceof Uint8Array) return null;
+  return eventBatch(
+    piece.events.filter(({ type }) => type === 'text-delta' || type === 'file'),
+    piece.byteLength,
+  );
 }
 
-function partsOfContent(content: unknown): Part[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  return Array.isArray(content) ? content.flatMap(partOfItem) : [];
-}
-
-function partOfItem(item: unknown): Part[] {
-  if (typeof item !== 'object' || item === null) return [];
-  const { text, image_url: image } = item as {
-    readonly text?: unknown;
-    readonly image_url?: { readonly url?: unknown } | null;
-  };
-  if (typeof text === 'string') return text === '' ? [] : [{ kind: 'text', text }];
-  const url = image?.url;
-  if (typeof url !== 'string') return [];
-  const data = /^data:([\w.+-]+\/[\w.+-]+);base64,/.exec(url.slice(0, 256));
-  const file = { kind: 'file', mediaType: data?.[1] ?? null, name: null } as const;
-  return [data ? { ...file, url: null, bytes: url.slice(data[0].length) } : { ...file, url, bytes: null }];
-}
-
-function encode(parts: readonly Part[]): Uint8Array | null {
-  return parts.length === 0 ? null : Buffer.concat(parts.map((part) => encodePartsEvent({ type: 'part', part })));
-}
-
-function toContentResult({ outcome, finishReason }: ReplyEnd, usage: ChatResult['usage'], cut: ChatResult['cut']): ContentResult {
+function toContentResult(
+  { outcome, finishReason }: ReplyEnd,
+  usage: ChatResult['usage'],
+  cut: ChatResult['cut'],
+): ContentResult {
   const failed = outcome === 'free';
   const ended = outcome === 'over_cap' || finishReason === 'length' ? 'length' : 'stop';
   return {

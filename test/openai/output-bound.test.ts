@@ -96,7 +96,7 @@ describe('a whole reply that ran past its cap', () => {
   it('is cut to what the cap can be, in whole characters, and nothing has the rest in another form', () => {
     const text = '汉'.repeat(1_000);
     const logprobs = { content: [{ token: '汉', logprob: 0 }] };
-    const { end, result: tail } = whole({ content: text, reasoning: 'x'.repeat(900), annotations: [text] }, 1, 1_200, {
+    const { end, result } = whole({ content: text, reasoning: 'x'.repeat(900), annotations: [text] }, 1, 1_200, {
       logprobs,
       text,
     });
@@ -107,7 +107,7 @@ describe('a whole reply that ran past its cap', () => {
       finishReason: 'length',
       usage: { completion: 1n },
     });
-    expect(tail!.body).toEqual({
+    expect(result!.body).toEqual({
       id: 'gen-1',
       object: 'chat.completion',
       created: 1,
@@ -130,9 +130,9 @@ describe('a whole reply that ran past its cap', () => {
       type: 'function',
       function: { name: 'f', arguments: JSON.stringify({ n, pad: 'abcdefghijklm'.repeat(3) }) },
     });
-    const { result: tail, end } = whole({ content: null, tool_calls: [call(1), call(2), call(3)] }, 1);
+    const { result, end } = whole({ content: null, tool_calls: [call(1), call(2), call(3)] }, 1);
     expect(end).toMatchObject({ outcome: 'over_cap' });
-    const [choice] = tail!.body['choices'] as { message: { content: null; tool_calls: ReturnType<typeof call>[] } }[];
+    const [choice] = result!.body['choices'] as { message: { content: null; tool_calls: ReturnType<typeof call>[] } }[];
     expect(choice!.message.content).toBeNull();
     const [first, second, third, ...more] = choice!.message.tool_calls;
     expect([first, second, more]).toEqual([call(1), call(2), []]);
@@ -149,13 +149,13 @@ describe('a whole reply that ran past its cap', () => {
   it('is cut as well where it came in one piece to a request for a stream', () => {
     const choice = { index: 0, message: { role: 'assistant', content: 'word '.repeat(1_000) }, finish_reason: 'stop' };
     const reader = createChatStreamReader(contextOf(1));
-    const { result: tail, end } = feed(
+    const { result, end } = feed(
       reader,
       [Buffer.from(JSON.stringify({ choices: [choice], usage: usageOf(1_000) }))],
       JSON_HEAD,
     );
     expect(end).toMatchObject({ outcome: 'over_cap' });
-    expect(tail!.body['choices']).toMatchObject([
+    expect(result!.body['choices']).toMatchObject([
       { delta: { content: 'word '.repeat(26).slice(0, 128) }, finish_reason: 'length' },
     ]);
   });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
-import type { ChatResult } from '../../src/openai/chat/chat-end.ts';
-import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textOf, USAGE } from './support/replies.ts';
+import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textBefore, textOf, USAGE } from './support/replies.ts';
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
 
@@ -166,10 +165,10 @@ describe('a stream that is cut', () => {
     });
   });
 
-  it('says why, in the tail and in the record', () => {
-    const { result: tail, finishReason } = cutAfter(events(chunkOf([delta('a')])));
+  it('says why, in the result and in the record', () => {
+    const { result, finishReason } = cutAfter(events(chunkOf([delta('a')])));
     expect(finishReason).toBe('cancelled');
-    const { body, cut } = tail as ChatResult;
+    const { body, cut } = result;
     expect(body).toMatchObject({ choices: [{ delta: {}, finish_reason: 'length' }] });
     expect(cut).toMatchObject({
       code: 'reply_cut',
@@ -185,7 +184,7 @@ describe('a stream that is cut', () => {
     expect(() => reader.data([Buffer.from(word + noise)])).toThrow('more than 200 bytes');
     const end = reader.cut({ reason: 'too_large', message: 'too large' });
     expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
-    expect(Buffer.from((end.result as ChatResult).before!).toString()).toContain('12345678');
+    expect(textBefore(end.result)).toContain('12345678');
   });
 
   it('is not too large however much comes beside each word, as its consumer may have asked for that', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { learnTemplate, writeTexts, createByteOutput } from '../../src/openai/stream/chunk-forms.ts';
+import { learnForm } from '../../src/openai/stream/chunk-forms.ts';
+import { ChunkBytes } from '../../src/openai/stream/chunk-output.ts';
 import { findRun } from '../../src/openai/stream/event-forms.ts';
 import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
@@ -161,14 +162,13 @@ describe('the fast path of the stream reader', () => {
     const line = JSON.stringify(chunkOf([delta('Hello')]));
     const place = (chunk: Record<string, unknown>, value: string) =>
       void ((chunk['choices'] as { delta: { content: string } }[])[0]!.delta.content = value);
-    const template = learnTemplate(line, 'content', place, (placeholder) =>
-      JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })),
-    )!;
+    const output = new ChunkBytes();
+    const form = learnForm(line, 'content', place)!;
+    const written = output.learn(chunkOf([delta('Hello')], { id: 'ours' }), place)!;
     const apply = (event: string) => {
-      const output = createByteOutput();
       const bytes = Buffer.from(event);
-      const run = findRun(template, bytes, 0, bytes.length, false, 1, 100);
-      if (run !== null) writeTexts(template.ours, run, bytes, output);
+      const run = findRun(form, bytes, 0, bytes.length, false, 1, 100);
+      if (run !== null) output.run(written, run, bytes);
       const count = run?.bytes ?? -1;
       return { count, out: output.take()?.toString() ?? null };
     };

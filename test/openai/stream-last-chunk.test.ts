@@ -8,18 +8,18 @@ const usageChunk = chunkOf([], { usage: USAGE });
 
 describe('the last chunk of a stream', () => {
   it('is the finish chunk, held back, with the usage that came after it', () => {
-    const { sent, result: tail, end } = stream(usualStream());
+    const { sent, result, end } = stream(usualStream());
     expect(finishes(sent)).toEqual([null, null, null, null]);
     expect(sent).not.toContain('usage');
     expect(sent).not.toContain('[DONE]');
-    expect(tail!.body).toMatchObject({
+    expect(result!.body).toMatchObject({
       id: 'gen-1',
       model: 'acme/small',
       object: 'chat.completion.chunk',
       created: 1_700_000_000,
     });
-    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
-    expect(tail!.usage).toEqual(USAGE);
+    expect(result!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    expect(result!.usage).toEqual(USAGE);
     expect(end).toMatchObject({
       usage: { prompt: 12n, completion: 5n },
       outcome: 'complete',
@@ -78,11 +78,11 @@ describe('the last chunk of a stream', () => {
       ),
     ],
   ])('carries usage once, whether it came %s', (_name, body) => {
-    const { sent, result: tail, end } = stream(body);
+    const { sent, result, end } = stream(body);
     expect(sent).not.toContain('usage');
-    expect(tail!.usage).toEqual(USAGE);
+    expect(result!.usage).toEqual(USAGE);
     expect(end!.usage).toEqual({ prompt: 12n, completion: 5n });
-    expect(textOf({ sent, result: tail, end, error: null })).toBe('a');
+    expect(textOf({ sent, result, end, error: null })).toBe('a');
   });
 
   it.each([
@@ -92,10 +92,10 @@ describe('the last chunk of a stream', () => {
     const cached = (count: number) => (count === 0 ? {} : { prompt_tokens_details: { cached_tokens: count } });
     const first = { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, ...cached(before) };
     const last = { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25, ...cached(later) };
-    const { result: tail, end } = stream(
+    const { result, end } = stream(
       events(chunkOf([delta('a')], { usage: first }), stop, chunkOf([], { usage: last }), '[DONE]'),
     );
-    expect(tail!.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 });
+    expect(result!.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 });
     expect(end!.details).toEqual({ cached: before, cacheWritten: 0, reasoning: 0 });
   });
 
@@ -106,7 +106,7 @@ describe('the last chunk of a stream', () => {
   });
 
   it('takes a finish reason that stands beside the choices', () => {
-    const { result: tail, end } = stream(
+    const { result, end } = stream(
       events(
         chunkOf([delta('a')]),
         { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'length' },
@@ -114,8 +114,8 @@ describe('the last chunk of a stream', () => {
         '[DONE]',
       ),
     );
-    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'length' }]);
-    expect(JSON.parse(JSON.stringify(tail!.body))).not.toHaveProperty('finish_reason');
+    expect(result!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'length' }]);
+    expect(JSON.parse(JSON.stringify(result!.body))).not.toHaveProperty('finish_reason');
     expect(end!.flags).toEqual([]);
   });
 
@@ -146,13 +146,13 @@ describe('the last chunk of a stream', () => {
   });
 
   it('is made up when the provider sent none, and the provider is flagged', () => {
-    const { result: tail, end } = stream(events(chunkOf([delta('a')]), usageChunk, '[DONE]'));
-    expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+    const { result, end } = stream(events(chunkOf([delta('a')]), usageChunk, '[DONE]'));
+    expect(result!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
     expect(end).toMatchObject({ outcome: 'complete', flags: ['malformed_reply'] });
   });
 
   it('keeps fields that nobody here knows, wherever they came', () => {
-    const { sent, result: tail } = stream(
+    const { sent, result } = stream(
       events(
         chunkOf([delta('a')], { citations: ['x'] }),
         stop,
@@ -161,6 +161,6 @@ describe('the last chunk of a stream', () => {
       ),
     );
     expect(chunksIn(sent)[0]!['citations']).toEqual(['x']);
-    expect(tail!.body['timings']).toEqual({ ms: 3 });
+    expect(result!.body['timings']).toEqual({ ms: 3 });
   });
 });

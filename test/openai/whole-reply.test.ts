@@ -25,9 +25,9 @@ const LATE = { reason: 'timeout', message: 'the call took longer than 1 s' } as 
 
 describe('a reply in one piece', () => {
   it('carries our id and the name of the service, and keeps what nobody here knows', () => {
-    const { result: tail, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
+    const { result, end, sent } = read(completion({ system_fingerprint: 'fp', service_tier: { a: 1 } }));
     expect(sent).toBe('');
-    expect(tail!.body).toMatchObject({
+    expect(result!.body).toMatchObject({
       id: 'gen-1',
       object: 'chat.completion',
       created: 1_700_000_000,
@@ -52,12 +52,12 @@ describe('a reply in one piece', () => {
   });
 
   it('is completed where providers are sloppy', () => {
-    const { result: tail, end } = read({
+    const { result, end } = read({
       choices: [{ message: { content: 'hi' } }],
       finish_reason: 'stop',
       usage: { prompt_tokens: 1, completion_tokens: 2 },
     });
-    expect(JSON.parse(JSON.stringify(tail!.body))).toEqual({
+    expect(JSON.parse(JSON.stringify(result!.body))).toEqual({
       choices: [{ index: 0, message: { content: 'hi' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: 1, completion_tokens: 2 },
       id: 'gen-1',
@@ -67,7 +67,7 @@ describe('a reply in one piece', () => {
       provider: 'Acme',
       system_fingerprint: null,
     });
-    expect(tail!.usage).toEqual({ prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
+    expect(result!.usage).toEqual({ prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
     expect(end!.flags).toEqual([]);
   });
 

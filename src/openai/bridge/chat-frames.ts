@@ -1,12 +1,22 @@
 import { GatewayError } from '#errors';
 import { LargeStrings } from '#wire';
 import { toHttpError } from '#http';
-import { oneLine } from '#security';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import { decodePartsEvents, largePart, type Part, type ContentResult, contentResultOf } from '#bridge';
+import {
+  type CallEvent,
+  type ContentResult,
+  contentResultOf,
+  type EventBatch,
+  eventBatch,
+  largePart,
+  type Part,
+  partOf,
+  textDelta,
+} from '#bridge';
 import type { Provider } from '#catalog';
 import type { ChatResult } from '../chat/chat-end.ts';
+import { imageOf } from '../chat/chat-encoder.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 
 interface ChatFramesOptions {
@@ -17,18 +27,20 @@ interface ChatFramesOptions {
   readonly provider: () => Provider;
 }
 
-/** Turns the frames of a call in parts into those of a chat model: chunks of text, and a ChatResult at the end. */
+/**
+ * Turns the frames of a call of a tool or an agent into those of a chat model: its parts become texts, and a ChatResult
+ * ends them.
+ */
 export async function* chatFrames(
-  frames: AsyncIterable<Frame>,
+  frames: AsyncIterable<Frame<ContentResult, EventBatch>>,
   { call, about, replyBytesMax, provider }: ChatFramesOptions,
-): AsyncGenerator<Frame> {
+): AsyncGenerator<Frame<ChatResult, EventBatch>> {
   const text = createPartsText();
   const said: string[] = [];
   const images: object[] = [];
   const videos: object[] = [];
   let length = 0;
   let begun = false;
-  const head = (): Frame => ({ type: 'head', status: 200, provider: provider() });
   const chunk = (delta: Readonly<Record<string, unknown>>) => ({
     id: call.id,
     object: 'chat.completion.chunk',
@@ -37,13 +49,14 @@ export async function* chatFrames(
     provider: provider().name,
     choices: [{ index: 0, delta, finish_reason: null as string | null }],
   });
+  const raw = (delta: Readonly<Record<string, unknown>>): CallEvent => ({ type: 'raw', chunk: chunk(delta) });
 
   for await (const frame of frames) {
     if (frame.type === 'head' || frame.type === 'end') continue;
     if (!begun) {
       begun = true;
-      yield head();
-      if (about.stream) yield { type: 'data', bytes: eventOf(chunk({ role: 'assistant', content: '' })) };
+      yield { type: 'head', status: 200, provider: provider() };
+      if (about.stream) yield { type: 'data', data: eventBatch([raw({ role: 'assistant', content: '' })])! };
     }
     if (frame.type === 'settled') {
       const { files = [] } = contentResultOf(frame);
@@ -51,39 +64,43 @@ export async function* chatFrames(
       for (const file of files) {
         const image = imageOf(largePart(file, large))!;
         if (!about.stream) images.push(image);
-        else for (const bytes of large.piecesOf(eventText(chunk({ images: [image] })))) yield { type: 'data', bytes };
+        else
+          yield {
+            type: 'data',
+            data: { events: [raw({ images: [image] })], byteLength: file.base64.byteLength, large },
+          };
       }
       const why = length > replyBytesMax ? `The reply was cut: it is longer than ${replyBytesMax} characters` : null;
       const settled = toSettled(frame, about, chunk({}), messageOf(said.join(''), images, videos), why);
-      yield about.stream || files.length === 0
-        ? settled
-        : { ...settled, result: { ...(settled.result as ChatResult), large } satisfies ChatResult };
+      yield files.length === 0 ? settled : { ...settled, result: { ...settled.result!, large } };
       return;
     }
-    let out = '';
-    for (const event of decodePartsEvents(frame.data)) {
+    const events: CallEvent[] = [];
+    for (const event of frame.data.events) {
       if (event.type === 'progress') {
-        out += commentOf(event.text);
+        events.push(event);
         continue;
       }
-      const video = call.primitive === 'video' ? videoOf(event.part) : null;
+      const part = partOf(event);
+      if (part === null) continue;
+      const video = call.primitive === 'video' ? videoOf(part) : null;
       if (video !== null) videos.push(video);
-      const piece = text.push(event.part);
+      const piece = text.push(part);
       length += piece.length;
       // The rest is left out. The call still runs to its end, which decides the charge.
       if (length > replyBytesMax) continue;
-      if (about.stream) out += eventText(chunk({ content: piece, ...(video === null ? {} : { videos: [video] }) }));
-      else said.push(piece);
+      // A text without a separator before it passes as it came.
+      if (!about.stream) said.push(piece);
+      else if (video !== null) events.push(raw({ content: piece, videos: [video] }));
+      else
+        events.push(
+          event.type === 'text-delta' && part.kind === 'text' && piece === part.text ? event : textDelta(piece),
+        );
     }
-    if (about.stream && out !== '') yield { type: 'data', bytes: Buffer.from(out) };
+    const batch = about.stream ? eventBatch(events, frame.data.byteLength) : null;
+    if (batch !== null) yield { type: 'data', data: batch };
   }
 }
-
-/** An image as chat models answer it, in `message.images`. */
-const imageOf = (part: Part) =>
-  part.kind === 'file' && part.bytes !== null
-    ? { type: 'image_url', image_url: { url: `data:${part.mediaType};base64,${part.bytes}` } }
-    : null;
 
 /** The text has a link to the video as well, because most clients show nothing else. */
 const videoOf = (part: Part) =>
@@ -95,16 +112,6 @@ const messageOf = (content: string, images: readonly object[], videos: readonly 
   ...(images.length === 0 ? {} : { images }),
   ...(videos.length === 0 ? {} : { videos }),
 });
-
-const eventText = (chunk: unknown) => `data: ${JSON.stringify(chunk)}\n\n`;
-const eventOf = (chunk: unknown) => Buffer.from(eventText(chunk));
-
-const COMMENT_MAX = 200;
-
-/** Progress, as a comment that clients skip. */
-function commentOf(text: string | null): string {
-  return `: ${oneLine((text ?? 'working').slice(0, COMMENT_MAX))}\n\n`;
-}
 
 const FINISH = {
   stop: 'stop',
@@ -125,12 +132,12 @@ const STATE = {
 
 /** `tooLong`: why a part of the reply was left out; null if all of it was given out. */
 function toSettled(
-  frame: SettledFrame,
+  frame: SettledFrame<ContentResult>,
   about: ReplyAbout,
   chunk: Record<string, unknown>,
   message: object,
   tooLong: string | null,
-): SettledFrame {
+): SettledFrame<ChatResult> {
   const end = contentResultOf(frame);
   const { taskId, contextId, promptTokens, completionTokens } = end;
   const finish_reason = FINISH[end.finish];
@@ -150,7 +157,7 @@ function toSettled(
   const pending = end.finish === 'input' || end.finish === 'later' ? { cost_pending: true } : {};
   if (taskId !== null || contextId !== null)
     body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
-  const tail: ChatResult = {
+  const result: ChatResult = {
     before: null,
     body,
     usage: {
@@ -160,7 +167,7 @@ function toSettled(
     },
   };
   const why = end.finish === 'cut' ? (end.error ?? 'The reply was cut') : end.finish === 'failed' ? null : tooLong;
-  return { ...frame, tail: why === null ? tail : { ...result, cut: new GatewayError('reply_cut', why) } };
+  return { ...frame, result: why === null ? result : { ...result, cut: new GatewayError('reply_cut', why) } };
 }
 
 /** Writes parts as one markdown text, piece by piece as they come. */

@@ -10,13 +10,12 @@ import {
   type Pipeline,
   requestedQuote,
   requestedSession,
-  type ProviderStream,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
 import type { Caller } from '#accounts';
 import type { Offer, Provider } from '#catalog';
-import type { TargetAdapter } from '#bridge';
+import type { ContentResult, EventBatch, TargetAdapter } from '#bridge';
 import { maxCostOf, type ChatContext } from '../chat/chat-to-call.ts';
 import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
@@ -64,7 +63,7 @@ export function openBridged(
       });
     let serving: Offer | null = null;
     const sent = { asked: false, dropped: [], maxTokens: null };
-    const request: CallRequest = {
+    const request: CallRequest<ContentResult, EventBatch> = {
       ...asked,
       adapter: watched(asked.adapter, (offer) => {
         serving = offer;
@@ -114,9 +113,9 @@ const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
 /** Reports which offer is asked, because a provider adapter may have no head that names it. */
 const watched = (
-  native: ProviderAdapter<ProviderStream>,
+  native: ProviderAdapter<ContentResult, EventBatch>,
   served: (offer: Offer) => void,
-): ProviderAdapter<ProviderStream> => ({
+): ProviderAdapter<ContentResult, EventBatch> => ({
   begin: (call) => native.begin?.(call),
   resolved: (state) => native.resolved?.(state),
   startAttempt(offer, ...rest) {

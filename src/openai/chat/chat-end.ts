@@ -1,5 +1,6 @@
 import type { Dialect } from '#http';
 import type { LargeStrings } from '#wire';
+import type { EventBatch } from '#bridge';
 import { GatewayError } from '#errors';
 import { formatUsd, type MicroUsd, type Rates, rateOf, type Usage } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
@@ -34,10 +35,13 @@ export interface ReplyContext extends UsageBounds {
   readonly dialect?: Dialect | undefined;
 }
 
+/** What a reply gives out: bytes of the client's wire, or events for the encoder of another wire. */
+export type ChatPiece = Uint8Array | EventBatch;
+
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
 export interface ChatResult {
-  /** Bytes that are sent before the rest. */
-  readonly before: Uint8Array | null;
+  /** What the client gets before the rest. If it is events, they have all that `body` says besides the end. */
+  readonly before: ChatPiece | null;
   readonly body: Record<string, unknown>;
   /**
    * Used instead of `body` for a large reply: its JSON without `usage` and without the last brace. It has at least
@@ -60,9 +64,15 @@ export interface ChatResult {
   readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
 
+/** The result of a settled chat call. Only a call that can be cut before it has a result has none, and no chat call can. */
+export function resultOf({ result }: { readonly result: ChatResult | null }): ChatResult {
+  if (result === null) throw new Error('a chat call was settled without a result');
+  return result;
+}
+
 export interface Produced extends Output {
   readonly body: Record<string, unknown>;
-  readonly before: Uint8Array | null;
+  readonly before: ChatPiece | null;
   /** The provider's `usage`, as it came. */
   readonly claim: unknown;
   /** One per finished choice. */
@@ -77,7 +87,7 @@ export interface Produced extends Output {
  * The end of a complete reply. It is free if the provider itself says that it failed: every choice finished with
  * `error`, or nothing was produced and no finish reason was given.
  */
-export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd<ChatResult> {
   const { claim, finishReasons } = produced;
   const usage = readUsage(claim, context, produced);
   const errors = finishReasons.filter((reason) => reason === 'error').length;
@@ -98,14 +108,14 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
  * The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. It is
  * free if nothing was produced.
  */
-export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
+export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd<ChatResult> {
   const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
   const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   return {
     ...end,
     finishReason: end.finishReason ?? reason,
-    result: { ...(end.result as ChatResult), cut } satisfies ChatResult,
+    result: { ...end.result, cut },
   };
 }
 
@@ -113,7 +123,7 @@ export function cutEnd(context: ReplyContext, produced: Produced, { reason, mess
  * The end of a reply that ran past its budget. If the cap was sent, this is the provider's fault. Otherwise the
  * reply counts as cut, and is charged as one.
  */
-export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd<ChatResult> {
   const atLength = { ...produced, finishReasons: ['length'] };
   if (context.budget.keptBy === 'provider')
     return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
@@ -131,15 +141,15 @@ function toEnd(
   outcome: ReplyEnd['outcome'],
   estimated: boolean,
   flags: readonly ProviderFlag[],
-): ReplyEnd {
-  const tail: ChatResult = {
+): ReplyEnd<ChatResult> {
+  const result: ChatResult = {
     before: produced.before,
     body: produced.body,
     usage: usage.shown,
     ...costOfParts(rates, usage.usage),
   };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage: usage.usage, outcome, estimated, finishReason, flags, result: tail, details: usage.details };
+  return { usage: usage.usage, outcome, estimated, finishReason, flags, result, details: usage.details };
 }
 
 const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image'] as const;

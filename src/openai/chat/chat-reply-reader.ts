@@ -1,7 +1,7 @@
 import { WholeHeadReader, malformed, readElsewhere, UpstreamFailure } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { tooLarge } from '#wire';
-import { cutEnd, type ReplyContext } from './chat-end.ts';
+import { type ChatResult, cutEnd, type ReplyContext } from './chat-end.ts';
 import { partialReply, endHere, type ReplyForm } from './whole-reply.ts';
 import type { ReadReply } from './whole-reply-worker.ts';
 
@@ -9,7 +9,7 @@ import type { ReadReply } from './whole-reply-worker.ts';
  * Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried
  * elsewhere.
  */
-export class ChatReplyReader extends WholeHeadReader implements ReplyReader {
+export class ChatReplyReader extends WholeHeadReader implements ReplyReader<ChatResult, never> {
   readonly #context: ReplyContext;
   readonly #collected: Collector;
 
@@ -28,15 +28,15 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader {
     return this.#collected.bytes;
   }
 
-  endElsewhere(): Promise<ReplyEnd> | null {
+  endElsewhere(): Promise<ReplyEnd<ChatResult>> | null {
     return endInWorker(this.#context, this.#collected, 'completion');
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<ChatResult> {
     return endHere(this.#context, this.#collected.take(), 'completion');
   }
 
-  cut(cut: Cut): ReplyEnd {
+  cut(cut: Cut): ReplyEnd<ChatResult> {
     return cutEnd(this.#context, partialReply(this.#context, this.#collected.take()), cut);
   }
 }
@@ -110,13 +110,22 @@ const WORKER = new URL('./whole-reply-worker.ts', import.meta.url);
  * Reads a large reply in another thread. The result has the reply as text instead of an object. Returns null for a
  * reply that is small, or wanted as an object.
  */
-export function endInWorker(context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd> | null {
+export function endInWorker(
+  context: ReplyContext,
+  collected: Collector,
+  form: ReplyForm,
+): Promise<ReplyEnd<ChatResult>> | null {
   const { readFor } = context;
   if (readFor === undefined || collected.bytes <= HERE_BYTES_MAX) return null;
   return read(readFor, context, collected, form);
 }
 
-async function read(account: string, context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd> {
+async function read(
+  account: string,
+  context: ReplyContext,
+  collected: Collector,
+  form: ReplyForm,
+): Promise<ReplyEnd<ChatResult>> {
   const bytes = collected.giveAway();
   let answer: ReadReply;
   try {

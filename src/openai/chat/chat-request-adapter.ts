@@ -13,10 +13,11 @@ import {
   speaksOfCap,
   takenCap,
 } from './chat-budget.ts';
-import type { ReplyContext } from './chat-end.ts';
+import type { ChatPiece, ChatResult, ReplyContext } from './chat-end.ts';
 import { ChatReplyReader } from './chat-reply-reader.ts';
 import type { ChatBody } from './chat-schema.ts';
-import { createChatStreamReader } from '../stream/chat-stream-reader.ts';
+import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-stream-reader.ts';
+import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
@@ -31,6 +32,8 @@ interface ChatRequestAdapterOptions {
   /** See ReplyContext. */
   readonly readFor: string | undefined;
   readonly dialect: Dialect | undefined;
+  /** See ChatContext. */
+  readonly output: (() => ChunkOutput<ChatPiece>) | undefined;
 }
 
 /** The request in the form that one offer gets. */
@@ -70,7 +73,7 @@ interface LockedBudget {
 }
 
 /** The native side of a chat call. It is a class because each call creates one. */
-export class ChatRequestAdapter implements RequestAdapter, SentRequest {
+export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest {
   /** The id that the reply carries. It is set after the call was prepared, and before it is run. */
   callId = '';
   readonly #options: ChatRequestAdapterOptions;
@@ -134,8 +137,8 @@ export class ChatRequestAdapter implements RequestAdapter, SentRequest {
     return { method: 'POST', path: '/chat/completions', headers: this.#headers, body: this.#formFor(offer).bytes };
   }
 
-  reader(offer: Offer): ReplyReader {
-    const { body, created, replyBytesMax, readFor, dialect } = this.#options;
+  reader(offer: Offer): ReplyReader<ChatResult, ChatPiece> {
+    const { body, created, replyBytesMax, readFor, dialect, output } = this.#options;
     const { budget, received } = this.#formFor(offer);
     const context: ReplyContext = {
       callId: this.callId,
@@ -151,7 +154,8 @@ export class ChatRequestAdapter implements RequestAdapter, SentRequest {
       readFor,
       dialect,
     };
-    return body.stream === true ? createChatStreamReader(context) : new ChatReplyReader(context);
+    if (body.stream !== true) return new ChatReplyReader(context);
+    return output === undefined ? createChatStreamReader(context) : createChatStreamDecoder(context, output());
   }
 
   reform(offer: Offer, status: number, answer: Uint8Array): boolean {

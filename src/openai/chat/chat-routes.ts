@@ -1,41 +1,40 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { after, readJson, isObject } from '#wire';
-import { createKeepAlive, createHttpSink, dialectOf, createCheck, PARSED_JSON } from '#http';
+import { createKeepAlive, dialectOf, createCheck, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
-import { CancelSource } from '#billing/amounts';
 import type { Config } from '#config';
-import { type Admission, rateHeaders } from '#limits';
+import type { Admission } from '#limits';
 import {
-  type PendingRequest,
-  createHandlePaidRequest,
+  addPaidRoute,
+  bodyFrom,
   type Idempotency,
-  type Pipeline,
-  withModel,
-  PAYABLE,
+  openCall,
+  type PaidRoute,
+  type PaidRouteDeps,
   type Payer,
   payerOf,
-  refusedWithTerms,
+  type Pipeline,
   refuseEncoding,
-  takeBytes,
-  servedRequest,
-  bodyFrom,
-  openCall,
   type StartedProviderCall,
+  takeBytes,
+  withModel,
 } from '#gateway';
 import type { Caller } from '#accounts';
 import type { Catalog } from '#catalog';
-import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
+import { NO_PAYMENTS, type Payments } from '#payments';
 import { type TargetAdapters, targetOf } from '#bridge';
 import { requireAdmission } from '#auth';
 import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from './refusals.ts';
 import { chatAnswerSchema } from './chat-answer-schema.ts';
+import { createChatEncoder } from './chat-encoder.ts';
+import type { ChatPiece, ChatResult } from './chat-end.ts';
 import {
   type ChatAnswersDeps,
   type StartedChat,
   writeChatReply,
-  createChatAnswers,
+  createLargeAnswers,
   type OpenChat,
 } from './chat-reply.ts';
 import { asksUsage, chatSchema, type ChatBody } from './chat-schema.ts';
@@ -56,10 +55,7 @@ export interface ChatDeps extends ChatAnswersDeps {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Gets errors inside streams that have begun, and failures of runs whose client has left. */
-  readonly onError: (
-    error: unknown,
-    request: { readonly id: string; readonly method: string; readonly url: string },
-  ) => void;
+  readonly onError: PaidRouteDeps['onError'];
   /** A stream without data for this long gets a comment. */
   readonly keepAliveMs?: number;
 }
@@ -82,86 +78,46 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const readChat = createReadChat(payments, config, createCheck<ChatBody>(schema));
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat(deps);
-  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
-  const answers = createChatAnswers(deps);
+  const largeAnswers = createLargeAnswers(deps);
 
-  /** A request in the form that `handlePaidRequest` takes. */
-  function asked(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { rate }: Admission,
-    chat: ChatRequest,
-  ): PendingRequest<StartedChat> {
-    const { body, caller, payment, repeats } = chat;
-    const options = {
-      keepAlive,
-      dialect: dialectOf(request),
-      asksUsage: asksUsage(body),
-      onError: (error: unknown) => deps.onError(error, request),
-    };
-    const gone = new CancelSource();
-    const client = createHttpSink(
-      reply,
-      limits.clientStallMs,
-      () => gone.abort(),
-      () => rateHeaders(rate),
-    );
-    const context = {
-      caller,
-      payment,
-      requestId: request.id,
-      headers: request.headers,
-      now: now(),
-      replyBytesMax: config.upstream.replyBytesMax,
-      receipts: config.billing.receipts,
-      dialect: options.dialect,
-    };
-    return {
-      caller,
-      ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, (opened, sink) =>
-        writeChatReply(opened, receiptSink(sink, payment), options),
-      ),
-      ...servedRequest(request),
-      gone,
-      open: chooseChat(body, context, options.onError),
-      refuse: async (refusal) => {
-        throw await refusedWithTerms(refusal, 'A chat completion', body.model, request);
-      },
-    };
-  }
-
+  const route: PaidRoute<ChatRequest, StartedChat> = {
+    path: '/chat/completions',
+    options: { schema: { ...DESCRIBED, body: schema, response: { 200: chatAnswerSchema } } },
+    decode: (request, admitted) => readChat(bodyFrom(request), request.headers, admitted),
+    answer({ body, caller, payment }, { request, client, onError }) {
+      const dialect = dialectOf(request);
+      const options = { encoder: createChatEncoder({ dialect, asksUsage: asksUsage(body) }), keepAlive, onError };
+      const context = {
+        caller,
+        payment,
+        requestId: request.id,
+        headers: request.headers,
+        now: now(),
+        replyBytesMax: config.upstream.replyBytesMax,
+        receipts: config.billing.receipts,
+        dialect,
+      };
+      return {
+        noun: 'A chat completion',
+        model: body.model,
+        open: chooseChat(body, context, onError),
+        write: (opened, sink) => writeChatReply(opened, sink, options),
+        ...largeAnswers(client, { caller, model: body.model, onError }),
+      };
+    },
+  };
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-
     takeBytes(app, limits.chatBodyBytesMax, PARSED_JSON);
-    app.post<{ Body: Buffer | undefined }>(
-      '/chat/completions',
-      {
-        schema: {
-          ...DESCRIBED,
-          description: DESCRIBED.description + (payments.open ? PAYABLE : ''),
-          body: schema,
-          response: { 200: chatAnswerSchema },
-        },
-        // The body is still bytes here. The handler parses it and checks it against the same schema.
-        validatorCompiler: () => () => true,
-      },
-      async (request, reply) => {
-        const admission = admissionOf(request);
-        const read = readChat(bodyFrom(request), request.headers, admission.caller);
-        const chat = read instanceof Promise ? await read : read;
-        try {
-          await handlePaidRequest(asked(request, reply, admission, chat));
-        } catch (error) {
-          tellPayment(reply, chat.payment);
-          throw error;
-        }
-        // The client left before the head was sent, so nothing is left to answer.
-        if (!reply.sent) reply.hijack();
-      },
-    );
+    addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
   };
 }
+
+/** What the billed routes of chat need of the gateway. */
+export const paidRouteDeps = (
+  { idempotency, payments = NO_PAYMENTS, config, onError }: ChatDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+): PaidRouteDeps => ({ idempotency, payments, limits: config.limits, onError, admissionOf });
 
 type ReadChat = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => ChatRequest | Promise<ChatRequest>;
 
@@ -245,7 +201,7 @@ export function createOpenChat({
 
 function openModel(pipeline: ChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
   const { request, exchange } = toCall(body, context);
-  const toChat = ({ id, call, frames }: StartedProviderCall): StartedChat => {
+  const toChat = ({ id, call, frames }: StartedProviderCall<ChatResult, ChatPiece>): StartedChat => {
     exchange.callId = id;
     const { service: model, stream, startedAt } = call;
     return { id, call, frames, about: { id, model, stream, startedAt, sent: exchange } };

@@ -17,7 +17,9 @@ import type { Caller } from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { formatUsd } from '#billing/amounts';
 import { checkFits, toUsage } from './chat-budget.ts';
+import type { ChatPiece, ChatResult } from './chat-end.ts';
 import { ChatRequestAdapter } from './chat-request-adapter.ts';
+import type { ChunkOutput } from '../stream/chunk-output.ts';
 import { NativeRequestAdapter } from '../native/native-request-adapter.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import type { ChatBody } from './chat-schema.ts';
@@ -35,10 +37,10 @@ export interface ChatContext {
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
   /**
-   * The gateway itself reads the reply, and does not write it to a client. The reply comes as an object. It may have
-   * at most 2 MiB.
+   * Makes what takes the chunks of a stream, for each attempt. A reply that is not streamed then comes as an object. It
+   * may have at most 2 MiB. Default: the reply comes as bytes of the chat wire.
    */
-  readonly asObject?: boolean;
+  readonly output?: () => ChunkOutput<ChatPiece>;
   /** Of the client that the reply is written to. Default `own`. */
   readonly dialect?: Dialect;
   /**
@@ -57,7 +59,10 @@ export interface ChatContext {
 export function toCall(
   body: ChatBody,
   context: ChatContext,
-): { readonly request: CallRequest; readonly exchange: ChatRequestAdapter | NativeRequestAdapter } {
+): {
+  readonly request: CallRequest<ChatResult, ChatPiece>;
+  readonly exchange: ChatRequestAdapter | NativeRequestAdapter;
+} {
   const size = measurePrompt(body);
   const stream = body.stream === true;
   const chat = new ChatRequestAdapter({
@@ -66,13 +71,14 @@ export function toCall(
     requestId: context.requestId,
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
-    readFor: context.asObject ? undefined : context.caller.account,
+    readFor: context.output ? undefined : context.caller.account,
     dialect: context.dialect,
+    output: context.output,
   });
   const exchange = context.native ? nativeRequestAdapter(context.native, chat, stream, context) : chat;
   const session = requestedSession(body, context.headers);
   const traceparent = context.headers['traceparent'];
-  const request: CallRequest = {
+  const request: CallRequest<ChatResult, ChatPiece> = {
     primitive: 'model',
     caller: context.caller,
     requestId: context.requestId,
@@ -82,7 +88,7 @@ export function toCall(
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,
-    adapter: singleRequest(exchange),
+    adapter: singleRequest<ChatResult, ChatPiece>(exchange),
     prefers: context.native?.isLossy ? (offer) => exchange.speaks(offer) : undefined,
     estimate(offer) {
       const sent = exchange.sizeAt(offer, size);

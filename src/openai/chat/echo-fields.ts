@@ -15,6 +15,9 @@ type Json = Readonly<Record<string, unknown>>;
  */
 const KEPT = ['reasoning_content', 'reasoning', 'reasoning_details', 'extra_content'] as const;
 
+/** Names of those members that a delta or a message has. */
+export const echoMembersOf = (delta: Json): readonly string[] => KEPT.filter((name) => (delta[name] ?? '') !== '');
+
 /** Collects these members of a message. */
 interface EchoFields {
   /** Adds those of a delta, or of a whole message. */

@@ -4,11 +4,13 @@ import type { ChatResult, ReplyContext } from './chat-end.ts';
 import { completeStrictly, ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
- * The result of the thread: an end whose tail has `written` instead of `body`, or the parts of an UpstreamFailure.
+ * The result of the thread: an end whose result has `written` instead of `body`, or the parts of an UpstreamFailure.
  * An error object would lose these parts between threads. The bytes of a reply that is `tooLarge` also come back,
  * because a part of it may be used.
  */
-export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
+export type ReadReply =
+  | { readonly end: ReplyEnd<ChatResult> }
+  | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
 
 interface Failure extends Pick<
   UpstreamFailure,
@@ -29,13 +31,13 @@ export function run(args: unknown): { readonly value: ReadReply; readonly transf
   const { context, bytes, form } = args as Reading;
   try {
     const end = endHere(context, new Uint8Array(bytes), form, ELSEWHERE);
-    const { body, ...result } = end.result as ChatResult;
+    const { body, ...result } = end.result;
     body['usage'] = undefined;
     if (form === 'completion' && context.dialect === 'openai') completeStrictly(body);
     const text = JSON.stringify(body);
     const written = new TextEncoder().encode(text.slice(0, -1));
     return {
-      value: { end: { ...end, result: { ...result, body: {}, written } satisfies ChatResult } },
+      value: { end: { ...end, result: { ...result, body: {}, written } } },
       transfer: [written.buffer],
     };
   } catch (error) {

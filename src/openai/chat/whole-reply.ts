@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import { failedByItsOwnWords, malformed, parseReplyObject, tooLarge, type JsonLimits } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
-import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
+import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
 
 /* A reply in one piece: parsed as a whole, or read as far as it came. */
@@ -22,7 +22,7 @@ export function endHere(
   bytes: Uint8Array,
   form: ReplyForm,
   limits: JsonLimits = HERE,
-): ReplyEnd {
+): ReplyEnd<ChatResult> {
   const produced = readCompletion(context, parseReply(bytes, limits));
   return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
 }

@@ -129,7 +129,8 @@ const writeEmbeddings = (
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
-    if (settled.result === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
+    if (settled.result === null)
+      throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
     const pieces = piecesOf(settled, opened.call.service);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',

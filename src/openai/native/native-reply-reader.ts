@@ -9,7 +9,7 @@ import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.
 import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../chat/chat-usage.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
-export class NativeReplyReader extends WholeHeadReader implements ReplyReader {
+export class NativeReplyReader extends WholeHeadReader implements ReplyReader<ChatResult, never> {
   readonly #context: ReplyContext;
   readonly #decoder: NativeDecoder;
   readonly #collected: Collector;
@@ -30,7 +30,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader {
     return this.#collected.bytes;
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<ChatResult> {
     const bytes = this.#collected.take();
     const reply = parseReply(bytes);
     const { texts, other } = this.#decoder.takeWhole(reply);
@@ -45,7 +45,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader {
     return nativeEnd(this.#context, { ...size, write: (end) => decoder.whole(bytes.toString('utf8'), reply, end) });
   }
 
-  cut(cut: Cut): ReplyEnd {
+  cut(cut: Cut): ReplyEnd<ChatResult> {
     const { said, outputBytes } = partialTexts(this.#collected.take());
     const decoder = this.#decoder;
     const write: Parameters<typeof nativeCut>[1]['write'] = (end) => decoder.cutWhole(said, end);
@@ -63,7 +63,7 @@ export interface NativeProduced extends Output {
 }
 
 /** The end of a complete reply. It is free if the provider sent neither output nor a finish reason. */
-export function nativeEnd(context: ReplyContext, produced: NativeProduced): ReplyEnd {
+export function nativeEnd(context: ReplyContext, produced: NativeProduced): ReplyEnd<ChatResult> {
   const { decoder, outputBytes, otherBytes } = produced;
   const isNothing = decoder.finish === null && outputBytes + otherBytes === 0;
   return toEnd(context, produced, readUsage(decoder.claim, context, produced), {
@@ -72,19 +72,23 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
 }
 
 /** The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. */
-export function nativeCut(context: ReplyContext, produced: NativeProduced, { reason, message }: Cut): ReplyEnd {
+export function nativeCut(
+  context: ReplyContext,
+  produced: NativeProduced,
+  { reason, message }: Cut,
+): ReplyEnd<ChatResult> {
   const usage = cutUsage(produced.decoder.claim, context, produced, reason === 'cancelled');
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
-  return { ...end, finishReason: end.finishReason ?? reason, result: { ...(end.result as ChatResult), cut } };
+  return { ...end, finishReason: end.finishReason ?? reason, result: { ...end.result, cut } };
 }
 
 /**
  * The end of a reply that ran past its budget. If the cap was sent, this is the provider's fault. Otherwise the
  * reply counts as cut.
  */
-export function nativeOverCap(context: ReplyContext, produced: NativeProduced): ReplyEnd {
+export function nativeOverCap(context: ReplyContext, produced: NativeProduced): ReplyEnd<ChatResult> {
   const isFault = context.budget.keptBy === 'provider';
   if (isFault) {
     const usage: ChatUsage = { ...measureUsage(context, produced), flags: ['over_cap'] };
@@ -108,11 +112,11 @@ function toEnd(
   { decoder, before, write }: NativeProduced,
   { usage, flags, shown, details }: ChatUsage,
   { outcome, estimated = false, isBroken = false }: EndKind,
-): ReplyEnd {
+): ReplyEnd<ChatResult> {
   const { claim } = decoder;
   const isCorrected =
     claim?.['prompt_tokens'] !== shown['prompt_tokens'] || claim?.['completion_tokens'] !== shown['completion_tokens'];
-  const tail: ChatResult = {
+  const result: ChatResult = {
     before,
     body: {},
     usage: shown,
@@ -120,5 +124,5 @@ function toEnd(
     native: (cost, cut) => write({ cost, usage: shown, isCorrected, cut, isBroken }),
   };
   const finishReason = decoder.finish?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage, outcome, estimated, finishReason, flags, result: tail, details };
+  return { usage, outcome, estimated, finishReason, flags, result, details };
 }

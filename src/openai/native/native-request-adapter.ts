@@ -13,7 +13,7 @@ import {
 } from '../chat/chat-budget.ts';
 import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
-import type { ReplyContext } from '../chat/chat-end.ts';
+import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from './native-request.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
@@ -38,7 +38,7 @@ const REFUSALS_MAX = 1;
  * The native side of a call whose client speaks another wire than chat. Providers that speak this wire get the
  * request as it came. Others get a chat request.
  */
-export class NativeRequestAdapter implements RequestAdapter, SentRequest {
+export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest {
   readonly #options: NativeRequestAdapterOptions;
   readonly #headers: UpstreamRequest['headers'];
   readonly #budgets = new Map<Offer, ChatBudget>();
@@ -127,7 +127,7 @@ export class NativeRequestAdapter implements RequestAdapter, SentRequest {
     };
   }
 
-  reader(offer: Offer): ReplyReader {
+  reader(offer: Offer): ReplyReader<ChatResult, ChatPiece> {
     const { native, chat, stream, created, replyBytesMax } = this.#options;
     if (!this.speaks(offer)) return chat.reader(offer);
     const context: ReplyContext = {

@@ -1,9 +1,10 @@
 import type { JsonLimits } from '#wire';
 import { contentTypeOf, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import type { ReplyContext } from '../chat/chat-end.ts';
+import type { ChatResult, ReplyContext } from '../chat/chat-end.ts';
 import { type OutputCounter, roomOf, runDiscountOf } from '../chat/output-bound.ts';
-import { type ByteOutput, endOfString } from '../stream/chunk-forms.ts';
+import { endOfString } from '../stream/chunk-forms.ts';
+import { type ByteOutput, createByteOutput } from '../stream/chunk-output.ts';
 import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/event-forms.ts';
 import { EventStreamReader, parseChunk } from '../stream/event-stream-reader.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-reply-reader.ts';
@@ -17,20 +18,25 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
  * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.
  * The last events are held until `end`, which adds the cost.
  */
-export function createNativeStreamReader(context: ReplyContext, decoder: NativeDecoder): ReplyReader {
-  return new NativeStreamReader(context, decoder);
+export function createNativeStreamReader(
+  context: ReplyContext,
+  decoder: NativeDecoder,
+): ReplyReader<ChatResult, Uint8Array> {
+  return new NativeStreamReader(context, decoder, createByteOutput());
 }
 
-class NativeStreamReader extends EventStreamReader implements ReplyReader {
+class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyReader<ChatResult, Uint8Array> {
   readonly #decoder: NativeDecoder;
+  readonly #output: ByteOutput;
   readonly #forms: NativeForms;
   #events = 0;
   #overCap = false;
 
-  constructor(context: ReplyContext, decoder: NativeDecoder) {
-    super(context, EVENT_BYTES_MAX);
+  constructor(context: ReplyContext, decoder: NativeDecoder, output: ByteOutput) {
+    super(context, output, EVENT_BYTES_MAX);
+    this.#output = output;
     this.#decoder = decoder;
-    this.#forms = new NativeForms(this.counter, this.output);
+    this.#forms = new NativeForms(this.counter, output);
   }
 
   get finished(): boolean {
@@ -47,7 +53,7 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
     return this.read(chunks, 1);
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<ChatResult> {
     this.readRest();
     if (this.#overCap) return nativeOverCap(this.context, this.#produced());
     if (this.#events === 0) throw malformed('it ended the stream without a reply');
@@ -56,7 +62,7 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
     return nativeEnd(this.context, this.#produced());
   }
 
-  cut(cut: Cut): ReplyEnd {
+  cut(cut: Cut): ReplyEnd<ChatResult> {
     this.refuseBroken();
     return this.#overCap
       ? nativeOverCap(this.context, this.#produced())
@@ -85,7 +91,7 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
     if (this.#overCap) return false;
     if (given === null) return !this.#decoder.isOver;
     const line = oneLine(given);
-    this.output.writeText(eventText(type, line));
+    this.#output.writeText(eventText(type, line));
     // Bytes of a known form go out unchanged, so they have to be one line.
     if (size.texts.length > 0 && line === given) this.#forms.learn(type, given);
     return true;
@@ -97,7 +103,7 @@ class NativeStreamReader extends EventStreamReader implements ReplyReader {
     const forms = this.#forms;
     return {
       decoder,
-      before: this.output.take(),
+      before: this.#output.take(),
       outputBytes: bytes,
       otherBytes,
       write: (end) => decoder.last(end, forms.sequence),

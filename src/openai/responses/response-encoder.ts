@@ -1,11 +1,5 @@
-import {
-  type ChatEnd,
-  type ChatSaid,
-  faultOf,
-  hasFailed,
-  type WireEncoder,
-  jsonInside,
-} from '../translated/wire-encoder.ts';
+import { jsonInside } from '#bridge';
+import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import {
   callItem,
   messageItem,

@@ -1,8 +1,16 @@
 import { contentTypeOf, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../chat/chat-end.ts';
+import {
+  type ChatPiece,
+  type ChatResult,
+  completeEnd,
+  cutEnd,
+  overCapEnd,
+  type ReplyContext,
+} from '../chat/chat-end.ts';
 import { Collector, endInWorker } from '../chat/chat-reply-reader.ts';
 import { asChunk, endHere, partialReply } from '../chat/whole-reply.ts';
+import { ChunkBytes, type ChunkOutput } from './chunk-output.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
 import { EventStreamReader } from './event-stream-reader.ts';
 
@@ -11,26 +19,35 @@ export interface StreamReaderOptions {
   readonly parseAll?: boolean;
 }
 
-/** A reader of a streamed reply. */
-export function createChatStreamReader(
+/** A reader of a streamed reply, whose chunks go out as bytes of the chat wire. */
+export const createChatStreamReader = (
   context: ReplyContext,
+  options?: StreamReaderOptions,
+): ReplyReader<ChatResult, Uint8Array> => createChatStreamDecoder(context, new ChunkBytes(), options);
+
+/** A reader of a streamed reply, whose chunks go to `output`. */
+export function createChatStreamDecoder<D extends ChatPiece>(
+  context: ReplyContext,
+  output: ChunkOutput<D>,
   { parseAll = false }: StreamReaderOptions = {},
-): ReplyReader {
-  return new ChatStreamReader(context, parseAll);
+): ReplyReader<ChatResult, D> {
+  return new ChatStreamReader(context, output, parseAll);
 }
 
 /**
  * Reads a streamed reply. Chunks go out as they arrive, with our id and the service's name. The chunk that finishes
  * is held until `end`, because usage may follow it. So the last chunk has both the finish reason and the usage.
  */
-class ChatStreamReader extends EventStreamReader implements ReplyReader {
+class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> implements ReplyReader<ChatResult, D> {
+  readonly #output: ChunkOutput<D>;
   readonly #rewriter: ChunkRewriter;
   /** Set when the provider answers a request for a stream with one JSON object. */
   #whole: Collector | null = null;
 
-  constructor(context: ReplyContext, parseAll: boolean) {
-    super(context);
-    this.#rewriter = new ChunkRewriter(context, this.counter, this.output, parseAll);
+  constructor(context: ReplyContext, output: ChunkOutput<D>, parseAll: boolean) {
+    super(context, output);
+    this.#output = output;
+    this.#rewriter = new ChunkRewriter(context, this.counter, output, parseAll);
   }
 
   get finished(): boolean {
@@ -46,20 +63,20 @@ class ChatStreamReader extends EventStreamReader implements ReplyReader {
     if (contentTypeOf(headers).includes('json')) this.#whole = new Collector(this.context);
   }
 
-  data(chunks: readonly Uint8Array[]): Uint8Array | null {
+  data(chunks: readonly Uint8Array[]): D | null {
     if (!this.#whole) return this.read(chunks, GROWTH);
     for (const chunk of chunks) this.#whole.push(chunk);
     return null;
   }
 
-  endElsewhere(): Promise<ReplyEnd> | null {
+  endElsewhere(): Promise<ReplyEnd<ChatResult>> | null {
     return this.#whole && endInWorker(this.context, this.#whole, 'chunk');
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<ChatResult> {
     const { context } = this;
     const rewriter = this.#rewriter;
-    if (this.#whole) return endHere(context, this.#whole.take(), 'chunk');
+    if (this.#whole) return this.#withChunk(endHere(context, this.#whole.take(), 'chunk'));
     this.readRest();
     if (rewriter.overCap) return overCapEnd(context, rewriter.produced('length'));
     if (rewriter.chunks === 0) throw malformed('it ended the stream without a reply');
@@ -67,12 +84,18 @@ class ChatStreamReader extends EventStreamReader implements ReplyReader {
     return completeEnd(context, rewriter.produced('stop'));
   }
 
-  cut(cut: Cut): ReplyEnd {
+  cut(cut: Cut): ReplyEnd<ChatResult> {
     const { context } = this;
     this.refuseBroken();
-    if (this.#whole) return cutEnd(context, asChunk(partialReply(context, this.#whole.take())), cut);
+    if (this.#whole) return this.#withChunk(cutEnd(context, asChunk(partialReply(context, this.#whole.take())), cut));
     const produced = this.#rewriter.produced('length');
     return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+  }
+
+  /** The end of a reply that came as one JSON object, with what the output makes of its only chunk. */
+  #withChunk(end: ReplyEnd<ChatResult>): ReplyEnd<ChatResult> {
+    this.#output.last(end.result.body);
+    return { ...end, result: { ...end.result, before: this.#output.take() } };
   }
 
   protected takeKnown(bytes: Buffer, start: number, end: number, framed: boolean): number {

@@ -1,6 +1,7 @@
 import { failedByItsOwnWords, malformed } from '#wire/replies';
-import { type ByteOutput, KnownForms } from './chunk-forms.ts';
-import type { Produced, ReplyContext } from '../chat/chat-end.ts';
+import { KnownForms } from './chunk-forms.ts';
+import type { ChunkOutput } from './chunk-output.ts';
+import type { ChatPiece, Produced, ReplyContext } from '../chat/chat-end.ts';
 import { largerClaim } from '../chat/chat-usage.ts';
 import {
   cutDeltas,
@@ -24,7 +25,7 @@ export class ChunkRewriter {
   overCap = false;
   readonly #context: ReplyContext;
   readonly #counter: OutputCounter;
-  readonly #output: ByteOutput;
+  readonly #output: ChunkOutput<ChatPiece>;
   readonly #parseAll: boolean;
   readonly #choices: StreamedChoices;
   readonly #forms: KnownForms;
@@ -35,7 +36,7 @@ export class ChunkRewriter {
   #held: Json | null = null;
 
   /** `parseAll`: every event is parsed, as a reference for the fast path. */
-  constructor(context: ReplyContext, counter: OutputCounter, output: ByteOutput, parseAll: boolean) {
+  constructor(context: ReplyContext, counter: OutputCounter, output: ChunkOutput<ChatPiece>, parseAll: boolean) {
     this.#context = context;
     this.#counter = counter;
     this.#output = output;
@@ -72,8 +73,10 @@ export class ChunkRewriter {
   /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
   produced(finish: 'length' | 'stop'): Produced {
     const { bytes, otherBytes } = this.#counter;
+    const body = this.#held ?? this.#madeUpFinish(this.overCap || bytes > 0 ? finish : 'error');
+    this.#output.last(body);
     return {
-      body: this.#held ?? this.#madeUpFinish(this.overCap || bytes > 0 ? finish : 'error'),
+      body,
       before: this.#output.take(),
       claim: this.#claim,
       outputBytes: bytes,
@@ -129,7 +132,7 @@ export class ChunkRewriter {
   }
 
   #write(chunk: Json): void {
-    this.#output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
+    this.#output.chunk(chunk);
   }
 
   #writeWordsThatFit({ id, object, created, model, provider, choices }: Json, room: number): void {

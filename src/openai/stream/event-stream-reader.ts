@@ -1,27 +1,37 @@
 import { GatewayError } from '#errors';
 import { type JsonLimits, parseJson, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
+import type { Piece } from '#billing/amounts';
 import type { ReplyContext } from '../chat/chat-end.ts';
 import { createOutputCounter, type OutputCounter } from '../chat/output-bound.ts';
-import { createByteOutput } from './chunk-forms.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
+
+/** The side of an output from which a reader takes what goes to the client. */
+interface Taken<D> {
+  /** Estimated bytes of the next take. */
+  expected: number;
+  /** Everything since the last take; null for nothing. */
+  take(): D | null;
+}
 
 /**
  * Reads a reply that is a stream of events, for every wire: it finds the events, collects the output for the client,
  * and bounds what a provider may send. A class, because a getter in an object literal keeps the call in memory until a
  * full collection.
  */
-export abstract class EventStreamReader extends HeadReader {
+export abstract class EventStreamReader<D extends Piece> extends HeadReader {
   protected readonly context: ReplyContext;
-  protected readonly output = createByteOutput();
   protected readonly counter: OutputCounter;
+  readonly #output: Taken<D>;
   readonly #scanner: SseScanner;
   #received = 0;
   #isBroken = false;
 
-  constructor(context: ReplyContext, eventBytesMax?: number) {
+  /** `output`: collects what the events give for the client. */
+  constructor(context: ReplyContext, output: Taken<D>, eventBytesMax?: number) {
     super();
     this.context = context;
+    this.#output = output;
     this.counter = createOutputCounter(context.budget);
     this.#scanner = createSseScanner(
       (bytes, start, end, refused, isError) => {
@@ -46,14 +56,14 @@ export abstract class EventStreamReader extends HeadReader {
    * Reads the events in bytes that arrived together, and returns the output for the client. `growth`: the usual size of
    * the output, in proportion to these bytes. Throws UpstreamFailure if the stream is broken or too large.
    */
-  protected read(chunks: readonly Uint8Array[], growth: number): Uint8Array | null {
+  protected read(chunks: readonly Uint8Array[], growth: number): D | null {
     if (this.finished) return null;
     const arrived = joined(chunks);
     this.#received += arrived.length;
-    this.output.expected = Math.ceil(arrived.length * growth) + 64;
+    this.#output.expected = Math.ceil(arrived.length * growth) + 64;
     this.#reading(() => this.#scanner.push(arrived));
     this.#checkWireBytes();
-    return this.output.take();
+    return this.#output.take();
   }
 
   /** Reads an event at the end of the stream that has no blank line after it. */

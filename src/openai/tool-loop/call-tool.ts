@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import type { JsonLimits } from '#wire';
 import { printable } from '#security';
 import type { CancelSignal } from '#billing/amounts';
-import { decodePartsEvents, type Part, contentResultOf, type TargetAdapter, type TargetContext } from '#bridge';
+import { contentResultOf, type Part, partOf, type TargetAdapter, type TargetContext } from '#bridge';
 import { newCallId, type Pipeline } from '#gateway';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
@@ -74,7 +74,10 @@ export async function callTool(
     const said = createSaid();
     for await (const frame of pipeline.run(prepared, gone)) {
       if (frame.type === 'data')
-        for (const event of decodePartsEvents(frame.data)) if (event.type === 'part') said.push(event.part);
+        for (const event of frame.data.events) {
+          const part = partOf(event);
+          if (part !== null) said.push(part);
+        }
       if (frame.type !== 'settled') continue;
       counter.settled(prepared, frame);
       const { finish, error } = contentResultOf(frame);

@@ -1,8 +1,9 @@
 import type { GatewayError } from '#errors';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatResult } from '../chat/chat-end.ts';
-import { CALLS_MAX, chunksOf } from '../chat/chat-decoder.ts';
+import { type CallEvent, type EventBatch, eventBatch } from '#bridge';
+import { CALLS_MAX } from '../chat/chat-decoder.ts';
+import { type ChatPiece, type ChatResult, resultOf } from '../chat/chat-end.ts';
 import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/echo-fields.ts';
 
 type Json = Record<string, unknown>;
@@ -38,7 +39,7 @@ export interface TurnEnd {
   readonly cut: GatewayError | null;
   /** The message of a reply that is not streamed, without its calls. */
   readonly message: Json;
-  readonly settled: SettledFrame;
+  readonly settled: SettledFrame<ChatResult>;
 }
 
 interface ModelTurnOptions {
@@ -62,9 +63,9 @@ export const TURN_GAP = '\n\n';
  */
 export async function* modelTurn(
   call: Call,
-  frames: AsyncIterable<Frame>,
+  frames: AsyncIterable<Frame<ChatResult, ChatPiece>>,
   { id, goesOn, first }: ModelTurnOptions,
-): AsyncGenerator<Frame, TurnEnd | null, undefined> {
+): AsyncGenerator<Frame<ChatResult, EventBatch>, TurnEnd | null, undefined> {
   const words: string[] = [];
   const calls = createCalls();
   const echoFields = createEchoFields(ADDED_MAX);
@@ -83,7 +84,7 @@ export async function* modelTurn(
       words.push(delta['content']);
       delta['content'] = gap + delta['content'];
     }
-    if (Object.values(delta).every((value) => value === null || value === '')) {
+    if (Object.values(delta).every((value) => (value ?? '') === '')) {
       if (begun || role === undefined) return null;
       begun = true;
       return { ...chunk, id, choices: [{ index: 0, delta: { role, content: '' }, finish_reason: null }] };
@@ -93,28 +94,29 @@ export async function* modelTurn(
     return { ...chunk, id, choices: [{ ...choice, delta: spoken, finish_reason: null }] };
   }
   /** The frame for the client; null if the chunks have nothing for the client. */
-  function said(chunks: readonly Json[]): Frame | null {
-    const text = chunks
-      .map(heard)
-      .filter((chunk) => chunk !== null)
-      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
-      .join('');
-    return text === '' ? null : { type: 'data', bytes: Buffer.from(text) };
+  function said(chunks: readonly Json[], byteLength: number): Frame<ChatResult, EventBatch> | null {
+    const events = chunks.flatMap((chunk): CallEvent[] => {
+      const one = heard(chunk);
+      return one === null ? [] : [{ type: 'raw', chunk: one }];
+    });
+    const data = eventBatch(events, byteLength);
+    return data === null ? null : { type: 'data', data };
   }
 
   for await (const frame of frames) {
     if (frame.type === 'head' && first) yield frame;
     if (frame.type === 'data') {
-      const next = said(chunksOf(frame.data));
+      const next = said(chunksIn(frame.data), frame.data.byteLength);
       if (next !== null) yield next;
     }
     if (frame.type !== 'settled') continue;
-    const { before, body, cut = null } = frame.result as ChatResult;
+    const { before, body, cut = null } = resultOf(frame);
     const [choice] = body['choices'] as Json[];
     const finishReason = choice?.['finish_reason'];
     const message = (choice?.['message'] ?? {}) as Json;
     if (call.stream) {
-      const last = said([...(before === null ? [] : chunksOf(before)), { ...body, usage: undefined }]);
+      const chunks = before === null ? [] : chunksIn(before);
+      const last = said([...chunks, { ...body, usage: undefined }], before?.byteLength ?? 1);
       if (last !== null) yield last;
     } else heard({ choices: [{ delta: indexed(message, call.id) }] });
     const text = words.join('');
@@ -131,6 +133,10 @@ export async function* modelTurn(
   }
   return null;
 }
+
+/** The chunks of a reply that is read with ChunkObjects. */
+const chunksIn = (piece: ChatPiece): readonly Json[] =>
+  piece instanceof Uint8Array ? [] : piece.events.flatMap((event) => (event.type === 'raw' ? [event.chunk] : []));
 
 function withoutCalls(message: Json): Json {
   const { tool_calls: _, function_call: __, ...rest } = message;

@@ -1,10 +1,11 @@
 import { GatewayError } from '#errors';
 import type { Frame, CancelSignal, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import type { TargetContext, TargetAdapter } from '#bridge';
-import { type Call, newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#gateway';
+import type { EventBatch, TargetContext, TargetAdapter } from '#bridge';
+import { newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#gateway';
 import { toGatewayError } from '#http';
-import type { ChatResult } from '../chat/chat-end.ts';
+import { type ChatResult, resultOf } from '../chat/chat-end.ts';
+import { ChunkObjects } from '../stream/chunk-output.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../chat/chat-schema.ts';
@@ -72,7 +73,7 @@ export async function* runFrames(
   body: ChatBody,
   context: ChatContext,
   gone: CancelSignal,
-): AsyncGenerator<Frame, void, undefined> {
+): AsyncGenerator<Frame<ChatResult, EventBatch>, void, undefined> {
   const { about, budget, config } = options;
   const { caller, requestId } = context;
   const until = performance.now() + config.upstream.callTimeoutMs;
@@ -113,7 +114,10 @@ export async function* runFrames(
 }
 
 /** Returns null if a turn has no end. */
-async function* runTurns(state: State, body: ChatBody): AsyncGenerator<Frame, RunEnd | null, undefined> {
+async function* runTurns(
+  state: State,
+  body: ChatBody,
+): AsyncGenerator<Frame<ChatResult, EventBatch>, RunEnd | null, undefined> {
   const { options, gone, counter, added } = state;
   const { named } = options.tools;
   for (let round = 0; ; round++) {
@@ -184,12 +188,12 @@ async function* nextTurn(
   state: State,
   body: ChatBody,
   round: number,
-): AsyncGenerator<Frame, TurnEnd | null, undefined> {
+): AsyncGenerator<Frame<ChatResult, EventBatch>, TurnEnd | null, undefined> {
   const { options, context, run, gone, counter, texts } = state;
   const left = remainingMs(state);
   if (left <= 0) throw outOfTime();
-  const { request, exchange } = toCall(turnBody(state, body, round), { ...context, asObject: true });
-  const call: Call = await options.pipeline.prepare(
+  const { request, exchange } = toCall(turnBody(state, body, round), { ...context, output: () => new ChunkObjects() });
+  const call = await options.pipeline.prepare(
     {
       ...request,
       // A quote is for one call, but a run has several.
@@ -210,11 +214,11 @@ async function* nextTurn(
   });
   if (turn === null) return null;
   counter.settled(call, turn.settled);
-  const tail = turn.settled.result as ChatResult;
-  counter.used(tail);
+  const result = resultOf(turn.settled);
+  counter.used(result);
   if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
   state.provider = turn.settled.provider;
-  state.providerName = String(tail.body['provider']);
+  state.providerName = String(result.body['provider']);
   return turn;
 }
 

@@ -9,6 +9,7 @@ import {
   type Settlement,
 } from '#billing/amounts';
 import type { Call } from '#gateway';
+import { type EventBatch, eventBatch } from '#bridge';
 import type { ChatResult } from '../chat/chat-end.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatMessage } from '../chat/chat-schema.ts';
@@ -58,16 +59,20 @@ export interface ToolActivity extends ServerTool {
   readonly generation: string | null;
 }
 
-export function activityFrame(about: ReplyAbout, provider: string, activities: readonly ToolActivity[]): Frame {
+export function activityFrame(
+  about: ReplyAbout,
+  provider: string,
+  activities: readonly ToolActivity[],
+): Frame<ChatResult, EventBatch> {
   const chunk = chunkOf(about, provider, { delta: {}, finish_reason: null }, { tollgate: { tool_calls: activities } });
-  return { type: 'data', bytes: Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`) };
+  return { type: 'data', data: eventBatch([{ type: 'raw', chunk }])! };
 }
 
 /** The last frame of a run's reply. It has the total usage and cost of all calls, and the cost of each call. */
 export function runSettled(
   { about, text, counter, provider, providerName, added }: RunReply,
   { finishReason, calls, note, message }: RunEnd,
-): SettledFrame {
+): SettledFrame<ChatResult> {
   const asked = calls.map(askedOf);
   const more: Json = {};
   // Without these messages, the client's next request would lack the results of the tools.
@@ -95,26 +100,31 @@ export function runSettled(
         system_fingerprint: null,
       };
   const deltas = { tool_calls: asked.map((call, index) => ({ index, ...call })) };
-  const before =
-    about.stream && asked.length > 0
-      ? `data: ${JSON.stringify(chunkOf(about, providerName, { delta: deltas, finish_reason: null }))}\n\n`
-      : null;
-  const tail: ChatResult = {
-    before: before === null ? null : Buffer.from(before),
+  const chunk = chunkOf(about, providerName, { delta: deltas, finish_reason: null });
+  const result: ChatResult = {
+    before: about.stream && asked.length > 0 ? eventBatch([{ type: 'raw', chunk }]) : null,
     body,
     usage: counter.usage,
     promptCost: counter.promptCost,
     completionCost: counter.completionCost,
     costDetails: { children: counter.children },
   };
-  return { type: 'settled', settlement: counter.settlement, usage: null, provider, providerName, receipt: null, result: tail };
+  return {
+    type: 'settled',
+    settlement: counter.settlement,
+    usage: null,
+    provider,
+    providerName,
+    receipt: null,
+    result,
+  };
 }
 
 /** The usage and cost of a run's calls, as they settle. */
 export interface RunCounter {
   settled(call: Call, frame: SettledFrame): void;
   /** Adds the usage of a finished turn of the model. */
-  used(tail: Pick<ChatResult, 'usage' | 'promptCost' | 'completionCost'>): void;
+  used(result: Pick<ChatResult, 'usage' | 'promptCost' | 'completionCost'>): void;
   /** The charge for the prompts of all turns, micro-USD. */
   readonly promptCost: MicroUsd;
   /** The charge for completion tokens, micro-USD. */

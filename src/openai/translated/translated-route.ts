@@ -2,42 +2,25 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { after, interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, readJson } from '#wire';
-import {
-  createHttpSink,
-  createKeepAlive,
-  dialectOf,
-  type ReplySink,
-  createCheck,
-  type MoreMemory,
-  toGatewayError,
-} from '#http';
+import { createCheck, createKeepAlive, dialectOf, type MoreMemory, toGatewayError } from '#http';
 import { GatewayError, isOfProvider } from '#errors';
-import { CancelSource, type CancelSignal } from '#billing/amounts';
-import { type Admission, rateHeaders } from '#limits';
-import {
-  type PendingRequest,
-  createHandlePaidRequest,
-  withModel,
-  PAYABLE,
-  type Payer,
-  payerOf,
-  refusedWithTerms,
-  refuseEncoding,
-  servedRequest,
-  bodyFrom,
-} from '#gateway';
+import type { CancelSignal } from '#billing/amounts';
+import type { Admission } from '#limits';
+import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, refuseEncoding, withModel } from '#gateway';
 import type { Caller } from '#accounts';
-import { NO_PAYMENTS, receiptSink, tellPayment } from '#payments';
+import { NO_PAYMENTS } from '#payments';
 import type { TargetAdapters } from '#bridge';
-import { createChatAnswers, type StartedChat, writeChatReply } from '../chat/chat-reply.ts';
-import { type ChatDeps, createOpenChat } from '../chat/chat-routes.ts';
+import { createLargeAnswers, type Headers, type StartedChat, writeChatReply } from '../chat/chat-reply.ts';
+import { type ChatDeps, createOpenChat, paidRouteDeps } from '../chat/chat-routes.ts';
 import { refuseKeptAtProvider, refusePrivateMedia, refusePrivateUrls } from '../chat/refusals.ts';
 import { withMaxCost } from '../chat/chat-to-call.ts';
 import { asNative, createSpeaks, type RoutedBody } from '../native/native-request.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import { withoutAlias } from './service-names.ts';
 import { createTranslatedHeaders } from '../chat/altered-headers.ts';
-import { translatingSink } from './translating-sink.ts';
+import { ChunkEvents } from '../stream/chunk-output.ts';
+import { createToolCallIds } from '../chat/chat-decoder.ts';
+import { createTranslatedEncoder } from './translated-encoder.ts';
 import type { Translation, ChatWire } from './chat-wire.ts';
 
 interface Read extends Payer {
@@ -68,82 +51,18 @@ export function addTranslatedRoute<B extends RoutedBody>(
   admissionOf: (request: FastifyRequest) => Admission,
   wire: ChatWire<B>,
 ): void {
-  const { payments = NO_PAYMENTS, config, now } = deps;
-  const { limits } = config;
+  const { config, now } = deps;
   const read = createRead(deps, wire);
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat(deps);
-  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
-  const answers = createChatAnswers(deps);
+  const largeAnswers = createLargeAnswers(deps);
   const headersOf = createTranslatedHeaders(wire.nameOf);
 
-  function asked(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { rate }: Admission,
-    { translation, native, caller, payment, repeats }: Read,
-  ): PendingRequest<StartedChat> {
-    const { body, dropped, encoder, idOf, keeps, background } = translation;
-    const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
-    const gone = new CancelSource();
-    const client = createHttpSink(
-      reply,
-      limits.clientStallMs,
-      () => gone.abort(),
-      () => ({ ...rateHeaders(rate), 'request-id': request.id }),
-    );
-    const context = {
-      caller,
-      payment,
-      requestId: request.id,
-      headers: request.headers,
-      now: now(),
-      replyBytesMax: config.upstream.replyBytesMax,
-      receipts: config.billing.receipts,
-      asObject: true,
-      native,
-      ...(background ? { onLocked: background.onLocked } : {}),
-    };
-    const translate = (opened: StartedChat, sink: ReplySink) =>
-      translatingSink(sink, {
-        stream: opened.about.stream,
-        encoder: () => encoder(opened.id),
-        idOf,
-        sent: opened.about.sent,
-        headers: (chat, isNative) => headersOf(chat, dropped, isNative),
-      });
-    const write = async (opened: StartedChat, sink: ReplySink) => {
-      const told = receiptSink(sink, payment);
-      if (background) {
-        const quiet = { ...options, onError: untilGone(background.gone, options.onError) };
-        await background.answer(opened, told, (made) => writeChatReply(opened, translate(opened, made), quiet));
-        // It is charged at its end, so a repeat must not begin it again.
-        return true;
-      }
-      const keeping = keeps?.(opened, told, options.onError);
-      const charged = await writeChatReply(opened, translate(opened, keeping?.sink ?? told), options);
-      await keeping?.finish();
-      return charged;
-    };
-    const open = chooseChat(body, context, options.onError);
-    return {
-      caller,
-      ...answers(client, { caller, repeats, model: body.model, onError: options.onError }, write),
-      ...servedRequest(request),
-      gone,
-      open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
-      refuse: async (refusal) => {
-        throw await refusedWithTerms(refusal, wire.noun, body.model, request);
-      },
-    };
-  }
-
-  app.post<{ Body: Buffer | undefined }>(
-    wire.path,
-    {
+  const route: PaidRoute<Read, StartedChat> = {
+    path: wire.path,
+    options: {
       schema: {
         ...wire.described,
-        description: wire.described.description + (payments.open ? PAYABLE : ''),
         tags: ['Chat'],
         consumes: ['application/json'],
         body: wire.schema,
@@ -158,29 +77,58 @@ export function addTranslatedRoute<B extends RoutedBody>(
           ...errorsOf(wire),
         },
       },
-      // The body is still bytes here. The handler parses it and checks it against the same schema.
-      validatorCompiler: () => () => true,
       errorHandler: answerError(deps, wire),
       config: refusesAs(wire),
     },
-    async (request, reply) => {
-      const admission = admissionOf(request);
+    headers: ({ id }) => ({ 'request-id': id }),
+    async decode(request, admitted) {
       const memory = app.requestBodies.beside(request);
       try {
-        const one = await read(request, admission.caller, memory);
-        try {
-          await handlePaidRequest(asked(request, reply, admission, one));
-        } catch (error) {
-          tellPayment(reply, one.payment);
-          throw error;
-        }
-      } finally {
+        return { ...(await read(request, admitted, memory)), release: () => memory.release() };
+      } catch (error) {
         memory.release();
+        throw error;
       }
-      // The client left before the head was sent, so nothing is left to answer.
-      if (!reply.sent) reply.hijack();
     },
-  );
+    answer({ translation, native, caller, payment }, { request, client, onError }) {
+      const { body, dropped, encoder: wireEncoder, idOf, keeps, background } = translation;
+      const headers = (chat: Headers, isNative: boolean) => headersOf(chat, dropped, isNative);
+      const encoder = createTranslatedEncoder({ encoder: wireEncoder, idOf, headers });
+      const options = { encoder, keepAlive, onError };
+      const context = {
+        caller,
+        payment,
+        requestId: request.id,
+        headers: request.headers,
+        now: now(),
+        replyBytesMax: config.upstream.replyBytesMax,
+        receipts: config.billing.receipts,
+        output: () => new ChunkEvents(createToolCallIds(idOf)),
+        native,
+        ...(background ? { onLocked: background.onLocked } : {}),
+      };
+      const open = chooseChat(body, context, onError);
+      return {
+        noun: wire.noun,
+        model: body.model,
+        open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
+        async write(opened, sink) {
+          if (background) {
+            const quiet = { ...options, onError: untilGone(background.gone, onError) };
+            await background.answer(opened, sink, (made) => writeChatReply(opened, made, quiet));
+            // It is charged at its end, so a repeat must not begin it again.
+            return true;
+          }
+          const keeping = keeps?.(opened, sink, onError);
+          const charged = await writeChatReply(opened, keeping?.sink ?? sink, options);
+          await keeping?.finish();
+          return charged;
+        },
+        ...largeAnswers(client, { caller, model: body.model, onError }),
+      };
+    },
+  };
+  addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
 }
 
 /** Leaves out the errors of a call after it was cancelled, because it may fail because of that. */

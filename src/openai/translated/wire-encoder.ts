@@ -63,9 +63,6 @@ export const hasFailed = (end: ChatEnd): boolean =>
 export const faultOf = ({ fault }: ChatEnd): ChatFault =>
   fault ?? { message: 'The model ended with an error', type: 'provider_unavailable', code: 500 };
 
-/** The inside of a JSON string. */
-export const jsonInside = (text: string): string => JSON.stringify(text).slice(1, -1);
-
 /** How far a JSON object or array has come, which arrives in pieces. Each piece is read once. */
 export interface JsonProgress {
   push(text: string): void;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
 import { createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
-import { jsonInside } from '../../../src/openai/translated/wire-encoder.ts';
+import { jsonInside } from '../../../src/bridge/call-event.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import {
   cutAt,

@@ -10,14 +10,13 @@ import { nativeBody, measureNative } from '../../../src/openai/native/native-req
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
-import type { ChatResult } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesDecoder, RESPONSES_WIRE } from '../../../src/openai/responses/native-responses.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
 import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { makeOffer } from '../support/offers.ts';
-import { CONTEXT } from '../support/replies.ts';
+import { CONTEXT, textBefore } from '../support/replies.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { pooled } from '../../support/pooled.ts';
 import { messageEvents, responseEvents } from './support/transcripts.ts';
@@ -160,8 +159,7 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
           reader.head(200, { 'content-type': 'text/event-stream' });
           sent += reader.data([input])?.toString() ?? '';
           const end = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
-          const { before, native } = end.result as ChatResult;
-          sent += (before === null ? '' : Buffer.from(before).toString()) + native!({ cost: 1 }, null);
+          sent += textBefore(end.result) + end.result.native!({ cost: 1 }, null);
           const { prompt = 0n, completion = 0n } = end.usage ?? {};
           holds(prompt <= 500n && completion <= 1000n && prompt >= 0n && completion >= 0n, 'what is billed');
         } catch (error) {
@@ -183,8 +181,8 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
         try {
           reader.head(200, {});
           reader.data([Buffer.from(input)]);
-          const { result: tail } = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
-          const end = (tail as ChatResult).native!({ cost: 1 }, null);
+          const { result } = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
+          const end = result.native!({ cost: 1 }, null);
           holds(isObject(JSON.parse(end)), end);
         } catch (error) {
           if (!isExpected(error)) throw error;

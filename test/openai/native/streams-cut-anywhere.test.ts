@@ -1,13 +1,11 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ReplyReader } from '#gateway';
 import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
 import type { NativeDecoder } from '../../../src/openai/native/native-wire.ts';
-import type { ChatResult } from '../../../src/openai/chat/chat-end.ts';
 import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
-import { CONTEXT } from '../support/replies.ts';
+import { CONTEXT, textBefore } from '../support/replies.ts';
 import { cutAt, lengths } from '../translated/support/transcripts.ts';
 import { messageEvents, responseEvents } from './support/transcripts.ts';
 import { event } from './support/wire-upstream.ts';
@@ -20,13 +18,12 @@ const COST = { cost: 1 };
 
 /** All that the client gets, and what is billed. */
 function read(decoder: NativeDecoder, reads: readonly Buffer[]) {
-  const reader: ReplyReader = createNativeStreamReader(CONTEXT, decoder);
+  const reader = createNativeStreamReader(CONTEXT, decoder);
   reader.head(200, { 'content-type': 'text/event-stream' });
   let text = '';
   for (const one of reads) text += reader.data([one])?.toString() ?? '';
-  const { usage, result: tail, outcome, finishReason } = reader.end();
-  const { before, native } = tail as ChatResult;
-  text += (before === null ? '' : Buffer.from(before).toString()) + native!(COST, null);
+  const { usage, result, outcome, finishReason } = reader.end();
+  text += textBefore(result) + result.native!(COST, null);
   return { text, usage, outcome, finishReason };
 }
 
@@ -102,11 +99,11 @@ test('a response that is cut ends with the next number, and is charged by what i
       );
       const bytes = Buffer.from(responseEvents()[0] + said.join(''));
       const [whole, pieces] = [[bytes], cutAt(bytes, cuts)].map((reads) => {
-        const reader: ReplyReader = createNativeStreamReader(CONTEXT, createResponsesDecoder(NAME));
+        const reader = createNativeStreamReader(CONTEXT, createResponsesDecoder(NAME));
         reader.head(200, { 'content-type': 'text/event-stream' });
         for (const one of reads) reader.data([one]);
-        const { usage, result: tail } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });
-        return { usage, last: (tail as ChatResult).native!(COST, null) };
+        const { usage, result } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });
+        return { usage, last: result.native!(COST, null) };
       });
       deepEqual(pieces, whole);
       equal(whole!.last.includes(`"sequence_number":${words.length + 90},`), true, whole!.last);

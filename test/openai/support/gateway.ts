@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net';
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import type { Frame } from '#billing';
+import { type CancelSignal, type Frame, type Piece, signalOf } from '#billing/amounts';
 import type { Config, LimitsConfig } from '#config';
 import { createServer } from '#http';
-import type { Call, Idempotency, Pipeline, Send, UpstreamExchange, UpstreamRequest } from '#gateway';
+import type { Call, CallRequest, Idempotency, Pipeline, Send, UpstreamExchange, UpstreamRequest } from '#gateway';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { RateDecision } from '../../../src/limits/rate-limiter.ts';
@@ -111,14 +111,17 @@ export async function startGateway(options: GatewayOptions) {
     errors: [] as unknown[],
   };
 
-  async function* run(call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+  async function* run<R, D extends Piece>(
+    call: Call<R, D>,
+    signal: CancelSignal,
+  ): AsyncGenerator<Frame<R, D>, void, undefined> {
     signal.addEventListener('abort', () => state.aborted.push(call.id));
     try {
       const send: Send = (request) => {
         state.upstream.push(request);
         return exchangeOf(options.reply(request, call), call.stream);
       };
-      const talk = call.adapter.startAttempt(offer, send, signal, send);
+      const talk = call.adapter.startAttempt(offer, send, signalOf(signal), send);
       let step = await talk.next();
       yield { type: 'head', status: talk.status ?? 200, provider: offer.provider };
       for (; !step.done; step = await talk.next())
@@ -134,7 +137,7 @@ export async function startGateway(options: GatewayOptions) {
         provider: offer.provider.id,
         providerName: offer.provider.name,
         receipt: options.receipt ?? null,
-        tail: end.result,
+        result: end.result,
       };
     } catch (error) {
       if (error instanceof UpstreamFailure)
@@ -156,11 +159,11 @@ export async function startGateway(options: GatewayOptions) {
     lookUp: () => null,
     count: async () => {},
     countNewKey: async () => {},
-    async prepare(request) {
+    async prepare<R, D extends Piece>(request: CallRequest<R, D>) {
       if (request.targets[0] !== offer.service)
         throw new GatewayError('invalid_model', `Model not found: ${request.targets[0]!}`, { param: 'model' });
       request.estimate(offer);
-      const call: Call = {
+      const call: Call<R, D> = {
         id: `gen-${state.calls.length + 1}`,
         primitive: 'model',
         caller,

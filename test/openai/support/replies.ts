@@ -55,14 +55,18 @@ export function usualStream(words: readonly string[] = ['Hel', 'lo', ' Grüße �
 export interface Outcome {
   /** What went to the client before the end, and what is left for after the settlement. */
   readonly sent: string;
-  readonly end: ReplyEnd | null;
-  readonly tail: ChatResult | null;
+  readonly end: ReplyEnd<ChatResult> | null;
+  readonly result: ChatResult | null;
   readonly error: Error | null;
 }
 
+/** The bytes that a reply on the chat wire, or on a native one, has before its end. */
+export const textBefore = ({ before }: Pick<ChatResult, 'before'>): string =>
+  before instanceof Uint8Array ? Buffer.from(before).toString() : '';
+
 /** Feeds a reader to its end. */
 export function feed(
-  reader: ReplyReader,
+  reader: ReplyReader<ChatResult>,
   chunks: readonly Uint8Array[],
   headers: Record<string, string> = { 'content-type': 'text/event-stream' },
 ): Outcome {
@@ -74,7 +78,7 @@ export function feed(
       if (out) sent.push(out);
     }
     const end = reader.end();
-    return { sent: Buffer.concat(sent).toString(), end, tail: end.result as ChatResult, error: null };
+    return { sent: Buffer.concat(sent).toString(), end, result: end.result, error: null };
   } catch (error) {
     return { sent: Buffer.concat(sent).toString(), end: null, result: null, error: error as Error };
   }

@@ -4,41 +4,31 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 import { asChunk } from '../../../src/openai/chat/whole-reply.ts';
 import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
-import { createChatPieces, readCompletion } from '../../../src/openai/chat/chat-decoder.ts';
+import { chatEndOf, createToolCallIds, decodeChunk, saidBy } from '../../../src/openai/chat/chat-decoder.ts';
+import { type CallEvent, textOf } from '../../../src/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
 import { createSealedCalls, createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
-import type { WireEncoder } from '../../../src/openai/translated/wire-encoder.ts';
 
 const sealed = createSealedCalls(randomBytes(32));
 const ids = sealed({ account: 'a', model: 'm' });
 
-const quiet = (texts: string[]) =>
-  new Proxy({} as WireEncoder, {
-    get:
-      (_, name) =>
-      (...said: readonly unknown[]) =>
-        void (name === 'text' && texts.push(...(said[0] as readonly string[]))),
-  });
-const event = (chunk: object) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 const choices = (content: string) => [{ index: 0, delta: { content }, finish_reason: null }];
 
 test('an error or a usage of null is none, and a text of nothing is not said', () => {
-  const pieces = createChatPieces();
-  const texts: string[] = [];
-  const encoder = quiet(texts);
-  expect(pieces.read(event({ id: 'c', choices: choices('one'), error: null, usage: null }), encoder)).toBeNull();
-  expect(pieces.read(event({ id: 'c', choices: choices('two') }), encoder)).toBeNull();
-  expect(pieces.read(event({ id: 'c', choices: choices('') }), encoder)).toBeNull();
-  expect(texts).toEqual(['one', 'two']);
-  expect(pieces.read(event({ id: 'c', choices: [], usage: { cost: 1 } }), encoder)).toMatchObject({
+  const events: CallEvent[] = [];
+  for (const content of ['one', 'two', ''])
+    decodeChunk({ id: 'c', choices: choices(content), error: null, usage: null }, createToolCallIds(), events);
+  expect(events.map((event) => (event.type === 'text-delta' ? textOf(event) : event))).toEqual(['one', 'two']);
+  expect(chatEndOf({ id: 'c', choices: [], error: null }, { cost: 1 })).toMatchObject({
     usage: { cost: 1 },
+    fault: null,
   });
 });
 
 test('calls of a whole reply that are none are left out, and each call has an id of its own', () => {
   const calls = [null, 'x', { id: '', function: { name: 'a', arguments: { b: 1 } } }, { id: 'mine', function: {} }];
-  const { said } = readCompletion({ id: 'gen-1', choices: [{ message: { tool_calls: calls } }] });
+  const said = saidBy({ id: 'gen-1', choices: [{ message: { tool_calls: calls } }] }, createToolCallIds());
   expect(said.calls).toEqual([
     { id: 'call_gen-1_0', name: 'a', arguments: '{"b":1}' },
     { id: 'mine', name: '', arguments: '' },

@@ -1,33 +1,39 @@
 import fc from 'fast-check';
-import type { ChatResult } from '../../../../src/openai/chat/chat-end.ts';
-import { createChatStreamReader } from '../../../../src/openai/stream/chat-stream-reader.ts';
-import { createChatPieces } from '../../../../src/openai/chat/chat-decoder.ts';
+import type { SettledChat, StartedChat } from '../../../../src/openai/chat/chat-reply.ts';
+import { createToolCallIds } from '../../../../src/openai/chat/chat-decoder.ts';
+import { createChatStreamDecoder } from '../../../../src/openai/stream/chat-stream-reader.ts';
+import { ChunkEvents } from '../../../../src/openai/stream/chunk-output.ts';
+import { createTranslatedEncoder } from '../../../../src/openai/translated/translated-encoder.ts';
 import type { WireEncoder } from '../../../../src/openai/translated/wire-encoder.ts';
 import { CONTEXT } from '../../support/replies.ts';
 import { call, chunk, eventsOf, usage } from './transcript-upstream.ts';
 
 /** The events of another wire for these reads of a provider's chat stream. */
 export function translated(encoder: WireEncoder, reads: readonly Buffer[]): string {
-  const reader = createChatStreamReader(CONTEXT);
-  const pieces = createChatPieces();
+  const reader = createChatStreamDecoder(CONTEXT, new ChunkEvents(createToolCallIds()));
   reader.head(200, { 'content-type': 'text/event-stream' });
-  encoder.begin();
-  let out = encoder.take();
+  const opened = { id: 'gen-1', about: { sent: {} } } as unknown as StartedChat;
+  const reply = createTranslatedEncoder({ encoder: () => encoder, headers: (chat) => chat })(opened);
+  reply.begin();
+  let out = '';
   for (const read of reads) {
-    const bytes = reader.data([read]);
-    if (bytes === null) continue;
-    pieces.read(bytes, encoder);
-    out += encoder.take();
+    const batch = reader.data([read]);
+    if (batch !== null) out += reply.events(batch.events, '');
   }
-  const { before, body, usage: used } = reader.end().result as ChatResult;
-  if (before !== null) pieces.read(before, encoder);
-  const end = pieces.read(
-    Buffer.from(`data: ${JSON.stringify({ ...body, usage: { ...used, cost: 1 } })}\n\n`),
-    encoder,
-  );
-  encoder.end(end!);
-  return out + encoder.take();
+  return out + Buffer.from(reply.end(settledFor(reader.end().result))).toString();
 }
+
+/** The settlement of a reply whose cost is told in its usage. */
+export const settledFor = (result: NonNullable<SettledChat['result']>): SettledChat => ({
+  type: 'settled',
+  settlement: { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n },
+  pending: true,
+  usage: null,
+  provider: 'p',
+  providerName: 'P',
+  receipt: null,
+  result: { ...result, usage: { ...result.usage, cost: 1 } },
+});
 
 /** One delta of a stream. */
 export interface Said {

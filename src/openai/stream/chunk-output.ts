@@ -1,0 +1,233 @@
+import type { Piece } from '#billing/amounts';
+import { type CallEvent, type EventBatch, eventBatch, textOf } from '#bridge';
+import { decodeChunk, type ToolCallIds } from '../chat/chat-decoder.ts';
+import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-forms.ts';
+
+type Json = Record<string, unknown>;
+
+/**
+ * Takes the chunks of a chat stream, in the gateway's form, and gives out what the client gets of them: bytes of the
+ * chat wire, events for another wire, or the chunks themselves. `F` is how it writes chunks of a known form.
+ */
+export interface ChunkOutput<D extends Piece = Piece, F = unknown> {
+  /** Estimated bytes of the next take. */
+  expected: number;
+  /** Takes a chunk that was parsed. */
+  chunk(chunk: Json): void;
+  /** Takes what the last chunk has besides the end of the reply. The route writes that end after the settlement. */
+  last(chunk: Json): void;
+  /**
+   * How chunks are written that are like `chunk` except for one string. `place` sets this string. null if such chunks
+   * have to be parsed.
+   */
+  learn(chunk: Json, place: (chunk: Json, value: string) => void): F | null;
+  /** Takes chunks of a learnt form, whose varying strings are at the places of `run` in `bytes`. */
+  run(form: F, run: FoundRun, bytes: Buffer): void;
+  /** Everything since the last take; null for nothing. */
+  take(): D | null;
+}
+
+const PLACEHOLDER = 'tollgate:the-text-goes-here';
+
+/** The bytes around the varying text of a chunk. */
+type Frame = Pick<EventForm, 'head' | 'parts' | 'between'>;
+
+/** Writes chunks as a chat client gets them. Texts of known forms are copied as bytes. */
+export class ChunkBytes implements ChunkOutput<Uint8Array, Frame> {
+  readonly #output = createByteOutput();
+
+  set expected(bytes: number) {
+    this.#output.expected = bytes;
+  }
+
+  chunk(chunk: Json): void {
+    this.#output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
+  }
+
+  last(): void {}
+
+  learn(chunk: Json, place: (chunk: Json, value: string) => void): Frame | null {
+    place(chunk, PLACEHOLDER);
+    const around = `data: ${JSON.stringify(chunk)}`.split(PLACEHOLDER);
+    return around.length === 2 ? eventForm(around, [OUTPUT], '', false) : null;
+  }
+
+  run(frame: Frame, run: FoundRun, bytes: Buffer): void {
+    writeTexts(frame, run, bytes, this.#output);
+  }
+
+  take(): Uint8Array | null {
+    return this.#output.take();
+  }
+}
+
+type TextEvent = Extract<CallEvent, { readonly json: readonly string[] }>;
+
+/** The event that a chunk of a known form makes, and the member of its delta that has the text. */
+interface EventOfForm {
+  readonly event: TextEvent;
+  readonly member: string | null;
+}
+
+/** Makes events of chunks, for a client of another wire. */
+export class ChunkEvents implements ChunkOutput<EventBatch, EventOfForm> {
+  expected = 0;
+  readonly #ids: ToolCallIds;
+  #events: CallEvent[] = [];
+
+  /** `ids`: makes the ids of tool calls for the client. */
+  constructor(ids: ToolCallIds) {
+    this.#ids = ids;
+  }
+
+  chunk(chunk: Json): void {
+    decodeChunk(chunk, this.#ids, this.#events);
+  }
+
+  last(chunk: Json): void {
+    this.chunk(chunk);
+  }
+
+  learn(chunk: Json, place: (chunk: Json, value: string) => void): EventOfForm | null {
+    place(chunk, PLACEHOLDER);
+    const events: CallEvent[] = [];
+    const heard: string[] = [];
+    decodeChunk(chunk, { hear: (delta) => void heard.push(...this.#ids.membersOf(delta)), of: this.#ids.of }, events);
+    const [event] = events;
+    if (events.length !== 1 || !('json' in event!) || event.json.length !== 1 || event.json[0] !== PLACEHOLDER)
+      return null;
+    return heard.length > 1 || (heard.length === 1 && event.type !== 'reasoning-delta')
+      ? null
+      : { event, member: heard[0] ?? null };
+  }
+
+  run({ event, member }: EventOfForm, run: FoundRun, bytes: Buffer): void {
+    const json = textsOf(run, bytes);
+    if (json.length === 0) return;
+    const next = { ...event, json };
+    if (member !== null) this.#ids.hear({ [member]: textOf(next) });
+    this.#events.push(next);
+  }
+
+  take(): EventBatch | null {
+    const events = this.#events;
+    if (events.length === 0) return null;
+    this.#events = [];
+    return eventBatch(events, this.expected);
+  }
+}
+
+/** Gives the chunks themselves, for a reader that changes them and passes them on. Each chunk has to be parsed. */
+export class ChunkObjects implements ChunkOutput<EventBatch, never> {
+  expected = 0;
+  #events: CallEvent[] = [];
+
+  chunk(chunk: Json): void {
+    this.#events.push({ type: 'raw', chunk });
+  }
+
+  last(): void {}
+
+  learn(): null {
+    return null;
+  }
+
+  run(): void {}
+
+  take(): EventBatch | null {
+    const events = this.#events;
+    this.#events = [];
+    return eventBatch(events, this.expected);
+  }
+}
+
+/** A character that cannot be inside a JSON string. */
+const SEPARATOR = '\n';
+const NONE = Buffer.alloc(0);
+const BETWEEN: Frame = { head: NONE, parts: [NONE], between: Buffer.from(SEPARATOR) };
+
+/** The texts of a run, without empty ones. One native call decodes all of them. */
+function textsOf(run: FoundRun, bytes: Buffer): readonly string[] {
+  if (run.length === 0) return [];
+  if (run.events === 1) return [bytes.toString('utf8', run.places[0], run.places[1])];
+  writeTexts(BETWEEN, run, bytes, texts);
+  const known = texts.take()!.toString().split(SEPARATOR);
+  return known.includes('') ? known.filter((text) => text !== '') : known;
+}
+
+/** Texts up to this length are copied byte by byte. */
+const SHORT_TEXT_BYTES = 32;
+
+/** Writes the texts of a run with bytes around them. */
+export function writeTexts(
+  { head, parts: [tail], between }: Frame,
+  { events, places, length }: FoundRun,
+  bytes: Buffer,
+  output: ByteOutput,
+): void {
+  const target = output.reserve(head.length + length + (events - 1) * between.length + tail!.length);
+  let to = output.length;
+  target.set(head, to);
+  to += head.length;
+  for (let i = 0; i < events; i++) {
+    if (i > 0) {
+      target.set(between, to);
+      to += between.length;
+    }
+    const end = places[2 * i + 1]!;
+    let from = places[2 * i]!;
+    if (end - from > SHORT_TEXT_BYTES) to += bytes.copy(target, to, from, end);
+    else while (from < end) target[to++] = bytes[from++]!;
+  }
+  target.set(tail!, to);
+  output.length = to + tail!.length;
+}
+
+/** Collects the output for one incoming chunk in one buffer. */
+export interface ByteOutput {
+  length: number;
+  /** Estimated bytes of the next take, so that the buffer is allocated once. */
+  expected: number;
+  /** The buffer, with room for `bytes` more after `length`. */
+  reserve(bytes: number): Buffer;
+  write(bytes: Buffer): void;
+  writeText(text: string): void;
+  /** The bytes since the last take; null for none. */
+  take(): Buffer | null;
+}
+
+export function createByteOutput(): ByteOutput {
+  let buffer: Buffer | null = null;
+  return {
+    length: 0,
+    expected: 0,
+    reserve(bytes) {
+      const needed = this.length + bytes;
+      if (buffer === null) buffer = Buffer.allocUnsafe(Math.max(needed, this.expected));
+      else if (buffer.length < needed) {
+        const grown = Buffer.allocUnsafe(Math.max(needed, buffer.length * 2));
+        buffer.copy(grown, 0, 0, this.length);
+        buffer = grown;
+      }
+      return buffer;
+    },
+    write(bytes) {
+      this.reserve(bytes.length).set(bytes, this.length);
+      this.length += bytes.length;
+    },
+    writeText(text) {
+      const bytes = Buffer.byteLength(text);
+      this.length += this.reserve(bytes).write(text, this.length);
+    },
+    take() {
+      if (buffer === null || this.length === 0) return null;
+      const taken = buffer.subarray(0, this.length);
+      buffer = null;
+      this.length = 0;
+      return taken;
+    },
+  };
+}
+
+/** Shared, because a text is taken before the next one is written. */
+const texts = createByteOutput();

@@ -1,0 +1,154 @@
+import { toGatewayError, toHttpError } from '#http';
+import { type CallEvent, jsonInside } from '#bridge';
+import {
+  chatEndOf,
+  createToolCallIds,
+  decodeChunk,
+  imageText,
+  saidBy,
+  type ToolCallIds,
+} from '../chat/chat-decoder.ts';
+import { costOf, usageWithCost, wholeBody } from '../chat/chat-encoder.ts';
+import { resultOf } from '../chat/chat-end.ts';
+import type { Headers, ReplyEncoder, SettledChat, StartedChat } from '../chat/chat-reply.ts';
+import type { ClientId } from '../chat/echo-fields.ts';
+import type { ChatFault, WireEncoder } from './wire-encoder.ts';
+
+interface TranslatedEncoderOptions {
+  /**
+   * Makes the encoder of the wire. Called at most once. A reply that passes unchanged needs no encoder, except for
+   * pings and errors.
+   */
+  readonly encoder: (callId: string) => WireEncoder;
+  /** Makes the ids of tool calls. Default: the provider's ids. */
+  readonly idOf?: ClientId | undefined;
+  /** Changes the head of a chat reply into that of the wire. */
+  readonly headers: (chat: Headers, isNative: boolean) => Headers;
+}
+
+/**
+ * Writes replies in another wire than chat. The reply of a provider that speaks the wire passes unchanged, except for
+ * its end.
+ */
+export const createTranslatedEncoder =
+  (options: TranslatedEncoderOptions) =>
+  (opened: StartedChat): ReplyEncoder =>
+    new TranslatedEncoder(opened, options);
+
+class TranslatedEncoder implements ReplyEncoder {
+  readonly #opened: StartedChat;
+  readonly #options: TranslatedEncoderOptions;
+  #wire: WireEncoder | null = null;
+  #ids: ToolCallIds | null = null;
+  /** The first events of the wire are written. */
+  #begun = false;
+  /** Something of a reply was written, so no other provider is asked. */
+  #isSettled = false;
+
+  constructor(opened: StartedChat, options: TranslatedEncoderOptions) {
+    this.#opened = opened;
+    this.#options = options;
+  }
+
+  headers(chat: Headers): Headers {
+    return this.#options.headers(chat, this.#isNative === true);
+  }
+
+  begin(): void {
+    // If a candidate speaks the wire, the answering provider is known only with its first output.
+    if (this.#isNative === undefined) this.#began();
+  }
+
+  pass(bytes: Uint8Array): Uint8Array {
+    this.#isSettled = true;
+    return bytes;
+  }
+
+  events(events: readonly CallEvent[]): string {
+    const wire = this.#began();
+    for (const event of events) this.#write(event, wire);
+    return wire.take();
+  }
+
+  keepAlive(): Uint8Array {
+    const wire = this.#encoder;
+    wire.ping();
+    return Buffer.from(wire.take());
+  }
+
+  end(settled: SettledChat): Uint8Array {
+    const { before, body, native, cut = null } = resultOf(settled);
+    if (native) {
+      const last = Buffer.from(native(costOf(settled, true), cut));
+      return before instanceof Uint8Array ? Buffer.concat([before, last]) : last;
+    }
+    const wire = this.#began();
+    if (before !== null && !(before instanceof Uint8Array)) for (const event of before.events) this.#write(event, wire);
+    const failed = cut === null ? body : { ...body, error: toHttpError(cut).body.error };
+    wire.end(chatEndOf(failed, usageWithCost(settled, true)));
+    return Buffer.from(wire.take());
+  }
+
+  fail(error: unknown): Uint8Array {
+    const fault: ChatFault = toHttpError(toGatewayError(error)).body.error;
+    const wire = this.#encoder;
+    if (this.#isNative && this.#isSettled) wire.failNative(fault);
+    else this.#began().end({ finish: 'error', stopSequence: null, usage: null, fault, tollgate: undefined });
+    return Buffer.from(wire.take());
+  }
+
+  whole(settled: SettledChat): ReturnType<ReplyEncoder['whole']> {
+    const { native, large, cut = null } = resultOf(settled);
+    if (native) return { text: native(costOf(settled, false), cut) };
+    const { usage, ...body } = wholeBody(settled);
+    const end = chatEndOf(body, usage as Readonly<Record<string, unknown>>);
+    const { status, body: written } = this.#encoder.whole(saidBy(body, this.#toolCallIds), end);
+    return { status, text: JSON.stringify(written), large };
+  }
+
+  /** Whether the provider that was asked last speaks the wire; undefined if no provider of the model does. */
+  get #isNative(): boolean | undefined {
+    return this.#opened.about.sent.isNative;
+  }
+
+  get #encoder(): WireEncoder {
+    return (this.#wire ??= this.#options.encoder(this.#opened.id));
+  }
+
+  get #toolCallIds(): ToolCallIds {
+    return (this.#ids ??= createToolCallIds(this.#options.idOf));
+  }
+
+  #began(): WireEncoder {
+    const wire = this.#encoder;
+    if (!this.#begun) wire.begin();
+    this.#begun = true;
+    return wire;
+  }
+
+  #write(event: CallEvent, wire: WireEncoder): void {
+    switch (event.type) {
+      case 'text-delta':
+        return wire.text(event.json);
+      case 'reasoning-delta':
+        for (const json of event.json) wire.thinking(json);
+        return;
+      case 'tool-input-start':
+        return wire.call(event.index, event.id, event.name);
+      case 'tool-input-delta':
+        for (const json of event.json) wire.arguments(event.index, json);
+        return;
+      case 'file':
+        return wire.text([jsonInside(imageText(event.file))]);
+      case 'data':
+        return wire.text([jsonInside(JSON.stringify(event.data) ?? 'null')]);
+      case 'progress':
+        return wire.ping();
+      case 'raw': {
+        const events: CallEvent[] = [];
+        decodeChunk(event.chunk, this.#toolCallIds, events);
+        for (const one of events) this.#write(one, wire);
+      }
+    }
+  }
+}
