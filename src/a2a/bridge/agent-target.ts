@@ -3,11 +3,19 @@ import { GatewayError } from '#errors';
 import { printable } from '#security';
 import type { JsonObject } from '#wire';
 import { pinned, type Catalog } from '#catalog';
-import { encodePartsEvent, type Part, type TargetRequest, type TargetAdapter } from '#bridge';
+import {
+  type CallEvent,
+  type ContentResult,
+  type EventBatch,
+  eventBatch,
+  type Part,
+  type TargetAdapter,
+  type TargetRequest,
+} from '#bridge';
 import { NO_PREFERENCES, type Call, type ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
-import type { A2aResult } from '../send/ending.ts';
+import type { A2aResult, EventText } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { resolveAgent } from '../agent/resolve.ts';
@@ -78,7 +86,7 @@ export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
           begin: (call: Call) => adapter.begin!(call),
           resolved: (state) => adapter.resolved!(state),
           startAttempt: (offer, send, signal, detached) =>
-            inParts(
+            inEvents(
               adapter.startAttempt(offer, send, signal, detached),
               createAnswerReader(task),
               task?.live ? () => taskBefore(deps, task, offer, send, requestId) : null,
@@ -118,25 +126,28 @@ function messageOf({ turns, contextId, taskId }: TargetRequest): JsonObject {
 }
 
 /**
- * Turns the events of a talk in 1.0 into parts, and its tail into a ContentResult. `showBefore` gives the task that the
- * message continues; null if the message continues no task.
+ * Reads the events of an attempt, which are in A2A 1.0, as one answer. `showBefore` gives the task that the message
+ * continues; null if the message continues no task.
  */
-async function* inParts(
-  adapter: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+async function* inEvents(
+  attempt: AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined>,
   answer: AnswerReader,
   showBefore: (() => Promise<unknown>) | null,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-  const before = showBefore === null ? null : await showBefore();
-  for (const event of before === null ? [] : answer.read(before)) yield encodePartsEvent(event);
+): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
+  if (showBefore !== null) yield* oneByOne(answer.read(await showBefore()));
   for (;;) {
-    const step = await adapter.next();
+    const step = await attempt.next();
     if (step.done) {
-      const { result: tail, ...end } = step.value;
-      const { text, error, cut } = tail as A2aResult;
-      if (text !== null) for (const event of answer.read(JSON.parse(text))) yield encodePartsEvent(event);
-      for (const event of answer.rest()) yield encodePartsEvent(event);
+      const { result, ...end } = step.value;
+      const { text, error, cut } = result;
+      if (text !== null) yield* oneByOne(answer.read(JSON.parse(text)));
+      yield* oneByOne(answer.rest());
       return { ...end, result: answer.end(end, error?.message ?? cut) };
     }
-    for (const event of answer.read(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
+    yield* oneByOne(answer.read(JSON.parse(step.value.text)));
   }
 }
+
+/** Each event as a batch, because MCP joins the texts of a batch in one progress notification. */
+const oneByOne = (events: readonly CallEvent[]): readonly EventBatch[] =>
+  events.flatMap((event) => eventBatch([event]) ?? []);

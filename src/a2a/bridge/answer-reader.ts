@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import type { Part, ContentResult, PartsEvent } from '#bridge';
+import { type CallEvent, type ContentResult, eventOf, type Part, textDelta } from '#bridge';
 import type { ReplyEnd } from '#gateway';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
@@ -7,10 +7,10 @@ import { USAGE_KEY, isInterrupted, isTerminal, stateOf, type TaskState } from '.
 
 /** Reads the events of a task as one answer, without the artifacts, messages and tasks that agents repeat. */
 export interface AnswerReader {
-  /** Takes a parsed event of A2A 1.0. Returns the parts that it adds to the answer. */
-  read(event: unknown): readonly PartsEvent[];
-  /** Returns the parts that were held back and belong to the answer. Call it once, after the last event. */
-  rest(): readonly PartsEvent[];
+  /** Takes a parsed event of A2A 1.0. Returns what it adds to the answer. */
+  read(event: unknown): readonly CallEvent[];
+  /** Returns the events that were held back and belong to the answer. Call it once, after the last event. */
+  rest(): readonly CallEvent[];
   /** The end of the answer. `error`: the reason why it broke off; null if it did not. */
   end(end: Pick<ReplyEnd, 'outcome'>, error: string | null): ContentResult;
 }
@@ -37,7 +37,7 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
     return true;
   }
 
-  function readStatus(status: unknown): PartsEvent[] {
+  function readStatus(status: unknown): CallEvent[] {
     if (!isObject(status)) return [];
     state = stateOf(status['state']);
     const message = isObject(status['message']) ? status['message'] : null;
@@ -55,10 +55,10 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
     return [{ type: 'progress', text }];
   }
 
-  const readArtifact = (added: NewParts | null): PartsEvent[] =>
+  const readArtifact = (added: NewParts | null): CallEvent[] =>
     added === null ? [] : lines.of(`artifact ${added.artifactId}`, added.parts);
 
-  function readArtifacts(shown: JsonObject): PartsEvent[] {
+  function readArtifacts(shown: JsonObject): CallEvent[] {
     const all: unknown = shown['artifacts'];
     return Array.isArray(all) ? all.flatMap((artifact: unknown) => readArtifact(artifacts.whole(artifact))) : [];
   }
@@ -67,7 +67,7 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
    * Skips the held task, because the answer before already had it. Its artifacts are new only if the task had no output
    * before.
    */
-  function skipHeld(): PartsEvent[] {
+  function skipHeld(): CallEvent[] {
     if (held === null) return [];
     const shown = held;
     held = null;
@@ -161,14 +161,14 @@ function createPartLines() {
   let afterText = false;
   let lineEnded = false;
   return {
-    of: (from: string, parts: readonly Part[]): PartsEvent[] =>
+    of: (from: string, parts: readonly Part[]): CallEvent[] =>
       parts.map((part) => {
         const apart = part.kind === 'text' && afterText && !lineEnded && source !== from;
         source = from;
         afterText = part.kind === 'text';
-        if (part.kind !== 'text') return { type: 'part', part };
-        lineEnded = part.text.endsWith('\n');
-        return { type: 'part', part: apart ? { kind: 'text', text: `\n${part.text}` } : part };
+        if (part.kind === 'text') lineEnded = part.text.endsWith('\n');
+        // An answer that is one empty text must not become an answer without any part.
+        return eventOf(apart ? { kind: 'text', text: `\n${part.text}` } : part) ?? textDelta('');
       }),
     restart(): void {
       afterText = false;

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { type JsonObject, LargeStrings, wholePiece } from '#wire';
-import type { SettledFrame } from '#billing/amounts';
 import { capCost, KEPT_BYTES_MAX, wasCharged, openCall, type StartedProviderCall, type Pipeline } from '#gateway';
 import {
-  decodePartsEvents,
+  type CallEvent,
+  type ContentResult,
+  contentResultOf,
+  type EventBatch,
   largePart,
   type Part,
-  type TargetRequest,
-  type ContentResult,
+  partOf,
   type TargetAdapter,
+  type TargetRequest,
+  textOf,
 } from '#bridge';
 import { toGatewayError } from '#http';
 import { ownerOf, type Tasks } from '#tasks';
@@ -68,7 +71,7 @@ export async function runBridged(
   };
   const cap = capOf(ask);
   const contextId = fields.contextId ?? randomUUID();
-  await deps.handleMessage<StartedProviderCall>(
+  await deps.handleMessage(
     {
       ask,
       service,
@@ -98,7 +101,7 @@ interface Answer {
   readonly deps: BridgedDeps;
   readonly ask: A2aRequest;
   readonly service: string;
-  readonly opened: StartedProviderCall;
+  readonly opened: StartedProviderCall<ContentResult, EventBatch>;
   readonly contextId: string;
   readonly out: ReplyWriter;
 }
@@ -107,9 +110,13 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
   const parts: Part[] = [];
   for await (const frame of frames) {
     if (frame.type === 'data')
-      for (const event of decodePartsEvents(frame.data)) if (event.type === 'part') parts.push(event.part);
+      for (const event of frame.data.events) {
+        const part = partOf(event);
+        if (part !== null) parts.push(part);
+      }
     if (frame.type !== 'settled') continue;
-    const { finish, error, errorCode = 'provider_unavailable', files = [] } = frame.result as ContentResult;
+    const end = contentResultOf(frame);
+    const { finish, error, errorCode = 'provider_unavailable', files = [] } = end;
     if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
     const large = new LargeStrings();
     for (const file of files) parts.push(largePart(file, large));
@@ -120,7 +127,7 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
       contextId,
       role: 'ROLE_AGENT',
       parts: joined(parts).map(toA2aPart),
-      ...metadataOf(frame),
+      ...metadataOf(end),
     };
     const plain = withReceipt(
       withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame),
@@ -198,19 +205,17 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
   };
   try {
     for await (const frame of frames) {
-      if (frame.type === 'data') {
-        if (!begun) await begin();
-        for (const event of decodePartsEvents(frame.data)) {
-          if (event.type === 'progress') {
+      if (frame.type === 'data')
+        for (const event of frame.data.events) {
+          const added = partsOf(event);
+          if (!begun && (added.length > 0 || event.type === 'progress')) await begin();
+          if (event.type === 'progress')
             await send(status(WORKING, event.text === null ? null : said(taskId, contextId, event.text)));
-            continue;
-          }
-          await sendPart(event.part);
+          for (const part of added) await sendPart(part);
         }
-      }
       if (frame.type !== 'settled') continue;
       if (!begun) await begin();
-      const end = frame.result as ContentResult;
+      const end = contentResultOf(frame);
       for (const file of end.files ?? []) await sendPart(largePart(file, large));
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
       const charged = wasCharged(frame);
@@ -219,7 +224,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: Answer):
       const told = (event: JsonObject) =>
         withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, event)), call.id, frame), ask.payment);
       const tell = () =>
-        out.result(told({ statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }));
+        out.result(told({ statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(end) } }));
       if (end.finish === 'failed' || unnoted === null) await tell();
       if (end.finish === 'failed') return null;
       // The stored snapshot has no room for the artifact.
@@ -255,14 +260,23 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
  * Metadata of an answer: the usage of a model in the form that agents report it, and the reason why the answer is
  * incomplete.
  */
-function metadataOf({ result: tail }: SettledFrame): { readonly metadata?: JsonObject } {
-  const { promptTokens, completionTokens, finish, error } = tail as ContentResult;
+function metadataOf({ promptTokens, completionTokens, finish, error }: ContentResult): {
+  readonly metadata?: JsonObject;
+} {
   const used =
     promptTokens + completionTokens === 0
       ? {}
       : { 'tollgate/usage': { prompt: promptTokens, completion: completionTokens } };
   const metadata = { ...used, ...(finish === 'cut' ? { 'tollgate/cut': error } : {}) };
   return Object.keys(metadata).length === 0 ? {} : { metadata };
+}
+
+/** The parts that an event adds to a stream. Each delta of a text is a part of its own, as the provider sent it. */
+function partsOf(event: CallEvent): readonly Part[] {
+  if (event.type === 'text-delta')
+    return event.json.map((inside) => ({ kind: 'text', text: textOf({ json: [inside] }) }));
+  const part = partOf(event);
+  return part === null ? [] : [part];
 }
 
 /** Joins consecutive text parts. */

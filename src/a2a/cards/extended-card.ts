@@ -6,7 +6,7 @@ import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import type { Cards } from './cards.ts';
 import { NO_ORIGIN } from './card-pages.ts';
-import { refusedEnd, type A2aResult } from '../send/ending.ts';
+import { type A2aResult, NO_RESULT, refusedEnd } from '../send/ending.ts';
 import { chooseLink, resolveAgent } from '../agent/resolve.ts';
 import { A2aError, translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
@@ -37,18 +37,18 @@ export async function showExtendedCard(
   if (origin === null) throw new A2aError('InvalidRequest', NO_ORIGIN);
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
-  const fetchCard = async (send: Send): Promise<ReplyEnd> => {
+  const fetchCard = async (send: Send): Promise<ReplyEnd<A2aResult | null>> => {
     const asked = { operation: 'card', version: link.version, params: {}, id: requestId, requestId } as const;
     const reply = await send(agentRequest(link, asked)).head;
     for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
       if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
       const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
       const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
-      return { ...FREE, result: { text, event: null, error: null, cut: null } satisfies A2aResult };
+      return { ...FREE, result: { ...NO_RESULT, text } };
     }
     return { ...FREE, result: null };
   };
-  const tail = (await runFree(
+  const result = await runFree(
     pipeline,
     {
       primitive: 'agent',
@@ -60,9 +60,9 @@ export async function showExtendedCard(
       startAttempt: (_offer, send) => endOnly(() => fetchCard(send)),
     },
     new AbortController().signal,
-  )) as A2aResult | null;
-  if (tail?.error) await reply.refused(tail.error);
-  else if (tail?.text) await reply.result(tail.text);
+  );
+  if (result?.error) await reply.refused(result.error);
+  else if (result?.text) await reply.result(result.text);
   else throw new A2aError('InvalidAgentResponse', 'The answer of the agent is not an agent card');
 }
 

@@ -197,7 +197,14 @@ interface TellAgentDeps {
   readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
 }
 
-const FREE: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], result: null };
+const FREE: ReplyEnd<null> = {
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: null,
+  flags: [],
+  result: null,
+};
 /** Short, because the answer to the client waits for this request. */
 const TELL_MS = 2_000;
 const REPLY_BYTES_MAX = 64 * 1024;
@@ -220,7 +227,7 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
     authentication: null,
   });
   const requestId = `tell-${task.taskId.slice(0, 64)}`;
-  const tell = async (send: Send): Promise<ReplyEnd> => {
+  const tell = async (send: Send): Promise<ReplyEnd<null>> => {
     const asked = { operation: 'push-set', version: link.version, params, id: requestId, requestId } as const;
     const reply = await send(agentRequest(link, asked)).head;
     for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;

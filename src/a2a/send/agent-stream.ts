@@ -16,7 +16,16 @@ import { type A2aEvent, isOfTask, readEvent, isInterrupted, isTerminal } from '.
 import { translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
 import { type RunningTask, type SentMessage, update } from './sent-message.ts';
-import { type A2aResult, isTooLarge, pendingEnd, refusedEnd, toEnd, tooLargeEnd, bytesBehind } from './ending.ts';
+import {
+  type A2aResult,
+  type EventResult,
+  isTooLarge,
+  pendingEnd,
+  refusedEnd,
+  toEnd,
+  tooLargeEnd,
+  bytesBehind,
+} from './ending.ts';
 import { whyEnded } from './open-streams.ts';
 
 /** The agent of a message, and the way to it. */
@@ -111,12 +120,12 @@ export class AgentStream {
    * Handles an event of the agent. Returns the text for the client, the end of the call, or null if no more is read.
    * Throws UpstreamFailure.
    */
-  async heard(said: AgentSaid, status: number): Promise<string | ReplyEnd | null> {
+  async heard(said: AgentSaid, status: number): Promise<string | ReplyEnd<A2aResult> | null> {
     const { ask, deps, measuring } = this.#message;
     const { offer, link, operation } = this.#options;
     if (said.kind === 'error') {
       if (this.task === null) return refusedEnd(translateError(link.version, ask.version, said.error));
-      return ask.waits ? null : pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
+      return ask.waits ? null : pendingEnd(`The agent ended the stream: ${said.error.message}`);
     }
     measuring.hear(said);
     const event = readEvent(link.version, said.value);
@@ -125,9 +134,9 @@ export class AgentStream {
       link.version === ask.version && link.binding !== 'bare'
         ? said.text
         : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(said.text, said.value)));
-    const tail = { text, large: said.large, event, error: null, cut: null };
+    const result = { text, large: said.large, event, error: null, cut: null };
     // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
-    if (event.kind === 'message' && this.task === null) return toEnd(offer, event, tail, this.#message.sofar(true));
+    if (event.kind === 'message' && this.task === null) return toEnd(offer, result, this.#message.sofar(true));
     const first = this.task === null;
     const task = (this.task ??= await this.#begin(event));
     if (!isOfTask(event, task.key.taskId)) throw broken('the agent sent an event of another task', status);
@@ -137,11 +146,11 @@ export class AgentStream {
     this.#told = true;
     if (ask.left?.aborted) this.#unread();
     const tell = () => deps.notify(task.key, link, valueToNotify(link.version, said));
-    if (isTerminal(event.state)) return this.#over(task, tail, tell);
+    if (isTerminal(event.state)) return this.#over(task, result, tell);
     tell();
-    if (this.#unkept !== null) return pendingEnd({ cut: this.#unkept });
+    if (this.#unkept !== null) return pendingEnd(this.#unkept);
     if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
-      return toEnd(offer, event, tail, this.#message.sofar(task.gave));
+      return toEnd(offer, result, this.#message.sofar(task.gave));
     return text;
   }
 
@@ -156,7 +165,7 @@ export class AgentStream {
   }
 
   /** Stores the state of the task if it has changed. Returns the end of the call if the task was already over. */
-  async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd | null> {
+  async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd<A2aResult> | null> {
     const { ask, deps, measuring } = this.#message;
     const moved = event.state !== null && event.state !== task.state && !first;
     if (isTerminal(event.state) || !(moved || (event.output && !task.gave))) return null;
@@ -165,15 +174,15 @@ export class AgentStream {
     // The task was ended through another route, so later output would not be paid. But the client of a completed task
     // still gets the complete result.
     if (seen?.task.live !== false || (ask.waits && seen.task.state === 'completed')) return null;
-    return ask.waits ? this.#message.endedElsewhere(task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
+    return ask.waits ? this.#message.endedElsewhere(task.key) : pendingEnd(`The task is ${seen.task.state}`);
   }
 
-  async #over(task: RunningTask, tail: A2aResult & { readonly event: A2aEvent }, tell: () => void): Promise<ReplyEnd> {
+  async #over(task: RunningTask, result: EventResult, tell: () => void): Promise<ReplyEnd<A2aResult>> {
     const { measuring } = this.#message;
-    const bytes = await bytesBehind(task.offer, tail.event, measuring.bytes, () =>
+    const bytes = await bytesBehind(task.offer, result.event, measuring.bytes, () =>
       bytesOfTask(this.#message.asking(task, this.#options.send)),
     );
-    return this.#message.over(task, tail, bytes, tell);
+    return this.#message.over(task, result, bytes, tell);
   }
 
   /**
@@ -185,7 +194,7 @@ export class AgentStream {
   }
 
   /** The end of a failed call. Throws if no task is known. */
-  async failed(error: unknown): Promise<ReplyEnd> {
+  async failed(error: unknown): Promise<ReplyEnd<A2aResult>> {
     const { ask, deps, call, measuring } = this.#message;
     const { offer, signal, detached } = this.#options;
     const { task } = this;
@@ -200,7 +209,7 @@ export class AgentStream {
       const failure = (this.ending.aborted ? this.ending.reason : error) as Error;
       return this.#message.cut(task!, detached, { reason, failure });
     }
-    return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
+    return pendingEnd(deps.streams.ended ? null : whyEnded(error, signal));
   }
 
   /** Called when no more is read from the agent. */

@@ -28,6 +28,22 @@ export interface A2aResult {
   readonly cut: string | null;
 }
 
+/** The outcome of a call whose last event is known. */
+export interface EventResult extends A2aResult {
+  readonly event: A2aEvent;
+}
+
+/** The outcome of a call that has nothing more for its client. */
+export const NO_RESULT: A2aResult = { text: null, event: null, error: null, cut: null };
+
+/** An event of a stream, as JSON text in the client's version. `byteLength`: its size in UTF-8. */
+export interface EventText {
+  readonly text: string;
+  readonly byteLength: number;
+}
+
+export const eventText = (text: string): EventText => ({ text, byteLength: Buffer.byteLength(text) });
+
 /** The text of an answer, with the strings whose marks it has. */
 export const withLarge = (text: string, large: LargeStrings | null | undefined): string | MarkedText =>
   large ? { text, large } : text;
@@ -58,16 +74,17 @@ export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
  */
 export function toEnd(
   offer: Offer,
-  event: A2aEvent,
-  tail: A2aResult,
+  result: EventResult,
   { later, gave, work }: { readonly later: boolean; readonly gave: boolean; readonly work: MeasuredWork },
-): ReplyEnd {
+): ReplyEnd<A2aResult> {
+  const { event } = result;
   const finishReason = event.kind === 'message' ? 'message' : event.state;
-  if (event.kind !== 'message' && !isTerminal(event.state)) return { ...FREE, outcome: 'pending', finishReason, result: tail };
+  if (event.kind !== 'message' && !isTerminal(event.state))
+    return { ...FREE, outcome: 'pending', finishReason, result };
   const cut = event.state === 'canceled' && gave;
-  if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, result: tail };
+  if (event.kind !== 'message' && event.state !== 'completed' && !cut) return { ...FREE, finishReason, result };
   const { usage, flags } = later ? ONE_CALL : usageOf(offer, event.usage, cut, work);
-  return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, result: tail };
+  return { usage, flags, outcome: cut ? 'cut' : 'complete', estimated: false, finishReason, result };
 }
 
 /**
@@ -81,7 +98,7 @@ export function tooLargeEnd(
   { callId, contextId, later }: { readonly callId: string; readonly contextId: string | null; readonly later: boolean },
   failure: UpstreamFailure,
   durationMs: number,
-): ReplyEnd {
+): ReplyEnd<A2aResult> {
   const why = `The agent's answer is charged but cannot be delivered, because ${failure.message}. Ask for a smaller answer`;
   const message = {
     messageId: callId,
@@ -90,35 +107,30 @@ export function tooLargeEnd(
     parts: [{ text: why }],
     metadata: { 'tollgate/cut': why },
   };
-  const event = readEvent('1.0', { message })!;
+  const event = readEvent('1.0', { message });
   return {
     usage: later ? { call: 1n } : measuredUse(failure, durationMs),
     outcome: 'cut',
     estimated: priceCap !== null && !later,
     finishReason: 'too_large',
     flags: [],
-    result: {
-      text: JSON.stringify(translateEvent('1.0', version, { message })),
-      event,
-      error: null,
-      cut: null,
-    } satisfies A2aResult,
+    result: { ...NO_RESULT, text: JSON.stringify(translateEvent('1.0', version, { message })), event },
   };
 }
 
 /** The agent refused: nothing is charged. */
-export const refusedEnd = (error: NonNullable<A2aResult['error']>): ReplyEnd => ({
+export const refusedEnd = (error: NonNullable<A2aResult['error']>): ReplyEnd<A2aResult> => ({
   ...FREE,
   finishReason: `error ${error.code}`,
-  result: { text: null, event: null, error, cut: null } satisfies A2aResult,
+  result: { ...NO_RESULT, error },
 });
 
-/** The end of a stream whose task goes on. */
-export const pendingEnd = (tail: Partial<A2aResult>): ReplyEnd => ({
+/** The end of a stream whose task goes on. `cut`: see A2aResult. */
+export const pendingEnd = (cut: string | null): ReplyEnd<A2aResult> => ({
   ...FREE,
   outcome: 'pending',
   finishReason: null,
-  result: { text: null, event: null, error: null, cut: null, ...result } satisfies A2aResult,
+  result: { ...NO_RESULT, cut },
 });
 
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */

@@ -20,7 +20,7 @@ import { pinned, type Catalog } from '#catalog';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aResult, withLarge } from './ending.ts';
+import { type A2aResult, type EventText, NO_RESULT, withLarge } from './ending.ts';
 import { lastInContext, isCovered, beganBy, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { costHeaders, withCost, withReceipt, withTaskCost } from '../http/metadata.ts';
 import type { PaymentTasks } from '../http/x402.ts';
@@ -90,7 +90,7 @@ interface Message {
   readonly left: AbortSignal;
 }
 
-interface StartedMessage extends StartedProviderCall {
+interface StartedMessage extends StartedProviderCall<A2aResult, EventText> {
   readonly adapter: SendAdapter;
 }
 
@@ -127,7 +127,7 @@ async function write(
   let begun = false;
   for await (const frame of frames) {
     if (frame.type === 'data') {
-      const text = Buffer.from(frame.data).toString();
+      const { text } = frame.data;
       const large = adapter.large.isIn(text) ? adapter.large : null;
       const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
       const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
@@ -148,10 +148,10 @@ async function writeEnd(
   { tasks }: RunSendDeps,
   ask: A2aRequest,
   call: Call,
-  settled: SettledFrame,
+  settled: SettledFrame<A2aResult>,
   out: ReplyWriter,
 ): Promise<Answered | null> {
-  const { text, large, event, error, cut } = settled.result as A2aResult;
+  const { text, large, event, error, cut } = settled.result ?? NO_RESULT;
   if (error !== null) {
     await out.refused(error);
     return null;
@@ -245,10 +245,10 @@ function toCallRequest(
   adapter: SendAdapter,
   covered: boolean,
   sticky: string | null,
-): CallRequest {
+): CallRequest<A2aResult, EventText> {
   const offerId = task?.offerId ?? sticky;
   const cap = capOf(ask);
-  const request: CallRequest = {
+  const request: CallRequest<A2aResult, EventText> = {
     primitive: 'agent',
     caller: ask.caller,
     requestId: ask.requestId,

@@ -1,22 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LargeStrings, UpstreamFailure } from '#wire';
 import type { Offer } from '#catalog';
-import type { ProviderAdapter, ReplyEnd, Send } from '#gateway';
+import type { GeneratedAdapter, ReplyEnd, Send } from '#gateway';
 import { broken, readAgent } from '../agent/agent-reply.ts';
 import { chooseLink } from '../agent/resolve.ts';
 import { A2aError, A2A_ERRORS } from '../wire/errors.ts';
 import { AgentStream } from './agent-stream.ts';
 import { claimContext, observationOf } from '../tasks/agent-tasks.ts';
-import { pendingEnd, measureWork, isTooLarge, toEnd } from './ending.ts';
+import { type A2aResult, type EventText, eventText, isTooLarge, measureWork, pendingEnd, toEnd } from './ending.ts';
 import { type RunningTask, type SendAdapterDeps, type SendRequest, SentMessage, update } from './sent-message.ts';
 import { askOfTask } from '../agent/ask-for-task.ts';
 import { isInterrupted, isTerminal } from '../wire/events.ts';
 
-/**
- * The native side of a message to an agent. Its data frames are events, as JSON text in the client's version. Its tail
- * is an A2aResult.
- */
-export interface SendAdapter extends ProviderAdapter {
+/** The native side of a message to an agent. */
+export interface SendAdapter extends GeneratedAdapter<A2aResult, EventText> {
   /** Id of the task that the message began or continued; null until the agent names one. */
   task(): string | null;
   /** The large strings of its frames, which have their marks. Forget those of a frame that was written. */
@@ -53,7 +50,7 @@ async function* startAttempt(
   send: Send,
   signal: AbortSignal,
   detached: Send,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+): AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined> {
   const { deps, ask, call } = message;
   if (ask.taskId === null) await deps.tasks.admit(call.caller.account);
   await claimContext(deps.tasks, call.caller, offer.service, ask.contextId);
@@ -72,14 +69,14 @@ async function* startAttempt(
         const step = await adapter.heard(said, reply.status);
         if (step === null) break;
         if (typeof step !== 'string') return step;
-        yield Buffer.from(step);
+        yield eventText(step);
       }
       if (adapter.task === null) throw broken('the agent ended its answer without any content', reply.status);
     } catch (error) {
       if (!adapter.waitsDespite(error)) throw error;
       if (!(error instanceof UpstreamFailure)) deps.onError(error);
     }
-    return adapter.waits ? yield* waitForTask(message, adapter.task!, send, adapter.ending) : pendingEnd({});
+    return adapter.waits ? yield* waitForTask(message, adapter.task!, send, adapter.ending) : pendingEnd(null);
   } catch (error) {
     return await adapter.failed(error);
   } finally {
@@ -113,10 +110,10 @@ async function* waitForTask(
   task: RunningTask,
   send: Send,
   ending: AbortSignal,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+): AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined> {
   for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
     await sleep(pauseMs, undefined, { signal: ending });
-    let step: ReplyEnd | string | null;
+    let step: ReplyEnd<A2aResult> | string | null;
     try {
       step = await poll(message, task, send);
     } catch (error) {
@@ -126,13 +123,13 @@ async function* waitForTask(
       if (!(error instanceof UpstreamFailure)) message.deps.onError(error);
       continue;
     }
-    if (typeof step === 'string') yield Buffer.from(step);
+    if (typeof step === 'string') yield eventText(step);
     else if (step !== null) return step;
   }
 }
 
 /** Returns the end of the call, the task as text if it has given output, or null if nothing has changed. */
-async function poll(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd | string | null> {
+async function poll(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd<A2aResult> | string | null> {
   const { deps, measuring } = message;
   const { offer, link, key } = task;
   const shown = await askOfTask(message.asking(task, send), 'get');
@@ -143,14 +140,14 @@ async function poll(message: SentMessage, task: RunningTask, send: Send): Promis
   }
   const { event } = shown;
   const text = message.textOf(link, shown.value);
-  const tail = { text, event, error: null, cut: null };
-  if (isTerminal(event.state)) return message.over(task, tail, Math.max(measuring.bytes, Buffer.byteLength(text)));
+  const result = { text, event, error: null, cut: null };
+  if (isTerminal(event.state)) return message.over(task, result, Math.max(measuring.bytes, Buffer.byteLength(text)));
   if (event.state !== task.state || (event.output && !task.gave)) {
     const observation = observationOf(offer, event, task.gave, measuring.bytes);
     const seen = observation && (await deps.tasks.saw(key, observation));
     if (seen?.task.live === false) return message.endedElsewhere(key);
   }
   update(task, event);
-  if (isInterrupted(event.state)) return toEnd(offer, event, tail, message.sofar(task.gave));
+  if (isInterrupted(event.state)) return toEnd(offer, result, message.sofar(task.gave));
   return event.output ? text : null;
 }

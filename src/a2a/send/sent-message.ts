@@ -17,7 +17,17 @@ import { type A2aEvent, isTerminal, readEvent, stateName } from '../wire/events.
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { translateResult, translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
-import { refusedEnd, toEnd, type A2aResult, measureWork, type Measuring, FREE, usageOf } from './ending.ts';
+import {
+  type A2aResult,
+  type EventResult,
+  FREE,
+  measureWork,
+  type Measuring,
+  NO_RESULT,
+  refusedEnd,
+  toEnd,
+  usageOf,
+} from './ending.ts';
 
 export interface SendAdapterDeps {
   readonly cards: Pick<Cards, 'facts'>;
@@ -171,23 +181,23 @@ export class SentMessage {
   /** The end of a call whose task ended with this event. `bytes`: the output of the task so far. */
   async over(
     { offer, key }: Pick<RunningTask, 'offer' | 'key'>,
-    tail: A2aResult & { readonly event: A2aEvent },
+    result: EventResult,
     bytes: number,
     tell: () => void = () => {},
-  ): Promise<ReplyEnd> {
+  ): Promise<ReplyEnd<A2aResult>> {
     const { ask, deps } = this;
-    const { event } = tail;
+    const { event } = result;
     const gave =
       event.output ||
       (event.state === 'canceled' && (await deps.tasks.find(key, ownerOf(this.call.caller)))?.output === true);
     this.#ended = { key, observation: observationOf(offer, event, gave, bytes)!, tell };
     if (ask.covered) this.note(undefined);
     if (ask.covered) await this.noted;
-    return toEnd(offer, event, tail, { later: ask.later, gave, work: this.measuring.work(bytes) });
+    return toEnd(offer, result, { later: ask.later, gave, work: this.measuring.work(bytes) });
   }
 
   /** The work so far, in the form that `toEnd` takes. */
-  sofar(gave: boolean): Parameters<typeof toEnd>[3] {
+  sofar(gave: boolean): Parameters<typeof toEnd>[2] {
     return { later: this.ask.later, gave, work: this.measuring.work() };
   }
 
@@ -205,7 +215,7 @@ export class SentMessage {
   }
 
   /** The end of a call whose agent no longer knows the task. Such an agent is paid nothing. */
-  async lost(key: TaskKey, error: NonNullable<A2aResult['error']>): Promise<ReplyEnd> {
+  async lost(key: TaskKey, error: NonNullable<A2aResult['error']>): Promise<ReplyEnd<A2aResult>> {
     const { deps, ask, call } = this;
     const seen = await deps.tasks.saw(key, { state: 'failed', end: 'free' }, ask.covered ? undefined : call.id);
     return seen?.task.state === 'failed' ? refusedEnd(error) : this.endedElsewhere(key);
@@ -216,7 +226,7 @@ export class SentMessage {
    * is charged, later output is not. If another request has already seen the end of the task, that end counts.
    */
   // oxlint-disable-next-line complexity -- the branches are the states in which a message is cut
-  async cut(task: RunningTask, detached: Send, { reason, failure }: TaskCut): Promise<ReplyEnd> {
+  async cut(task: RunningTask, detached: Send, { reason, failure }: TaskCut): Promise<ReplyEnd<A2aResult>> {
     const { offer, link, key, contextId } = task;
     const { deps, call } = this;
     const { version, later, covered } = this.ask;
@@ -268,28 +278,27 @@ export class SentMessage {
     const seen = await deps.tasks.saw(key, observation, covered ? undefined : call.id).catch(deps.onError);
     if (seen && seen.task.state !== 'canceled') return this.endedElsewhere(key);
     deps.notify(key, link, translateEvent('1.0', link.version, event));
-    const tail: A2aResult = {
+    const result: A2aResult = {
+      ...NO_RESULT,
       text: JSON.stringify(translateEvent('1.0', version, event)),
       event: readEvent('1.0', event),
-      error: null,
-      cut: null,
     };
-    if (!gave) return { ...FREE, finishReason: reason, result: tail };
+    if (!gave) return { ...FREE, finishReason: reason, result };
     const estimated = large !== null && unreported && offer.priceCap !== null && !later;
-    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, result: tail };
+    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, result };
   }
 
   /** The end of a call whose task ended through another request. The call is settled before this resolves. */
-  async endedElsewhere(key: TaskKey): Promise<ReplyEnd> {
+  async endedElsewhere(key: TaskKey): Promise<ReplyEnd<A2aResult>> {
     const seen = await this.deps.tasks.saw(key, { state: null, end: 'cut' });
     const state = seen?.task.state ?? 'canceled';
     const charged =
       seen?.settled.some(({ callId, settlement }) => callId === this.call.id && settlement.charged > 0n) === true;
     const why = `The task is ${state}: ${charged ? 'its output until then is charged' : 'nothing is charged'}`;
-    const tail: A2aResult = { text: null, event: null, error: null, cut: why };
+    const result: A2aResult = { ...NO_RESULT, cut: why };
     return charged
-      ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, result: tail }
-      : { ...FREE, finishReason: state, result: tail };
+      ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, result }
+      : { ...FREE, finishReason: state, result };
   }
 
   /**

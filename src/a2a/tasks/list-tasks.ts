@@ -4,7 +4,6 @@ import { runFree } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { A2aResult } from '../send/ending.ts';
 import { AGENT_KEY, withMetadata } from '../http/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
 import { BRIDGED } from './agent-tasks.ts';
@@ -98,7 +97,7 @@ async function shown(
     extensions: null,
   } as const;
   try {
-    const tail = (await runFree(
+    const result = await runFree(
       deps.pipeline,
       {
         primitive: 'agent',
@@ -114,8 +113,8 @@ async function shown(
         timeoutMs: SHOW_MS,
       },
       gone,
-    )) as A2aResult | null;
-    if (tail?.text) return JSON.parse(tail.text);
+    );
+    if (result?.text) return JSON.parse(result.text);
   } catch {
     // The agent is offline or broken, so the stored task is the best answer.
   }

@@ -6,7 +6,7 @@ import { runFree, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { A2aResult } from '../send/ending.ts';
+import { type A2aResult, type EventText, NO_RESULT } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { exactly } from '../wire/edit-json.ts';
@@ -39,7 +39,6 @@ interface Subscription {
  * not by an error of the call.
  */
 const MARGIN_MS = 60_000;
-const OVER: A2aResult = { text: null, event: null, error: null, cut: null };
 
 /**
  * All listeners of a task share one subscription at its agent, in whatever version they speak. Listeners with other
@@ -59,17 +58,17 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     };
     const timer = setTimeout(() => {
       close();
-      events.end(OVER);
+      events.end(NO_RESULT);
     }, LISTEN_MS).unref();
     const subscription: Subscription = { version: ask.version, events, leave: close };
     open.set(key, subscription);
     // The request names only the task, because its other parameters belong to one listener only.
     const params = { id: task.taskId };
     const request = { ...ask, params, paramsText: JSON.stringify(params) };
-    poll(request, task, stop.signal, (bytes) => events.push(Buffer.from(bytes).toString(), bytes.byteLength))
+    poll(request, task, stop.signal, ({ text, byteLength }) => events.push(text, byteLength))
       .finally(close)
       .then(
-        (tail) => events.end(tail ?? OVER),
+        (result) => events.end(result ?? NO_RESULT),
         (error: unknown) => events.fail(error),
       );
     return subscription;
@@ -80,7 +79,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     ask: A2aRequest,
     task: Task,
     gone: AbortSignal,
-    onEvent?: (bytes: Uint8Array) => Promise<void>,
+    onEvent?: (event: EventText) => Promise<void>,
   ): Promise<A2aResult | null> {
     const listens = ask.operation === 'subscribe';
     const call = {
@@ -95,22 +94,22 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
       facts: () => ({ 'a2a.protocol.version': ask.version }),
       ...(listens ? { timeoutMs: LISTEN_MS + MARGIN_MS } : {}),
     } as const;
-    return (await runFree(pipeline, call, gone, onEvent)) as A2aResult | null;
+    return runFree(pipeline, call, gone, onEvent);
   }
 
   /** Shows the present task to a client that joins later, and resolves with it. null if nothing follows. */
   async function catchUp(ask: A2aRequest, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<unknown> {
     const params = { id: task.taskId };
-    const tail = await poll({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
-    if (tail === null) return null;
-    if (tail.error !== null) {
-      await reply.refused(tail.error);
+    const result = await poll({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
+    if (result === null) return null;
+    if (result.error !== null) {
+      await reply.refused(result.error);
       return null;
     }
-    const text = ask.version === '1.0' ? `{"task":${tail.text}}` : tail.text!;
-    const over = isTerminal(tail.event?.state ?? null);
+    const text = ask.version === '1.0' ? `{"task":${result.text}}` : result.text!;
+    const over = isTerminal(result.event?.state ?? null);
     await (over ? reply.result(text) : reply.event(text));
-    return over ? null : JSON.parse(tail.text!);
+    return over ? null : JSON.parse(result.text!);
   }
 
   return async (ask, task, reply, gone) => {

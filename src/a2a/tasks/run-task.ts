@@ -5,7 +5,7 @@ import { runFree, type Pipeline } from '#gateway';
 import { ownerOf, type Poll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aResult, withLarge } from '../send/ending.ts';
+import { withLarge } from '../send/ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { withTaskCost } from '../http/metadata.ts';
@@ -69,7 +69,7 @@ export async function runTask(
     return showTask(deps, ask, task.taskId, reply, gone);
   }
   if (operation === 'subscribe') return deps.listen(ask, task, reply, gone);
-  const tail = (await runFree(
+  const result = await runFree(
     deps.pipeline,
     {
       primitive: 'agent',
@@ -82,10 +82,10 @@ export async function runTask(
       facts: () => ({ 'a2a.protocol.version': ask.version }),
     },
     gone,
-  )) as A2aResult | null;
-  if (tail === null) return;
-  if (tail.error !== null) await reply.refused(tail.error);
-  else await reply.result(withLarge(tail.text!, tail.large));
+  );
+  if (result === null) return;
+  if (result.error !== null) await reply.refused(result.error);
+  else await reply.result(withLarge(result.text!, result.large));
 }
 
 /** The name of a free call in logs and figures: the method of 0.3, or our own name if 0.3 has none. */
@@ -167,7 +167,7 @@ export function createPoll(deps: RunTaskDeps & { readonly onError: (error: unkno
     const notify = whole ? () => {} : deps.notify;
     const adapter = createTaskAdapter({ ...deps, tasks, notify }, ask, { service, taskId, live: true, notes, output });
     try {
-      const tail = (await runFree(
+      const result = await runFree(
         deps.pipeline,
         {
           primitive: 'agent',
@@ -179,8 +179,8 @@ export function createPoll(deps: RunTaskDeps & { readonly onError: (error: unkno
           timeoutMs: POLL_MS,
         },
         signal,
-      )) as A2aResult | null;
-      return seen ?? (tail?.event ? { state: tail.event.state ?? 'unknown', end: null } : null);
+      );
+      return seen ?? (result?.event ? { state: result.event.state ?? 'unknown', end: null } : null);
     } catch (error) {
       deps.onError(
         new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be read`, { cause: error }),

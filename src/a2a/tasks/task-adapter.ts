@@ -8,7 +8,15 @@ import { broken, readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { Cards } from '../cards/cards.ts';
-import { refusedEnd, type A2aResult, bytesBehind, measureWork } from '../send/ending.ts';
+import {
+  type A2aResult,
+  bytesBehind,
+  type EventText,
+  eventText,
+  measureWork,
+  NO_RESULT,
+  refusedEnd,
+} from '../send/ending.ts';
 import { chooseLink, type Link } from '../agent/resolve.ts';
 import { valueToNotify } from '../push/notifications.ts';
 import type { OpenStreams } from '../send/open-streams.ts';
@@ -45,13 +53,17 @@ type TalkedTask = Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 /** The end of a stream whose task goes on. */
-const OVER: ReplyEnd = { ...FREE, result: { text: null, event: null, error: null, cut: null } satisfies A2aResult };
+const OVER: ReplyEnd<A2aResult> = { ...FREE, result: NO_RESULT };
 
 /**
- * Asks an agent to show or cancel a known task, or to stream its further events. Data frames are events; the tail is an
- * A2aResult. When the task has ended, it is settled before the client gets the end.
+ * Asks an agent to show or cancel a known task, or to stream its further events. When the task has ended, it is settled
+ * before the client gets the end.
  */
-export function createTaskAdapter(deps: TaskAdapterDeps, ask: TaskRequest, task: TalkedTask): ProviderAdapter {
+export function createTaskAdapter(
+  deps: TaskAdapterDeps,
+  ask: TaskRequest,
+  task: TalkedTask,
+): ProviderAdapter<A2aResult, EventText> {
   return { startAttempt: (offer, send) => startAttempt(deps, ask, task, offer, send) };
 }
 
@@ -61,7 +73,7 @@ async function* startAttempt(
   { service, taskId, live, notes, output }: TalkedTask,
   offer: Offer,
   send: Send,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+): AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined> {
   const { operation, version } = ask;
   const begunIn = versionIn(notes);
   const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
@@ -111,10 +123,10 @@ async function* startAttempt(
           ? said.text
           : JSON.stringify(translateResult(operation, link.version, version, exactValue(said.text, said.value)));
       const text = await priced(asSaid, !live || isTerminal(event.state));
-      const tail: A2aResult = { text, large: said.large, event, error: null, cut: null };
-      if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, result: tail };
+      const result: A2aResult = { text, large: said.large, event, error: null, cut: null };
+      if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, result };
       told = true;
-      yield Buffer.from(text);
+      yield eventText(text);
     }
     return OVER;
   } catch (error) {

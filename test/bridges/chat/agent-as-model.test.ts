@@ -33,10 +33,10 @@ test('answers in one piece, with its task, its tokens and what it cost', async (
   agent.says(() => [
     said('It '),
     said('rains.'),
-    { type: 'part', part: { kind: 'data', data: { mm: 3 } } },
+    { type: 'data', data: { mm: 3 } },
     {
-      type: 'part',
-      part: { kind: 'file', mediaType: 'image/png', name: 'radar', url: 'https://example.com/a (1).png', bytes: null },
+      type: 'file',
+      file: { kind: 'file', mediaType: 'image/png', name: 'radar', url: 'https://example.com/a (1).png', bytes: null },
     },
     { finish: 'stop', taskId: 't-1', contextId: 'c-1', promptTokens: 7, completionTokens: 9 },
   ]);

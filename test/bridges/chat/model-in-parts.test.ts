@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '#errors';
-import type { TargetRequest, ContentTurn } from '#bridge';
+import { type ContentTurn, type TargetRequest, textOf } from '#bridge';
 import { startProvider, type TestProvider } from '../../support/provider.ts';
 import { startScriptedModel, type ScriptedModel } from './support/scripted-model.ts';
 import { modelToml, UNHURRIED } from './support/toml.ts';
@@ -41,13 +41,13 @@ const asking = (turns: readonly ContentTurn[], more: Partial<TargetRequest> = {}
 });
 const say = (text: string, more: Partial<TargetRequest> = {}) =>
   world.say(world.targets.model, 'test/model', asking([turn(text)], more));
-const textOf = ({ events }: Awaited<ReturnType<typeof say>>) =>
-  events.map((event) => (event.type === 'part' && event.part.kind === 'text' ? event.part.text : '')).join('');
+const wordsOf = ({ events }: Awaited<ReturnType<typeof say>>) =>
+  events.map((event) => (event.type === 'text-delta' ? textOf(event) : '')).join('');
 
 test('says its words as parts, and what it used', async () => {
   const before = await world.balance();
   const heard = await say('hello !tokens:4');
-  expect(textOf(heard)).toBe('the toll is paid ');
+  expect(wordsOf(heard)).toBe('the toll is paid ');
   expect(heard.events.length).toBeGreaterThan(1);
   const { promptTokens } = provider.log.at(-1)!;
   expect(heard.end).toEqual({
@@ -71,7 +71,7 @@ test.each([
   ['its last event is not ended', '!tokens:3 !no-done'],
   ['its finish comes beside', '!tokens:3 !finish:beside'],
 ])('nothing of what it says is lost: %s', async (_what, commands) => {
-  expect(textOf(await say(`hello ${commands}`))).toBe('the toll is ');
+  expect(wordsOf(await say(`hello ${commands}`))).toBe('the toll is ');
 });
 
 const chunk = (delta: object, finish: string | null = null) =>
@@ -107,7 +107,7 @@ test.each([
 ])('whatever shape it comes in is told: %s', async (_what, type, text, told) => {
   scripted.says({ raw: { type, text } });
   const heard = await world.say(world.targets.model, 'scripted/model', asking([turn('x')]));
-  expect(textOf(heard)).toBe(told);
+  expect(wordsOf(heard)).toBe(told);
   expect(heard.end.finish).toBe('stop');
 });
 
@@ -120,7 +120,7 @@ test('an image that it makes is a file', async () => {
   });
   const heard = await world.say(world.targets.model, 'scripted/model', asking([turn('x')]));
   expect(heard.events).toEqual([
-    { type: 'part', part: { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: 'AAAA' } },
+    { type: 'file', file: { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: 'AAAA' } },
   ]);
 });
 
@@ -170,7 +170,7 @@ describe('ends as a chat call does', () => {
   test('at its cap', async () => {
     const heard = await say('hello !tokens:20', { maxTokens: 3 });
     expect(heard.end).toMatchObject({ finish: 'length', completionTokens: 3 });
-    expect(textOf(heard)).toBe('the toll is ');
+    expect(wordsOf(heard)).toBe('the toll is ');
   });
 
   test('past its cap: cut, and it costs the tokens that are shown', async () => {

@@ -2,13 +2,22 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UpstreamFailure } from '#wire';
-import { encodePartsEvent, type TargetRequest, type ContentResult, type PartsEvent, type TargetAdapter } from '#bridge';
+import {
+  type CallEvent,
+  type ContentResult,
+  type EventBatch,
+  eventBatch,
+  NO_TASK,
+  type TargetAdapter,
+  type TargetRequest,
+  textDelta,
+} from '#bridge';
 import { NO_PREFERENCES, type ReplyEnd } from '#gateway';
 
 /** What an agent says: events, then how it ended. It may wait and throw, which breaks its connection. */
-export type Script = (
-  ask: TargetRequest,
-) => AsyncIterable<PartsEvent | Partial<ContentResult>> | Iterable<PartsEvent | Partial<ContentResult>>;
+export type Script = (ask: TargetRequest) => AsyncIterable<Line> | Iterable<Line>;
+
+type Line = CallEvent | Partial<ContentResult>;
 
 export interface ScriptedAgent {
   /** Base URL, as in `endpoint`. */
@@ -22,10 +31,10 @@ export interface ScriptedAgent {
   stop(): Promise<void>;
 }
 
-export const said = (text: string): PartsEvent => ({ type: 'part', part: { kind: 'text', text } });
+export const said = (text: string): CallEvent => textDelta(text);
 
 /**
- * An agent on a real socket, and the speaker that speaks its protocol: one POST, answered by a line for each event,
+ * An agent on a real socket, and the target adapter that speaks its protocol: one POST, answered by a line for each event,
  * the last of which is the end.
  */
 export async function startScriptedAgent(): Promise<ScriptedAgent> {
@@ -72,7 +81,7 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
         traceparent,
         wantsReceipt,
         adapter: {
-          async *startAttempt(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+          async *startAttempt(_offer, send): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
             const exchange = send({
               method: 'POST',
               path: '',
@@ -89,9 +98,9 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
               const lines = text.split('\n');
               text = lines.pop()!;
               for (const line of lines) {
-                const one = JSON.parse(line) as PartsEvent | Partial<ContentResult>;
-                if ('type' in one) yield encodePartsEvent(one);
-                else return toEnd(one);
+                const one = JSON.parse(line) as Line;
+                if (!('type' in one)) return toEnd(one);
+                yield eventBatch([one])!;
               }
             }
           },
@@ -106,18 +115,10 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
   };
 }
 
-function toEnd(given: Partial<ContentResult>): ReplyEnd {
-  const end: ContentResult = {
-    finish: 'stop',
-    error: null,
-    taskId: null,
-    contextId: null,
-    promptTokens: 0,
-    completionTokens: 0,
-    ...given,
-  };
-  const outcome = end.finish === 'failed' ? 'free' : 'complete';
-  return { usage: { call: 1n }, outcome, estimated: false, finishReason: end.finish, flags: [], tail: end };
+function toEnd(given: Partial<ContentResult>): ReplyEnd<ContentResult> {
+  const result: ContentResult = { ...NO_TASK, finish: 'stop', error: null, ...given };
+  const outcome = result.finish === 'failed' ? 'free' : 'complete';
+  return { usage: { call: 1n }, outcome, estimated: false, finishReason: result.finish, flags: [], result };
 }
 
 async function read(request: IncomingMessage): Promise<string> {

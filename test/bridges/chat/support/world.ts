@@ -24,10 +24,10 @@ import { createCatalog, createHealth, createToolPins, offersFromConfig, type Cat
 import { createRatePolicies } from '#limits';
 import { createServer } from '#http';
 import {
-  decodePartsEvents,
-  type TargetRequest,
+  type CallEvent,
   type ContentResult,
-  type PartsEvent,
+  contentResultOf,
+  type TargetRequest,
   type TargetAdapter,
   type TargetAdapters,
 } from '#bridge';
@@ -88,7 +88,7 @@ export interface World {
 
 export interface Heard {
   readonly id: string;
-  readonly events: readonly PartsEvent[];
+  readonly events: readonly CallEvent[];
   readonly end: ContentResult;
   readonly charged: bigint;
 }
@@ -275,14 +275,14 @@ export async function startWorld(options: WorldOptions): Promise<World> {
         wantsReceipt: false,
       });
       const call = await pipeline.prepare(request);
-      const events: PartsEvent[] = [];
+      const events: CallEvent[] = [];
       for await (const frame of pipeline.run(call, gone)) {
         if (frame.type === 'data') {
-          events.push(...decodePartsEvents(frame.data));
+          events.push(...frame.data.events);
           onHeard();
         }
         if (frame.type === 'settled')
-          return { id: call.id, events, end: frame.result as ContentResult, charged: frame.settlement.charged };
+          return { id: call.id, events, end: contentResultOf(frame), charged: frame.settlement.charged };
       }
       throw new Error('a call ended without a settlement');
     },
