@@ -3,7 +3,7 @@ import type { Answer } from '#http';
 import type { GatewayError } from '#errors';
 import { lengthOf, membersOf, RawJsonError, editText, type MarkedText, piecesOfText, wholePiece } from '#wire';
 import { resultText } from '#json-rpc';
-import type { CancelSignal, SettledFrame } from '#billing/amounts';
+import type { CancelSignal, Piece, SettledFrame } from '#billing/amounts';
 import {
   type Call,
   type CallRequest,
@@ -38,21 +38,22 @@ interface AnswerCallDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** A client's request that becomes a call. */
-interface AnsweredCall extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
+/** A client's request that becomes a call. `R`: the call's result; `D`: what its data frames hold. */
+interface AnsweredCall<R = unknown, D extends Piece = Piece>
+  extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
   /** null without a key. */
   readonly idempotencyKey: string | null;
   /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
   readonly target: string;
   /** Makes the call with this id. `left` aborts when the client leaves. Rejects with GatewayError. */
-  request(callId: string, left: CancelSignal): CallRequest | Promise<CallRequest>;
-  /** A data frame of the call as whole events for the client; null if there is nothing to write. */
-  events(bytes: Uint8Array): Uint8Array | null;
+  request(callId: string, left: CancelSignal): CallRequest<R, D> | Promise<CallRequest<R, D>>;
+  /** Turns the content of a data frame into whole events for the client; null if there is nothing to write. */
+  events(data: D): Uint8Array | null;
   /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
   unlisted?(): Promise<GatewayError | null>;
-  /** The tail of the call in the form for the client; null for a reply without a response. */
-  response(tail: unknown): McpResponse | null;
+  /** The result of the call as a response for the client; null for a reply without a response. */
+  response(result: R | null): McpResponse | null;
   /**
    * Turns an error before the call began into a result (JSON text), if the caller of a tool can correct it. Null for a
    * JSON-RPC error.
@@ -60,7 +61,11 @@ interface AnsweredCall extends Pick<McpRequest, 'message' | 'client' | 'continue
   errorResult?(error: unknown): string | null;
 }
 
-export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: CancelSignal) => Promise<void>;
+export type AnswerCall = <R, D extends Piece>(
+  asked: AnsweredCall<R, D>,
+  answer: Answer,
+  gone: CancelSignal,
+) => Promise<void>;
 
 /** Runs one request as a call and writes its answer. Never rejects: an error becomes the answer. */
 export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeReplies }: AnswerCallDeps): AnswerCall {
@@ -74,11 +79,11 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
     if (client === null) throw idempotencyError(by.kind);
     await largeReplies!.repeat(caller.account, by, client, aroundOutcome(message.idText));
   };
-  return async (asked, answer, gone) => {
+  return async <R, D extends Piece>(asked: AnsweredCall<R, D>, answer: Answer, gone: CancelSignal) => {
     let opened = false;
     const { idText } = asked.message;
     try {
-      await handlePaidRequest<StartedProviderCall>({
+      await handlePaidRequest<StartedProviderCall<R, D>>({
         caller: asked.caller,
         repeats: asked.free ? null : repeatsOf(asked, (by) => repeatLarge(asked, answer, by)),
         gone,
@@ -126,9 +131,9 @@ function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>):
 }
 
 /** Writes events as they come. The response is the end of the answer. */
-async function write(
-  asked: AnsweredCall,
-  { call, frames }: StartedProviderCall,
+async function write<R, D extends Piece>(
+  asked: AnsweredCall<R, D>,
+  { call, frames }: StartedProviderCall<R, D>,
   answer: Answer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
@@ -147,21 +152,21 @@ type KeepLarge = (call: Call, status: number, pieces: readonly Uint8Array[]) => 
 
 /** Makes the response after settlement. The response of a billed call has its cost in `_meta`. */
 async function written(
-  tail: McpResponse | null,
+  response: McpResponse | null,
   call: Call,
   frame: SettledFrame,
   answer: Answer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
-  if (tail === null) return { kept: () => null, charged: false, end: () => answer.close() };
-  const { status, eventId, large } = tail;
+  if (response === null) return { kept: () => null, charged: false, end: () => answer.close() };
+  const { status, eventId, large, pending = false } = response;
   const marked = (text: string) => (large === undefined ? text : { text, large });
   if (call.free !== null)
-    return { kept: () => null, charged: false, end: () => answer.end(marked(tail.text), status, {}, eventId) };
+    return { kept: () => null, charged: false, end: () => answer.end(marked(response.text), status, {}, eventId) };
   const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
-  const text = marked(withCost(tail, call, cost, frame.receipt));
-  const charged = wasCharged(frame) || (frame.result as McpResponse | null)?.pending === true;
+  const text = marked(withCost(response, call, cost, frame.receipt));
+  const charged = wasCharged(frame) || pending;
   const end = () => answer.end(text, status, headers, eventId);
   if (keepLarge === null) return { kept: () => null, charged, end };
   const pieces = outcomePieces(text);

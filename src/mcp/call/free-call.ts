@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CancelSignal } from '#billing/amounts';
 import { type Caller, OWN_ACCOUNT } from '#accounts';
-import { endOnly, runFree, type FreeCall, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { endOnly, runFree, type FreeCall, type Pipeline, type Send } from '#gateway';
 import { pinned } from '#catalog';
 import type { FreeRequest } from '../sessions/sessions.ts';
 import { freeEnd } from '../request/ending.ts';
-import type { McpResponse } from '../request/mcp-request.ts';
+import type { McpEnd, McpResponse } from '../request/mcp-request.ts';
 
 /**
  * A call that MCP's method table makes free and that is not itself a client's request: opening or ending a session,
  * listening.
  */
-type McpFreeCall = Omit<FreeCall, 'primitive'>;
+export type McpFreeCall = Omit<FreeCall<McpResponse | null, Uint8Array>, 'primitive'>;
 
 /** Runs a free call. Resolves to the response that its attempt ends with; null without one. */
-export async function runFreeCall(
+export function runFreeCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   call: McpFreeCall,
   gone: CancelSignal,
   onEvents?: (bytes: Uint8Array) => Promise<void>,
 ): Promise<McpResponse | null> {
-  return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpResponse | null;
+  return runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents);
 }
 
 /** The caller of the gateway's own requests. They are charged to no customer. */
@@ -49,7 +49,7 @@ export function createFreeRequest(pipeline: Pick<Pipeline, 'prepare' | 'run'>): 
   };
 }
 
-async function workInTime(work: (send: Send) => Promise<unknown>, send: Send): Promise<ReplyEnd> {
+async function workInTime(work: (send: Send) => Promise<unknown>, send: Send): Promise<McpEnd> {
   const running = work(send);
   const over = new AbortController();
   const late = sleep(FREE_REQUEST_MS, undefined, { signal: over.signal }).catch(() => {});

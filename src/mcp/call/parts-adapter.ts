@@ -1,11 +1,11 @@
 import { createEventReader, type JsonObject, parseExact, type SseEvent, UpstreamFailure } from '#wire';
 import type { ErrorCode } from '#errors';
 import { parseMessage } from '#json-rpc';
-import type { ProviderAdapter, ReplyEnd, ProviderStream } from '#gateway';
-import { encodePartsEvent, type ContentResult, type PartsEvent } from '#bridge';
+import type { GeneratedAdapter, ReplyEnd } from '#gateway';
+import { type CallEvent, type ContentResult, type EventBatch, eventBatch, eventOf, textDelta } from '#bridge';
 import { ERROR } from '../wire/revisions.ts';
 import { freeEnd } from '../request/ending.ts';
-import type { McpResponse } from '../request/mcp-request.ts';
+import type { McpEnd, McpResponse } from '../request/mcp-request.ts';
 import { failureText, resultParts } from './content-parts.ts';
 
 interface PartsAdapterOptions {
@@ -17,23 +17,22 @@ interface PartsAdapterOptions {
   readonly askedForInput: string;
 }
 
-/**
- * The provider adapter of a `tools/call`, in parts. Its data frames hold PartsEvents, and the tail of its end is a
- * ContentResult.
- */
-export function partsAdapter(messages: ProviderAdapter<ProviderStream>, options: PartsAdapterOptions): ProviderAdapter {
+/** The provider adapter of a `tools/call` whose caller speaks another protocol. `messages` takes it to the server. */
+export function partsAdapter(
+  messages: GeneratedAdapter<McpResponse | null>,
+  options: PartsAdapterOptions,
+): GeneratedAdapter<ContentResult, EventBatch> {
   return {
     begin: (call) => messages.begin?.(call),
     startAttempt: (offer, send, signal, detached) =>
-      inParts(() => messages.startAttempt(offer, send, signal, detached), options),
+      inParts(messages.startAttempt(offer, send, signal, detached), options),
   };
 }
 
 async function* inParts(
-  begin: () => ProviderStream,
+  said: AsyncGenerator<Uint8Array, McpEnd, undefined>,
   options: PartsAdapterOptions,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-  const said = begin();
+): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
   const reader = createEventReader({ bytesMax: options.bytesMax });
   let over = false;
   try {
@@ -42,23 +41,27 @@ async function* inParts(
       if (done) {
         over = true;
         const { events, end } = ending(value, options);
-        for (const event of events) yield encodePartsEvent(event);
+        for (const event of events) {
+          const batch = eventBatch([event]);
+          if (batch !== null) yield batch;
+        }
         return end;
       }
       const heard = reader.push(value).flatMap((event) => progress(event, options.progressToken));
-      if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
+      const batch = eventBatch(heard, value.byteLength);
+      if (batch !== null) yield batch;
     }
   } finally {
-    if (!over) await said.return?.(NO_END);
+    if (!over) await said.return(NO_END);
   }
 }
 
 /** A value that nobody reads, because the attempt was aborted. */
-const NO_END: ReplyEnd = freeEnd(null);
+const NO_END: McpEnd = freeEnd(null);
 
 const PROGRESS_CHARS_MAX = 1_000;
 
-function progress({ data }: SseEvent, token: string): readonly PartsEvent[] {
+function progress({ data }: SseEvent, token: string): readonly CallEvent[] {
   const message = data === '' ? null : parseMessage(data);
   if (
     message?.kind !== 'notification' ||
@@ -72,13 +75,12 @@ function progress({ data }: SseEvent, token: string): readonly PartsEvent[] {
 }
 
 interface Ending {
-  readonly events: readonly PartsEvent[];
-  readonly end: ReplyEnd;
+  readonly events: readonly CallEvent[];
+  readonly end: ReplyEnd<ContentResult>;
 }
 
-function ending(end: ReplyEnd, { askedForInput }: PartsAdapterOptions): Ending {
-  const tail = end.result as McpResponse | null;
-  const response = tail === null ? null : parseMessage(tail.text);
+function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Ending {
+  const response = end.result === null ? null : parseMessage(end.result.text);
   if (response?.kind !== 'response')
     throw new UpstreamFailure('the provider ended its answer without a response', {
       retryable: false,
@@ -97,16 +99,21 @@ function ending(end: ReplyEnd, { askedForInput }: PartsAdapterOptions): Ending {
   const parts = rounded.some(({ kind }) => kind === 'data')
     ? resultParts((parseExact(response.text) as { readonly result: JsonObject }).result)
     : rounded;
-  const events = parts.map((part): PartsEvent => ({ type: 'part', part }));
+  // Without an event for an empty text, the answer of a tool that returns nothing else would have no part at all.
+  const events = parts.map((part) => eventOf(part) ?? textDelta(''));
   return { events, end: { ...end, result: toEnd(end, 'stop', null) } };
 }
 
 /** By default an error that the caller can correct or must accept, because the tool itself says why it failed. */
-function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
+function failed(end: McpEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
   return { events: [], end: { ...end, outcome: 'free', result: { ...toEnd(end, 'failed', error), errorCode } } };
 }
 
-function toEnd({ usage }: ReplyEnd, finish: ContentResult['finish'], error: string | null): ContentResult {
+function toEnd(
+  { usage }: Pick<ReplyEnd, 'usage'>,
+  finish: ContentResult['finish'],
+  error: string | null,
+): ContentResult {
   const promptTokens = Number(usage?.prompt ?? 0n);
   return {
     finish,

@@ -3,14 +3,21 @@ import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import { printable } from '#security';
 import type { RequestMessage } from '#json-rpc';
-import type { CancelSignal } from '#billing/amounts';
+import type { CancelSignal, Piece } from '#billing/amounts';
 import { pinned, type Offer, nearestHint, type Catalog } from '#catalog';
 import type { Caller } from '#accounts';
-import { capCost, type CallRequest, type CostCap, NO_PREFERENCES, type RequestedQuote } from '#gateway';
+import {
+  capCost,
+  type CallRequest,
+  type CostCap,
+  NO_PREFERENCES,
+  type ProviderAdapter,
+  type RequestedQuote,
+} from '#gateway';
 import { LISTEN_MS } from '#limits';
 import type { PaymentAttempt } from '#payments';
 import type { AnswerCall } from './answer-call.ts';
-import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
+import type { McpRequest } from '../request/mcp-request.ts';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
 import { hasOwnPrice, priceOfTool } from '../request/ending.ts';
 import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
@@ -38,23 +45,28 @@ export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunReque
   return (request, answer, gone) => {
     const { message, client, caller, continued, service } = request.mcpRequest;
     const { rule, idempotencyKey, payment = null, target } = request;
-    const asked = {
-      message,
-      client,
-      caller,
-      continued,
-      service,
-      free: rule.billing === 'free',
-      idempotencyKey,
-      payment,
-      target,
-      request: (callId: string, left: CancelSignal) =>
-        requestCall(deps, request, { ...request.mcpRequest, callId, left }),
-      unlisted: () => unlistedTool(target, message),
-      events: (bytes: Uint8Array) => bytes,
-      response: (tail: unknown) => tail as McpResponse | null,
-    };
-    return answerCall(asked, answer, gone);
+    return answerCall(
+      {
+        message,
+        client,
+        caller,
+        continued,
+        service,
+        free: rule.billing === 'free',
+        idempotencyKey,
+        payment,
+        target,
+        request(callId, left) {
+          const mcpRequest = { ...request.mcpRequest, callId, left };
+          return requestCall(deps, request, mcpRequest, new UpstreamAdapter(deps, mcpRequest));
+        },
+        unlisted: () => unlistedTool(target, message),
+        events: (bytes) => bytes,
+        response: (result) => result,
+      },
+      answer,
+      gone,
+    );
   };
 }
 
@@ -80,15 +92,20 @@ interface RequestCall {
 }
 
 /**
- * A client's request in the form that the pipeline takes. Throws GatewayError `invalid_request` for a call that names
- * no tool.
+ * A client's request in the form that the pipeline takes. `adapter` takes it to a server. Throws GatewayError
+ * `invalid_request` for a call that names no tool.
  */
-export function requestCall(deps: RequestCallDeps, request: RequestCall, mcpRequest: McpRequest): CallRequest {
+export function requestCall<R, D extends Piece>(
+  { lacks }: Pick<RequestCallDeps, 'lacks'>,
+  request: RequestCall,
+  mcpRequest: McpRequest,
+  adapter: ProviderAdapter<R, D>,
+): CallRequest<R, D> {
   const { message, caller, continued } = mcpRequest;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
   if (billed) refuseOtherThanObject(message);
-  const asked: CallRequest = {
+  const asked: CallRequest<R, D> = {
     primitive: 'tool',
     caller,
     requestId: request.requestId,
@@ -97,14 +114,14 @@ export function requestCall(deps: RequestCallDeps, request: RequestCall, mcpRequ
     stickyKey: stickyKeyOf(caller),
     images: 0,
     stream: mcpRequest.events,
-    adapter: new UpstreamAdapter(deps, mcpRequest),
+    adapter,
     operation: tool,
     free: billed ? null : message.method,
     facts: () => factsOf(mcpRequest),
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {
-      if (tool !== null && deps.lacks(offer, tool))
+      if (tool !== null && lacks(offer, tool))
         throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, {
           param: 'name',
         });

@@ -12,6 +12,7 @@ import { LEGACY_METHODS } from '../wire/revisions.ts';
 import { priceOfTool } from '../request/ending.ts';
 import { partsAdapter } from './parts-adapter.ts';
 import { requestCall, type RequestCallDeps, TOOL_NAME_MAX } from './request-call.ts';
+import { UpstreamAdapter } from './upstream-adapter.ts';
 import type { McpRequest } from '../request/mcp-request.ts';
 
 interface ToolTargetDeps extends RequestCallDeps {
@@ -160,16 +161,14 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
           continued: null,
           toClient: (text) => text,
         };
-        const call = requestCall(
+        const askedForInput = `The tool ${printable(tool)} asks for input, but this API cannot send input to a tool. Call the tool over MCP, at /mcp/${listing.service}`;
+        const options = { progressToken: callId, bytesMax, askedForInput };
+        return requestCall(
           deps,
           { rule: LEGACY_METHODS['tools/call']!, requestId, traceparent, wantsReceipt, target },
           mcpRequest,
+          partsAdapter(new UpstreamAdapter(deps, mcpRequest), options),
         );
-        const askedForInput = `The tool ${printable(tool)} asks for input, but this API cannot send input to a tool. Call the tool over MCP, at /mcp/${listing.service}`;
-        return {
-          ...call,
-          adapter: partsAdapter(call.adapter, { progressToken: callId, bytesMax, askedForInput }),
-        };
       },
     },
     async toolsOf(service) {

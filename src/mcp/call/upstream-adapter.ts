@@ -1,6 +1,6 @@
 import { elementsOf, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
 import { errorText, onceOnly } from '#json-rpc';
-import type { Call, ProviderAdapter, ReplyEnd, Send } from '#gateway';
+import type { Call, GeneratedAdapter, Send } from '#gateway';
 import type { Offer } from '#catalog';
 import { clampToMeasured, freeEnd, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
@@ -8,7 +8,7 @@ import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
-import type { EraTranslator, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
+import type { EraTranslator, McpEnd, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface UpstreamAdapterDeps {
   readonly keepTask: KeepTaskDeps;
@@ -24,9 +24,9 @@ export interface UpstreamAdapterDeps {
 
 /**
  * The native side of the call of a request. It asks the server which era it speaks, and takes the translator for
- * that. Its end has a McpResponse.
+ * that.
  */
-export class UpstreamAdapter implements ProviderAdapter {
+export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
   readonly endsWithCall: boolean;
   readonly #deps: UpstreamAdapterDeps;
   readonly #mcpRequest: McpRequest;
@@ -48,7 +48,7 @@ export class UpstreamAdapter implements ProviderAdapter {
     send: Send,
     signal: AbortSignal,
     detached: Send,
-  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
     const { servers, translators, schemaOf, decorate, keepTask: keeping } = this.#deps;
     const mcpRequest = this.#mcpRequest;
     const { message, client } = mcpRequest;
@@ -64,12 +64,12 @@ export class UpstreamAdapter implements ProviderAdapter {
     }
     if (takesTasks) await keeping.tasks.admit(mcpRequest.caller.account);
     const facts = await servers.facts(offer, send, signal, mcpRequest.session?.era);
-    let end: ReplyEnd;
+    let end: McpEnd;
     const beganAt = performance.now();
     const askedAt = mcpRequest.continued?.askedAt ?? call.startedAt;
     try {
       end = yield* translators[client][facts.era](mcpRequest, { offer, facts, send, detached, signal, askedAt });
-      if (message.method === 'tools/call' && end.finishReason === TASK) {
+      if (message.method === 'tools/call' && end.finishReason === TASK && end.result !== null) {
         if (!takesTasks || facts.era !== 'modern')
           throw providerFailure('it answered with a task, but the request did not declare support for tasks', null);
         return await keepTask(keeping, mcpRequest, offer, { call, askedAt }, end);
@@ -103,18 +103,19 @@ function readable(error: unknown): unknown {
 }
 
 /** An error that the gateway itself returns in the middle of a call. */
-function refusal({ message }: McpRequest, code: number, text: string): ReplyEnd {
-  const tail: McpResponse = { text: errorText(message.idText, { code, message: text }), status: modernStatusOf(code) };
-  return freeEnd(tail, `error ${code}`);
+function refusal({ message }: McpRequest, code: number, text: string): McpEnd {
+  const error = errorText(message.idText, { code, message: text });
+  return freeEnd({ text: error, status: modernStatusOf(code) }, `error ${code}`);
 }
 
-function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd {
-  const tail = end.result as McpResponse | null;
-  const result = tail === null ? undefined : membersOf(tail.text).get('result');
-  if (!tail || !result) return end;
-  const given = tail.text.slice(result.start, result.end);
+function decorated(end: McpEnd, change: (list: string) => string): McpEnd {
+  if (end.result === null) return end;
+  const { text } = end.result;
+  const list = membersOf(text).get('result');
+  if (!list) return end;
+  const given = text.slice(list.start, list.end);
   checkList(given);
-  return { ...end, result: { ...result, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
+  return { ...end, result: { ...end.result, text: splice(text, [{ ...list, text: change(given) }]) } };
 }
 
 /** Refuses a list that cannot be read, because a server could name other prices in it. Throws UpstreamFailure. */

@@ -1,7 +1,7 @@
 import type { Seals } from '#security';
 import { parseMessage } from '#json-rpc';
 import { UpstreamFailure } from '#wire';
-import { endOnly, type ProviderAdapter, type Pipeline, type ReplyEnd } from '#gateway';
+import { endOnly, type Pipeline } from '#gateway';
 import { pinned, type Offer } from '#catalog';
 import type { HeldCalls } from '../servers/held-calls.ts';
 import { createModernToLegacy } from '../translators/modern-to-legacy.ts';
@@ -10,12 +10,12 @@ import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
 import type { ListMethod, FetchDeps } from './fetch-lists.ts';
 import { freeEnd } from '../request/ending.ts';
-import { OURSELVES, runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, OURSELVES, runFreeCall } from '../call/free-call.ts';
 import { readOwnRequest, requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../tasks/extension.ts';
-import type { EraTranslator, McpResponse, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
+import type { EraTranslator, McpEnd, McpResponse, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 interface OwnCatalogueOptions extends Pick<
   ToolCatalogueOptions,
@@ -65,7 +65,7 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
   };
 
   const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
-  const run = (offer: Offer, method: string, startAttempt: ProviderAdapter['startAttempt'], signal: AbortSignal) =>
+  const run = (offer: Offer, method: string, startAttempt: McpFreeCall['startAttempt'], signal: AbortSignal) =>
     runFreeCall(
       pipeline,
       { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, startAttempt },
@@ -93,7 +93,7 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
   const lists: FetchDeps = {
     async facts(offer, signal) {
       let facts: ServerFacts | null = null;
-      const startAttempt: ProviderAdapter['startAttempt'] = (at, send) =>
+      const startAttempt: McpFreeCall['startAttempt'] = (at, send) =>
         endOnly(async () => {
           facts = await servers.facts(at, send);
           return freeEnd(null);
@@ -108,10 +108,10 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
       const mcpRequest = requestOf(method, cursor, offer);
       let legacy = false;
       const onFacts = ({ era }: ServerFacts) => void (legacy = era === 'legacy');
-      const startAttempt: ProviderAdapter['startAttempt'] = (at, send, over, detached) =>
+      const startAttempt: McpFreeCall['startAttempt'] = (at, send, over, detached) =>
         ask({ servers, translators, mcpRequest, onFacts }, { offer: at, send, detached, signal: over });
-      const tail = await run(offer, method, startAttempt, signal);
-      const result = tail === null ? null : resultOf(tail, method);
+      const response = await run(offer, method, startAttempt, signal);
+      const result = response === null ? null : resultOf(response, method);
       return result !== null && method === 'tools/list' && legacy ? withoutTaskTools(result) : result;
     },
   };
@@ -145,7 +145,7 @@ interface Asking {
 async function* ask(
   { servers, translators, mcpRequest, onFacts }: Asking,
   at: Omit<Place, 'facts'>,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+): AsyncGenerator<Uint8Array, McpEnd, undefined> {
   const facts = await servers.facts(at.offer, at.send);
   onFacts(facts);
   return yield* translators[facts.era](mcpRequest, { ...at, facts });

@@ -1,10 +1,10 @@
 import { createEventReader, EventError, type SseEvent } from '#wire';
 import { errorText, hasEvents, parseGuarded } from '#json-rpc';
 import { type StreamQuota, OVER } from '#limits';
-import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
+import type { UpstreamExchange, UpstreamReply } from '#gateway';
 import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
 import { freeEnd, refuseCredentialStatus } from '../request/ending.ts';
-import { LISTENING, type LegacySession, type McpResponse, type Place } from '../request/mcp-request.ts';
+import { LISTENING, type LegacySession, type McpEnd, type McpResponse, type Place } from '../request/mcp-request.ts';
 import { ERROR } from '../wire/revisions.ts';
 import { LOST, renewOnce, type RenewSession } from '../sessions/legacy-session.ts';
 
@@ -12,7 +12,7 @@ import { LOST, renewOnce, type RenewSession } from '../sessions/legacy-session.t
  * Passes messages that a server sends outside of requests to the listening client. This is the attempt of a free
  * call.
  */
-export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
 export interface Listening {
   readonly session: LegacySession;
@@ -28,7 +28,7 @@ interface ListenOptions {
   readonly bytesMax: number;
   readonly renew: RenewSession;
   /** For a session in front of a modern server. */
-  readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+  readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 }
 
 export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
@@ -37,7 +37,7 @@ export function createListen({ places, bytesMax, renew, listenModern }: ListenOp
     if (taken === null) {
       if (places.draining) return FINISHED;
       const { status, message } = places.refusal();
-      return refused(toTail(status, message));
+      return refused(refusalOf(status, message));
     }
     ended.addEventListener('abort', taken.end, { once: true });
     if (ended.aborted) taken.end();
@@ -75,7 +75,7 @@ async function* listenLegacy(
   lastEventId: string | null,
   place: Place,
   { bytesMax, renew }: Pick<ListenOptions, 'bytesMax' | 'renew'>,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+): AsyncGenerator<Uint8Array, McpEnd, undefined> {
   if (place.facts.bare) return refused(NO_STREAM);
   const reply = await openStream(session, lastEventId, place, renew);
   if ('text' in reply) return refused(reply);
@@ -135,11 +135,11 @@ function openStream(
 
 const FINISHED = freeEnd(null);
 
-const refused = (tail: McpResponse): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
+const refused = (response: McpResponse): McpEnd => freeEnd(response, `status ${response.status}`);
 
-const toTail = (status: number, message: string): McpResponse => ({
+const refusalOf = (status: number, message: string): McpResponse => ({
   status,
   text: errorText('null', { code: ERROR.server, message }),
 });
 
-const NO_STREAM = toTail(405, 'This server sends messages only in its replies');
+const NO_STREAM = refusalOf(405, 'This server sends messages only in its replies');

@@ -1,11 +1,11 @@
 import type { Answer } from '#http';
 import type { RequestId, RequestMessage } from '#json-rpc';
-import { endOnly, type Pipeline, type ReplyEnd } from '#gateway';
+import { endOnly, type Pipeline } from '#gateway';
 import { LISTEN_MS } from '#limits';
 import { pinned } from '#catalog';
 import { ownerOf } from '#tasks';
 import type { ClientRequests } from '../request/client-requests.ts';
-import { runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, runFreeCall } from '../call/free-call.ts';
 import { notifyInitialized } from '../servers/legacy-server.ts';
 import type { LegacyToLegacy } from '../translators/legacy-to-legacy.ts';
 import type { LegacyToModern } from '../translators/legacy-to-modern.ts';
@@ -23,7 +23,7 @@ import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
 import { cancelledId, type CancelNotes } from '../request/cancellation.ts';
 import type { RunRequest } from '../call/request-call.ts';
 import type { Servers } from '../servers/servers.ts';
-import type { LegacySession, Era, McpResponse, Place } from '../request/mcp-request.ts';
+import type { LegacySession, Era, McpEnd, McpResponse, Place } from '../request/mcp-request.ts';
 import type { Opened, Sessions } from '../sessions/sessions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessDeps } from '../call/stateless.ts';
 
@@ -83,12 +83,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
   const streams = createOpeningStreams();
 
   /** A free call at the offer of a session, for a message that is not a client's request. */
-  const at = (
-    session: LegacySession,
-    { caller, requestId }: RequestContext,
-    method: string,
-    messages: ProviderStream,
-  ) => ({
+  const at = (session: LegacySession, { caller, requestId }: RequestContext, method: string, messages: MessagesAt) => ({
     caller,
     requestId,
     target: pinned(session.offer.id),
@@ -108,16 +103,16 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
       let opened: Opened<LegacySession> | null = null;
-      const openAt = async (place: Place): Promise<ReplyEnd> => {
+      const openAt = async (place: Place): Promise<McpEnd> => {
         opened = await sessions.open({ message, owner: ownerOf(caller), service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
           await notifyInitialized(place.send, opened.session);
-        return freeEnd(opened.result);
+        return freeEnd(opened.response);
       };
       const startAttempt = withFacts(servers, 'legacy', (place) => endOnly(() => openAt(place)));
       const call = { caller, requestId, target: service, method: 'initialize', startAttempt };
-      const tail = await runFreeCall(pipeline, call, gone);
-      return tail && opened;
+      const response = await runFreeCall(pipeline, call, gone);
+      return response && opened;
     },
 
     async request(session, asked, { ended, context, events, answer, toClient }) {
@@ -169,7 +164,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
       const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
-      const tellAt = async (place: Place): Promise<ReplyEnd> =>
+      const tellAt = async (place: Place): Promise<McpEnd> =>
         place.facts.era === 'modern'
           ? freeEnd(await tellBridge(session, message))
           : await deps.raw.tell(session, message, place);
@@ -201,25 +196,17 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
 const mayBeAsked = ({ clientCapabilities: { sampling, elicitation, roots } }: LegacySession): boolean =>
   sampling !== undefined || elicitation !== undefined || roots !== undefined;
 
-type ProviderStream = (place: Place) => ReturnType<LegacyToLegacy['translator']>;
+type MessagesAt = (place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
-function withFacts(
-  servers: Servers,
-  prefers: Era,
-  messages: ProviderStream,
-): Parameters<typeof runFreeCall>[1]['startAttempt'] {
+function withFacts(servers: Servers, prefers: Era, messages: MessagesAt): McpFreeCall['startAttempt'] {
   return (offer, send, signal, detached) =>
     streamWithFacts({ servers, prefers, messages }, { offer, send, detached, signal });
 }
 
 async function* streamWithFacts(
-  {
-    servers,
-    prefers,
-    messages,
-  }: { readonly servers: Servers; readonly prefers: Era; readonly messages: ProviderStream },
+  { servers, prefers, messages }: { readonly servers: Servers; readonly prefers: Era; readonly messages: MessagesAt },
   place: Omit<Place, 'facts'>,
-): ReturnType<ProviderStream> {
+): ReturnType<MessagesAt> {
   const facts = await servers.facts(place.offer, place.send, place.signal, prefers);
   return yield* messages({ ...place, facts });
 }
@@ -248,9 +235,11 @@ export function createServiceTransport(deps: ServiceTransportDeps): SessionTrans
         }),
       tell: ({ session }, message, context) => messages.tell(session, message, context),
       async listen({ session, ended }, lastEventId, context, answer) {
-        const tail = await messages.listen({ session, lastEventId, ended }, context, (bytes) => answer.events(bytes));
-        if (tail === null) answer.close();
-        else answer.end(tail.text, tail.status);
+        const refusal = await messages.listen({ session, lastEventId, ended }, context, (bytes) =>
+          answer.events(bytes),
+        );
+        if (refusal === null) answer.close();
+        else answer.end(refusal.text, refusal.status);
       },
       async end(service, id, owner) {
         const ended = await sessions.end(id, owner, service!);

@@ -148,8 +148,8 @@ export function createSessionTransport<S extends KeptSession>(
         if (kind === 'initialize') {
           const opened = await handlers.open(service, inbound.message, context);
           if (opened === null) return;
-          const { session, result: tail } = opened;
-          return answer.end(tail.text, tail.status, session === null ? {} : { 'mcp-session-id': session.id });
+          const { session, response } = opened;
+          return answer.end(response.text, response.status, session === null ? {} : { 'mcp-session-id': session.id });
         }
         await inside(service, inbound.session, context, answer, async (use) => {
           if (kind === 'legacy') return message(use, inbound.message, inbound.acceptsEvents, context, answer);

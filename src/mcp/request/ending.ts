@@ -8,12 +8,11 @@ import {
   ONE_CALL,
   readReportedUsage,
   type MeasuredWork,
-  type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
 import type { Offer } from '#catalog';
 import type { Price } from '#billing/amounts';
-import type { McpResponse, McpRequest } from './mcp-request.ts';
+import type { McpEnd, McpResponse, McpRequest } from './mcp-request.ts';
 
 /** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
 const USAGE_META = 'tollgate/usage';
@@ -21,10 +20,10 @@ const USAGE_META = 'tollgate/usage';
 const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /** The end of a call that costs nothing. */
-export const freeEnd = (tail: McpResponse | null, finishReason: string | null = null): ReplyEnd => ({
+export const freeEnd = (result: McpResponse | null, finishReason: string | null = null): McpEnd => ({
   ...FREE,
   finishReason,
-  result: tail,
+  result,
 });
 
 /** The finish reason of a call whose result is a task. */
@@ -36,19 +35,19 @@ export const TASK = 'task';
  * charged: by the reported use if the offer is priced by use, else per call. Throws UpstreamFailure if a client could
  * not use the response.
  */
-export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpResponse): ReplyEnd {
+export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, given: McpResponse): McpEnd {
   const { result, error } = response;
-  const tail = withUsableStatus(answer, response);
-  if (error !== undefined) return freeEnd(tail, `error ${error.code}`);
-  if (request.method !== 'tools/call') return freeEnd(tail);
+  const answer = withUsableStatus(given, response);
+  if (error !== undefined) return freeEnd(answer, `error ${error.code}`);
+  if (request.method !== 'tools/call') return freeEnd(answer);
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
-  if (isError === true) return freeEnd(tail, 'isError');
-  if (resultType === 'input_required') return { ...freeEnd(tail, resultType), outcome: 'pending' };
+  if (isError === true) return freeEnd(answer, 'isError');
+  if (resultType === 'input_required') return { ...freeEnd(answer, resultType), outcome: 'pending' };
   // If the client can ask for the task's outcome later, the provider adapter keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
-    return freeEnd(tail, TASK);
+    return freeEnd(answer, TASK);
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
-  return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, result: tail };
+  return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, result: answer };
 }
 
 /**
@@ -71,21 +70,20 @@ export function tooLargeEnd(
   { priceCap }: Offer,
   failure: UpstreamFailure,
   durationMs: number,
-): ReplyEnd {
+): McpEnd {
   const said = tooLargeText(failure);
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
     isError: true,
     content: [{ type: 'text', text: said }],
   };
-  const tail: McpResponse = { text: resultText(message.idText, JSON.stringify(result)), status: 200 };
   return {
     usage: measuredUse(failure, durationMs),
     outcome: 'cut',
     estimated: priceCap !== null,
     finishReason: 'too_large',
     flags: [],
-    result: tail,
+    result: { text: resultText(message.idText, JSON.stringify(result)), status: 200 },
   };
 }
 
@@ -94,19 +92,20 @@ export const tooLargeText = ({ message }: UpstreamFailure): string =>
   `The tool ran and the call was charged, but ${message}, so the result cannot be returned. Request less data`;
 
 /**
- * The tail with status 200 for a result, because clients read no result with another status but would pay for it.
+ * The response with status 200 for a result, because clients read no result with another status but would pay for it.
  * Throws UpstreamFailure if the status or the result is of no use to a client.
  */
-function withUsableStatus(tail: McpResponse, { result, error }: ResponseMessage): McpResponse {
-  const { status } = tail;
+function withUsableStatus(answer: McpResponse, { result, error }: ResponseMessage): McpResponse {
+  const { status } = answer;
   refuseCredentialStatus(status);
-  if (error !== undefined) return status >= 400 && status < 600 ? tail : withStatus200(tail);
+  if (error !== undefined) return status >= 400 && status < 600 ? answer : withStatus200(answer);
   if (!isObject(result)) throw providerFailure('its result is not an object', status);
   if (status >= 400) throw providerFailure(`it answered with status ${status} and a result`, status);
-  return withStatus200(tail);
+  return withStatus200(answer);
 }
 
-const withStatus200 = (tail: McpResponse): McpResponse => (tail.status === 200 ? tail : { ...result, status: 200 });
+const withStatus200 = (answer: McpResponse): McpResponse =>
+  answer.status === 200 ? answer : { ...answer, status: 200 };
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
@@ -123,9 +122,11 @@ export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsa
 }
 
 /** The end of a `tools/call`. A use that the server reported is compared with what the gateway measured. */
-export function clampToMeasured(end: ReplyEnd, { message }: McpRequest, offer: Offer, elapsedMs: number): ReplyEnd {
-  if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
-  const { text } = end.result as McpResponse;
+export function clampToMeasured(end: McpEnd, { message }: McpRequest, offer: Offer, elapsedMs: number): McpEnd {
+  const { usage, outcome, result } = end;
+  if (usage === null || outcome !== 'complete' || result === null || !isByUse(offer, message.params?.['name']))
+    return end;
+  const { text } = result;
   const work: MeasuredWork = { elapsedMs, bytesIn: Buffer.byteLength(message.text), bytesOut: Buffer.byteLength(text) };
   return { ...end, ...clampReportedUsage(end, offer, work) };
 }

@@ -86,10 +86,12 @@ export interface Place {
 
 /**
  * Takes a request to a server and its answer back: unchanged if both speak the same era, else through a translation.
- * Yields whole server-sent events for the client, as bytes. Returns the end of the call with a McpResponse. Throws
- * UpstreamFailure.
+ * Yields whole server-sent events for the client, as bytes. Throws UpstreamFailure.
  */
-export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
+
+/** How an attempt ends: with the response for the client, or with null and no response. */
+export type McpEnd = ReplyEnd<McpResponse> | ReplyEnd<null>;
 
 /** The response. It is written to the client once the call has settled. */
 export interface McpResponse {

@@ -113,7 +113,7 @@ export function isSessionLost(status: number, refusal: ResponseMessage | null): 
 export type InitializeResult = (facts: ServerFacts, requested: string | null) => string;
 
 interface InitializeAnswer {
-  readonly tail: McpResponse;
+  readonly response: McpResponse;
   /** null if the server refused. */
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
 }
@@ -132,14 +132,14 @@ export async function answerInitialize(
   if (facts.era === 'legacy' && !facts.bare) {
     const { response, status, accepted } = await initializeAt(send, text);
     return {
-      result: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
+      response: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
       accepted,
     };
   }
   const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);
   const { protocolVersion } = JSON.parse(result) as { readonly protocolVersion: string };
   return {
-    result: { status: 200, text: resultText(idText, result) },
+    response: { status: 200, text: resultText(idText, result) },
     accepted: { revision: protocolVersion, upstreamId: null },
   };
 }

@@ -142,8 +142,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const tooLong = refuseTooLong(message);
       if (tooLong) return tooLong;
       const opened = await kept.open<Opened<LegacySession>>(owner.account, async (keep) => {
-        const { accepted, result: tail } = await answerInitialize(message, place, deps.initializeResult);
-        if (accepted === null) return { session: null, result: tail };
+        const { accepted, response } = await answerInitialize(message, place, deps.initializeResult);
+        if (accepted === null) return { session: null, response };
         const session: LegacySession = {
           id: newSessionId(),
           account: owner.account,
@@ -164,7 +164,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
           await leaveServer(place.send, session).catch(() => {});
           throw error;
         }
-        return { session, result: tail };
+        return { session, response };
       });
       return opened ?? refuseTooMany(message, deps.config.sessionsMax);
     },
@@ -188,7 +188,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 export interface Opened<S = { readonly id: string }> {
   /** null if `initialize` was refused. */
   readonly session: S | null;
-  readonly tail: McpResponse;
+  readonly response: McpResponse;
 }
 
 /** Longest `initialize` that is stored. */
@@ -213,10 +213,10 @@ export const refuseTooMany = ({ idText }: RequestMessage, max: number): Opened<n
 /** A session for which the gateway itself answers, with `result` (JSON text). */
 export const openedWith = <S>(session: S, { idText }: RequestMessage, result: string): Opened<S> => ({
   session,
-  result: { text: resultText(idText, result), status: 200 },
+  response: { text: resultText(idText, result), status: 200 },
 });
 
 const refused = (idText: string, status: number, code: number, message: string): Opened<never> => ({
   session: null,
-  result: { status, text: errorText(idText, { code, message }) },
+  response: { status, text: errorText(idText, { code, message }) },
 });

@@ -1,6 +1,6 @@
 import { type ResponseMessage, type RequestId, onlyAnswerTo } from '#json-rpc';
 import { UpstreamFailure } from '#wire';
-import { measuredUse, type Send, type ProviderAdapter, endOnly, type Pipeline } from '#gateway';
+import { measuredUse, type Send, endOnly, type Pipeline } from '#gateway';
 import { type Offer, pinned } from '#catalog';
 import type { Observation, Task, Tasks, Poll } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
@@ -11,7 +11,7 @@ import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf, readTask, observationOf, type ServerTask, serverTaskId } from './server-task.ts';
 import { firstResponse, MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
-import { OURSELVES, runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, OURSELVES, runFreeCall } from '../call/free-call.ts';
 
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
@@ -182,7 +182,7 @@ const POLL_MS = 20_000;
 export function createPollTask(deps: PollTaskDeps): Poll {
   return async (task, signal) => {
     let seen: Observation | null = null;
-    const startAttempt: ProviderAdapter['startAttempt'] = (offer, send) =>
+    const startAttempt: McpFreeCall['startAttempt'] = (offer, send) =>
       endOnly(async () => {
         seen = (await askOfTask(deps, task, offer, send)).observation;
         return freeEnd(null);

@@ -34,15 +34,15 @@ export async function keepTask(
   mcpRequest: McpRequest,
   offer: Offer,
   { call, askedAt }: CallOfTask,
-  end: ReplyEnd,
-): Promise<ReplyEnd> {
-  const { text, status, eventId = null, message } = end.result as McpResponse;
+  end: ReplyEnd<McpResponse>,
+): Promise<ReplyEnd<McpResponse>> {
+  const { text, status, eventId = null, message } = end.result;
   const task = readTask(message?.result);
   if (task === null) throw providerFailure("the provider's task has no status that the protocol knows", status);
   const taskId = clientTaskId(offer.id, task.taskId);
   if (taskId === null) throw providerFailure("the provider's task has no id of 1 to 247 characters", status);
   const shown = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
-  const tail: McpResponse = {
+  const response: McpResponse = {
     text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]),
     status,
     eventId,
@@ -69,5 +69,5 @@ export async function keepTask(
     { callId: call.id, price: price.id, most },
   );
   if (begun !== 'begun') throw providerFailure("the provider's task has the id of another task", status);
-  return { ...end, outcome: 'pending', flags: [], result: tail };
+  return { ...end, outcome: 'pending', flags: [], result: response };
 }

@@ -4,9 +4,9 @@ import { GatewayError } from '#errors';
 import { splice, withMembers, type UpstreamFailure } from '#wire';
 import type { Config } from '#config';
 import { pinned, type Offer } from '#catalog';
-import { type Pipeline, type ProviderAdapter, endOnly, type Send } from '#gateway';
+import { type Pipeline, endOnly, type Send } from '#gateway';
 import { ownerOf, type Task, type Tasks } from '#tasks';
-import { runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, runFreeCall } from '../call/free-call.ts';
 import { readOwnRequest } from '../wire/own-messages.ts';
 import { ERROR, MODERN, modernStatusOf } from '../wire/revisions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessRequest } from '../call/stateless.ts';
@@ -67,9 +67,9 @@ export function createTaskEndpoint(deps: TaskEndpointDeps): TaskEndpoint {
       traceparent: traceOf(context.headers, asked),
       facts: () => ({ 'mcp.protocol.version': MODERN }),
     };
-    const tail = await runFreeCall(deps.pipeline, call, context.gone);
-    if (tail === null) return answer.close();
-    answer.end(address.toClient(tail.text, task.service), tail.status);
+    const response = await runFreeCall(deps.pipeline, call, context.gone);
+    if (response === null) return answer.close();
+    answer.end(address.toClient(response.text, task.service), response.status);
   };
 }
 
@@ -99,16 +99,16 @@ interface RequestToTask {
 
 /**
  * Passes a client's request about its own task to the task's server. If the task has ended, it is settled before the
- * client gets the answer. The end of the attempt has a McpResponse.
+ * client gets the answer.
  */
-function taskAttempt(deps: TaskAdapterDeps, asked: RequestToTask, task: Task): ProviderAdapter['startAttempt'] {
+function taskAttempt(deps: TaskAdapterDeps, asked: RequestToTask, task: Task): McpFreeCall['startAttempt'] {
   return (offer, send) =>
     endOnly(async () => {
-      const tail =
+      const response =
         asked.message.method === 'tasks/get'
           ? await shown(deps, asked, task, offer, send)
           : await told(deps, asked.message, task, offer, send);
-      return freeEnd(tail);
+      return freeEnd(response);
     });
 }
 

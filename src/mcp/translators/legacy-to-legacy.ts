@@ -11,7 +11,7 @@ import {
   answerTo,
 } from '#json-rpc';
 import { replaceAt, splice, UpstreamFailure } from '#wire';
-import type { ReplyEnd, UpstreamExchange, UpstreamReply } from '#gateway';
+import type { UpstreamExchange, UpstreamReply } from '#gateway';
 import {
   asComplete,
   freeEnd,
@@ -20,7 +20,14 @@ import {
   refuseCredentialStatus,
   withoutResponse,
 } from '../request/ending.ts';
-import { toEvent, type LegacySession, type EraTranslator, type McpResponse, type Place } from '../request/mcp-request.ts';
+import {
+  toEvent,
+  type LegacySession,
+  type EraTranslator,
+  type McpEnd,
+  type McpResponse,
+  type Place,
+} from '../request/mcp-request.ts';
 import {
   cancelledId,
   createRunningRequests,
@@ -48,11 +55,11 @@ export interface LegacyToLegacy {
   /** Handles one request of a client in its session. */
   readonly translator: EraTranslator;
   /**
-   * Passes on a notification of a client, or its response to a request of the server. The tail is null if the server
+   * Passes on a notification of a client, or its response to a request of the server. The result is null if the server
    * accepted it (202), else the server's refusal. `notifications/cancelled` also cancels the call here. Throws
    * UpstreamFailure.
    */
-  tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: Place): Promise<ReplyEnd>;
+  tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: Place): Promise<McpEnd>;
 }
 
 /** A server is told of a cancellation at once and stops, so what still comes was on its way. */
@@ -79,7 +86,7 @@ export function createLegacyToLegacy({
       const id = exactId(message);
       const why = requests.find(session.id, id) ? ID_IN_USE.message : unanswered.fault(session, id);
       if (why !== null)
-        return refusal({ status: 200, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
+        return refused({ status: 200, text: errorText(message.idText, { code: ERROR.invalidRequest, message: why }) });
 
       const running = requests.start(session.id, id, null, cancelGraceMs);
       const { cancelled } = running;
@@ -89,9 +96,9 @@ export function createLegacyToLegacy({
       let answered = message.method !== 'tools/call';
       try {
         const reply = await post(session, withExactId(message, id), place, renew, onExchange);
-        if (isTail(reply)) {
+        if (isRefusal(reply)) {
           answered = true;
-          return refusal(reply);
+          return refused(reply);
         }
         const signal = eitherOf(place.signal, cancelled);
         const reading = { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange };
@@ -108,8 +115,8 @@ export function createLegacyToLegacy({
             if (own === null) continue;
             answered = true;
             reply.discard();
-            const tail = { text: mcpRequest.toClient(own.text), status: 200, eventId };
-            return toEnd(message, place.offer, asComplete(own), tail);
+            const response = { text: mcpRequest.toClient(own.text), status: 200, eventId };
+            return toEnd(message, place.offer, asComplete(own), response);
           }
           if (events) yield toEvent(mcpRequest, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);
@@ -142,7 +149,7 @@ export function createLegacyToLegacy({
       // A server without a handshake would take the message for a call.
       if (place.facts.bare) return freeEnd(null);
       const reply = await post(session, text, place, renew, () => {});
-      if (isTail(reply)) return refusal(reply);
+      if (isRefusal(reply)) return refused(reply);
       reply.discard();
       return freeEnd(null);
     },
@@ -181,9 +188,9 @@ function post(
   });
 }
 
-const isTail = (answer: UpstreamReply | McpResponse): answer is McpResponse => 'text' in answer;
+const isRefusal = (answer: UpstreamReply | McpResponse): answer is McpResponse => 'text' in answer;
 
-const refusal = (tail: McpResponse): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
+const refused = (refusal: McpResponse): McpEnd => freeEnd(refusal, `status ${refusal.status}`);
 
 /** Refuses a server's request to a client that accepts no events. Does not wait for the server's reply. */
 function refuseRequest(session: LegacySession, { idText, method }: RequestMessage, { send }: Place): void {

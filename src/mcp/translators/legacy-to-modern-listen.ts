@@ -1,8 +1,15 @@
 import { isObject, type JsonObject } from '#wire';
 import { type JsonRpcMessage, readReply } from '#json-rpc';
-import type { ReplyEnd, UpstreamExchange } from '#gateway';
+import type { UpstreamExchange } from '#gateway';
 import { freeEnd, providerFailure } from '../request/ending.ts';
-import { eventBytes, LISTENING, type LegacySession, type Place, type ServerFacts } from '../request/mcp-request.ts';
+import {
+  eventBytes,
+  LISTENING,
+  type LegacySession,
+  type McpEnd,
+  type Place,
+  type ServerFacts,
+} from '../request/mcp-request.ts';
 import { createMailbox } from '../request/waiting.ts';
 import { requestText, ACKNOWLEDGED, type Kind, KINDS, toNotifications } from '../wire/own-messages.ts';
 import { withMeta } from '../wire/meta.ts';
@@ -13,7 +20,7 @@ import { envelopeOf, withoutSubscription } from './legacy-to-modern-text.ts';
  * The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer stream
  * replaces it, or when `signal` aborts.
  */
-export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
 interface ListenModernOptions {
   readonly subscriptions: Subscriptions;

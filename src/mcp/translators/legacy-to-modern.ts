@@ -11,7 +11,7 @@ import {
   readReply,
 } from '#json-rpc';
 import { isObject, RawJsonError, membersOf, splice, UpstreamFailure, withMembers } from '#wire';
-import type { ReplyEnd, UpstreamRequest } from '#gateway';
+import type { UpstreamRequest } from '#gateway';
 import type { Offer } from '#catalog';
 import { NoAnswer, type ClientRequests } from '../request/client-requests.ts';
 import { freeEnd, toEnd, providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
@@ -20,7 +20,7 @@ import { ERROR, levelFault } from '../wire/revisions.ts';
 import {
   type LegacySession,
   type EraTranslator,
-  type McpResponse,
+  type McpEnd,
   type Place,
   type McpRequest,
   eventBytes,
@@ -42,7 +42,7 @@ import { standardHeaders } from '../wire/param-headers.ts';
 export interface LegacyToModern {
   /**
    * Handles one request of a client. If the server asks the client for input, all rounds are one call, which ends with
-   * the last round. A cancelled request ends free, with a null tail.
+   * the last round. A cancelled request ends free, with a null result.
    */
   readonly translator: EraTranslator;
   readonly listenModern: ListenModern;
@@ -97,7 +97,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     session: LegacySession,
     place: Place,
     { unwanted, cancelled }: Running,
-  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
     const signal = eitherOf(place.signal, unwanted);
     let continued: Round['continued'] = {};
     for (let number = 1; ; number++) {
@@ -148,25 +148,24 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
 }
 
 /** The status is always 200, because a legacy client takes any other status for a broken connection. */
-function endOf(mcpRequest: McpRequest, place: Place, response: ResponseMessage): ReplyEnd {
+function endOf(mcpRequest: McpRequest, place: Place, response: ResponseMessage): McpEnd {
   const { message, toClient } = mcpRequest;
   const type = isObject(response.result) ? response.result['resultType'] : undefined;
   if (type !== undefined && type !== 'complete') {
     const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session does not support`;
     return endWith(mcpRequest, place, errorText(message.idText, { code: ERROR.internal, message: text }));
   }
-  const tail: McpResponse = { text: toClient(toLegacyResponse(message, response)), status: 200 };
-  return toEnd(message, place.offer, response, tail);
+  return toEnd(message, place.offer, response, { text: toClient(toLegacyResponse(message, response)), status: 200 });
 }
 
-const endWith = ({ message }: McpRequest, { offer }: Place, text: string): ReplyEnd =>
-  toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpResponse);
+const endWith = ({ message }: McpRequest, { offer }: Place, text: string): McpEnd =>
+  toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 });
 
 /**
  * Refuses a call for which the client could not give the input. For a tool call this is a result, because the model
  * reads it. Else it is an error.
  */
-function refuse(mcpRequest: McpRequest, place: Place, why: string): ReplyEnd {
+function refuse(mcpRequest: McpRequest, place: Place, why: string): McpEnd {
   const { method, idText } = mcpRequest.message;
   const text = `${method} needs input and cannot continue: ${why}`;
   if (method !== 'tools/call')

@@ -10,7 +10,6 @@ import {
 } from '#json-rpc';
 import type { Seals } from '#security';
 import { UpstreamFailure, isObject } from '#wire';
-import type { ReplyEnd } from '#gateway';
 import {
   type HeldCalls,
   canAnswer,
@@ -21,7 +20,7 @@ import {
   createQuestions,
 } from '../servers/held-calls.ts';
 import { freeEnd, withoutResponse, providerFailure, asComplete, toEnd } from '../request/ending.ts';
-import { eventBytes, type EraTranslator, type Place, type McpRequest, type McpResponse } from '../request/mcp-request.ts';
+import { eventBytes, type EraTranslator, type Place, type McpEnd, type McpRequest } from '../request/mcp-request.ts';
 import { LATE, orAbort } from '../request/waiting.ts';
 import { nameOf } from '../wire/param-headers.ts';
 import { ERROR, MODERN_METHODS, modernStatusOf } from '../wire/revisions.ts';
@@ -92,7 +91,7 @@ async function* follow(
   place: Place,
   { call, questions }: Running,
   { held, seals, cancelGraceMs = CANCEL_GRACE_MS }: ModernToLegacyOptions,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+): AsyncGenerator<Uint8Array, McpEnd, undefined> {
   const { signal } = place;
   const stop = () => call.cancel(signal.reason as Error);
   signal.addEventListener('abort', stop, { once: true });
@@ -267,7 +266,7 @@ async function deliver({ session }: SessionCall, { detached }: Place, answer: st
 }
 
 /** Ends a call with a response that the gateway itself wrote (JSON text). */
-function endWith({ message }: McpRequest, { offer }: Place, text: string): ReplyEnd {
+function endWith({ message }: McpRequest, { offer }: Place, text: string): McpEnd {
   const response = parseMessage(text) as ResponseMessage;
   return toEnd(message, offer, response, { text, status: response.error ? modernStatusOf(response.error.code) : 200 });
 }
@@ -282,7 +281,7 @@ function endAsking(
   place: Place,
   inputRequests: string,
   held: string | null,
-): ReplyEnd {
+): McpEnd {
   const state = sealState(seals, mcpRequest, place, { state: null, held });
   const result = `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":${state}}`;
   return endWith(mcpRequest, place, mcpRequest.toClient(resultText(mcpRequest.message.idText, result)));
@@ -295,7 +294,7 @@ function endWithResponse(
   place: Place,
   { status }: SessionCall,
   response: ResponseMessage,
-): ReplyEnd {
+): McpEnd {
   const { message, client, capabilities } = mcpRequest;
   const urls = client === 'modern' ? urlInputRequests(response) : null;
   if (urls !== null) {
@@ -307,11 +306,10 @@ function endWithResponse(
   const text = toClientResponse(mcpRequest, response);
   if (text === null) throw providerFailure('the provider answered with a result that is not an object', status);
   const { error } = response;
-  const tail: McpResponse = {
+  return toEnd(message, place.offer, asComplete(response), {
     text: mcpRequest.toClient(text),
     status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
-  };
-  return toEnd(message, place.offer, asComplete(response), tail);
+  });
 }
 
 const NO_URLS: JsonRpcError = {

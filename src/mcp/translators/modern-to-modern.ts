@@ -12,7 +12,6 @@ import {
 import { isObject, type Member, membersOf, splice, withMembers } from '#wire';
 import type { Seals } from '#security';
 import type { Offer } from '#catalog';
-import type { ReplyEnd } from '#gateway';
 import { toEnd, withoutResponse } from '../request/ending.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
 import { withMeta } from '../wire/meta.ts';
@@ -20,7 +19,7 @@ import { META, MODERN, modernStatusOf } from '../wire/revisions.ts';
 import {
   type Continued,
   type EraTranslator,
-  type McpResponse,
+  type McpEnd,
   type Place,
   type McpRequest,
   toEvent,
@@ -115,7 +114,7 @@ export function createModernToModern({
     response: ResponseMessage,
     status: number,
     eventId: string | null,
-  ): ReplyEnd {
+  ): McpEnd {
     const { result } = response;
     const asks = isObject(result) && result['resultType'] === 'input_required';
     const state = asks && typeof result['requestState'] === 'string' ? result['requestState'] : null;
@@ -127,8 +126,7 @@ export function createModernToModern({
             withMembers(response.text, response.members.get('result')!, { requestState: sealed }),
           ]),
     );
-    const tail: McpResponse = { text, status, eventId, message: response };
-    return toEnd(mcpRequest.message, place.offer, response, tail);
+    return toEnd(mcpRequest.message, place.offer, response, { text, status, eventId, message: response });
   }
 }
 

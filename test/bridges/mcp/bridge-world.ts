@@ -19,7 +19,7 @@ import {
 import type { Call } from '#gateway';
 import { createCatalog, createHealth, createToolPins, type Offer } from '#catalog';
 import { createServer } from '#http';
-import { decodePartsEvents, type TargetRequest, type ContentResult, type PartsEvent } from '#bridge';
+import { type CallEvent, type ContentResult, contentResultOf, type Part, partOf, type TargetRequest } from '#bridge';
 import { NO_PAYMENTS } from '#payments';
 import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
@@ -227,14 +227,14 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     };
     const context = { caller: callerOf(account, options), requestId: 'door', traceparent: null, wantsReceipt: false };
     const call = await pipeline.prepare(await mcp.target.toCall(name, whole, context));
-    const events: PartsEvent[] = [];
+    const events: CallEvent[] = [];
     for await (const frame of pipeline.run(call, new AbortController().signal)) {
-      if (frame.type === 'data') events.push(...decodePartsEvents(frame.data));
+      if (frame.type === 'data') events.push(...frame.data.events);
       if (frame.type === 'settled')
         return {
-          parts: events.flatMap((event) => (event.type === 'part' ? [event.part] : [])),
+          parts: events.map(partOf).filter((part) => part !== null),
           progress: events.flatMap((event) => (event.type === 'progress' ? [event.text] : [])),
-          end: frame.result as ContentResult,
+          end: contentResultOf(frame),
           charged: frame.settlement.charged,
         };
     }
@@ -254,7 +254,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
 }
 
 export interface Said {
-  readonly parts: readonly (PartsEvent & { type: 'part' })['part'][];
+  readonly parts: readonly Part[];
   readonly progress: readonly (string | null)[];
   readonly end: ContentResult;
   readonly charged: bigint;

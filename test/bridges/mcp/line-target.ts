@@ -3,8 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { encodePartsEvent, type Part, type TargetRequest, type ContentResult, type TargetAdapter } from '#bridge';
-import { NO_PREFERENCES, type ReplyEnd } from '#gateway';
+import {
+  type CallEvent,
+  type ContentResult,
+  type EventBatch,
+  eventBatch,
+  eventOf,
+  type Part,
+  type TargetAdapter,
+  type TargetRequest,
+  textDelta,
+} from '#bridge';
+import { NO_PREFERENCES, type ReplyEnd, type Send } from '#gateway';
 import type { Catalog } from '#catalog';
 
 /** What a line server is asked: the ask as it was given to the speaker, and the service. */
@@ -93,30 +103,7 @@ export function createLineTarget(primitive: 'agent' | 'model', catalog: Catalog)
         images: 0,
         stream: ask.stream,
         adapter: {
-          async *startAttempt(_offer, send) {
-            const body = JSON.stringify({ ...ask, name });
-            const reply = await send({
-              method: 'POST',
-              path: '',
-              headers: { 'content-type': 'application/json' },
-              body,
-            }).head;
-            let rest = '';
-            for (;;) {
-              const chunks = await reply.read();
-              if (chunks === null)
-                throw new UpstreamFailure('the line ended', { retryable: false, attributedTo: 'provider' });
-              const lines = (rest + Buffer.concat(chunks).toString()).split('\n');
-              rest = lines.pop()!;
-              for (const text of lines) {
-                const line = JSON.parse(text) as Exclude<Line, { wait: unknown }>;
-                if ('text' in line) yield encodePartsEvent({ type: 'part', part: { kind: 'text', text: line.text } });
-                else if ('part' in line) yield encodePartsEvent({ type: 'part', part: line.part });
-                else if ('progress' in line) yield encodePartsEvent({ type: 'progress', text: line.progress });
-                else return ended({ ...ENDED, ...line.end });
-              }
-            }
-          },
+          startAttempt: (_offer, send) => askLines(send, JSON.stringify({ ...ask, name })),
         },
         estimate: () => ({ call: 1n }),
         metadata: null,
@@ -127,14 +114,40 @@ export function createLineTarget(primitive: 'agent' | 'model', catalog: Catalog)
   };
 }
 
-function ended(tail: ContentResult): ReplyEnd {
-  const failed = tail.finish === 'failed';
+async function* askLines(
+  send: Send,
+  body: string,
+): AsyncGenerator<EventBatch | null, ReplyEnd<ContentResult>, undefined> {
+  const headers = { 'content-type': 'application/json' };
+  const reply = await send({ method: 'POST', path: '', headers, body }).head;
+  let rest = '';
+  for (;;) {
+    const chunks = await reply.read();
+    if (chunks === null) throw new UpstreamFailure('the line ended', { retryable: false, attributedTo: 'provider' });
+    const lines = (rest + Buffer.concat(chunks).toString()).split('\n');
+    rest = lines.pop()!;
+    for (const text of lines) {
+      const line = JSON.parse(text) as Exclude<Line, { wait: unknown }>;
+      if ('end' in line) return ended({ ...ENDED, ...line.end });
+      const event = eventOfLine(line);
+      yield event === null ? null : eventBatch([event], text.length);
+    }
+  }
+}
+
+function eventOfLine(line: Exclude<Line, { wait: unknown } | { end: unknown }>): CallEvent | null {
+  if ('text' in line) return textDelta(line.text);
+  return 'part' in line ? eventOf(line.part) : { type: 'progress', text: line.progress };
+}
+
+function ended(result: ContentResult): ReplyEnd<ContentResult> {
+  const failed = result.finish === 'failed';
   return {
     usage: failed ? null : { call: 1n },
     outcome: failed ? 'free' : 'complete',
     estimated: false,
-    finishReason: tail.finish,
+    finishReason: result.finish,
     flags: [],
-    result: tail,
+    result,
   };
 }

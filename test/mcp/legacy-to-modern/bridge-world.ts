@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
 import { escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
 import { createExecute, createFree, createRetryBudget, createRouter, toBillable } from '#gateway/compose';
-import { newCallId, type Call, type ProviderAdapter, type ReplyEnd } from '#gateway';
+import { newCallId, type Call, type GeneratedAdapter } from '#gateway';
 import { createHealth, type Offer } from '#catalog';
 import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
@@ -14,7 +14,7 @@ import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/tran
 import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';
 import { parseMessage, type RequestMessage } from '../../../src/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { LegacySession, McpResponse, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
+import type { LegacySession, McpEnd, McpResponse, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';
 
 /** The bridge in front of one modern server, with real billing, real execution and real sockets behind it. */
@@ -38,7 +38,7 @@ export interface BridgeWorld {
     onMessage: (message: string) => void,
     signal: AbortSignal,
     onOpen?: () => void,
-  ): Promise<ReplyEnd | null>;
+  ): Promise<McpEnd | null>;
   /** How calls ended, in order: `operation: finish reason, micro-USD`. */
   readonly endings: readonly string[];
   /** What the audit finds wrong, and locks that are still held. */
@@ -68,6 +68,8 @@ export interface Answer {
   /** Micro-USD. */
   readonly charged: bigint;
 }
+
+type McpFrame = Frame<McpResponse | null, Uint8Array>;
 
 const RATES = parseRates({ call: 0.001 });
 const CALLER: Caller = { account: 'tollgate:local:bridge', key: null, wallet: null };
@@ -137,19 +139,19 @@ export async function startBridge(
   const servers = createServers({ version: '1', replyBytesMax, now });
 
   function run(
-    startAttempt: (place: Place, callId: string) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
+    startAttempt: (place: Place, callId: string) => AsyncGenerator<Uint8Array, McpEnd, undefined>,
     as: Pick<Call, 'free' | 'operation'>,
     gone: AbortSignal,
     timeoutMs = 30_000,
-  ) {
+  ): AsyncIterable<McpFrame> {
     const id = newCallId();
-    const exchange: ProviderAdapter = {
+    const adapter: GeneratedAdapter<McpResponse | null> = {
       async *startAttempt(at, send, signal, detached) {
         const facts = await servers.facts(at, send);
         return yield* startAttempt({ offer: at, facts, send, detached, signal }, id);
       },
     };
-    const call: Call = {
+    const call: Call<McpResponse | null, Uint8Array> = {
       id,
       primitive: 'tool',
       caller: CALLER,
@@ -159,7 +161,7 @@ export async function startBridge(
       startedAt: now(),
       begunAt: now(),
       candidates: [{ offer, price: offer.price, estimate: 1_000n }],
-      exchange,
+      adapter,
       ...as,
       continues: null,
       parent: null,
@@ -170,11 +172,12 @@ export async function startBridge(
       timeoutMs,
       wantsReceipt: false,
     };
-    return (as.free === null ? handlers.billed : handlers.free)(call, gone);
+    // The stages between carry what the call's own adapter gives.
+    return (as.free === null ? handlers.billed : handlers.free)(call, gone) as AsyncIterable<McpFrame>;
   }
 
   async function read(
-    frames: AsyncIterable<Frame>,
+    frames: AsyncIterable<McpFrame>,
     onEvent: (message: string) => void,
     onComment = () => {},
   ): Promise<Answer> {
@@ -187,8 +190,8 @@ export async function startBridge(
         onEvent(message);
       }
       if (frame.type !== 'settled') continue;
-      const tail = frame.result as McpResponse | null;
-      return { events, text: tail?.text ?? null, status: tail?.status ?? 0, charged: frame.settlement.charged };
+      const { text = null, status = 0 } = frame.result ?? {};
+      return { events, text, status, charged: frame.settlement.charged };
     }
     return { events, text: null, status: 0, charged: 0n };
   }
@@ -247,7 +250,7 @@ export async function startBridge(
       );
     },
     async listen(session, onMessage, signal, onOpen) {
-      const ended: { end: ReplyEnd | null } = { end: null };
+      const ended: { end: McpEnd | null } = { end: null };
       const frames = run(
         async function* listen(place) {
           ended.end = yield* bridge.listenModern(session, place);

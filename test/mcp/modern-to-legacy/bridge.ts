@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
 import { escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
 import { createExecute, createFree, createRetryBudget, createRouter, toBillable } from '#gateway/compose';
-import { newCallId, type Call, type ProviderAdapter } from '#gateway';
+import { newCallId, type Call, type GeneratedAdapter } from '#gateway';
 import { createHealth, type Offer } from '#catalog';
 import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
@@ -82,6 +82,8 @@ export interface BridgeOptions {
   readonly fallbackUrl?: string;
 }
 
+type McpFrame = Frame<McpResponse | null, Uint8Array>;
+
 const RATES = parseRates({ call: 0.001 });
 export const ACCOUNT = 'tollgate:local:alice';
 export const OTHER_ACCOUNT = 'tollgate:local:bob';
@@ -149,14 +151,14 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
   const translator = createModernToLegacy({ sessions, held, seals, replyBytesMax });
   const servers = createServers({ version: '1', replyBytesMax, now });
 
-  function run(turn: McpRequest, gone: AbortSignal): AsyncIterable<Frame> {
+  function run(turn: McpRequest, gone: AbortSignal): AsyncIterable<McpFrame> {
     const billed = turn.message.method === 'tools/call';
-    const exchange: ProviderAdapter = {
+    const adapter: GeneratedAdapter<McpResponse | null> = {
       async *startAttempt(at, send, signal, detached) {
         return yield* translator(turn, { offer: at, facts: await servers.facts(at, send), send, detached, signal });
       },
     };
-    const call: Call = {
+    const call: Call<McpResponse | null, Uint8Array> = {
       id: turn.callId,
       primitive: 'tool',
       caller: turn.caller,
@@ -166,7 +168,7 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
       startedAt: now(),
       begunAt: now(),
       candidates: offers.map((one) => ({ offer: one, price: one.price, estimate: billed ? 1_000n : 0n })),
-      exchange,
+      adapter,
       operation: billed ? String(turn.message.params?.['name']) : null,
       free: billed ? null : turn.message.method,
       continues: billed ? (turn.continued?.callId ?? null) : null,
@@ -178,7 +180,8 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
       timeoutMs: options.timeoutMs ?? 30_000,
       wantsReceipt: false,
     };
-    return (billed ? handlers.billed : handlers.free)(call, gone);
+    // The stages between carry what the call's own adapter gives.
+    return (billed ? handlers.billed : handlers.free)(call, gone) as AsyncIterable<McpFrame>;
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -227,9 +230,9 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
           response.write(frame.data);
         }
         if (frame.type !== 'settled') continue;
-        const tail = frame.result as McpResponse | null;
-        if (response.headersSent) response.end(eventText(tail?.text ?? '{}'));
-        else json(tail?.status ?? 200, tail?.text ?? '{}');
+        const { text = '{}', status = 200 } = frame.result ?? {};
+        if (response.headersSent) response.end(eventText(text));
+        else json(status, text);
       }
     } catch (error) {
       const { status, text } = toMcpError(error, message.idText);

@@ -88,7 +88,7 @@ export function createParts({ sessions, change, messages, clientRequests, max, o
     if (all.parts.get(service) !== before) return null;
     const answer = await messages.open(service, readOwnRequest(all.initialize), context, true);
     if (answer === null) throw new GatewayError('provider_unavailable', `${service} did not answer initialize`);
-    if (answer.session === null) return answer.result;
+    if (answer.session === null) return answer.response;
     const { id } = answer.session;
     const lasts = await change(all, () => {
       all.parts.delete(service);

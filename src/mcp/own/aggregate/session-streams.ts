@@ -155,12 +155,12 @@ function createPartListening(
       }
     };
     try {
-      const tail = await messages.listen(
+      const refusal = await messages.listen(
         { session: part.session, lastEventId, ended: part.ended },
         { ...context, gone: signal },
         onEvents,
       );
-      return tail?.status === 405 ? null : { last };
+      return refusal?.status === 405 ? null : { last };
     } finally {
       part.leave();
     }

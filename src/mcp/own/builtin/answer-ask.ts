@@ -7,7 +7,7 @@ import type { CancelSignal } from '#billing/amounts';
 import type { Config } from '#config';
 import { capCost } from '#gateway';
 import { nearestHint } from '#catalog';
-import { type TargetAdapters, decodePartsEvents, type ContentResult } from '#bridge';
+import { type ContentResult, type EventBatch, partOf, type TargetAdapters } from '#bridge';
 import { ownResult, type ServerInfo } from '../own-answer.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../call/paid-request.ts';
@@ -139,11 +139,12 @@ interface PartsAnswer {
   /** Whether the client gets the text while it is produced. */
   readonly heard: boolean;
   /**
-   * Takes a data frame. Returns progress notifications with its text, if the client gave a progress token; else null.
+   * Takes the events of a data frame. Returns progress notifications with their text, if the client gave a progress
+   * token; else null.
    */
-  events(bytes: Uint8Array): Uint8Array | null;
+  events(batch: EventBatch): Uint8Array | null;
   /** The response at the end; null for a call that was aborted. */
-  response(tail: unknown): McpResponse | null;
+  response(result: ContentResult | null): McpResponse | null;
 }
 
 const STATES = {
@@ -168,24 +169,26 @@ function createPartsAnswer({ kind, message, modern, events, info, charsMax }: Pa
 
   return {
     heard: token !== null,
-    events(bytes) {
+    events(batch) {
       let notes = '';
       let text = '';
-      for (const event of decodePartsEvents(bytes)) {
+      for (const event of batch.events) {
         if (event.type === 'progress') {
           if (token !== null) notes += notify(event.text);
           continue;
         }
-        content.add(event.part);
-        if (event.part.kind === 'text') text += event.part.text;
+        const part = partOf(event);
+        if (part === null) continue;
+        content.add(part);
+        if (part.kind === 'text') text += part.text;
       }
       if (token === null) return null;
       if (text !== '') notes += notify(text);
       return notes === '' ? null : Buffer.from(notes);
     },
-    response(tail) {
-      if (tail === null) return null;
-      const { finish, error, taskId, contextId, files = [] } = tail as ContentResult;
+    response(result) {
+      if (result === null) return null;
+      const { finish, error, taskId, contextId, files = [] } = result;
       const large = new LargeStrings();
       for (const file of files) content.addLarge(file, large);
       const failed = finish === 'failed';

@@ -92,7 +92,7 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
       {
         async open(service, message, { caller }) {
           const server = primitiveServer(deps, service!, caller);
-          if (server === null) return { session: null, tail: NO_SESSION };
+          if (server === null) return { session: null, response: NO_SESSION };
           const session = await sessions.add({ ...ownerOf(caller), service: service! });
           if (session === null) return refuseTooMany(message, config.sessionsMax);
           return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
