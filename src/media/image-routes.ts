@@ -19,6 +19,7 @@ import {
   takeBytes,
   bodyFrom,
   servedRequest,
+  singleRequest,
 } from '#gateway';
 import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
 import { requireAdmission } from '#auth';
@@ -28,6 +29,7 @@ import { type ImageCall, imageToCall, createReadImage, type ImageRequest } from 
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageRoute, IMAGE_ROUTES, imageAnswerOf } from './image-route-list.ts';
 import { mediaErrors, toMediaError } from './media-error.ts';
+import type { ImagesResult } from './reply/image-reader.ts';
 import { bodyOrForm } from './request/form.ts';
 import type { FetchInputs } from './request/input-images.ts';
 import { writeImages, writeStream } from './write-images.ts';
@@ -68,8 +70,8 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     route: ImageRoute,
     { rate }: Admission,
     { body, edit, caller, payment, repeats }: ImageRequest,
-    { request: callRequest, ask }: ImageCall,
-  ): PendingRequest<StartedProviderCall> {
+    { request: callRequest, ask }: ImageCall<ImagesResult, Uint8Array>,
+  ): PendingRequest<StartedProviderCall<ImagesResult>> {
     const gone = new AbortController();
     const client = createHttpSink(
       reply,
@@ -97,7 +99,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         if (edit !== null && !caller.anonymous) await edit.load();
         return openCall(pipeline, callRequest, callId, left);
       },
-      ...answersOn<StartedProviderCall>(
+      ...answersOn<StartedProviderCall<ImagesResult>>(
         client,
         (opened, to) => {
           const { stream } = ask;
@@ -147,14 +149,15 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           const admission = admissionOf(request);
           const image = await read(bodyFrom(request), request.headers, admission.caller, clientNetworkOf(request));
           try {
-            const call = imageToCall(image.body, {
+            const context = {
               ...image,
               events: route.events,
               requestId: request.id,
               headers: request.headers,
               replyBytesMax: upstream.imagesReplyBytesMax,
               receipts: billing.receipts,
-            });
+            };
+            const call = imageToCall(image.body, context, singleRequest);
             await handlePaidRequest(asked(request, reply, route, admission, image, call));
           } catch (error) {
             tellPayment(reply, image.payment);

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { createHttpSink, type ReplySink, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
-import { CancelSource, formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
+import { CancelSource, formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
 import { type Admission, rateHeaders } from '#limits';
 import {
   type PendingRequest,
@@ -29,6 +29,8 @@ import type { EmbeddingsResult } from './embeddings-reader.ts';
 
 const PATH = '/embeddings';
 
+type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null>;
+
 /** `POST /embeddings`. Register it under `/api/v1`. */
 export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
@@ -51,7 +53,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
     reply: FastifyReply,
     { rate }: Admission,
     { body, caller, payment, repeats }: Awaited<ReturnType<typeof read>>,
-  ): PendingRequest<StartedProviderCall> {
+  ): PendingRequest<StartedEmbeddings> {
     const gone = new CancelSource();
     const client = createHttpSink(
       reply,
@@ -74,7 +76,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
       ...servedRequest(request),
       gone,
       open: (callId, left) => openCall(pipeline, call, callId, left),
-      ...answersOn<StartedProviderCall>(client, (opened, sink) =>
+      ...answersOn<StartedEmbeddings>(client, (opened, sink) =>
         writeEmbeddings(opened, dropped, receiptSink(sink, payment), onError),
       ),
       refuse: async (refusal) => {
@@ -123,14 +125,15 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
  * false if the client is gone. Throws the errors of the call.
  */
 const writeEmbeddings = (
-  opened: StartedProviderCall,
+  opened: StartedEmbeddings,
   dropped: () => readonly string[],
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
-    if (settled.result === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
-    const pieces = piecesOf(settled, opened.call.service);
+    if (settled.result === null)
+      throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
+    const pieces = piecesOf(settled.result, settled.settlement, opened.call.service);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -148,9 +151,11 @@ const writeEmbeddings = (
   });
 
 /** The provider's bytes, with the name that was called and the billed usage. Not empty. */
-function piecesOf({ result: tail, settlement }: SettledFrame, service: string): Uint8Array[] {
-  const { bytes, members, usage } = tail as EmbeddingsResult;
-  const { charged, fee } = settlement;
+function piecesOf(
+  { bytes, members, usage }: EmbeddingsResult,
+  { charged, fee }: Settlement,
+  service: string,
+): Uint8Array[] {
   const billed = {
     ...usage,
     cost: toUsdNumber(charged),

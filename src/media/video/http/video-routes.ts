@@ -90,7 +90,7 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     { rate }: Admission,
     { body, caller, payment, repeats, openrouter }: VideoRequest,
     ask: VideoAsk,
-  ): PendingRequest<StartedProviderCall> {
+  ): PendingRequest<StartedProviderCall<BegunVideo>> {
     const gone = new AbortController();
     const client = createHttpSink(
       reply,
@@ -103,7 +103,7 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       openrouter && route.inOpenrouter
         ? { status: 202 as const, body: route.inOpenrouter(begun, addressOfVideo(request, begun.id)) }
         : { status: 200 as const, body: route.answerOf(begun, created) };
-    const callRequest: CallRequest = {
+    const callRequest: CallRequest<BegunVideo, never> = {
       ...videoToCall(
         body,
         ask,
@@ -124,7 +124,7 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       ...servedRequest(request),
       gone: gone.signal,
       open: (callId, left) => openCall(pipeline, callRequest, callId, left),
-      ...answersOn<StartedProviderCall>(client, (opened, sink) =>
+      ...answersOn<StartedProviderCall<BegunVideo>>(client, (opened, sink) =>
         writeBegun(opened, answerOf, receiptSink(sink, payment), onError),
       ),
       refuse: async (refusal) => {
