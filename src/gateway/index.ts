@@ -26,6 +26,7 @@ export {
 export {
   type CostOf,
   type PaidAnswer,
+  type PaidContext,
   type PaidRoute,
   type PaidRouteDeps,
   type Payer,

@@ -1,4 +1,5 @@
-import { type SettledFrame, formatUsd, toUsdNumber } from '#billing/amounts';
+import { isObject } from '#wire';
+import { type Settlement, formatUsd, toUsdNumber } from '#billing/amounts';
 import { fileBytes, type FoundImage, type ImageHead } from './reply/image-file.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 
@@ -25,13 +26,13 @@ interface ImageAnswer {
   pieces(): Iterable<Uint8Array>;
 }
 
-export type Answer = (settled: SettledFrame, about: AnswerAbout) => ImageAnswer;
+export type Answer = (result: ImagesResult, settlement: Settlement, about: AnswerAbout) => ImageAnswer;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The answer of `/image/generate`. */
-export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provider, inputs }) => {
-  const { images, raw } = settled.result as ImagesResult;
+export const dataUrlAnswer: Answer = (result, settlement, { id, model, created, seed, provider, inputs }) => {
+  const { images, raw } = result;
   const { usage: counts, ...rest } = raw;
   return jsonAnswer(
     { id, created, model, status: 'completed' },
@@ -52,7 +53,7 @@ export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provi
     {
       ...(inputs === null ? {} : { input_images: inputs.map(({ width, height }) => ({ width, height })) }),
       provider_metadata: { provider, raw: { ...rest, ...(counts === undefined ? {} : { usage: counts }) } },
-      usage: billedUsage(settled),
+      usage: billedUsage(result, settlement),
     },
   );
 };
@@ -60,8 +61,8 @@ export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provi
 /** The answer of `/images/generations`: base64, or data URLs. */
 export const openaiAnswer =
   (as: 'b64_json' | 'url'): Answer =>
-  (settled, { created }) => {
-    const { images, raw } = settled.result as ImagesResult;
+  (result, settlement, { created }) => {
+    const { images, raw } = result;
     const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
     return jsonAnswer(
       { created },
@@ -76,32 +77,32 @@ export const openaiAnswer =
       {
         ...rest,
         output_format: images[0]!.format,
-        usage: openaiUsage(settled),
+        usage: openaiUsage(result, settlement),
       },
     );
   };
 
 /** The answer of `/images`, in the form of OpenRouter's API. */
-export const openrouterAnswer: Answer = (settled, { created }) =>
+export const openrouterAnswer: Answer = (result, settlement, { created }) =>
   jsonAnswer(
     { created },
     'data',
-    (settled.result as ImagesResult).images.map((image) => ({
+    result.images.map((image) => ({
       image,
       before: {},
       name: 'b64_json',
       prefix: '',
       after: { media_type: `image/${image.format}` },
     })),
-    { usage: openrouterUsage(settled) },
+    { usage: openrouterUsage(result, settlement) },
   );
 
 /**
  * An answer that is the bytes of one file. Its headers make browsers show it as an image and run nothing, because a
  * file may begin as an image and contain a page further on.
  */
-export const fileAnswer: Answer = (settled) => {
-  const image = (settled.result as ImagesResult).images[0]!;
+export const fileAnswer: Answer = ({ images }) => {
+  const image = images[0]!;
   const { format, base64 } = image;
   return {
     headers: {
@@ -167,20 +168,24 @@ function closed(members: object): string {
 
 /* The member `usage` of answers with images, in the forms of several APIs. */
 
-export type UsageForm = (settled: SettledFrame) => Readonly<Record<string, unknown>>;
+export type UsageForm = (result: ImagesResult, settlement: Settlement) => Readonly<Record<string, unknown>>;
 
 /** The images and their cost. */
-const billedUsage = ({ result: tail, settlement: { charged, fee } }: SettledFrame) => ({
-  images: (tail as ImagesResult).images.length,
+const billedUsage = ({ images }: ImagesResult, { charged, fee }: Settlement) => ({
+  images: images.length,
   cost: toUsdNumber(charged),
   cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
 });
 
 /** The tokens that the provider counted. Nothing is charged by them. */
-const countsOf = ({ result: tail }: SettledFrame) => ((tail as ImagesResult).raw['usage'] ?? {}) as Record<string, unknown>;
+const countsOf = ({ raw }: ImagesResult): Readonly<Record<string, unknown>> =>
+  isObject(raw['usage']) ? raw['usage'] : {};
 
 /** The images and their cost, and the tokens if the provider counted any. */
-export const ownUsage: UsageForm = (settled) => ({ ...countsOf(settled), ...billedUsage(settled) });
+export const ownUsage: UsageForm = (result, settlement) => ({
+  ...countsOf(result),
+  ...billedUsage(result, settlement),
+});
 
 /** Clients of OpenAI's API parse the numbers of tokens. Most providers of images count none. */
 const NO_TOKENS = {
@@ -190,11 +195,11 @@ const NO_TOKENS = {
   total_tokens: 0,
 };
 
-export const openaiUsage: UsageForm = (settled) => ({ ...NO_TOKENS, ...ownUsage(settled) });
+export const openaiUsage: UsageForm = (result, settlement) => ({ ...NO_TOKENS, ...ownUsage(result, settlement) });
 
-export const openrouterUsage: UsageForm = (settled) => {
-  const counts = countsOf(settled);
-  const { cost, cost_details: details, images } = billedUsage(settled);
+export const openrouterUsage: UsageForm = (result, settlement) => {
+  const counts = countsOf(result);
+  const { cost, cost_details: details, images } = billedUsage(result, settlement);
   const prompt = wholeOf(counts['input_tokens']) ?? wholeOf(counts['prompt_tokens']) ?? 0;
   const completion = wholeOf(counts['output_tokens']) ?? wholeOf(counts['completion_tokens']) ?? 0;
   return {

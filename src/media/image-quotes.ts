@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
-import { type CallRequest, quoteSchema, type QuoteView, type Quotable } from '#gateway';
+import { type CallRequest, quoteSchema, type QuoteView, type Quotable, singleRequest } from '#gateway';
 import { NO_PAYMENTS } from '#payments';
 import { MEDIA_ERROR } from '#pages';
 import type { ImageRoute } from './image-route-list.ts';
@@ -61,14 +61,15 @@ function createQuotable({ limits, upstream, billing }: QuoteConfig, route: Quote
     readHeaders: typeof headers,
   ): Promise<CallRequest> => {
     const image = await read(bytes, readHeaders, caller, null);
-    return imageToCall(image.body, {
+    const context = {
       ...image,
       events: { prefix: 'image_generation', partialImages: 2 },
       requestId,
       headers,
       replyBytesMax: upstream.imagesReplyBytesMax,
       receipts: billing.receipts,
-    }).request;
+    } as const;
+    return imageToCall(image.body, context, singleRequest).request;
   };
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { interpretedFields, isObject, ambiguousKeyAt } from '#wire';
 import { GatewayError } from '#errors';
+import type { Piece } from '#billing/amounts';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
 import { createCheck } from '#http';
@@ -13,11 +14,11 @@ import {
   refuseEncoding,
   capCost,
   type CallRequest,
+  type ProviderAdapter,
   lowestCap,
   MAX_COST_HEADER,
   requestedModels,
   NO_PREFERENCES,
-  singleRequest,
   requestedQuote,
   requestedSession,
   toPreferences,
@@ -39,7 +40,7 @@ import {
 import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 import { imagePrice, priceAsListed, pricedQualities, tierAt, worthOf } from './image-price.ts';
 import { unprocessable } from './media-error.ts';
-import { imagesUsed, createImageReader, type ReaderContext } from './reply/image-reader.ts';
+import { type ImagesResult, imagesUsed, createImageReader, type ReaderContext } from './reply/image-reader.ts';
 import { wireOf } from './image-wires.ts';
 import { createImageStreamReader } from './reply/image-stream-reader.ts';
 
@@ -157,22 +158,27 @@ interface ImageContext {
 }
 
 /** A request for images as the pipeline takes it. */
-export interface ImageCall {
-  readonly request: CallRequest;
+export interface ImageCall<R, D extends Piece> {
+  readonly request: CallRequest<R, D>;
   readonly ask: ImageAsk;
 }
 
 /**
  * Turns a checked body into a request for the pipeline. Offers that cannot serve the request are skipped, and each
- * names the field that it does not take. Throws GatewayError `invalid_request` and `unprocessable`.
+ * names the field that it does not take. `adapterOf` makes its adapter from the requests for images: `singleRequest`,
+ * or one that answers in another form. Throws GatewayError `invalid_request` and `unprocessable`.
  */
-export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
+export function imageToCall<R, D extends Piece>(
+  body: ImageBody,
+  context: ImageContext,
+  adapterOf: (native: RequestAdapter<ImagesResult>) => ProviderAdapter<R, D>,
+): ImageCall<R, D> {
   const { caller, headers, requestId, replyBytesMax, payment } = context;
   const ask = toImageAsk(body, caller.account, context);
   const session = requestedSession(body, headers);
   const preferences = body.provider ? toPreferences(body.provider) : NO_PREFERENCES;
   const traceparent = headers['traceparent'];
-  const request: CallRequest = {
+  const request: CallRequest<R, D> = {
     primitive: 'image',
     caller,
     requestId,
@@ -182,7 +188,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
     images: 0,
     ...(context.edit === null ? {} : { memory: context.edit }),
     stream: ask.stream !== null,
-    adapter: singleRequest(createImageRequestAdapter({ ask, requestId, replyBytesMax })),
+    adapter: adapterOf(createImageRequestAdapter({ ask, requestId, replyBytesMax })),
     price(offer) {
       const price = imagePrice(ask, offer);
       const max = preferences.maxPrice?.image;
@@ -225,11 +231,11 @@ const BASE64_FIELD = 'response_format';
 const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 
 /** The native side of a call for images: one request to each offer that is tried. */
-export function createImageRequestAdapter({
+function createImageRequestAdapter({
   ask,
   requestId,
   replyBytesMax,
-}: ImageRequestAdapterOptions): RequestAdapter {
+}: ImageRequestAdapterOptions): RequestAdapter<ImagesResult> {
   const common = { n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax };
   const { stream } = ask;
   const streams = stream !== null && stream.partialImages !== null;

@@ -1,33 +1,32 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, dialectOf, toHttpError, clientNetworkOf } from '#http';
+import type { FastifyPluginAsync } from 'fastify';
+import { dialectOf, toHttpError, clientNetworkOf } from '#http';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
-import { type Admission, rateHeaders } from '#limits';
 import {
-  type PendingRequest,
+  addPaidRoute,
+  bodyFrom,
   type CallRequest,
-  createHandlePaidRequest,
   type Idempotency,
   openCall,
-  type StartedProviderCall,
+  type PaidAnswer,
+  type PaidContext,
+  type PaidRouteDeps,
   type Pipeline,
   type Quotes,
   type QuoteView,
-  answersOn,
-  PAYABLE,
-  refusedWithTerms,
+  singleRequest,
+  type StartedProviderCall,
   takeBytes,
-  bodyFrom,
-  servedRequest,
 } from '#gateway';
-import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
+import { NO_PAYMENTS, type Payments } from '#payments';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
 import { type Blobs, createKeptReplies } from '#blobs';
-import { type ImageCall, imageToCall, createReadImage, type ImageRequest } from './image-request.ts';
+import { imageToCall, createReadImage, type ImageRequest } from './image-request.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageRoute, IMAGE_ROUTES, imageAnswerOf } from './image-route-list.ts';
 import { mediaErrors, toMediaError } from './media-error.ts';
+import type { ImagesResult } from './reply/image-reader.ts';
 import { bodyOrForm } from './request/form.ts';
 import type { FetchInputs } from './request/input-images.ts';
 import { writeImages, writeStream } from './write-images.ts';
@@ -45,10 +44,7 @@ interface ImageDeps {
   /** Fetches an image to edit from an untrusted URL. */
   readonly fetchInputs: FetchInputs;
   /** Gets internal errors, and failures of calls whose client has left. */
-  readonly onError: (
-    error: unknown,
-    request: { readonly id: string; readonly method: string; readonly url: string },
-  ) => void;
+  readonly onError: PaidRouteDeps['onError'];
 }
 
 /**
@@ -59,79 +55,22 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
   const kept = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
-  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
-
-  /** A request in the form that `handlePaidRequest` takes. */
-  function asked(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    route: ImageRoute,
-    { rate }: Admission,
-    { body, edit, caller, payment, repeats }: ImageRequest,
-    { request: callRequest, ask }: ImageCall,
-  ): PendingRequest<StartedProviderCall> {
-    const gone = new AbortController();
-    const client = createHttpSink(
-      reply,
-      limits.clientStallMs,
-      () => gone.abort(),
-      () => rateHeaders(rate),
-    );
-    const answer = route.answerOf(body);
-    const errorBody = (error: GatewayError) =>
-      (route.ownErrors ? toMediaError(error) : toHttpError(error, route.streamDialect ?? dialectOf(request))).body;
-    const onError = (error: unknown) => deps.onError(error, request);
-    return {
-      caller,
-      repeats:
-        repeats === null
-          ? null
-          : {
-              ...repeats,
-              taken: (by) => kept.repeat(caller.account, by, client),
-            },
-      ...servedRequest(request),
-      gone: gone.signal,
-      async open(callId, left) {
-        // A caller without a credential gets the terms of a payment, so nothing is fetched for this caller.
-        if (edit !== null && !caller.anonymous) await edit.load();
-        return openCall(pipeline, callRequest, callId, left);
-      },
-      ...answersOn<StartedProviderCall>(
-        client,
-        (opened, to) => {
-          const { stream } = ask;
-          const sink = receiptSink(to, payment);
-          return stream === null
-            ? writeImages(opened, ask, answer, sink, onError)
-            : writeStream(opened, { stream, seed: ask.seed, usage: route.usage, errorBody, onError }, sink);
-        },
-        {
-          bytesMax: kept.bytesMax,
-          keep: ({ id }, head, chunks) => kept.keep(caller.account, id, head, chunks).catch(onError),
-        },
-      ),
-      refuse: async (refusal) => {
-        const images = ask.n === 1 ? 'An image' : `${ask.n} images`;
-        throw await refusedWithTerms(refusal, images, body.model, request);
-      },
-    };
-  }
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
     takeBytes(app, limits.mediaBodyBytesMax, 1, /^multipart\/form-data(?:;|$)/i);
     const ownErrors = mediaErrors(deps.onError, '/image');
     addImageQuotes(app, deps, (request) => admissionOf(request).caller, ownErrors);
+    const { idempotency, quotes, onError } = deps;
+    const paid: PaidRouteDeps = { admissionOf, idempotency, payments, quotes, limits, onError };
     for (const route of IMAGE_ROUTES) {
       const read = createReadImage({ payments, limits, fetchInputs: deps.fetchInputs }, route);
-      app.post<{ Body: Buffer | undefined }>(
-        route.path,
-        {
+      addPaidRoute<ImageRequest, StartedProviderCall<ImagesResult, Uint8Array>>(app, paid, {
+        path: route.path,
+        options: {
           bodyLimit: route.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
           schema: {
             ...route.described,
-            description: route.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Images'],
             ...bodyOrForm(route),
             response: {
@@ -139,31 +78,50 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
               ...(route.ownErrors ? { default: MEDIA_ERROR } : {}),
             },
           },
-          // The body is still bytes here. The handler parses it and checks it against the same schema.
-          validatorCompiler: () => () => true,
           ...(route.ownErrors ? ownErrors : {}),
         },
-        async (request, reply) => {
-          const admission = admissionOf(request);
-          const image = await read(bodyFrom(request), request.headers, admission.caller, clientNetworkOf(request));
-          try {
-            const call = imageToCall(image.body, {
-              ...image,
-              events: route.events,
-              requestId: request.id,
-              headers: request.headers,
-              replyBytesMax: upstream.imagesReplyBytesMax,
-              receipts: billing.receipts,
-            });
-            await handlePaidRequest(asked(request, reply, route, admission, image, call));
-          } catch (error) {
-            tellPayment(reply, image.payment);
-            throw error;
-          }
-          // The client left before the head was sent, so nothing is left to answer.
-          if (!reply.sent) reply.hijack();
-        },
-      );
+        decode: (request, admitted) => read(bodyFrom(request), request.headers, admitted, clientNetworkOf(request)),
+        answer: (image, context) => answerOf(route, image, context),
+      });
     }
   };
+
+  /** How a request for images is answered. */
+  function answerOf(
+    route: ImageRoute,
+    image: ImageRequest,
+    { request, client, onError }: PaidContext,
+  ): PaidAnswer<StartedProviderCall<ImagesResult, Uint8Array>> {
+    const { body, edit, caller } = image;
+    const context = {
+      ...image,
+      events: route.events,
+      requestId: request.id,
+      headers: request.headers,
+      replyBytesMax: upstream.imagesReplyBytesMax,
+      receipts: billing.receipts,
+    };
+    const { request: callRequest, ask } = imageToCall(image.body, context, singleRequest);
+    const { stream, seed, n } = ask;
+    const errorBody = (error: GatewayError) =>
+      (route.ownErrors ? toMediaError(error) : toHttpError(error, route.streamDialect ?? dialectOf(request))).body;
+    return {
+      noun: n === 1 ? 'An image' : `${n} images`,
+      model: body.model,
+      async open(callId, gone) {
+        // A caller without a credential gets the terms of a payment, so nothing is fetched for this caller.
+        if (edit !== null && !caller.anonymous) await edit.load();
+        return openCall(pipeline, callRequest, callId, gone);
+      },
+      write: (opened, sink) =>
+        stream === null
+          ? writeImages(opened, ask, route.answerOf(body), sink, onError)
+          : writeStream(opened, { stream, seed, usage: route.usage, errorBody, onError }, sink),
+      taken: (by) => kept.repeat(caller.account, by, client),
+      largeAnswers: {
+        bytesMax: kept.bytesMax,
+        keep: ({ id }, head, chunks) => kept.keep(caller.account, id, head, chunks).catch(onError),
+      },
+    };
+  }
 }

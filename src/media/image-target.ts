@@ -2,9 +2,16 @@ import type { Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import { createCheck } from '#http';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
-import { type Cut, singleRequest, type ReplyEnd, type ReplyReader } from '#gateway';
-import { type FilePart, lastOf, NO_TASK, type ContentResult, type TargetAdapter } from '#bridge';
-import { createImageRequestAdapter, imageToCall } from './image-request.ts';
+import {
+  type Cut,
+  type ProviderAdapter,
+  type ReplyEnd,
+  type ReplyReader,
+  type RequestAdapter,
+  singleRequest,
+} from '#gateway';
+import { type ContentResult, type EventBatch, type FilePart, lastOf, NO_TASK, type TargetAdapter } from '#bridge';
+import { imageToCall } from './image-request.ts';
 import { unprocessable } from './media-error.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import { type ImageBody, bodySchema, generateFields } from './request/image-fields.ts';
@@ -49,21 +56,18 @@ export function createImageTarget({ catalog, config, fetchInputs }: ImageTargetO
       const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetched);
       const body = check(withOwnNames({ ...given, model: name, prompt }));
       if (edit !== null && !caller.anonymous) await edit.load();
-      const { request, ask } = releasedIfItFails(edit, () =>
-        imageToCall(body, {
-          caller,
-          edit,
-          events: { prefix: 'image_generation', partialImages: 0 },
-          payment: null,
-          requestId,
-          headers: {},
-          replyBytesMax,
-          receipts: 'on-request',
-        }),
-      );
-      const native = createImageRequestAdapter({ ask, requestId, replyBytesMax });
-      const described = singleRequest({ ...native, reader: (offer) => new ImagePartsReader(native.reader(offer)) });
-      return { ...request, adapter: described, stream, traceparent, wantsReceipt };
+      const context = {
+        caller,
+        edit,
+        events: { prefix: 'image_generation', partialImages: 0 },
+        payment: null,
+        requestId,
+        headers: {},
+        replyBytesMax,
+        receipts: 'on-request',
+      } as const;
+      const { request } = releasedIfItFails(edit, () => imageToCall(body, context, filesOf));
+      return { ...request, stream, traceparent, wantsReceipt };
     },
   };
 }
@@ -84,11 +88,17 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
     : { kind: 'url', url, param };
 }
 
-/** Wraps a reader so that its images become files of a ContentResult. */
-class ImagePartsReader implements ReplyReader {
-  readonly #native: ReplyReader;
+/** An adapter whose images become the files of a ContentResult. */
+const filesOf = (native: RequestAdapter<ImagesResult>): ProviderAdapter<ContentResult, EventBatch> =>
+  singleRequest<ContentResult, EventBatch>({
+    ...native,
+    reader: (offer) => new ImageFilesReader(native.reader(offer)),
+  });
 
-  constructor(native: ReplyReader) {
+class ImageFilesReader implements ReplyReader<ContentResult, EventBatch> {
+  readonly #native: ReplyReader<ImagesResult>;
+
+  constructor(native: ReplyReader<ImagesResult>) {
     this.#native = native;
   }
 
@@ -104,32 +114,30 @@ class ImagePartsReader implements ReplyReader {
     return this.#native.failure(status, body);
   }
 
-  data(chunks: readonly Uint8Array[]): Uint8Array | null {
-    return this.#native.data(chunks);
+  /** Partial images are not given out: an answer in parts has the finished ones. */
+  data(chunks: readonly Uint8Array[]): null {
+    this.#native.data(chunks);
+    return null;
   }
 
-  end(): ReplyEnd {
-    return inParts(this.#native.end());
+  end(): ReplyEnd<ContentResult> {
+    return inFiles(this.#native.end());
   }
 
-  endElsewhere(): Promise<ReplyEnd> | null {
-    return this.#native.endElsewhere?.()?.then(inParts) ?? null;
+  endElsewhere(): Promise<ReplyEnd<ContentResult>> | null {
+    return this.#native.endElsewhere?.()?.then(inFiles) ?? null;
   }
 
-  cut(cut: Cut): ReplyEnd {
-    const tail = { ...STOPPED, finish: 'cut', error: cut.message } satisfies ContentResult;
-    return { ...this.#native.cut(cut), result: tail };
+  cut(cut: Cut): ReplyEnd<ContentResult> {
+    return { ...this.#native.cut(cut), result: { ...NO_TASK, finish: 'cut', error: cut.message } };
   }
 }
 
-function inParts(end: ReplyEnd): ReplyEnd {
-  const { images } = end.result as ImagesResult;
-  const files = images.map(({ format, base64 }, index) => ({
+function inFiles(end: ReplyEnd<ImagesResult>): ReplyEnd<ContentResult> {
+  const files = end.result.images.map(({ format, base64 }, index) => ({
     mediaType: `image/${format}`,
     name: `image_${index}.${format === 'jpeg' ? 'jpg' : format}`,
     base64,
   }));
-  return { ...end, result: { ...STOPPED, files } satisfies ContentResult };
+  return { ...end, result: { ...NO_TASK, finish: 'stop', error: null, files } };
 }
-
-const STOPPED: ContentResult = { ...NO_TASK, finish: 'stop', error: null };

@@ -3,8 +3,8 @@ import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
 import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { Answer, UsageForm } from './image-answer.ts';
-import type { ImageAsk, ImageStream } from './request/image-ask.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
+import type { ImageAsk, ImageStream } from './request/image-ask.ts';
 import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
 
 /**
@@ -12,7 +12,7 @@ import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
  * if the client is gone. Throws the errors of the call.
  */
 export const writeImages = (
-  opened: StartedProviderCall,
+  opened: StartedProviderCall<ImagesResult, Uint8Array>,
   ask: ImageAsk,
   answer: Answer,
   sink: ReplySink,
@@ -20,7 +20,7 @@ export const writeImages = (
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
     const { id, call } = opened;
-    const { headers, length, pieces } = answer(settled, {
+    const { headers, length, pieces } = answer(cameIn(settled.result), settled.settlement, {
       id,
       model: call.service,
       created: Math.floor(call.startedAt / 1000),
@@ -40,6 +40,12 @@ export const writeImages = (
     return wasCharged(settled);
   });
 
+/** Throws GatewayError for a call that was cut before it had a result. */
+function cameIn(result: ImagesResult | null): ImagesResult {
+  if (result === null) throw new GatewayError('provider_unavailable', 'The images did not arrive in time');
+  return result;
+}
+
 interface StreamOptions {
   readonly stream: ImageStream;
   /** The seed that was sent. null for none. */
@@ -58,7 +64,7 @@ const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-con
  * client is gone. Throws the errors of the call before the first event.
  */
 export async function writeStream(
-  { id, call, frames }: StartedProviderCall,
+  { id, call, frames }: StartedProviderCall<ImagesResult, Uint8Array>,
   { stream, seed, usage, errorBody, onError }: StreamOptions,
   sink: ReplySink,
 ): Promise<boolean> {
@@ -76,18 +82,19 @@ export async function writeStream(
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
       if (value.type === 'head') provider = value.provider.name;
-      if (value.type === 'data' && value.bytes.byteLength > 0) {
+      if (value.type === 'data') {
         begin();
-        await writeSlices(value.bytes, sink);
+        await writeSlices(value.data, sink);
       }
       if (value.type !== 'settled') continue;
+      const result = cameIn(value.result);
       provider = value.providerName;
       begin();
-      const { images, raw } = value.result as ImagesResult;
+      const { images, raw } = result;
       const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
       const created = Math.floor(call.startedAt / 1000);
       const cost = {
-        usage: usage(value),
+        usage: usage(result, value.settlement),
         ...(value.receipt === null ? {} : { receipt: value.receipt }),
       };
       for (const [index, image] of images.entries()) {

@@ -46,11 +46,11 @@ export const parseImageReply = (json: Buffer): Record<string, unknown> => parseR
  * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a
  * reply of 32 MiB would block all streams of the process for 150 ms. Each image that came is one unit of usage.
  */
-export function createImageReader(context: ReaderContext): ReplyReader {
+export function createImageReader(context: ReaderContext): ReplyReader<ImagesResult> {
   return new ImageReader(context);
 }
 
-class ImageReader extends HeadReader implements ReplyReader {
+class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
   readonly #context: ReaderContext;
   #bytes: ReplyBytes;
 
@@ -77,11 +77,11 @@ class ImageReader extends HeadReader implements ReplyReader {
     return null;
   }
 
-  endElsewhere(): Promise<ReplyEnd> | null {
+  endElsewhere(): Promise<ReplyEnd<ImagesResult>> | null {
     return this.#bytes.length > IN_TURNS_BYTES ? inTurns(this.#read()) : null;
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<ImagesResult> {
     const reading = this.#read();
     for (;;) {
       const { done, value } = reading.next();
@@ -90,7 +90,7 @@ class ImageReader extends HeadReader implements ReplyReader {
   }
 
   /** An incomplete image cannot be given out, so a cut reply is free. */
-  cut({ reason }: Cut): ReplyEnd {
+  cut({ reason }: Cut): ReplyEnd<ImagesResult> {
     return { ...NOTHING, finishReason: reason };
   }
 
@@ -105,17 +105,20 @@ export const imagesUsed = (made: number, inputs: number): Usage => ({
   ...(inputs === 0 ? {} : { input_image: BigInt(inputs) }),
 });
 
-const NOTHING: ReplyEnd = {
+const NOTHING: ReplyEnd<ImagesResult> = {
   usage: null,
   outcome: 'free',
   estimated: false,
   finishReason: null,
   flags: [],
-  result: { images: [], raw: {} } satisfies ImagesResult,
+  result: { images: [], raw: {} },
 };
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(arrived: ReplyBytes, { n, inputs, worth }: ReaderContext): Generator<void, ReplyEnd, undefined> {
+function* readReply(
+  arrived: ReplyBytes,
+  { n, inputs, worth }: ReaderContext,
+): Generator<void, ReplyEnd<ImagesResult>, undefined> {
   const bytes = yield* arrived.take();
   yield;
   const outline = yield* outlineInTurns(bytes);
@@ -171,7 +174,7 @@ function* readReply(arrived: ReplyBytes, { n, inputs, worth }: ReaderContext): G
       ...(faulty > 0 ? (['malformed_reply'] as const) : []),
       ...(data.length > n || costMax !== null ? (['usage_implausible'] as const) : []),
     ],
-    result: { images, raw: rawOf(reply) } satisfies ImagesResult,
+    result: { images, raw: rawOf(reply) },
   };
 }
 

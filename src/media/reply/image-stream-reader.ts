@@ -3,27 +3,31 @@ import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings, tooL
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ImageStream, EventPrefix } from '../request/image-ask.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage, type ImageHead } from './image-file.ts';
-import { imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
+import { type ImagesResult, imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
 
 /**
  * Reads a stream of one image, in the form of OpenAI's API. Partial images go out as they come. The final image is
  * held until the settlement. `whole` reads a reply that is no stream.
  */
-export function createImageStreamReader(context: ReaderContext, stream: ImageStream, whole: ReplyReader): ReplyReader {
+export function createImageStreamReader(
+  context: ReaderContext,
+  stream: ImageStream,
+  whole: ReplyReader<ImagesResult>,
+): ReplyReader<ImagesResult> {
   return new ImageStreamReader(context, stream, whole);
 }
 
-class ImageStreamReader implements ReplyReader {
+class ImageStreamReader implements ReplyReader<ImagesResult> {
   readonly #context: ReaderContext;
   readonly #stream: ImageStream;
-  readonly #whole: ReplyReader;
+  readonly #whole: ReplyReader<ImagesResult>;
   readonly #splitter: EventSplitter;
   #streams = false;
   #bytes = 0;
   #partials = 0;
-  #end: ReplyEnd | null = null;
+  #end: ReplyEnd<ImagesResult> | null = null;
 
-  constructor(context: ReaderContext, stream: ImageStream, whole: ReplyReader) {
+  constructor(context: ReaderContext, stream: ImageStream, whole: ReplyReader<ImagesResult>) {
     this.#context = context;
     this.#stream = stream;
     this.#whole = whole;
@@ -60,11 +64,11 @@ class ImageStreamReader implements ReplyReader {
     return given.length === 0 ? null : Buffer.concat(given);
   }
 
-  endElsewhere(): Promise<ReplyEnd> | null {
+  endElsewhere(): Promise<ReplyEnd<ImagesResult>> | null {
     return this.#streams ? null : (this.#whole.endElsewhere?.() ?? null);
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<ImagesResult> {
     if (!this.#streams) return this.#whole.end();
     // Partial images can no longer be given out, so the result is ignored.
     for (const data of this.#splitter.end()) this.#take(data);
@@ -72,7 +76,7 @@ class ImageStreamReader implements ReplyReader {
     return this.#end;
   }
 
-  cut(cut: Cut): ReplyEnd {
+  cut(cut: Cut): ReplyEnd<ImagesResult> {
     return this.#whole.cut(cut);
   }
 
@@ -110,7 +114,7 @@ function inOneTurn<T>(work: Generator<void, T, undefined>): T {
   }
 }
 
-function endOf(image: FoundImage, { inputs, worth }: ReaderContext, raw: Readonly<Record<string, unknown>>): ReplyEnd {
+function endOf(image: FoundImage, { inputs, worth }: ReaderContext, raw: ImagesResult['raw']): ReplyEnd<ImagesResult> {
   const costMax = worth([image]);
   return {
     usage: imagesUsed(1, inputs),

@@ -1,11 +1,21 @@
 import type { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import type { Config } from '#config';
-import type { Call, ProviderAdapter, ReplyEnd } from '#gateway';
+import type { GeneratedAdapter, ReplyEnd } from '#gateway';
 import type { Caller } from '#accounts';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import { createCheck } from '#http';
-import { encodePartsEvent, type FilePart, lastOf, NO_TASK, type ContentResult, type TargetAdapter } from '#bridge';
+import {
+  type CallEvent,
+  type ContentResult,
+  type EventBatch,
+  type FilePart,
+  NO_TASK,
+  type TargetAdapter,
+  eventBatch,
+  lastOf,
+  textDelta,
+} from '#bridge';
 import type { Blobs } from '#blobs';
 import type { Task, Tasks } from '#tasks';
 import { videoToCall } from './http/video-request.ts';
@@ -87,12 +97,12 @@ const urlOf = ({ url, bytes, mediaType }: FilePart): string =>
  * fails the call.
  */
 function describedVideo(
-  native: ProviderAdapter,
+  native: GeneratedAdapter<BegunVideo, never>,
   { videos, ownUrl }: Pick<VideoTargetOptions, 'videos' | 'ownUrl'>,
   caller: Caller,
-): ProviderAdapter {
+): GeneratedAdapter<ContentResult, EventBatch> {
   return {
-    begin: (call: Call) => native.begin!(call),
+    begin: (call) => native.begin?.(call),
     startAttempt: (offer, send, signal, detached) => {
       const making = native.startAttempt(offer, send, signal, detached);
       return madeAndShown(making, (id) => untilOver(videos, id, caller, signal, ownUrl() ?? ''));
@@ -101,16 +111,15 @@ function describedVideo(
 }
 
 async function* madeAndShown(
-  making: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
-  show: (id: string) => AsyncGenerator<Uint8Array, End, undefined>,
-): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-  const { value: begun } = await making.next();
-  const { id } = (begun as ReplyEnd).result as BegunVideo;
-  const end = yield* show(id);
-  return { ...(begun as ReplyEnd), ...end };
+  making: AsyncGenerator<never, ReplyEnd<BegunVideo>, undefined>,
+  show: (id: string) => AsyncGenerator<EventBatch, End, undefined>,
+): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
+  const begun = yield* making;
+  const end = yield* show(begun.result.id);
+  return { ...begun, ...end };
 }
 
-type End = Pick<ReplyEnd, 'usage' | 'outcome' | 'finishReason' | 'tail'>;
+type End = Pick<ReplyEnd<ContentResult>, 'usage' | 'outcome' | 'finishReason' | 'result'>;
 
 async function* untilOver(
   videos: VideoTargetOptions['videos'],
@@ -118,27 +127,29 @@ async function* untilOver(
   caller: Caller,
   signal: AbortSignal,
   base: string,
-): AsyncGenerator<Uint8Array, End, undefined> {
+): AsyncGenerator<EventBatch, End, undefined> {
   try {
     let task = await videos.find(id, caller);
     while (task.live && !signal.aborted) {
-      yield encodePartsEvent({ type: 'progress', text: task.state });
+      yield batchOf({ type: 'progress', text: task.state });
       task = await videos.wait(task, signal);
     }
     const view = task.live ? null : await videos.view(task);
     if (view?.status === 'failed') return failed(view.error.message, view.error.code);
     if (view?.status === 'completed') {
-      for (const index of view.files.keys()) yield encodePartsEvent({ type: 'part', part: fileOf(task, index, base) });
+      for (const index of view.files.keys()) yield batchOf({ type: 'file', file: fileOf(task, index, base) });
       return completed(task, view.files);
     }
   } catch {
     // For example, the database is not reachable. The task goes on nevertheless.
   }
   const text = `The video is still being made. POST ${base}/api/v1/video/retrieve with task_id ${id} gives it once it is finished.`;
-  yield encodePartsEvent({ type: 'part', part: { kind: 'text', text } });
-  const tail: ContentResult = { ...NO_TASK, finish: 'later', error: null, taskId: id };
-  return { usage: null, outcome: 'pending', finishReason: 'queued', result: tail };
+  yield batchOf(textDelta(text));
+  const result: ContentResult = { ...NO_TASK, finish: 'later', error: null, taskId: id };
+  return { usage: null, outcome: 'pending', finishReason: 'queued', result };
 }
+
+const batchOf = (event: CallEvent): EventBatch => eventBatch([event])!;
 
 const fileOf = (task: Task, index: number, base: string): FilePart => ({
   kind: 'file',
@@ -151,17 +162,16 @@ const fileOf = (task: Task, index: number, base: string): FilePart => ({
 function completed(task: Task, files: readonly { readonly notes: string }[]): End {
   const ordered = notesOf(task);
   const billed = files.reduce((sum, { notes }) => sum + billedSeconds(ordered, notes).seconds, 0);
-  const tail: ContentResult = { ...NO_TASK, finish: 'stop', error: null };
   return {
     usage: { second: BigInt(billed), call: BigInt(files.length) },
     outcome: 'complete',
     finishReason: 'completed',
-    result: tail,
+    result: { ...NO_TASK, finish: 'stop', error: null },
   };
 }
 
 function failed(message: string, code: string): End {
   const errorCode: GatewayError['code'] = code === 'content_policy' ? 'content_policy' : 'provider_unavailable';
-  const tail: ContentResult = { ...NO_TASK, finish: 'failed', error: message, errorCode };
-  return { usage: null, outcome: 'free', finishReason: code, result: tail };
+  const result: ContentResult = { ...NO_TASK, finish: 'failed', error: message, errorCode };
+  return { usage: null, outcome: 'free', finishReason: code, result };
 }

@@ -42,11 +42,11 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
  * Reads a reply with embeddings, which pass as they came. Only the edges of the reply are searched, for its usage
  * and the name of its model. Parsing thousands of embeddings would block all streams of the process.
  */
-export function createEmbeddingsReader(context: ReaderContext): ReplyReader {
+export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | null> {
   return new EmbeddingsReader(context);
 }
 
-class EmbeddingsReader extends WholeHeadReader implements ReplyReader {
+class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | null> {
   kept = 0;
   readonly #context: ReaderContext;
   readonly #chunks: Uint8Array[] = [];
@@ -64,7 +64,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader {
     return null;
   }
 
-  end(): ReplyEnd {
+  end(): ReplyEnd<EmbeddingsResult> {
     const { size, tokensMax } = this.#context;
     const bytes = Buffer.concat(this.#chunks);
     checkReply(bytes);
@@ -84,12 +84,12 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader {
       estimated,
       finishReason: 'stop',
       flags,
-      result: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsResult,
+      result: { bytes, members, usage: estimated ? { ...shown, estimated } : shown },
     };
   }
 
   /** An incomplete embedding is useless, so it is free. */
-  cut({ reason }: Cut): ReplyEnd {
+  cut({ reason }: Cut): ReplyEnd<null> {
     return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
   }
 }

@@ -1,26 +1,23 @@
 import { hash } from 'node:crypto';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, type ReplySink, PARSED_JSON } from '#http';
+import type { FastifyPluginAsync } from 'fastify';
+import { type ReplySink, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
-import { CancelSource, formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
-import { type Admission, rateHeaders } from '#limits';
+import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
 import {
-  type PendingRequest,
-  createHandlePaidRequest,
-  openCall,
-  type StartedProviderCall,
-  answersOn,
-  payerOf,
-  refusedWithTerms,
-  takeBytes,
-  servedRequest,
+  addPaidRoute,
   bodyFrom,
   onceSettled,
+  openCall,
+  type PaidRoute,
+  type Payer,
+  payerOf,
+  type StartedProviderCall,
+  takeBytes,
   wasCharged,
 } from '#gateway';
-import { NO_PAYMENTS, receiptSink, tellPayment } from '#payments';
+import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
 import { createReadBody } from '../translated/translated-route.ts';
 import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
@@ -29,93 +26,62 @@ import type { EmbeddingsResult } from './embeddings-reader.ts';
 
 const PATH = '/embeddings';
 
+type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null>;
+
 /** `POST /embeddings`. Register it under `/api/v1`. */
 export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
   const readBody = createReadBody<EmbeddingsBody>(limits, embeddingsSchema);
-  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments });
 
-  /** Reads and checks a request. Rejects with GatewayError. */
-  async function read(request: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
-    const { headers } = request;
-    const bytes = bodyFrom(request);
-    const body = await readBody(bytes, headers);
-    checkInput(body);
-    const bodyHash = () => hash('sha256', `${PATH} ${hash('sha256', bytes)}`);
-    return { body, ...(await payerOf(payments, headers, by.caller, bodyHash)) };
-  }
-
-  function asked(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { rate }: Admission,
-    { body, caller, payment, repeats }: Awaited<ReturnType<typeof read>>,
-  ): PendingRequest<StartedProviderCall> {
-    const gone = new CancelSource();
-    const client = createHttpSink(
-      reply,
-      limits.clientStallMs,
-      () => gone.abort(),
-      () => rateHeaders(rate),
-    );
-    const onError = (error: unknown) => deps.onError(error, request);
-    const { request: call, dropped } = embeddingsToCall(body, {
-      caller,
-      payment,
-      requestId: request.id,
-      headers: request.headers,
-      replyBytesMax: upstream.replyBytesMax,
-      receipts: billing.receipts,
-    });
-    return {
-      caller,
-      repeats,
-      ...servedRequest(request),
-      gone,
-      open: (callId, left) => openCall(pipeline, call, callId, left),
-      ...answersOn<StartedProviderCall>(client, (opened, sink) =>
-        writeEmbeddings(opened, dropped, receiptSink(sink, payment), onError),
-      ),
-      refuse: async (refusal) => {
-        throw await refusedWithTerms(refusal, 'Embeddings', body.model, request);
+  const route: PaidRoute<EmbeddingsRequest, StartedEmbeddings> = {
+    path: PATH,
+    options: {
+      schema: {
+        summary: 'Create embeddings',
+        operationId: 'createEmbeddings',
+        description:
+          'Embeddings of texts or tokens by a model whose output is embeddings. The price is per input token. Fields that are not listed here go to providers that list them.',
+        tags: ['Chat'],
+        consumes: ['application/json'],
+        body: embeddingsSchema,
+        response: { 200: embeddingsAnswerSchema },
       },
-    };
-  }
-
+    },
+    async decode(request, admitted) {
+      const { headers } = request;
+      const bytes = bodyFrom(request);
+      const body = await readBody(bytes, headers);
+      checkInput(body);
+      const bodyHash = () => hash('sha256', `${PATH} ${hash('sha256', bytes)}`);
+      return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
+    },
+    answer({ body, caller, payment }, { request, onError }) {
+      const { request: call, dropped } = embeddingsToCall(body, {
+        caller,
+        payment,
+        requestId: request.id,
+        headers: request.headers,
+        replyBytesMax: upstream.replyBytesMax,
+        receipts: billing.receipts,
+      });
+      return {
+        noun: 'Embeddings',
+        model: body.model,
+        open: (callId, gone) => openCall(pipeline, call, callId, gone),
+        write: (opened, sink) => writeEmbeddings(opened, dropped, sink, onError),
+      };
+    },
+  };
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
     takeBytes(app, limits.chatBodyBytesMax, PARSED_JSON);
-    app.post<{ Body: Buffer | undefined }>(
-      PATH,
-      {
-        schema: {
-          summary: 'Create embeddings',
-          operationId: 'createEmbeddings',
-          description:
-            'Embeddings of texts or tokens by a model whose output is embeddings. The price is per input token. Fields that are not listed here go to providers that list them.',
-          tags: ['Chat'],
-          consumes: ['application/json'],
-          body: embeddingsSchema,
-          response: { 200: embeddingsAnswerSchema },
-        },
-        // The body is still bytes here. The handler parses it and checks it against the same schema.
-        validatorCompiler: () => () => true,
-      },
-      async (request, reply) => {
-        const admission = admissionOf(request);
-        const one = await read(request, admission);
-        try {
-          await handlePaidRequest(asked(request, reply, admission, one));
-        } catch (error) {
-          tellPayment(reply, one.payment);
-          throw error;
-        }
-        // The client left before the head was sent, so nothing is left to answer.
-        if (!reply.sent) reply.hijack();
-      },
-    );
+    addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
   };
+}
+
+interface EmbeddingsRequest extends Payer {
+  readonly body: EmbeddingsBody;
 }
 
 /**
@@ -123,7 +89,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
  * false if the client is gone. Throws the errors of the call.
  */
 const writeEmbeddings = (
-  opened: StartedProviderCall,
+  opened: StartedEmbeddings,
   dropped: () => readonly string[],
   sink: ReplySink,
   onError: (error: unknown) => void,
@@ -131,7 +97,7 @@ const writeEmbeddings = (
   onceSettled(opened, sink, onError, (settled) => {
     if (settled.result === null)
       throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
-    const pieces = piecesOf(settled, opened.call.service);
+    const pieces = piecesOf(settled.result, settled.settlement, opened.call.service);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -149,9 +115,11 @@ const writeEmbeddings = (
   });
 
 /** The provider's bytes, with the name that was called and the billed usage. Not empty. */
-function piecesOf({ result: tail, settlement }: SettledFrame, service: string): Uint8Array[] {
-  const { bytes, members, usage } = tail as EmbeddingsResult;
-  const { charged, fee } = settlement;
+function piecesOf(
+  { bytes, members, usage }: EmbeddingsResult,
+  { charged, fee }: Settlement,
+  service: string,
+): Uint8Array[] {
   const billed = {
     ...usage,
     cost: toUsdNumber(charged),

@@ -19,7 +19,7 @@ import type { PaymentAttempt } from '#payments';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
 import { isEmbedder, type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
-import { createEmbeddingsReader, type InputSize } from './embeddings-reader.ts';
+import { createEmbeddingsReader, type EmbeddingsResult, type InputSize } from './embeddings-reader.ts';
 
 interface EmbeddingsContext {
   readonly caller: Caller;
@@ -33,7 +33,7 @@ interface EmbeddingsContext {
 
 /** A request for embeddings as the pipeline takes it. */
 interface EmbeddingsCall {
-  readonly request: CallRequest;
+  readonly request: CallRequest<EmbeddingsResult | null, Uint8Array>;
   /** Names of the fields that the latest offer did not get. */
   readonly dropped: () => readonly string[];
 }
@@ -46,7 +46,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
   const { caller, headers, requestId, replyBytesMax, payment } = context;
   const size = measureInput(body);
   let dropped: readonly string[] = [];
-  const exchange: RequestAdapter = {
+  const adapter: RequestAdapter<EmbeddingsResult | null> = {
     request(offer) {
       const forwarded = bodyFor(body, offer);
       dropped = forwarded.dropped;
@@ -60,7 +60,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     reader: (offer) => createEmbeddingsReader({ size, tokensMax: plausibleTokens(size, offer), replyBytesMax }),
   };
   const traceparent = headers['traceparent'];
-  const request: CallRequest = {
+  const request: EmbeddingsCall['request'] = {
     primitive: 'model',
     caller,
     requestId,
@@ -71,7 +71,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     stickyKey: `${caller.account} ${requestedSession(body, headers) ?? `embeddings ${body.model}`}`,
     images: 0,
     stream: false,
-    adapter: singleRequest(exchange),
+    adapter: singleRequest(adapter),
     estimate(offer) {
       if (!isEmbedder(offer.model!))
         throw new GatewayError('unprocessable', `${offer.service} makes no embeddings. Call it at /chat/completions`, {

@@ -26,7 +26,7 @@ const ROUTE = {
 };
 
 /** A call for a quote is prepared, but never run. */
-const NOT_RUN: ProviderAdapter = {
+const NOT_RUN: ProviderAdapter<never, never> = {
   begin() {},
   // oxlint-disable-next-line require-yield -- it is never asked
   async *startAttempt() {

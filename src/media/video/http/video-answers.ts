@@ -1,3 +1,4 @@
+import { GatewayError } from '#errors';
 import type { Task } from '#tasks';
 import type { ReplySink } from '#http';
 import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
@@ -54,14 +55,15 @@ export function openaiVideo(task: Task, view: VideoView): object {
 
 /** Writes the answer to a request for videos, after its task is stored. Throws the errors of the call. */
 export const writeBegun = (
-  opened: StartedProviderCall,
+  opened: StartedProviderCall<BegunVideo>,
   answerOf: (begun: BegunVideo, created: number) => { readonly status: 200 | 202; readonly body: object },
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, (settled) => {
+    if (settled.result === null) throw new GatewayError('provider_unavailable', 'The work did not begin in time');
     const { id, call } = opened;
-    const { status, body } = answerOf(settled.result as BegunVideo, Math.floor(call.startedAt / 1000));
+    const { status, body } = answerOf(settled.result, Math.floor(call.startedAt / 1000));
     const text = JSON.stringify(body);
     sink.head(status, {
       'content-type': 'application/json; charset=utf-8',

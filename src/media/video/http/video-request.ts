@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { interpretedFields, isObject, ambiguousKeyAt, type JsonLimits, parseJson } from '#wire';
 import { type Dialect, createCheck } from '#http';
 import { GatewayError } from '#errors';
+import type { Piece } from '#billing/amounts';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
 import {
@@ -129,16 +130,16 @@ interface VideoContext {
  * Turns a checked body into a request for the pipeline. Offers that cannot serve the request are skipped, and each
  * names the field that it does not take. Throws GatewayError `invalid_request` and `unprocessable`.
  */
-export function videoToCall(
+export function videoToCall<R, D extends Piece>(
   body: VideoBody,
   ask: VideoAsk,
-  adapter: ProviderAdapter,
+  adapter: ProviderAdapter<R, D>,
   context: VideoContext,
-): CallRequest {
+): CallRequest<R, D> {
   const { caller, headers, requestId, payment } = context;
   const session = requestedSession(body, headers);
   const traceparent = headers['traceparent'];
-  const request: CallRequest = {
+  const request: CallRequest<R, D> = {
     primitive: 'video',
     caller,
     requestId,

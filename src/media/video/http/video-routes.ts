@@ -1,25 +1,22 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, dialectOf, clientNetworkOf } from '#http';
+import type { FastifyPluginAsync } from 'fastify';
+import { dialectOf, clientNetworkOf } from '#http';
 import type { Config } from '#config';
-import { type Admission, rateHeaders } from '#limits';
 import {
-  type PendingRequest,
+  addPaidRoute,
+  bodyFrom,
   type CallRequest,
-  createHandlePaidRequest,
   type Idempotency,
   openCall,
-  type StartedProviderCall,
+  type PaidAnswer,
+  type PaidContext,
+  type PaidRouteDeps,
   type Pipeline,
   type Quotes,
   type QuoteView,
-  answersOn,
-  PAYABLE,
-  refusedWithTerms,
+  type StartedProviderCall,
   takeBytes,
-  bodyFrom,
-  servedRequest,
 } from '#gateway';
-import { NO_PAYMENTS, receiptSink, type Payments, tellPayment } from '#payments';
+import { NO_PAYMENTS, type Payments } from '#payments';
 import { requireAdmission } from '#auth';
 import { MEDIA_ERROR } from '#pages';
 import type { Blobs } from '#blobs';
@@ -27,7 +24,7 @@ import type { Tasks } from '#tasks';
 import { taskRoutes, type TaskRoutesDeps } from './task-routes.ts';
 import { mediaErrors } from '../../media-error.ts';
 import { bodyOrForm, formSchema } from '../../request/form.ts';
-import { toVideoAsk, type VideoAsk } from '../request/video-ask.ts';
+import { toVideoAsk } from '../request/video-ask.ts';
 import { roomForVideos, type BegunVideo, createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
 import { addressOfVideo, begunInOpenrouter } from './openrouter-video.ts';
 import { addVideoQuote } from './quote-videos.ts';
@@ -58,10 +55,7 @@ interface QueueDeps {
   readonly callbacks: MakeVideosDeps['callbacks'];
   readonly fetchInputs: MakeVideosDeps['fetchInputs'];
   /** Gets internal errors. */
-  readonly onError: (
-    error: unknown,
-    request: { readonly id: string; readonly method: string; readonly url: string },
-  ) => void;
+  readonly onError: PaidRouteDeps['onError'];
 }
 
 /**
@@ -71,7 +65,6 @@ interface QueueDeps {
 function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, tasks, blobs } = deps;
   const { limits, billing, media, webhooks } = config;
-  const handlePaidRequest = createHandlePaidRequest({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
   const making: MakeVideosDeps = {
     tasks,
     blobs,
@@ -82,28 +75,19 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     fetchInputs: deps.fetchInputs,
   };
 
-  /** A request in the form that `handlePaidRequest` takes. */
-  function asked(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  /** How a request for videos is answered. */
+  async function answerOf(
     route: VideoRoute,
-    { rate }: Admission,
-    { body, caller, payment, repeats, openrouter }: VideoRequest,
-    ask: VideoAsk,
-  ): PendingRequest<StartedProviderCall> {
-    const gone = new AbortController();
-    const client = createHttpSink(
-      reply,
-      limits.clientStallMs,
-      () => gone.abort(),
-      () => rateHeaders(rate),
-    );
-    const onError = (error: unknown) => deps.onError(error, request);
-    const answerOf = (begun: BegunVideo, created: number) =>
+    video: VideoRequest,
+    { request, onError }: PaidContext,
+  ): Promise<PaidAnswer<StartedProviderCall<BegunVideo>>> {
+    const { body, caller, payment, openrouter } = video;
+    const ask = await toVideoAsk(body, caller.account, webhooks.allowPrivate, video);
+    const begunOf = (begun: BegunVideo, created: number) =>
       openrouter && route.inOpenrouter
         ? { status: 202 as const, body: route.inOpenrouter(begun, addressOfVideo(request, begun.id)) }
         : { status: 200 as const, body: route.answerOf(begun, created) };
-    const callRequest: CallRequest = {
+    const callRequest: CallRequest<BegunVideo, never> = {
       ...videoToCall(
         body,
         ask,
@@ -119,18 +103,10 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       room: roomForVideos(tasks, blobs, ask),
     };
     return {
-      caller,
-      repeats,
-      ...servedRequest(request),
-      gone: gone.signal,
-      open: (callId, left) => openCall(pipeline, callRequest, callId, left),
-      ...answersOn<StartedProviderCall>(client, (opened, sink) =>
-        writeBegun(opened, answerOf, receiptSink(sink, payment), onError),
-      ),
-      refuse: async (refusal) => {
-        const videos = ask.n === 1 ? 'A video' : `${ask.n} videos`;
-        throw await refusedWithTerms(refusal, videos, body.model, request);
-      },
+      noun: ask.n === 1 ? 'A video' : `${ask.n} videos`,
+      model: body.model,
+      open: (callId, gone) => openCall(pipeline, callRequest, callId, gone),
+      write: (opened, sink) => writeBegun(opened, begunOf, sink, onError),
     };
   }
 
@@ -139,14 +115,15 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     takeBytes(app, limits.mediaBodyBytesMax, 1, FORM);
     const ownErrors = mediaErrors(deps.onError, '/video');
     addVideoQuote(app, deps, (request) => admissionOf(request).caller, ownErrors);
+    const { idempotency, quotes, onError } = deps;
+    const paid: PaidRouteDeps = { admissionOf, idempotency, payments, quotes, limits, onError };
     for (const route of VIDEO_ROUTES) {
       const read = createReadVideo(payments, limits, route);
-      app.post<{ Body: Buffer | undefined }>(
-        route.path,
-        {
+      addPaidRoute<VideoRequest, StartedProviderCall<BegunVideo>>(app, paid, {
+        path: route.path,
+        options: {
           schema: {
             ...route.described,
-            description: route.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Videos'],
             ...bodyOrForm(route),
             response: {
@@ -155,24 +132,11 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
               ...(route.ownErrors ? { default: MEDIA_ERROR } : {}),
             },
           },
-          // The body is still bytes here. The handler parses it and checks it against the same schema.
-          validatorCompiler: () => () => true,
           ...(route.ownErrors ? ownErrors : {}),
         },
-        async (request, reply) => {
-          const admission = admissionOf(request);
-          const video = await read(bodyFrom(request), request.headers, admission.caller, dialectOf(request));
-          try {
-            const ask = await toVideoAsk(video.body, video.caller.account, webhooks.allowPrivate, video);
-            await handlePaidRequest(asked(request, reply, route, admission, video, ask));
-          } catch (error) {
-            tellPayment(reply, video.payment);
-            throw error;
-          }
-          // The client left before the head was sent, so nothing is left to answer.
-          if (!reply.sent) reply.hijack();
-        },
-      );
+        decode: (request, admitted) => read(bodyFrom(request), request.headers, admitted, dialectOf(request)),
+        answer: (video, context) => answerOf(route, video, context),
+      });
     }
   };
 }

@@ -1,4 +1,4 @@
-import { type ProviderAdapter, endOnly, type Pipeline, runFree, type Send, type UpstreamRequest } from '#gateway';
+import { endOnly, type FreeCall, type Pipeline, runFree, type Send, type UpstreamRequest } from '#gateway';
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned } from '#catalog';
 import type { Task } from '#tasks';
@@ -25,21 +25,18 @@ export async function askProvider<T>(
   talk: (send: Send, requestId: string) => Promise<T>,
 ): Promise<T> {
   const requestId = `video-${task.taskId}`;
-  let said: { readonly value: T } | null = null;
-  const startAttempt: ProviderAdapter['startAttempt'] = (_offer, send) =>
-    endOnly(async () => {
-      said = { value: await talk(send, requestId) };
-      return { ...FREE, result: null };
-    });
-  const target = pinned(task.offerId);
-  await runFree(
-    pipeline,
-    { primitive: 'video', caller: OWN_CALLER, requestId, target, method, startAttempt, timeoutMs },
-    signal,
-  );
-  const heard = said as { readonly value: T } | null;
-  if (heard === null) throw new Error('the request to the provider was not completed');
-  return heard.value;
+  const call: FreeCall<{ readonly value: T }, never> = {
+    primitive: 'video',
+    caller: OWN_CALLER,
+    requestId,
+    target: pinned(task.offerId),
+    method,
+    startAttempt: (_offer, send) => endOnly(async () => ({ ...FREE, result: { value: await talk(send, requestId) } })),
+    timeoutMs,
+  };
+  const answered = await runFree(pipeline, call, signal);
+  if (answered === null) throw new Error('the request to the provider was not completed');
+  return answered.value;
 }
 
 const BYTES_MAX = 256 * 1024;

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import { type Call, type ProviderAdapter, endOnly, type ReplyEnd, type Send } from '#gateway';
+import { type Call, type GeneratedAdapter, endOnly, type ReplyEnd, type Send } from '#gateway';
 import type { Offer } from '#catalog';
 import { onceOnly } from '#json-rpc';
 import type { Blobs, WantedRoom } from '#blobs';
@@ -26,7 +26,7 @@ export interface MakeVideosDeps {
   readonly fetchInputs: FetchInputs;
 }
 
-/** A task that a call has begun. It is the tail of the call. */
+/** A task that a call has begun. It is the result of the call. */
 export interface BegunVideo {
   readonly id: string;
   readonly key: TaskKey;
@@ -57,7 +57,11 @@ const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
  * The native side of a call for videos. It creates one job for each variant, and stores the task. The call ends
  * `pending`: its lock is kept until the videos are here.
  */
-export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, from: VideoAsker): ProviderAdapter {
+export function createMakeVideos(
+  deps: MakeVideosDeps,
+  ask: VideoAsk,
+  from: VideoAsker,
+): GeneratedAdapter<BegunVideo, never> {
   let call: Call | null = null;
   return {
     begin(prepared) {
@@ -76,7 +80,7 @@ async function beginVideos(
   call: Call,
   send: Send,
   from: VideoAsker,
-): Promise<ReplyEnd> {
+): Promise<ReplyEnd<BegunVideo>> {
   const { id, caller } = call;
   const [key, owner] = [keyOf(offer.service, id), ownerOf(caller)];
   // These come before the jobs. Otherwise nobody might be told of the end, or the files might have no room.
