@@ -90,7 +90,7 @@ export interface Place {
  */
 export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
-/** How an attempt ends: with the response for the client, or with null and no response. */
+/** How an attempt ends. Its result is the response for the client; null without one. */
 export type McpEnd = ReplyEnd<McpResponse> | ReplyEnd<null>;
 
 /** The response. It is written to the client once the call has settled. */

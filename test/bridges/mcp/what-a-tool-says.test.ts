@@ -31,6 +31,10 @@ test('texts, images, sounds, embedded resources and links are parts, in their or
   ]);
 });
 
+test('an empty text is a part too, so that the answer of a tool that says nothing else has one', async () => {
+  expect(await saidFor([{ type: 'text', text: '' }])).toEqual([{ kind: 'text', text: '' }]);
+});
+
 test('structured content is data, unless a text says the same', async () => {
   const structured = { a: 1, b: [true, null] };
   expect(
