@@ -34,8 +34,8 @@ export interface ScriptedAgent {
 export const said = (text: string): CallEvent => textDelta(text);
 
 /**
- * An agent on a real socket, and the target adapter that speaks its protocol: one POST, answered by a line for each event,
- * the last of which is the end.
+ * An agent on a real socket, and the target adapter that speaks its protocol: one POST, answered by a line for each
+ * event, the last of which is the end.
  */
 export async function startScriptedAgent(): Promise<ScriptedAgent> {
   const asked: TargetRequest[] = [];
