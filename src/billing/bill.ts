@@ -49,8 +49,8 @@ interface HeadFrame {
 }
 
 /**
- * What a reply gives out piece by piece: bytes of the wire that its client speaks, or events where two wires meet. While
- * it is drained for its usage, billing bounds it by its size in bytes.
+ * A piece of a reply: bytes of the wire that its client speaks, or events where two wires meet. While a reply is drained
+ * for its usage, billing bounds it by the size of its pieces in bytes.
  */
 export interface Piece {
   readonly byteLength: number;

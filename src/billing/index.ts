@@ -9,7 +9,7 @@ export {
 } from './account-records.ts';
 export { type AuditReport, audit } from './audit.ts';
 export type { Billable, EndFrame, Frame, Piece, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
-export type { CancelSignal } from './cancel-signal.ts';
+export { type CancelSignal, CancelSource } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
 export { journalHead } from './journal.ts';
 export { createLedger } from './ledger-create.ts';

@@ -53,8 +53,8 @@ export type CallEvent =
 export interface TextDelta {
   readonly type: 'text-delta';
   /**
-   * The inside of a JSON string for each delta, not empty. Most wires carry text in this form, so a text that only
-   * passes is neither parsed nor escaped again.
+   * The inside of a JSON string for each delta. Most wires carry text in this form, so a text that only passes is
+   * neither parsed nor escaped again. A model gives no empty ones.
    */
   readonly json: readonly string[];
 }
@@ -99,7 +99,7 @@ export interface EventBatch {
   readonly large?: LargeStrings;
 }
 
-/** `byteLength`: the bytes that the events were read from; default what the texts of the events have. null without events. */
+/** null without events. `byteLength`: the bytes that they were read from; default the size of their texts. */
 export function eventBatch(events: readonly CallEvent[], byteLength?: number): EventBatch | null {
   if (events.length === 0) return null;
   return { events, byteLength: Math.max(1, byteLength ?? events.reduce((sum, event) => sum + sizeOf(event), 0)) };
@@ -121,13 +121,13 @@ export function textOf({ json }: { readonly json: readonly string[] }): string {
   return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
 
-/** A part of an answer as an event; null for an empty text. */
-export function eventOf(part: Part): CallEvent | null {
-  if (part.kind === 'text') return part.text === '' ? null : textDelta(part.text);
+/** A part of an answer as an event. */
+export function eventOf(part: Part): CallEvent {
+  if (part.kind === 'text') return textDelta(part.text);
   return part.kind === 'file' ? { type: 'file', file: part } : { type: 'data', data: part.data };
 }
 
-/** The part of the answer that an event adds; null if it adds none. The reasoning of a model is no part of its answer. */
+/** The part of the answer that an event adds; null if it adds none, such as the reasoning of a model. */
 export function partOf(event: CallEvent): Part | null {
   switch (event.type) {
     case 'text-delta':

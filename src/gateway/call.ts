@@ -9,8 +9,8 @@ import type { RoutePreferences } from './routing/preferences.ts';
 import type { Send } from './upstream.ts';
 
 /**
- * One call of one primitive: a small neutral header around the adapter of its protocol. `R` is the result with which the
- * adapter ends, `D` is what it gives out.
+ * One call of one primitive: a small neutral header around the adapter of its protocol. `R` is the result with which
+ * the adapter ends, `D` are the pieces that it gives out.
  */
 export interface Call<R = unknown, D extends Piece = Piece> {
   /** Call id = lock id = generation id. */
@@ -180,9 +180,9 @@ export interface HeldByCall {
 export interface ProviderAdapter<R = unknown, D extends Piece = Uint8Array> {
   /**
    * Talks to `offer`, and gives out what the client gets, in a form that its protocol reads back. Throws
-   * UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or its client has
-   * left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter that has not ended
-   * by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to end each of them.
+   * UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or its client
+   * has left and the time for draining is over, all exchanges fail and `signal` aborts. A provider adapter that has not
+   * ended by then is free. Exchanges of `detached` may outlive the attempt: the user of `detached` has to end each.
    */
   startAttempt(offer: Offer, send: Send, signal: AbortSignal, detached: Send): ProviderStream<R, D>;
   /**

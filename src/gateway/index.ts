@@ -4,7 +4,6 @@ export type { CostCap } from './call.ts';
 export { type FreeCall, runFree } from './free-calls.ts';
 export {
   type HandlePaidRequest,
-  type PendingRequest,
   type Refusal,
   type RepeatKey,
   type ResponseRecord,
@@ -43,7 +42,6 @@ export {
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export {
-  type ReaderEnd,
   type ReplyReader,
   type RequestAdapter,
   endOnly,
@@ -56,7 +54,6 @@ export {
   type GeneratedAdapter,
   type ProviderAdapter,
   type ProviderFlag,
-  type ProviderStream,
   type ReplyEnd,
 } from './call.ts';
 export { type Quotable, type QuoteView, quoteSchema } from './quote-call.ts';

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptio
 import { type ClientSink, createHttpSink, dialectOf, heldBodyOf, readBytes, type ReplySink, shownAddress } from '#http';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
-import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing/amounts';
+import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
 import type { Caller } from '#accounts';
@@ -29,11 +29,11 @@ import {
 } from './handle-paid-request.ts';
 
 /*
- * Billed routes of the HTTP API. Each is one POST: `addPaidRoute` reads who pays, answers repeats, refusals and payments,
- * and the route says how its body becomes a call and how the answer is written.
+ * Billed routes of the HTTP API. Each is one POST: `addPaidRoute` answers repeats, refusals and payments, and the route
+ * says who pays, how its body becomes a call, and how the answer is written.
  */
 
-/** What a billed route needs of the gateway. */
+/** The parts of the gateway that a billed route needs. */
 export interface PaidRouteDeps extends PaidRequestDeps {
   readonly admissionOf: (request: FastifyRequest) => Admission;
   readonly limits: Pick<LimitsConfig, 'clientStallMs'>;
@@ -57,7 +57,7 @@ export interface PaidRoute<P extends Payer, O extends StartedCall> {
   headers?(request: FastifyRequest): Readonly<Record<string, string>>;
 }
 
-export type PaidHttpRequest = FastifyRequest<{ Body: Buffer | undefined }>;
+type PaidHttpRequest = FastifyRequest<{ Body: Buffer | undefined }>;
 
 /** The surroundings of one request. */
 export interface PaidContext {
@@ -67,7 +67,7 @@ export interface PaidContext {
 }
 
 export interface PaidAnswer<O extends StartedCall> {
-  /** What is paid for, such as `A message`, and by which model. Both are for the terms of a payment. */
+  /** The thing that is paid for, such as `A message`, and the model that makes it, for the terms of a payment. */
   readonly noun: string;
   readonly model: string;
   /** Prepares the call under `callId`. Throws or rejects with GatewayError. */

@@ -22,13 +22,13 @@ export interface RequestAdapter<R = unknown, D extends Piece = Uint8Array> {
 
 /** The end that a reader has found. */
 export interface ReaderEnd<R = unknown, D extends Piece = Uint8Array> extends ReplyEnd<R> {
-  /** What the end has revealed for the client. It is given out before the settlement. Default nothing. */
+  /** The rest for the client that the end has revealed. It is given out before the settlement. Default nothing. */
   readonly rest?: D | null;
 }
 
 /**
- * Reads one upstream reply: bytes in, pieces for the client out, usage and result at the end. Methods run in this order,
- * on one reply.
+ * Reads one upstream reply: bytes in, pieces for the client out, usage and result at the end. Methods run in this
+ * order, on one reply.
  */
 export interface ReplyReader<R = unknown, D extends Piece = Uint8Array> {
   /**

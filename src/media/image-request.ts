@@ -158,7 +158,7 @@ interface ImageContext {
 }
 
 /** A request for images as the pipeline takes it. */
-export interface ImageCall<R, D extends Piece> {
+interface ImageCall<R, D extends Piece> {
   readonly request: CallRequest<R, D>;
   readonly ask: ImageAsk;
 }

@@ -3,7 +3,6 @@ import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import {
   type Cut,
   type Quotable,
-  type ReaderEnd,
   type ReplyEnd,
   type ReplyReader,
   singleRequest,
@@ -171,16 +170,18 @@ class AnswerReader implements ReplyReader<ContentResult, EventBatch> {
     return answerOf(this.#reader.data(chunks));
   }
 
-  end(): ReaderEnd<ContentResult, EventBatch> {
+  end(): AnswerEnd {
     return toEnd(this.#reader.end());
   }
 
-  cut(cut: Cut): ReaderEnd<ContentResult, EventBatch> {
+  cut(cut: Cut): AnswerEnd {
     return toEnd(this.#reader.cut(cut));
   }
 }
 
-function toEnd(end: ReplyEnd<ChatResult>): ReaderEnd<ContentResult, EventBatch> {
+type AnswerEnd = ReturnType<ReplyReader<ContentResult, EventBatch>['end']>;
+
+function toEnd(end: ReplyEnd<ChatResult>): AnswerEnd {
   const { before, usage, cut } = end.result;
   return { ...end, rest: answerOf(before), result: toContentResult(end, usage, cut) };
 }

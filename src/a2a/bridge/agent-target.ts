@@ -134,17 +134,24 @@ async function* inEvents(
   answer: AnswerReader,
   showBefore: (() => Promise<unknown>) | null,
 ): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
-  if (showBefore !== null) yield* oneByOne(answer.read(await showBefore()));
-  for (;;) {
-    const step = await attempt.next();
-    if (step.done) {
-      const { result, ...end } = step.value;
-      const { text, error, cut } = result;
-      if (text !== null) yield* oneByOne(answer.read(JSON.parse(text)));
-      yield* oneByOne(answer.rest());
-      return { ...end, result: answer.end(end, error?.message ?? cut) };
+  let isOver = false;
+  try {
+    if (showBefore !== null) yield* oneByOne(answer.read(await showBefore()));
+    for (;;) {
+      const step = await attempt.next();
+      if (step.done) {
+        isOver = true;
+        const { result, ...end } = step.value;
+        const { text, error, cut } = result;
+        if (text !== null) yield* oneByOne(answer.read(JSON.parse(text)));
+        yield* oneByOne(answer.rest());
+        return { ...end, result: answer.end(end, error?.message ?? cut) };
+      }
+      yield* oneByOne(answer.read(JSON.parse(step.value.text)));
     }
-    yield* oneByOne(answer.read(JSON.parse(step.value.text)));
+  } finally {
+    // An attempt that is stopped early still has to let go of its connection.
+    if (!isOver) await attempt.return(undefined as never);
   }
 }
 

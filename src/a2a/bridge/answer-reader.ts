@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import { type CallEvent, type ContentResult, eventOf, type Part, textDelta } from '#bridge';
+import { type CallEvent, type ContentResult, eventOf, type Part } from '#bridge';
 import type { ReplyEnd } from '#gateway';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
@@ -168,7 +168,7 @@ function createPartLines() {
         afterText = part.kind === 'text';
         if (part.kind === 'text') lineEnded = part.text.endsWith('\n');
         // An answer that is one empty text must not become an answer without any part.
-        return eventOf(apart ? { kind: 'text', text: `\n${part.text}` } : part) ?? textDelta('');
+        return eventOf(apart ? { kind: 'text', text: `\n${part.text}` } : part);
       }),
     restart(): void {
       afterText = false;

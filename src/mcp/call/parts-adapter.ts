@@ -2,7 +2,7 @@ import { createEventReader, type JsonObject, parseExact, type SseEvent, Upstream
 import type { ErrorCode } from '#errors';
 import { parseMessage } from '#json-rpc';
 import type { GeneratedAdapter, ReplyEnd } from '#gateway';
-import { type CallEvent, type ContentResult, type EventBatch, eventBatch, eventOf, textDelta } from '#bridge';
+import { type CallEvent, type ContentResult, type EventBatch, eventBatch, eventOf } from '#bridge';
 import { ERROR } from '../wire/revisions.ts';
 import { freeEnd } from '../request/ending.ts';
 import type { McpEnd, McpResponse } from '../request/mcp-request.ts';
@@ -100,7 +100,7 @@ function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Ending {
     ? resultParts((parseExact(response.text) as { readonly result: JsonObject }).result)
     : rounded;
   // Without an event for an empty text, the answer of a tool that returns nothing else would have no part at all.
-  const events = parts.map((part) => eventOf(part) ?? textDelta(''));
+  const events = parts.map((part) => eventOf(part));
   return { events, end: { ...end, result: toEnd(end, 'stop', null) } };
 }
 

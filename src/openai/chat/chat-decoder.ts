@@ -107,8 +107,8 @@ export const imageText = ({ mediaType, url, bytes }: FilePart): string =>
   `\n![image](${url ?? `data:${mediaType ?? 'application/octet-stream'};base64,${bytes ?? ''}`})\n`;
 
 /**
- * The end of a chat reply. `body`: the last chunk, or a whole completion, with the error of a reply that failed. `usage`:
- * with its cost.
+ * The end of a chat reply. `body`: the last chunk, or a whole completion, with the error of a reply that failed.
+ * `usage`: with its cost.
  */
 export function chatEndOf(body: Json, usage: Json): ChatEnd {
   const { finish_reason: finish, stop_reason: sequence } = choiceOf(body) ?? {};

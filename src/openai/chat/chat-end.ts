@@ -35,12 +35,12 @@ export interface ReplyContext extends UsageBounds {
   readonly dialect?: Dialect | undefined;
 }
 
-/** What a reply gives out: bytes of the client's wire, or events for the encoder of another wire. */
+/** A piece of a reply: bytes of the client's wire, or events for the encoder of another wire. */
 export type ChatPiece = Uint8Array | EventBatch;
 
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
 export interface ChatResult {
-  /** What the client gets before the rest. If it is events, they have all that `body` says besides the end. */
+  /** The piece before the rest. If it is events, they have all that `body` says besides the end. */
   readonly before: ChatPiece | null;
   readonly body: Record<string, unknown>;
   /**
@@ -64,7 +64,7 @@ export interface ChatResult {
   readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
 
-/** The result of a settled chat call. Only a call that can be cut before it has a result has none, and no chat call can. */
+/** The result of a settled chat call. It always has one, because its stream can be cut at any time. */
 export function resultOf({ result }: { readonly result: ChatResult | null }): ChatResult {
   if (result === null) throw new Error('a chat call was settled without a result');
   return result;

@@ -113,7 +113,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   };
 }
 
-/** What the billed routes of chat need of the gateway. */
+/** The parts of the gateway that the billed routes of chat need. */
 export const paidRouteDeps = (
   { idempotency, payments = NO_PAYMENTS, config, onError }: ChatDeps,
   admissionOf: (request: FastifyRequest) => Admission,

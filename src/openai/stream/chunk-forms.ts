@@ -80,8 +80,9 @@ const PLACEHOLDER = 'tollgate:the-text-goes-here';
 const PLACES_MAX = 8;
 
 /**
- * The form of chunks that are like this one except for one string. `text` is the provider's chunk, `key` the member that
- * has the string. `place` sets the string in the parsed chunk. Returns null if the string cannot be located beyond doubt.
+ * The form of chunks that are like this one except for one string. `text` is the provider's chunk, `key` the member
+ * that has the string. `place` sets the string in the parsed chunk. Returns null if the string cannot be located beyond
+ * doubt.
  */
 export function learnForm(
   text: string,

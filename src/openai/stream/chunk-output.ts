@@ -159,7 +159,7 @@ function textsOf(run: FoundRun, bytes: Buffer): readonly string[] {
 const SHORT_TEXT_BYTES = 32;
 
 /** Writes the texts of a run with bytes around them. */
-export function writeTexts(
+function writeTexts(
   { head, parts: [tail], between }: Frame,
   { events, places, length }: FoundRun,
   bytes: Buffer,

@@ -128,8 +128,11 @@ class TranslatedEncoder implements ReplyEncoder {
 
   #write(event: CallEvent, wire: WireEncoder): void {
     switch (event.type) {
-      case 'text-delta':
-        return wire.text(event.json);
+      case 'text-delta': {
+        // An agent may give an empty text, which is no delta on these wires.
+        const texts = event.json.includes('') ? event.json.filter((text) => text !== '') : event.json;
+        return texts.length === 0 ? undefined : wire.text(texts);
+      }
       case 'reasoning-delta':
         for (const json of event.json) wire.thinking(json);
         return;
