@@ -4,7 +4,7 @@ import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
 import type { PriceBook } from './price-book.ts';
 
-/** What billing reads of a call beside its LockRequest. The pipeline's Call has it. */
+/** The part of a call that billing reads, beside its LockRequest. The pipeline's Call has it. */
 interface BilledCall {
   readonly id: string;
   /** One for each provider that the call can go to. */
@@ -34,8 +34,8 @@ interface HeadFrame {
 }
 
 /**
- * What a reply gives out piece by piece: bytes of the wire that its client speaks, or events where two wires meet. While
- * it is drained for its usage, billing bounds it by its size in bytes.
+ * A piece of a reply as it is given out: bytes of the wire that its client speaks, or events where two wires meet.
+ * While a reply is drained for its usage, billing bounds it by its size in bytes.
  */
 export interface Piece {
   readonly byteLength: number;
