@@ -1,6 +1,6 @@
 import { createBill, type BilledHandler } from '#billing/compose';
 import { promptTokens } from '#billing';
-import { releaseProbes, toBillable, type Candidate } from '#gateway/compose';
+import { lockOf, releaseProbes, type Candidate } from '#gateway/compose';
 import { limitedAs, sharedAs, spendTokens, UNLIMITED } from '#limits';
 import type { Quotes, Call } from '#gateway';
 import { receiptOfCall } from '#pages';
@@ -35,7 +35,7 @@ export function openBilling(
   };
   return createBill<Call>({
     ledger,
-    billable: (call) => toBillable(call, graceMs),
+    lockOf: (call) => lockOf(call, graceMs),
     feeBps: config.billing.feeBps,
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,

@@ -1,40 +1,25 @@
 import { CancelSource, type CancelSignal } from './cancel-signal.ts';
-import type {
-  Budget,
-  Ledger,
-  LockRequest,
-  LockResult,
-  Settlement,
-  SettleRequest,
-  SettleResult,
-  LockRecord,
-} from './ledger.ts';
+import type { Ledger, LockRequest, LockResult, Settlement, SettleRequest, SettleResult, LockRecord } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
 import type { PriceBook } from './price-book.ts';
 
-/** The part of a call that billing needs; the pipeline's Call carries it. */
-export interface Billable {
+/** The part of a call that billing reads, beside its LockRequest. The pipeline's Call has it. */
+interface BilledCall {
   readonly id: string;
-  readonly account: string;
-  /** One quote for each provider that the call can go to. The highest estimate is locked. */
-  readonly quotes: readonly Quote[];
-  readonly budgets: readonly Budget[];
-  /** Epoch milliseconds. */
-  readonly lockExpiresAt: number;
-  readonly lockDetail: string;
-  /** False if the cost can exceed the estimates. Then the settlement may also draw on the available balance. */
-  readonly ceiling: boolean;
+  /** One for each provider that the call can go to. */
+  readonly candidates: readonly Quote[];
   /** Id of a held lock that this one replaces; null for none. */
   readonly continues: string | null;
   /** Id of the held lock that this one takes its money from; null if the money comes from the account's balance. */
   readonly parent: string | null;
   /** Locked in addition to the highest estimate, for calls that are made under this one. */
   readonly lendable: MicroUsd;
-  /** No task keeps the call's lock, and no call is made under it. Default false. */
-  readonly endsWithCall?: boolean;
+  /** `endsWithCall`: no task keeps the call's lock, and no call is made under it. Default false. */
+  readonly adapter: { readonly endsWithCall?: boolean };
 }
 
+/** A price, and the most that a call can cost by it. */
 interface Quote {
   readonly price: Price;
   readonly estimate: MicroUsd;
@@ -49,8 +34,8 @@ interface HeadFrame {
 }
 
 /**
- * A piece of a reply: bytes of the wire that its client speaks, or events where two wires meet. While a reply is drained
- * for its usage, billing bounds it by the size of its pieces in bytes.
+ * A piece of a reply: bytes of the wire that its client speaks, or events where two wires meet. While a reply is
+ * drained for its usage, billing bounds it by the size of its pieces in bytes.
  */
 export interface Piece {
   readonly byteLength: number;
@@ -64,7 +49,7 @@ interface DataFrame<D extends Piece> {
 /** The end of a run, with its usage. It is the last frame of an executor, and billing turns it into a SettledFrame. */
 export interface EndFrame<R = unknown> {
   readonly type: 'end';
-  /** Id of the price of the provider that served. It is one of the call's quotes. */
+  /** Id of the price of the provider that served. It is that of one of the call's candidates. */
   readonly price: string;
   readonly provider: string;
   readonly providerName: string;
@@ -107,9 +92,10 @@ export interface SettledFrame<R = unknown> {
 export type Frame<R = unknown, D extends Piece = Piece> = HeadFrame | DataFrame<D> | EndFrame<R> | SettledFrame<R>;
 export type BilledHandler<C> = (call: C, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;
 
-interface BillOptions<C> {
+interface BillOptions<C extends BilledCall> {
   readonly ledger: Ledger;
-  readonly billable: (call: C) => Billable;
+  /** The lock of a call: of the highest estimate of its candidates, and what it lends. */
+  readonly lockOf: (call: C) => LockRequest;
   readonly feeBps: number;
   /** Limits, in time and bytes, for reading the upstream's usage after the client has left. */
   readonly drainMs: number;
@@ -120,9 +106,9 @@ interface BillOptions<C> {
    */
   readonly prepay?: (call: C) => Promise<void> | null;
   /**
-   * Called after a refused lock. Gives the call to lock instead: with only the quotes that the account can pay, or with
-   * the same quotes if the account was credited with what was missing. Or gives the error that the caller sees, also by
-   * rejecting.
+   * Called after a refused lock. Gives the call to lock instead: with only the candidates that the account can pay, or
+   * with the same candidates if the account was credited with what was missing. Or gives the error that the caller
+   * sees, also by rejecting.
    */
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
   /** The signed receipt for a settled frame, or null. */
@@ -157,11 +143,13 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
  * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
  * is charged by reported usage. Only `signal.cut` ends it at once.
  */
-export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>) => BilledHandler<C> {
+export function createBill<C extends BilledCall>(
+  options: BillOptions<C>,
+): (next: BilledHandler<C>) => BilledHandler<C> {
   return (next) => (call, signal) => run(options, next, call, signal);
 }
 
-async function* run<C>(
+async function* run<C extends BilledCall>(
   options: BillOptions<C>,
   next: BilledHandler<C>,
   asked: C,
@@ -169,7 +157,7 @@ async function* run<C>(
 ): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
   const locked = await lock(options, asked);
-  const { call, billable, isFree } = locked;
+  const { call, isFree } = locked;
 
   const upstream = new CancelSource();
   let drainTimer: NodeJS.Timeout | undefined;
@@ -194,7 +182,7 @@ async function* run<C>(
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     if (end.outcome === 'pending') {
       try {
-        if (isFree) await options.ledger.lock(lockOf(billable));
+        if (isFree) await options.ledger.lock(options.lockOf(call));
       } catch (error) {
         resolve('unresolved', NOTHING, end, error);
         throw error;
@@ -206,15 +194,9 @@ async function* run<C>(
     let settlement: Settlement;
     try {
       const request = () =>
-        settleOf(
-          billable.id,
-          quoteOf(billable, end),
-          { ...end, detail: { ...end.detail, clientGone: gone } },
-          billable.ceiling,
-          options.feeBps,
-        );
-      result = await ended(options.ledger, locked, () => options.ledger.settle(request()));
-      settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, billable.id, result);
+        settleOf(call.id, quoteOf(call, end), { ...end, detail: { ...end.detail, clientGone: gone } }, options.feeBps);
+      result = await ended(options, locked, () => options.ledger.settle(request()));
+      settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, call.id, result);
     } catch (error) {
       // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
       resolve('unresolved', NOTHING, end, error);
@@ -222,16 +204,14 @@ async function* run<C>(
     }
     // If another gateway settled the lock, that gateway has already reported the charge.
     resolve('settled', result.ok ? settlement : NOTHING, end, null);
-    const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : undefined;
+    const runCost = call.lendable > 0n ? await runCostOf(options.ledger, call.id, settlement) : undefined;
     const { usage, provider, providerName, result: reply } = end;
     const receipt = options.receipt(call, end, settlement);
     return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, result: reply };
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
-      await ended(options.ledger, locked, () =>
-        options.ledger.release({ id: billable.id, detail: failureDetail(error, gone) }),
-      );
+      await ended(options, locked, () => options.ledger.release({ id: call.id, detail: failureDetail(error, gone) }));
     } catch (unavailable) {
       resolve('unresolved', NOTHING, null, unavailable);
       return;
@@ -285,10 +265,12 @@ async function* run<C>(
 }
 
 /** A call that costs nothing is locked and ended in one group, so both write one row. */
-const ended = <R>(ledger: Ledger, { billable, isFree }: Locked<unknown>, end: () => Promise<R>): Promise<R> =>
-  isFree
-    ? Promise.all([ledger.lock({ ...lockOf(billable), workDone: true }), end()]).then(([, result]) => result)
-    : end();
+const ended = <C extends BilledCall, R>(
+  { ledger, lockOf }: BillOptions<C>,
+  { call, isFree }: Locked<C>,
+  end: () => Promise<R>,
+): Promise<R> =>
+  isFree ? Promise.all([ledger.lock({ ...lockOf(call), workDone: true }), end()]).then(([, result]) => result) : end();
 
 const pendingFrame = ({ usage, provider, providerName, result }: EndFrame): SettledFrame => ({
   type: 'settled',
@@ -312,40 +294,37 @@ async function runCostOf(
 }
 
 /** True if the call cannot move money, however it ends. */
-const costsNothing = ({ quotes, lendable, parent, continues, endsWithCall = false }: Billable): boolean =>
-  endsWithCall &&
+const costsNothing = ({ candidates, lendable, parent, continues, adapter }: BilledCall): boolean =>
+  adapter.endsWithCall === true &&
   lendable === 0n &&
   parent === null &&
   continues === null &&
-  quotes.every(({ estimate }) => estimate === 0n);
+  candidates.every(({ estimate }) => estimate === 0n);
 
 interface Locked<C> {
   readonly call: C;
-  readonly billable: Billable;
   /** The call costs nothing, so it has no lock before its end. */
   readonly isFree: boolean;
 }
 
-/** Locks the call with all its quotes, or with those that the account can pay. */
-async function lock<C>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
+/** Locks the call with all its candidates, or with those that the account can pay. */
+async function lock<C extends BilledCall>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
   try {
     let call = asked;
     const paid = options.prepay?.(asked) ?? null;
     if (paid !== null) await paid;
     // The old lock is released right before the new lock is submitted, so both are in one group. If the old lock has
     // ended already, there is nothing to release.
-    let billable = options.billable(asked);
-    if (costsNothing(billable)) return { call, billable, isFree: true };
-    const { continues } = billable;
+    if (costsNothing(asked)) return { call, isFree: true };
+    const { continues } = asked;
     if (continues !== null)
       void options.ledger.release({ id: continues, detail: '{"outcome":"continued"}' }).catch(() => {});
     for (;;) {
-      const result = await options.ledger.lock(lockOf(billable));
-      if (result.ok) return { call, billable, isFree: false };
+      const result = await options.ledger.lock(options.lockOf(call));
+      if (result.ok) return { call, isFree: false };
       const refused = await options.refuse(call, result);
       if (refused instanceof Error) throw refused;
       call = refused;
-      billable = options.billable(call);
     }
   } catch (error) {
     options.onRefused(asked, error);
@@ -353,37 +332,21 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
   }
 }
 
-function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDetail, budgets }: Billable): LockRequest {
-  let estimate = 0n;
-  const prices: string[] = [];
-  for (const quote of quotes) {
-    if (quote.estimate > estimate) estimate = quote.estimate;
-    prices.push(quote.price.id);
-  }
-  const amount = estimate + lendable;
-  const own = { id, account, amount, lendable, prices, expiresAt: lockExpiresAt, detail: lockDetail, budgets };
-  return parent === null ? own : { ...own, parent };
-}
-
-/**
- * The settlement of a run that ended as `end`. With `ceiling` it is at most the estimate of `quote`; without, it may
- * also draw on the available balance.
- */
+/** The settlement of a run that ended as `end`. It is at most the estimate of `quote`. */
 function settleOf(
   id: string,
   quote: Quote,
   end: Charged & Pick<EndFrame, 'provider' | 'detail'>,
-  ceiling: boolean,
   feeBps: number,
 ): SettleRequest {
-  const charge = chargeOf(quote, end, ceiling);
+  const charge = chargeOf(quote, end);
   if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${id} has a zero lock under a non-zero price`);
   return {
     id,
     price: quote.price.id,
     provider: end.provider,
     charge,
-    draw: !ceiling,
+    draw: false,
     feeBps,
     usage: usageToText(end.usage ?? {}),
     detail: JSON.stringify(end.detail),
@@ -391,8 +354,8 @@ function settleOf(
 }
 
 /** The quote of the provider that served. */
-function quoteOf({ id, quotes }: Billable, { price }: EndFrame): Quote {
-  const quote = quotes.find((candidate) => candidate.price.id === price);
+function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
+  const quote = candidates.find((candidate) => candidate.price.id === price);
   if (!quote) throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
   return quote;
 }
@@ -401,14 +364,14 @@ type Charged = Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>;
 const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ charged, fee, drawn, shortfall });
 
 /**
- * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage. With `ceiling`
- * it is at most the estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
+ * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage, at most the
+ * estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
  */
-function chargeOf(quote: Quote, end: Charged, ceiling: boolean): MicroUsd {
+function chargeOf(quote: Quote, end: Charged): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
   const full = cost(quote.price.rates, end.usage);
   const exact = (end.costMax ?? full) < full ? end.costMax! : full;
-  return ceiling && exact > quote.estimate ? quote.estimate : exact;
+  return exact > quote.estimate ? quote.estimate : exact;
 }
 
 /**
@@ -466,7 +429,7 @@ export function createSettlePendingCall({ ledger, prices, feeBps }: SettlePendin
     if (!price) throw new Error(`call ${id}: price version ${priceId} is not stored`);
     const own = lock.amount - lock.lendable;
     const quote = { price, estimate: most !== null && most < own ? most : own };
-    const result = await ledger.settle(settleOf(id, quote, { outcome, usage, provider, detail }, true, feeBps));
+    const result = await ledger.settle(settleOf(id, quote, { outcome, usage, provider, detail }, feeBps));
     return { lock, settlement: await resolutionOf(ledger, id, result), before: !result.ok };
   };
 }

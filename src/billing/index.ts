@@ -8,7 +8,7 @@ export {
   findTransfer,
 } from './account-records.ts';
 export { type AuditReport, audit } from './audit.ts';
-export type { Billable, EndFrame, Frame, Piece, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
+export type { EndFrame, Frame, Piece, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
 export { type CancelSignal, CancelSource } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
 export { journalHead } from './journal.ts';
@@ -23,6 +23,7 @@ export {
   type Ledger,
   LedgerUnavailable,
   type LockRecord,
+  type LockRequest,
   type LockResult,
   type LockState,
   OPERATOR,

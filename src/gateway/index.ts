@@ -41,13 +41,7 @@ export {
 } from './paid-route.ts';
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
-export {
-  type ReplyReader,
-  type RequestAdapter,
-  endOnly,
-  measuredUse,
-  singleRequest,
-} from './single-request.ts';
+export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';
 export {
   type Cut,
   PROVIDER_FLAGS,

@@ -106,6 +106,10 @@ const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated
 export const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
   candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate) + lendable;
 
+/** The lock of a call, micro-USD: that of the dearest offer, because any of them may serve it. */
+export const mostOf = ({ candidates, lendable }: Call): MicroUsd =>
+  candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + lendable;
+
 /**
  * Decides what follows from a refused lock. Returns the call without the candidates that the balance or the limit
  * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
@@ -114,8 +118,7 @@ export const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
 export function refuseLock(call: Call, refusal: Refusal): Call | Error {
   const { candidates, lendable } = call;
   const affordable = (most: MicroUsd) => candidates.filter(({ estimate }) => estimate + lendable <= most);
-  const dearest = candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + lendable;
-  const estimated = `estimated cost: ${formatUsd(dearest)} USDC`;
+  const estimated = `estimated cost: ${formatUsd(mostOf(call))} USDC`;
   switch (refusal.reason) {
     case 'no_account': {
       const free = affordable(0n);

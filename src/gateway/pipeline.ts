@@ -1,13 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '#errors';
 import { after, NEVER_ABORTED, orElse } from '#wire';
-import type { Billable, Frame, CancelSignal, Piece } from '#billing';
+import type { Frame, CancelSignal, LockRequest, Piece } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { SIGN_IN_HEADERS } from '#security';
 import { webRequestOf } from '#http';
 import type { Call, Handler, CallRequest, CallObserver } from './call.ts';
+import { mostOf } from './lock-payments.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
@@ -182,19 +183,22 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
 }
 
 /**
- * Converts a call to the input of the billing middleware. `graceMs`: the longest time in milliseconds that a call can
- * go on after its timeout, to drain the provider's reply or because the client does not read.
+ * The lock of a call: the highest estimate of its candidates, and what it lends. `graceMs`: the longest time in
+ * milliseconds that a call can go on after its timeout, to drain the provider's reply or because the client does not
+ * read.
  */
-export function toBillable(call: Call, graceMs: number): Billable {
-  return {
+export function lockOf(call: Call, graceMs: number): LockRequest {
+  const own: LockRequest = {
     id: call.id,
     account: call.caller.account,
-    quotes: call.candidates,
+    amount: mostOf(call),
+    lendable: call.lendable,
+    prices: call.candidates.map(({ price }) => price.id),
     budgets: call.caller.budgets ?? NO_BUDGETS,
     // Rounded up because the remaining time of a call in a run has fractions of a millisecond.
-    lockExpiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
+    expiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
     // JSON.stringify leaves out undefined members.
-    lockDetail: JSON.stringify({
+    detail: JSON.stringify({
       primitive: call.primitive,
       service: call.service,
       operation: call.operation ?? undefined,
@@ -206,15 +210,11 @@ export function toBillable(call: Call, graceMs: number): Billable {
       requestId: call.requestId,
       stream: call.stream,
     }),
-    ceiling: true,
-    continues: call.continues,
-    parent: call.parent,
-    lendable: call.lendable,
-    endsWithCall: call.adapter.endsWithCall ?? false,
   };
+  return call.parent === null ? own : { ...own, parent: call.parent };
 }
 
-const NO_BUDGETS: Billable['budgets'] = [];
+const NO_BUDGETS: NonNullable<LockRequest['budgets']> = [];
 
 /**
  * Milliseconds between the latest possible end of a call and the expiry of its lock. In this time its settlement can

@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
-import { chunkOf, chunksIn, CONTEXT, delta, events, feed, stream, textBefore, textOf, USAGE } from './support/replies.ts';
+import {
+  chunkOf,
+  chunksIn,
+  CONTEXT,
+  delta,
+  events,
+  feed,
+  stream,
+  textBefore,
+  textOf,
+  USAGE,
+} from './support/replies.ts';
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
 

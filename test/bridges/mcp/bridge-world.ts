@@ -14,7 +14,7 @@ import {
   createPipeline,
   createRetryBudget,
   createRouter,
-  toBillable,
+  lockOf,
 } from '#gateway/compose';
 import type { Call } from '#gateway';
 import { createCatalog, createHealth, createToolPins, type Offer } from '#catalog';
@@ -123,7 +123,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
   const endings: string[] = [];
   const bill = createBill<Call>({
     ledger,
-    billable: (call) => toBillable(call, 1_000),
+    lockOf: (call) => lockOf(call, 1_000),
     feeBps: 0,
     drainMs: 50,
     drainBytes: 1024 * 1024,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
 import { escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
-import { createExecute, createFree, createRetryBudget, createRouter, toBillable } from '#gateway/compose';
+import { createExecute, createFree, createRetryBudget, createRouter, lockOf } from '#gateway/compose';
 import { newCallId, type Call, type GeneratedAdapter } from '#gateway';
 import { createHealth, type Offer } from '#catalog';
 import type { Caller } from '#accounts';
@@ -111,7 +111,7 @@ export async function startBridge(
   const endings: string[] = [];
   const bill = createBill<Call>({
     ledger,
-    billable: (call) => toBillable(call, 1_000),
+    lockOf: (call) => lockOf(call, 1_000),
     feeBps: 0,
     drainMs: 50,
     drainBytes: 1024,

@@ -14,7 +14,7 @@ import {
   createPipeline,
   createRetryBudget,
   createRouter,
-  toBillable,
+  lockOf,
 } from '#gateway/compose';
 import { createHandlePaidRequest, type Call } from '#gateway';
 import { createCatalog, createHealth, type Offer } from '#catalog';
@@ -131,7 +131,7 @@ async function startGateway(
   const endings: string[] = [];
   const bill = createBill<Call>({
     ledger,
-    billable: (call) => toBillable(call, 1_000),
+    lockOf: (call) => lockOf(call, 1_000),
     feeBps: 0,
     drainMs: options.drainMs ?? 50,
     drainBytes: 1024 * 1024,

@@ -17,7 +17,7 @@ import {
   createRetryBudget,
   createRouter,
   createRuns,
-  toBillable,
+  lockOf,
 } from '#gateway/compose';
 import type { Call } from '#gateway';
 import { createCatalog, createHealth, createToolPins, offersFromConfig, type Catalog } from '#catalog';
@@ -153,7 +153,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const arrivals = createArrivals({ present, onReturned: () => {}, waitMs: 0 });
   const bill = createBill<Call>({
     ledger,
-    billable: (call) => toBillable(call, graceMs),
+    lockOf: (call) => lockOf(call, graceMs),
     feeBps: config.billing.feeBps,
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
