@@ -3,22 +3,48 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
 
-/**
- * Packages that a start loads. They are bundled, with all that they import. Each of the others is either loaded by few
- * gateways, or reads files beside its modules, or is native. Those stay installed as they are.
- */
-const BUNDLED: ReadonlySet<string> = new Set([
-  '@fastify/cors',
-  'bs58',
-  'commander',
-  'fastify',
-  'json-rpc-2.0',
-  'pino',
-  'prom-client',
-  'smol-toml',
-  'undici',
-  'ws',
-]);
+/** A program that is bundled. */
+export interface Program {
+  /** The module that starts it, relative to the checkout. Its file is at the same path in the package. */
+  readonly main: string;
+  /** The folder below `src/bundle` for the other files of its code. */
+  readonly folder: string;
+  /** The packages that are bundled, with all that they import. */
+  readonly packages: 'all' | ReadonlySet<string>;
+  /**
+   * Its modules name files of `src` by their path: other modules that they start as threads and processes, which are a
+   * second bundle, and SQL, Lua and pictures that they read.
+   */
+  readonly namesFiles: boolean;
+}
+
+export const GATEWAY: Program = {
+  main: 'src/main.ts',
+  folder: 'gateway',
+  // Those that a start loads. Each of the others is either loaded by few gateways, or reads files beside its modules,
+  // or is native. They stay installed as they are.
+  packages: new Set([
+    '@fastify/cors',
+    'bs58',
+    'commander',
+    'fastify',
+    'json-rpc-2.0',
+    'pino',
+    'prom-client',
+    'smol-toml',
+    'undici',
+    'ws',
+  ]),
+  namesFiles: true,
+};
+
+/** The provider's proxy alone. None of its packages is native or reads files, so none must be installed. */
+export const PROVIDER: Program = {
+  main: 'src/cli/provider-main.ts',
+  folder: 'provider',
+  packages: 'all',
+  namesFiles: false,
+};
 
 /** What bundled packages import at most later, or starts threads from its own files. These stay installed. */
 const INSTALLED: ReadonlySet<string> = new Set([
@@ -46,7 +72,6 @@ const REPLACED =
 
 /** Stands for the relative path from a file of the bundle to `src`, which is known only when the files are cut. */
 const TO_SRC = '/path-to-src/';
-const MAIN = 'src/main.ts';
 /** The folder of the package of a module. */
 const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
 /** Makes stack traces name the sources. Each program imports it first. */
@@ -62,19 +87,17 @@ export interface Bundle {
 }
 
 /**
- * Writes the gateway's sources as few files of JavaScript into `stage/src`. Two bundles share no module: that of the
+ * Writes the sources of a program as few files of JavaScript into `stage/src`. Two bundles share no module: that of the
  * process, and that of the programs of threads, which would otherwise load parts of the gateway. Inside of a bundle,
  * code that not all commands need is in files of its own. Each module sees the address that its source has in the
  * package, so it finds the files beside it.
  */
-export async function bundleSources(checkout: string, stage: string): Promise<Bundle> {
+export async function bundleSources(checkout: string, stage: string, program: Program): Promise<Bundle> {
   const external = new Set<string>();
-  const plugin = asInPackage(checkout, external);
-  const programs = programsOf(checkout);
-  const chunks = [
-    ...(await write({ checkout, stage, plugin, entries: [MAIN], shared: 'gateway' })),
-    ...(await write({ checkout, stage, plugin, entries: programs, shared: 'threads' })),
-  ];
+  const plugin = asInPackage(checkout, program.packages, external);
+  const chunks = [...(await write({ checkout, stage, plugin, entries: [program.main], shared: program.folder }))];
+  if (program.namesFiles)
+    chunks.push(...(await write({ checkout, stage, plugin, entries: threadsOf(checkout), shared: 'threads' })));
   const modules = chunks.flatMap(({ moduleIds }) => moduleIds).map((id) => posixPath(relative(checkout, id)));
   const folders = modules.flatMap((id) => PACKAGE_FOLDER.exec(id)?.[0] ?? []);
   return {
@@ -84,8 +107,8 @@ export async function bundleSources(checkout: string, stage: string): Promise<Bu
   };
 }
 
-/** Programs that modules start by their path, relative to the checkout. */
-function programsOf(checkout: string): readonly string[] {
+/** Modules that others start by their path as threads or processes, relative to the checkout. */
+function threadsOf(checkout: string): readonly string[] {
   const found = new Set<string>();
   for (const path of globSync('src/**/*.ts', { cwd: checkout })) {
     const code = readFileSync(join(checkout, path), 'utf8');
@@ -139,10 +162,11 @@ async function write({ checkout, stage, plugin, entries, shared }: Written): Pro
 }
 
 /** Makes modules find in the package what they find in the checkout, and leaves out packages that stay installed. */
-function asInPackage(checkout: string, external: Set<string>): Plugin {
+function asInPackage(checkout: string, packages: Program['packages'], external: Set<string>): Plugin {
   const src = join(checkout, 'src', sep);
   const isOwn = (id: string) => id.startsWith(src);
-  const mustStay = (name: string, from: string) => (isOwn(from) ? !BUNDLED.has(name) : INSTALLED.has(name));
+  const isBundled = (name: string) => packages === 'all' || packages.has(name);
+  const mustStay = (name: string, from: string) => (isOwn(from) ? !isBundled(name) : INSTALLED.has(name));
   const noteInstalled = (name: string, from: string) => {
     const owner = PACKAGE_FOLDER.exec(posixPath(from))?.[0];
     if (owner && existsSync(join(owner, 'node_modules', name)))
@@ -162,8 +186,8 @@ function asInPackage(checkout: string, external: Set<string>): Plugin {
       if (!isOwn(id)) return null;
       const edited = magicString!;
       for (const [, specifier] of code.matchAll(REQUIRED))
-        if (!BUNDLED.has(packageOf(specifier!))) noteInstalled(packageOf(specifier!), id);
-      for (const [at, text] of editsOf(code, posixPath(relative(src, id)))) edited.overwrite(...at, text);
+        if (!isBundled(packageOf(specifier!))) noteInstalled(packageOf(specifier!), id);
+      for (const [at, text] of editsOf(code, posixPath(relative(src, id)), isBundled)) edited.overwrite(...at, text);
       return edited.hasChanged() ? { code: edited } : null;
     },
     generateBundle(_options, bundle) {
@@ -176,12 +200,12 @@ function asInPackage(checkout: string, external: Set<string>): Plugin {
 type Edit = readonly [at: [start: number, end: number], text: string];
 
 /** What is replaced in a module of our own, whose path below `src` is given. */
-function editsOf(code: string, path: string): readonly Edit[] {
+function editsOf(code: string, path: string, isBundled: (name: string) => boolean): readonly Edit[] {
   const edits: Edit[] = [];
   let load: string | undefined;
   for (const { 0: whole, 1: required, 2: named, index, groups } of code.matchAll(REPLACED)) {
     const at: Edit[0] = [index, index + whole.length];
-    if (required && BUNDLED.has(packageOf(required))) edits.push([at, `require('${required}')`]);
+    if (required && isBundled(packageOf(required))) edits.push([at, `require('${required}')`]);
     else if (named) {
       load = named;
       edits.push([at, ' ']);

@@ -7,8 +7,6 @@ export interface Manifest {
   readonly version: string;
   readonly description: string;
   readonly license: string;
-  readonly imports: Readonly<Record<string, string>>;
-  readonly dependencies: Readonly<Record<string, string>>;
 }
 
 export function readManifest(checkout: string): Manifest {

@@ -5,8 +5,10 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Bundle, GATEWAY } from './bundle.ts';
 import { packageManifest, readManifest } from './manifest.ts';
-import { type Parts, partsOf, stageProvider } from './provider-package.ts';
+import { type Parts, partsOf } from './parts.ts';
+import { PROVIDER_NAME, stageProvider } from './provider-package.ts';
 import { installedIn, pruneModules, versioned, versionsOf } from './prune-modules.ts';
 import { stageSources } from './stage-sources.ts';
 
@@ -34,14 +36,15 @@ const OUT = values.out === undefined ? join(CHECKOUT, 'dist', 'release') : resol
 const STAGE = join(OUT, 'stage');
 const PROVIDER_STAGE = join(OUT, 'stage-provide');
 const manifest = readManifest(CHECKOUT);
-let provider: ReturnType<typeof stageProvider> | undefined;
 if (!values.dirty) requireCleanTree();
 if (values.out === undefined) rmSync(OUT, { recursive: true, force: true });
 else requireEmpty(OUT);
-mkdirSync(STAGE, { recursive: true });
+for (const stage of [STAGE, PROVIDER_STAGE]) mkdirSync(stage, { recursive: true });
 
-const bundle = await stageSources(CHECKOUT, STAGE);
-console.log(`${'sources'.padEnd(14)} ${bundle.files.length} files, with ${bundle.bundled.length} packages`);
+const bundle = await stageSources(CHECKOUT, STAGE, GATEWAY);
+tellBundle('sources', bundle);
+const provider = await stageProvider(CHECKOUT, PROVIDER_STAGE, manifest);
+tellBundle("provider's", provider);
 step('other files', copyRest);
 step('web pages', () => {
   run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
@@ -49,11 +52,15 @@ step('web pages', () => {
 });
 step('packages', () => `${(installPackages() / 1e6).toFixed(0)} MB, without what no program reads`);
 step('tarball', () => pack(STAGE, manifest.name));
-step("provider's", packProvider);
+step("provider's", () => pack(PROVIDER_STAGE, PROVIDER_NAME));
 step('lists of parts', writeParts);
 step('checksums', writeChecksums);
 console.log(`\n${OUT}`);
 for (const name of released()) console.log(`  ${name}`);
+
+function tellBundle(name: string, { files, bundled }: Bundle): void {
+  console.log(`${name.padEnd(14)} ${files.length} files, with ${bundled.length} packages`);
+}
 
 function step(name: string, work: () => string): string {
   const begun = performance.now();
@@ -111,25 +118,19 @@ function pack(folder: string, name: string): string {
   return `${name}-${manifest.version}.tgz`;
 }
 
-function packProvider(): string {
-  provider = stageProvider(CHECKOUT, PROVIDER_STAGE, manifest);
-  const { name, files, bytes } = provider;
-  return `${pack(PROVIDER_STAGE, name)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`;
-}
-
 function writeParts(): string {
   // Without --omit=dev, which also leaves out what both need. What is not in a package is left out below.
   const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], CHECKOUT);
   const all = JSON.parse(told) as Parts;
-  const ofProvider = partsOf(all, provider!);
-  const write = (name: string, parts: Parts) =>
+  const write = (name: string, packages: readonly string[]) => {
+    const parts = partsOf(all, name, packages);
     writeFileSync(join(OUT, `${name}-${manifest.version}.cdx.json`), `${JSON.stringify(parts, null, 2)}\n`);
-  const installed = installedIn(join(STAGE, 'node_modules'));
-  const bundled = bundle.bundled.map((folder) => versioned(join(CHECKOUT, folder)));
-  const ofGateway = partsOf(all, { name: manifest.name, packages: [...installed, ...bundled] });
-  write(manifest.name, ofGateway);
-  write(provider!.name, ofProvider);
-  return `${ofGateway.components.length} packages, ${ofProvider.components.length} of them in the provider's`;
+    return parts.components.length;
+  };
+  const inBundle = ({ bundled }: Bundle) => bundled.map((folder) => versioned(join(CHECKOUT, folder)));
+  const ofGateway = write(manifest.name, [...installedIn(join(STAGE, 'node_modules')), ...inBundle(bundle)]);
+  const ofProvider = write(PROVIDER_NAME, inBundle(provider));
+  return `${ofGateway} packages of the gateway, ${ofProvider} of the provider's proxy`;
 }
 
 function writeChecksums(): string {

@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -10,22 +9,21 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { GATEWAY } from '../../scripts/release/bundle.ts';
 import { packageManifest, readManifest } from '../../scripts/release/manifest.ts';
-import { stageProvider } from '../../scripts/release/provider-package.ts';
 import { versionsOf } from '../../scripts/release/prune-modules.ts';
 import { stageSources } from '../../scripts/release/stage-sources.ts';
-import { stripped } from '../../scripts/release/strip-sources.ts';
 import { createKeeper } from '../support/server-process.ts';
+import { CHECKOUT, loadedModules, namedFiles, notingLoads, placeInSource, runBroken } from './staged.ts';
 
-const CHECKOUT = resolve(import.meta.dirname, '../..');
 let root: string;
 let bundle: Awaited<ReturnType<typeof stageSources>>;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'tollgate-package-'));
-  bundle = await stageSources(CHECKOUT, root);
+  bundle = await stageSources(CHECKOUT, root, GATEWAY);
   cpSync(join(CHECKOUT, 'bin'), join(root, 'bin'), { recursive: true });
   symlinkSync(join(CHECKOUT, 'node_modules'), join(root, 'node_modules'));
   const versions = versionsOf(join(CHECKOUT, 'node_modules'), bundle.external);
@@ -38,32 +36,10 @@ function emptyFile(name: string): string {
   return join(root, name);
 }
 
-it('names modules by the files of the package, and keeps lines and columns', () => {
-  const source =
-    "import type { A } from './a.ts';\nimport { b } from '../b.ts';\nconst w: URL = new URL('./w.ts', import.meta.url);\nthrow b;\n";
-  const lines = stripped(source).split('\n');
-  expect(lines).toEqual([
-    '',
-    "import { b } from '../b.js';",
-    "const w      = new URL('./w.js', import.meta.url);",
-    'throw b;',
-    '',
-  ]);
-});
-
 it('leaves no TypeScript, and has each program and each file that a module names', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   expect(files.filter((name) => name.endsWith('.ts'))).toEqual([]);
-  const named = bundle.files.flatMap((file) => {
-    const code = readFileSync(join(root, file), 'utf8');
-    // A module names a file with its own address: new URL('./worker.js', new URL('../../store/thread.js', …).href).
-    const own = '\\(?new URL\\("(\\.[^"\\n]+)", import\\.meta\\.url\\)\\.href';
-    const found = [
-      ...[...code.matchAll(new RegExp(`"(\\.[^"\\n]+)",\\s*${own}`, 'g'))].map(([, name, at]) => [at!, name!] as const),
-      ...[...code.matchAll(new RegExp(`${own},\\s*"(\\.[^"\\n]+)"`, 'g'))].map(([, at, name]) => [at!, name!] as const),
-    ];
-    return found.map(([at, name]) => join(dirname(join(dirname(file), at)), name));
-  });
+  const named = namedFiles(root, bundle.files);
   expect(named).toContain('src/store/sqlite-worker.js');
   expect(named).toContain('src/billing/sql/ledger.sql');
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
@@ -96,8 +72,7 @@ it('loads few files at a start, and nothing that only some gateways need', async
         HOME: root,
         PORT: '0',
         TOLLGATE_DATA: join(root, 'served'),
-        NODE_OPTIONS: `--import=${new URL('../cli/note-loads.mjs', import.meta.url).href}`,
-        LOADS: loads,
+        ...notingLoads(loads),
       },
     });
     await server.wrote('"listening"');
@@ -106,9 +81,7 @@ it('loads few files at a start, and nothing that only some gateways need', async
   } finally {
     await keeper.close();
   }
-  const files = readFileSync(loads, 'utf8')
-    .split('\n')
-    .filter((url) => url.startsWith('file:') && !url.endsWith('.json'));
+  const files = loadedModules(loads);
   const packages = files.filter((url) => url.includes('/node_modules/'));
   expect(files.length - packages.length).toBeLessThanOrEqual(OWN_MOST);
   expect(packages.length).toBeLessThanOrEqual(PACKAGES_MOST);
@@ -118,31 +91,15 @@ it('loads few files at a start, and nothing that only some gateways need', async
 });
 
 it('names the source and its line in stack traces, of the process and of its threads', () => {
-  writeFileSync(
-    join(root, 'break.mjs'),
-    `import os from 'node:os';
-import { syncBuiltinESMExports } from 'node:module';
-import { isMainThread } from 'node:worker_threads';
-if (isMainThread) process.cwd = () => { throw new Error('no folder'); };
-os.setPriority = () => { throw new Error('no priority'); };
-syncBuiltinESMExports();`,
-  );
-  const broken = (...args: string[]) =>
-    spawnSync(process.execPath, ['--import', join(root, 'break.mjs'), ...args], { cwd: root, encoding: 'utf8' });
-  const place = (path: string, text: string) => {
-    const lines = readFileSync(join(CHECKOUT, path), 'utf8').split('\n');
-    return `${root}/${path}:${lines.findIndex((line) => line.includes(text)) + 1}:`;
-  };
-
-  const { stderr } = broken(join(root, 'bin', 'tollgate.mjs'), '--version');
+  const { stderr } = runBroken(root, [join(root, 'bin', 'tollgate.mjs'), '--version']);
   expect(stderr).toContain('Error: no folder');
-  expect(stderr).toContain(place('src/cli/command-line.ts', 'process.cwd()'));
+  expect(stderr).toContain(placeInSource(root, 'src/cli/command-line.ts', 'process.cwd()'));
 
   const thread = JSON.stringify(join(root, 'src/wire/reply/reading-worker.js'));
   const started = `new (require('node:worker_threads').Worker)(${thread}).on('error', (e) => console.log(e.stack))`;
-  const { stdout } = broken('-e', started);
+  const { stdout } = runBroken(root, ['-e', started]);
   expect(stdout).toContain('Error: no priority');
-  expect(stdout).toContain(place('src/wire/reply/reading-worker.ts', 'setPriority(NICENESS)'));
+  expect(stdout).toContain(placeInSource(root, 'src/wire/reply/reading-worker.ts', 'setPriority(NICENESS)'));
 });
 
 it('runs: a development gateway answers a call, with its threads and its demo', async () => {
@@ -175,50 +132,4 @@ it('runs: a development gateway answers a call, with its threads and its demo', 
   } finally {
     await keeper.close();
   }
-});
-
-it("has a package for a provider's proxy alone: its commands, and no gateway", async () => {
-  const stage = join(root, 'provider');
-  const { packages } = stageProvider(CHECKOUT, stage, readManifest(CHECKOUT));
-  expect(readdirSync(join(stage, 'src')).toSorted()).toEqual([
-    'billing',
-    'cli',
-    'config',
-    'errors.js',
-    'json-rpc',
-    'network',
-    'provide',
-    'security',
-    'store',
-    'version.js',
-    'wire',
-  ]);
-  expect(readdirSync(join(stage, 'src/store'))).toEqual(['database-name.js']);
-  for (const name of ['pg', 'fastify', 'ioredis', '@solana/kit'])
-    expect(packages.filter((one) => one.startsWith(`${name}@`))).toEqual([]);
-
-  const run = (...args: string[]) =>
-    execFileSync(process.execPath, [join(stage, 'bin/tollgate-provide.mjs'), ...args], {
-      cwd: root,
-      encoding: 'utf8',
-      stdio: 'pipe',
-    });
-  expect(run('keygen', '--chain', 'evm', '--out', 'wallet.hex')).toContain('eip155:');
-  const signed = run('siwx', '--keypair', 'wallet.hex', '--chain-id', 'eip155:8453', '--domain', 'gateway.example');
-  expect(signed.trim()).toMatch(/^[\w+/=-]+$/);
-
-  // The name `tollgate` on the registry is somebody else's, so its hints name the program that is run.
-  for (const help of [['--help'], ['provide', '--help'], ['keygen', '--help'], ['siwx', '--help']])
-    expect(run(...help), help.join(' ')).not.toMatch(/\btollgate (?:keygen|provide|siwx|<command>)/);
-  writeFileSync(
-    join(root, 'provider.toml'),
-    '[router]\nurl = "https://gateway.example"\n[router.siwx]\nchain_id = "eip155:8453"\nkeypair_file = "none.hex"\n',
-  );
-  const validated = spawnSync(
-    process.execPath,
-    [join(stage, 'bin/tollgate-provide.mjs'), 'provide', '--config', 'provider.toml', '--validate'],
-    { cwd: root, encoding: 'utf8' },
-  );
-  expect(validated.stdout).toMatch(/Make one: node \S*tollgate-provide\.mjs keygen --chain solana\|evm --out/);
-  expect(validated.status).toBe(1);
 });

@@ -1,7 +1,13 @@
-import { Agent, request } from 'undici';
+import { createRequire } from 'node:module';
+import type { Agent, Dispatcher } from 'undici';
 import { createEventReader, isObject, readBounded, type JsonObject, skipInterimReplies } from '#wire';
 import { oneLine } from '#security';
 import { describeFault } from '../connection.ts';
+
+// The index of undici also loads caches, mocks, fetch and WebSocket, as much code again as the agent.
+const require = createRequire(import.meta.url);
+const HttpAgent = require('undici/lib/dispatcher/agent.js') as typeof Agent;
+const request = require('undici/lib/api/api-request.js') as Dispatcher['request'];
 
 /** The result of a successful check, with advice on the file. */
 interface Found {
@@ -64,13 +70,15 @@ const ANSWER_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const SHOWN = 200;
 
-const dispatcher = skipInterimReplies(new Agent());
+const dispatcher = skipInterimReplies(new HttpAgent());
 
 /** Sends one request and reads the whole answer. Rejects with ProbeFailure if there is no answer. */
 export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<Answer> {
   try {
-    const response = await request(url, {
-      dispatcher,
+    const { origin, pathname, search } = new URL(url);
+    const response = await request.call(dispatcher, {
+      origin,
+      path: pathname + search,
       method,
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
