@@ -38,7 +38,7 @@ const apis = Object.values(imports).map((path) => {
 });
 const largest = apis.toSorted((a, b) => b.names - a.names)[0]!;
 row('largest public API, names', `${largest.names} (${largest.path})`);
-row('casts of an untyped tail', count(/\btail as\b|\.tail as\b/g));
+row('casts of the result of a call', count(/\b(?:frame|settled|end|value)\.result as\b/g));
 row('tests whether a value is a promise', count(/instanceof Promise\b/g));
 
 const circles = findCircles(files);

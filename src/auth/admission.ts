@@ -1,3 +1,4 @@
+import { isPromise } from '#wire';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ACCOUNT_HEADER, letAct } from '#accounts';
 import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
@@ -35,7 +36,7 @@ export function requireAdmission(
     } catch (error) {
       return done(error as Error);
     }
-    if (admission instanceof Promise) void admission.then(admitted, done);
+    if (isPromise(admission)) void admission.then(admitted, done);
     else admitted(admission);
   });
   // Responses that bypass Fastify add the rate headers themselves. See createHttpSink.

@@ -1,6 +1,6 @@
 import { type Dialect, type HeldBody, toGatewayError } from '#http';
 import { type GatewayError, ofGeneration } from '#errors';
-import { after, NEVER_ABORTED } from '#wire';
+import { after, isPromise, NEVER_ABORTED } from '#wire';
 import type { Frame, CancelSignal, MicroUsd, Piece } from '#billing';
 import type { Caller } from '#accounts';
 import {
@@ -137,7 +137,7 @@ export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidR
     let held: HeldFrames | null = null;
     try {
       const opening = asked.open(callId, gone);
-      opened = opening instanceof Promise ? await opening : opening;
+      opened = isPromise(opening) ? await opening : opening;
       const memory = opened.call?.memory;
       if (giveBodyBack || memory) {
         held = new HeldFrames(() => {

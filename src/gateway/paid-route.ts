@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptio
 import { type ClientSink, createHttpSink, dialectOf, heldBodyOf, readBytes, type ReplySink, shownAddress } from '#http';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
+import { isPromise } from '#wire';
 import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
@@ -101,8 +102,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
     const onError = (error: unknown) => deps.onError(error, request);
     const { caller, payment, repeats } = asked;
     const answering = answer(asked, { request, client, onError });
-    const { noun, model, open, write, taken, largeAnswers } =
-      answering instanceof Promise ? await answering : answering;
+    const { noun, model, open, write, taken, largeAnswers } = isPromise(answering) ? await answering : answering;
     await handlePaidRequest({
       caller,
       repeats: repeats === null || taken === undefined ? repeats : { ...repeats, taken },
@@ -128,7 +128,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
     async (request, reply) => {
       const admission = admissionOf(request);
       const decoding = decode(request, admission.caller);
-      const asked = decoding instanceof Promise ? await decoding : decoding;
+      const asked = isPromise(decoding) ? await decoding : decoding;
       try {
         await handle(request, reply, admission, asked);
       } catch (error) {

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from '#wire';
+import { isPromise, UpstreamFailure } from '#wire';
 import type { Piece, Usage } from '#billing';
 import type { Offer } from '#catalog';
 import type { UpstreamRequest, Send, UpstreamExchange, UpstreamReply } from './upstream.ts';
@@ -114,7 +114,7 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
       if (room !== null) await room;
       // A small reply arrives together with its end. Its end then needs no extra step.
       const reading = reply.ended ? null : reply.read();
-      const chunks = reading instanceof Promise ? await reading : reading;
+      const chunks = isPromise(reading) ? await reading : reading;
       if (chunks === null) break;
       const given = reader.data(chunks);
       if (!reply.ended || (given !== null && given.byteLength > 0)) return { done: false, value: given };

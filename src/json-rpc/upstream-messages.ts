@@ -8,6 +8,7 @@ import {
   OWN_TURN_BYTES,
   ownTurn,
   createEventReader,
+  isPromise,
   elementsOf,
   type SseEvent,
   splice,
@@ -386,7 +387,7 @@ async function readChunks(reply: UpstreamReply, bytesMax: number, take: (chunk: 
   let bytes = 0;
   for (;;) {
     const reading = reply.ended ? null : reply.read();
-    const chunks = reading instanceof Promise ? await reading : reading;
+    const chunks = isPromise(reading) ? await reading : reading;
     if (chunks === null) return bytes;
     for (const chunk of chunks) {
       take(chunk);

@@ -1,3 +1,4 @@
+import { after } from '#wire';
 /**
  * Requests and tokens per minute of one key. Each is a bucket that refills at a steady rate. The request bucket holds
  * the requests of one minute plus `burst`: with 60 and 20, 80 requests can pass at once and then one per second. The
@@ -243,6 +244,5 @@ export function spendTokens(limiter: RateLimiter, key: string, policy: RatePolic
     if (!allowed && remaining > 0 && remaining < tokens) spendTokens(limiter, key, policy, remaining);
   };
   const spent = limiter.take(key, policy, { requests: 0, tokens });
-  if (spent instanceof Promise) void spent.then(refused);
-  else refused(spent);
+  void after(spent, refused);
 }

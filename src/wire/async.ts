@@ -1,15 +1,21 @@
 /**
+ * Whether a value has still to be awaited. An `await` of any other value costs a turn of the event loop, so code that
+ * every call runs awaits only promises.
+ */
+export const isPromise = <T>(value: T | Promise<T>): value is Promise<T> => value instanceof Promise;
+
+/**
  * Calls `use` with `value`. A value that is no promise is used at once, because a promise costs turns of the event
  * loop.
  */
 export const after = <T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> =>
-  value instanceof Promise ? value.then(use) : use(value);
+  isPromise(value) ? value.then(use) : use(value);
 
 /** The value that `make` returns or resolves with; what `instead` makes of the error that it throws or rejects with. */
 export function orElse<T>(make: () => T | Promise<T>, instead: (error: unknown) => T | Promise<T>): T | Promise<T> {
   try {
     const value = make();
-    return value instanceof Promise ? value.catch(instead) : value;
+    return isPromise(value) ? value.catch(instead) : value;
   } catch (error) {
     return instead(error);
   }

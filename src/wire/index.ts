@@ -65,4 +65,4 @@ export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
-export { after, orElse, NEVER_ABORTED, Timers } from './async.ts';
+export { after, isPromise, orElse, NEVER_ABORTED, Timers } from './async.ts';

@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto';
 import type { Answer } from '#http';
 import type { GatewayError } from '#errors';
-import { lengthOf, membersOf, RawJsonError, editText, type MarkedText, piecesOfText, wholePiece } from '#wire';
+import {
+  isPromise,
+  lengthOf,
+  membersOf,
+  RawJsonError,
+  editText,
+  type MarkedText,
+  piecesOfText,
+  wholePiece,
+} from '#wire';
 import { resultText } from '#json-rpc';
 import type { CancelSignal, Piece, SettledFrame } from '#billing/amounts';
 import {
@@ -89,9 +98,9 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
         gone,
         async open(callId, left) {
           const asking = asked.request(callId, left);
-          const request = asking instanceof Promise ? await asking : asking;
+          const request = isPromise(asking) ? await asking : asking;
           const opening = openCall(pipeline, request, callId, left);
-          const call = opening instanceof Promise ? await opening : opening;
+          const call = isPromise(opening) ? await opening : opening;
           opened = true;
           return call;
         },

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from '#http';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { GatewayError } from '#errors';
-import { isObject, type JsonObject } from '#wire';
+import { isObject, isPromise, type JsonObject } from '#wire';
 import type { Seals } from '#security';
 import { type CancelSignal, signalOf } from '#billing/amounts';
 import type { Config } from '#config';
@@ -78,7 +78,7 @@ export function createStateless({ runRequest, readPaid, seals, receipts }: State
       return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
     const own = ownMeta(asked, headers, receipts);
     const paid = readPaid(context.caller, service, own);
-    const { caller, payment } = paid instanceof Promise ? await paid : paid;
+    const { caller, payment } = isPromise(paid) ? await paid : paid;
     const continued = openState(seals, caller, asked);
     if (continued === 'unknown') {
       const text =
