@@ -46,12 +46,6 @@ export { syntaxFault } from './json/syntax-error.ts';
 export { createByteBuffer, createLines } from './lines.ts';
 export { EventError, type SseEvent, createEventReader, eventText } from './reply/event-reader.ts';
 export {
-  INTERIM_REFUSED,
-  INTERIM_REPLIES_MAX,
-  TOO_MANY_INTERIM_REPLIES,
-  skipInterimReplies,
-} from './reply/interim-replies.ts';
-export {
   LargeStrings,
   type MarkedText,
   editText,
@@ -66,3 +60,11 @@ export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { after, orElse, NEVER_ABORTED, Timers } from './async.ts';
+export {
+  INTERIM_REFUSED,
+  INTERIM_REPLIES_MAX,
+  TOO_MANY_INTERIM_REPLIES,
+  loadAgent,
+  loadPool,
+  skipInterimReplies,
+} from './undici.ts';
