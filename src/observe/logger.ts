@@ -122,7 +122,8 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
   out.on('drop', () => tell('is not read as fast as it is written'));
   out.on('write', () => (isFailing = false));
   out.on('drain', () => (isTold = false));
-  // flushSync is called when the process ends, and would repeat a failing write for ever.
+  // pino calls flushSync when the process ends, and it would repeat a failing write for ever. That pino calls it is not
+  // documented: test/gateway/observe/log-at-exit.test.ts has the version with which this was checked.
   const { flushSync } = out;
   out.flushSync = () => {
     if (!isFailing) flushSync.call(out);

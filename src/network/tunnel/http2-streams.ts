@@ -6,14 +6,14 @@ import type { Http2Stream, ServerHttp2Stream, ServerStreamResponseOptions } from
  *
  * Node documents no way to do this, so this file replaces the methods with which Node fills and ends a stream (`push`,
  * `_final`), calls the one with which it asks for more (`_read`), and passes an option that is not documented
- * (`sendDate`). No other file does. test/gateway/tunnel/http2-private-parts.test.ts has the versions with which this was
- * checked.
+ * (`sendDate`). No other file does. test/gateway/tunnel/http2-private-parts.test.ts has the versions with which this
+ * was checked.
  */
 
 /**
- * Gives each chunk of a stream to `take` when the session reads it, past the stream's own buffer, and null at the end.
- * If `take` returns false, the session reads no more of the stream until `readMore`; up to a full window may still
- * come. The stream itself gets only its end, so that it closes.
+ * Gives each chunk of a stream to `take` when the session reads it, past the stream's own buffer, and null at the end,
+ * which Node may report twice. If `take` returns false, the session reads no more of the stream until `readMore`; up to
+ * a full window may still come. The stream itself gets only its end, so that it closes.
  */
 export function bypassBuffer(stream: Http2Stream, take: (chunk: Buffer | null) => boolean): void {
   const bypassed = stream.push;
