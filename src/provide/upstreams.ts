@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
 import { type ServiceConfig, IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, VIDEOS_PATH } from '#config';
-import { loadAgent, skipInterimReplies } from '#wire';
+import { loadAgent, skipInterimReplies } from '#wire/undici';
 import { parseServicePath, readEmptyRequest } from '#network/tunnel';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';

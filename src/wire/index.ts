@@ -60,11 +60,3 @@ export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { after, orElse, NEVER_ABORTED, Timers } from './async.ts';
-export {
-  INTERIM_REFUSED,
-  INTERIM_REPLIES_MAX,
-  TOO_MANY_INTERIM_REPLIES,
-  loadAgent,
-  loadPool,
-  skipInterimReplies,
-} from './undici.ts';

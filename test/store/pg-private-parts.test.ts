@@ -26,7 +26,7 @@ beforeAll(async () => {
     accepted = socket;
     isSilent = false;
     socket.on('error', () => {});
-    socket.on('data', (chunk) => {
+    socket.on('data', (chunk: Buffer) => {
       if (isSilent) arrived = Buffer.concat([arrived, chunk]);
       else socket.write(Buffer.concat([AUTHENTICATED, READY]));
       isSilent = true;

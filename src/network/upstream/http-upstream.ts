@@ -1,13 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
-import {
-  bodyLengthOf,
-  INTERIM_REFUSED,
-  loadPool,
-  skipInterimReplies,
-  TOO_MANY_INTERIM_REPLIES,
-  UpstreamFailure,
-} from '#wire';
+import { bodyLengthOf, UpstreamFailure } from '#wire';
+import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { type Scrub, scrubOf } from '#security';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';

@@ -4,7 +4,8 @@ import {
   type IncomingHttpHeaders as Http2Headers,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES, UpstreamFailure } from '#wire';
+import { UpstreamFailure } from '#wire';
+import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { scrubNothing } from '#security';
 import { CALL_OVER, PiecedBody, type UpstreamExchange, type UpstreamRequest } from '#gateway';
 import { bypassBuffer, readMore } from '../tunnel/http2-streams.ts';

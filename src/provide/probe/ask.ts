@@ -1,5 +1,6 @@
 import { Agent, request } from 'undici';
-import { createEventReader, isObject, readBounded, type JsonObject, skipInterimReplies } from '#wire';
+import { createEventReader, isObject, readBounded, type JsonObject } from '#wire';
+import { skipInterimReplies } from '#wire/undici';
 import { oneLine } from '#security';
 import { describeFault } from '../connection.ts';
 

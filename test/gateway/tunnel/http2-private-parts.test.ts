@@ -28,7 +28,7 @@ let session: ClientHttp2Session;
 let serve: (stream: ServerHttp2Stream) => void;
 beforeAll(async () => {
   server = createServer();
-  server.on('stream', (stream) => {
+  server.on('stream', (stream: ServerHttp2Stream) => {
     stream.on('error', () => {});
     serve(stream);
   });
