@@ -207,7 +207,8 @@ type Register = (this: unknown, plugin: object, options?: object) => unknown;
 
 /**
  * Gives a name to every plugin of the server that has no name. Otherwise the framework searches the exports of all
- * loaded modules for a name.
+ * loaded modules for a name. The symbol is documented. That the server of a plugin inherits this `register` is not:
+ * test/gateway/plugins-have-names.test.ts has the version with which it was checked.
  */
 function namePlugins(server: FastifyInstance): void {
   const register = server.register as unknown as Register;

@@ -5,10 +5,9 @@ import {
   type ServerHttp2Stream,
   constants,
   type Http2Stream,
-  type ServerStreamResponseOptions,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { readEmptyRequest, resetStream, watchEnd } from './tunnel/stream-end.ts';
+import { readEmptyRequest, resetStream, respondUnchanged, watchEnd } from './tunnel/http2-streams.ts';
 import {
   CONNECTION_HEADER,
   FILE_HEADER,
@@ -150,10 +149,6 @@ const { NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR, NGHTTP2_CANCEL, NGHTTP2_FLAG_E
 /** Headers of this hop only. Each session adds its own. */
 const HOP: ReadonlySet<string> = new Set([':scheme', ':authority', CONNECTION_HEADER]);
 
-/** Node supports `sendDate`, but its types lack it. */
-const HEAD = { endStream: false, sendDate: false } as ServerStreamResponseOptions;
-const HEAD_ONLY = { endStream: true, sendDate: false } as ServerStreamResponseOptions;
-
 /**
  * Forwards a stream of another gateway into a tunnel. Request and reply stay unchanged, including the order of header
  * lines. Backpressure works in both directions. A reset on one side resets the other side with the same code.
@@ -177,9 +172,8 @@ function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[], flags
     if (caller.destroyed || caller.closed) return;
     const end = (responseFlags & NGHTTP2_FLAG_END_STREAM) !== 0;
     try {
-      caller.respond(rawResponse, end ? HEAD_ONLY : HEAD);
+      respondUnchanged(caller, rawResponse, end);
     } catch {
-      // HTTP/2 allows statuses that Node refuses, such as 600.
       return resetStream(caller, NGHTTP2_INTERNAL_ERROR);
     }
     if (end) tunnel.resume();

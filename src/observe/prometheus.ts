@@ -4,6 +4,10 @@ import type * as prom from 'prom-client';
 /*
  * The gateway's use of prom-client: its classes, the metrics of a process, tables in which each row defines a metric,
  * and counters that are faster than its own.
+ *
+ * Two private parts of prom-client are used, and only in this file: single files of the package, and the records in
+ * which it keeps its series (`hashMap`). test/gateway/observe/prom-series.test.ts has the version with which they were
+ * checked.
  */
 
 // The index of prom-client also loads its default metrics, a push gateway and the API of OpenTelemetry: 139 files.

@@ -1,4 +1,5 @@
 import type { Context, Span, SpanStatusCode, Tracer as SpanTracer } from '@opentelemetry/api';
+import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { promptTokens } from '#billing';
 import type { Config } from '#config';
 import { OWN_ACCOUNT } from '#accounts';
@@ -227,18 +228,21 @@ async function createSpanExport(
       import('@opentelemetry/resources'),
     ],
   );
-  const exporter = new OTLPTraceExporter({
+  const otlp = new OTLPTraceExporter({
     url,
     headers: { ...headers },
     timeoutMillis: CLOSE_MS,
   });
-  const send = exporter.export.bind(exporter);
-  exporter.export = (spans, done) =>
-    send(spans, (result) => {
-      if (result.error) onError?.(result.error);
-      // A failed batch is dropped and was reported above, so the processor gets a success.
-      done({ code: 0 });
-    });
+  const exporter: SpanExporter = {
+    export: (spans, done) =>
+      otlp.export(spans, (result) => {
+        if (result.error) onError?.(result.error);
+        // A failed batch is dropped and was reported above, so the processor gets a success.
+        done({ code: 0 });
+      }),
+    forceFlush: () => otlp.forceFlush(),
+    shutdown: () => otlp.shutdown(),
+  };
   const provider = new TracerProvider({
     resource: resourceFromAttributes(otlpResource(version)),
     spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },

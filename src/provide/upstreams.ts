@@ -1,18 +1,13 @@
-import { createRequire } from 'node:module';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
-import type { Agent } from 'undici';
 import { type ServiceConfig, IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, VIDEOS_PATH } from '#config';
-import { skipInterimReplies } from '#wire';
+import { loadAgent, skipInterimReplies } from '#wire/undici';
 import { parseServicePath, readEmptyRequest } from '#network/tunnel';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/stdio-tool.ts';
 import type { SupervisorOptions } from './stdio/supervisor.ts';
 import { refuse } from './call-stream.ts';
-
-// The index of undici also loads caches, mocks, fetch and WebSocket: 109 files. An agent needs 22 of them.
-const HttpAgent = createRequire(import.meta.url)('undici/lib/dispatcher/agent.js') as typeof Agent;
 
 interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
@@ -66,6 +61,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const { log, toolStop, headTimeoutMs, lateMs } = options;
   const tools = new Set<StdioTool>();
   const timers = new Set<NodeJS.Timeout>();
+  const HttpAgent = loadAgent();
   // There is no timeout inside a reply, because the gateway judges that: it cancels the call.
   const dispatcher = skipInterimReplies(
     new HttpAgent({

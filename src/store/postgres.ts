@@ -165,6 +165,17 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   };
 }
 
+/*
+ * Two private parts of pg are used, and only in this file: the stream of a connection, and the limit of a single query.
+ * test/store/pg-private-parts.test.ts has the version with which they were checked.
+ */
+
+/**
+ * The stream to which a client writes: a socket, or TLS over it. A pipeline holds it back, so that all steps leave in
+ * one write, and a connection that does not answer is cut with it: `end` of the client would wait for the server.
+ */
+const streamOf = (client: Client): Client['connection']['stream'] => client.connection.stream;
+
 /** The running query reports the loss. This listener only keeps the error from ending the process. */
 function noteLoss(): void {}
 
@@ -228,7 +239,7 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
   const pipeline = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
     if (lost)
       throw new DatabaseError('The connection to the database is lost', { code: 'connection', unavailable: true });
-    const { stream } = client.connection;
+    const stream = streamOf(client);
     stream.cork();
     const answers = steps.map(({ statement, params }) =>
       client.query<Record<string, Value>>({
@@ -245,12 +256,12 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
     });
   };
 
-  const timer = setTimeout(() => client.connection.stream.destroy(), SETUP_MS);
+  const timer = setTimeout(() => streamOf(client).destroy(), SETUP_MS);
   try {
     await client.connect();
     await pipeline(setup.map((statement) => ({ statement })));
   } catch (error) {
-    client.connection.stream.destroy();
+    streamOf(client).destroy();
     throw toDatabaseError(error);
   } finally {
     clearTimeout(timer);
@@ -262,11 +273,11 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
     },
     destroy() {
       lost = true;
-      client.connection.stream.destroy();
+      streamOf(client).destroy();
     },
     async close() {
       // A server that no longer answers must not keep a gateway from stopping.
-      const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_MS);
+      const timer = setTimeout(() => streamOf(client).destroy(), CLOSE_MS);
       await client.end();
       clearTimeout(timer);
     },

@@ -46,12 +46,6 @@ export { syntaxFault } from './json/syntax-error.ts';
 export { createByteBuffer, createLines } from './lines.ts';
 export { EventError, type SseEvent, createEventReader, eventText } from './reply/event-reader.ts';
 export {
-  INTERIM_REFUSED,
-  INTERIM_REPLIES_MAX,
-  TOO_MANY_INTERIM_REPLIES,
-  skipInterimReplies,
-} from './reply/interim-replies.ts';
-export {
   LargeStrings,
   type MarkedText,
   editText,

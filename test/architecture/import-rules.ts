@@ -145,6 +145,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'security',
       'store',
       'wire',
+      'wire/undici',
       'billing',
       'config',
       'accounts',
@@ -218,7 +219,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: {
-    modules: ['security', 'wire', 'config', 'json-rpc/message', 'network/tunnel'],
+    modules: ['security', 'wire', 'wire/undici', 'config', 'json-rpc/message', 'network/tunnel'],
     packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
   },
   // A provider as anybody would write it, with the official SDKs.

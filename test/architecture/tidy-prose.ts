@@ -68,7 +68,6 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
 export const ASSIGNED_ONCE: readonly string[] = [
   'src/app/tasks.ts',
   'src/observe/logger.ts',
-  'src/observe/tracer.ts',
   'src/rpc/dispatch.ts',
   'src/store/sqlite-thread.ts',
 ];

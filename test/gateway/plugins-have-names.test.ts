@@ -2,6 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { LIMITS } from './account/gateway-world.ts';
 import { createServer } from '#http';
+import { checkedWith } from '../support/checked-with.ts';
+
+checkedWith('fastify', '5.12.8');
 
 test('a plugin without a name gets one, also below another, and one with a name keeps it', async () => {
   const server = createServer({ limits: LIMITS, onError: () => {} });

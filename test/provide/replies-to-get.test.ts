@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { watchEnd } from '../../src/network/tunnel/stream-end.ts';
+import { watchEnd } from '../../src/network/tunnel/http2-streams.ts';
 import { modelAt, runProxy, type RunningProxy } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type RouterEnd, type TunnelRouter } from '../support/tunnel-router.ts';
 

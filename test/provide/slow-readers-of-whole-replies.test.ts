@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createHttpUpstream } from '#network';
-import { watchEnd } from '../../src/network/tunnel/stream-end.ts';
+import { watchEnd } from '../../src/network/tunnel/http2-streams.ts';
 import { modelAt, runProxy } from '../support/provider-proxy.ts';
 import { startTunnelRouter } from '../support/tunnel-router.ts';
 

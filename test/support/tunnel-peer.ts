@@ -9,7 +9,7 @@ import {
 } from 'node:http2';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
-import { readEmptyRequest } from '../../src/network/tunnel/stream-end.ts';
+import { readEmptyRequest } from '../../src/network/tunnel/http2-streams.ts';
 import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/network/tunnel/wire.ts';
 import { TUNNEL_PATH } from '../../src/config/names.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';

@@ -90,8 +90,9 @@ function inRange(number: Buffer): boolean {
 }
 
 /**
- * The native addon of the `secp256k1` package, without the package's fallback in JavaScript. null if it is not
- * installed or has no binary for this platform.
+ * The native addon of the `secp256k1` package. null if it is not installed or has no binary for this platform. The
+ * package documents only its index, which would load a fallback in JavaScript without an addon, so its file
+ * `bindings.js` is loaded. test/gateway/auth/siwx/signatures.test.ts has the version with which this was checked.
  */
 export function nativeRecovery(): Recover | null {
   type Addon = { ecdsaRecover(rs: Uint8Array, parity: number, digest: Uint8Array, compressed: false): Uint8Array };

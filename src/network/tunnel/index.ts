@@ -1,6 +1,6 @@
 export { toRegistrationDocument } from '../registry/document.ts';
 export { SOCKET_OPTIONS, createSocketStream, keepAlive } from './socket-stream.ts';
-export { readEmptyRequest, resetStream } from './stream-end.ts';
+export { readEmptyRequest, resetStream } from './http2-streams.ts';
 export {
   CONSUMER_HEADER,
   CONTROL_LINE_BYTES_MAX,

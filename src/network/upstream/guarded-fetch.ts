@@ -6,7 +6,8 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { buildConnector, Client } from 'undici';
 import { GatewayError } from '#errors';
 import { isPublicAddress, hostOf, outboundUrlFault } from '#security';
-import { readBounded, skipInterimReplies } from '#wire';
+import { readBounded } from '#wire';
+import { skipInterimReplies } from '#wire/undici';
 
 interface GuardedRequest {
   /** Default GET. */

@@ -1,15 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { createRequire } from 'node:module';
 import type { Dispatcher, Pool } from 'undici';
-import { bodyLengthOf, UpstreamFailure, INTERIM_REFUSED, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire';
+import { bodyLengthOf, UpstreamFailure } from '#wire';
+import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { type Scrub, scrubOf } from '#security';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
-
-// Imports only the pool, which loads 21 files. undici's index loads 109, with caches, mocks, fetch and WebSocket.
-const HttpPool = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool;
 
 interface UpstreamOptions {
   readonly headTimeoutMs: number;
@@ -45,6 +42,7 @@ interface Origin {
  */
 export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
+  const HttpPool = loadPool();
   const routes = new Map<string, Origin & { readonly basePath: string }>();
   const origins = new Map<string, Origin>();
 

@@ -4,9 +4,11 @@ import {
   type IncomingHttpHeaders as Http2Headers,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES, UpstreamFailure } from '#wire';
+import { UpstreamFailure } from '#wire';
+import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { scrubNothing } from '#security';
 import { CALL_OVER, PiecedBody, type UpstreamExchange, type UpstreamRequest } from '#gateway';
+import { bypassBuffer, readMore } from '../tunnel/http2-streams.ts';
 import { PulledReply } from './pulled-reply.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
@@ -66,15 +68,12 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   /** Sends the request on a new stream. */
   begin(stream: ClientHttp2Stream, body: UpstreamRequest['body']): void {
     this.#stream = stream;
-    const bypassed = stream.push;
-    const push = (chunk: Buffer | null): boolean => {
-      if (chunk !== null) return this.#stream === stream && this.#take(chunk);
-      if (this.#stream === stream) this.#end(stream);
-      // The stream gets the end, so that it closes.
-      return bypassed.call(stream, null);
-    };
-    stream.push = push;
-    stream._read(0);
+    bypassBuffer(stream, (chunk) => {
+      if (this.#stream !== stream) return false;
+      if (chunk !== null) return this.#take(chunk);
+      this.#end(stream);
+      return false;
+    });
     stream.on('response', (headers) => {
       if (this.#stream === stream) this.#respond(stream, headers);
     });
@@ -182,8 +181,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   #release(): void {
     if (!this.#held) return;
     this.#held = false;
-    // This tells the stream that its reader wants more.
-    this.#stream?._read(0);
+    if (this.#stream !== null) readMore(this.#stream);
   }
 
   /**

@@ -100,5 +100,10 @@ export async function docsPage(server: FastifyInstance): Promise<void> {
   }
 }
 
+/**
+ * A file of Swagger UI from the folder `static` of `@fastify/swagger-ui`. The package documents the folder only as a
+ * default of its plugin: test/gateway/reference/swagger-private-parts.test.ts has the version with which this was
+ * checked.
+ */
 const fileOf = (name: string): Promise<Buffer> =>
   readFile(createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`));

@@ -1,13 +1,10 @@
-import { createRequire } from 'node:module';
-import type { Agent, Dispatcher } from 'undici';
-import { createEventReader, isObject, readBounded, type JsonObject, skipInterimReplies } from '#wire';
+import { createEventReader, isObject, readBounded, type JsonObject } from '#wire';
+import { loadAgent, loadRequest, skipInterimReplies } from '#wire/undici';
 import { oneLine } from '#security';
 import { describeFault } from '../connection.ts';
 
-// The index of undici also loads caches, mocks, fetch and WebSocket, as much code again as the agent.
-const require = createRequire(import.meta.url);
-const HttpAgent = require('undici/lib/dispatcher/agent.js') as typeof Agent;
-const request = require('undici/lib/api/api-request.js') as Dispatcher['request'];
+const HttpAgent = loadAgent();
+const request = loadRequest();
 
 /** The result of a successful check, with advice on the file. */
 interface Found {

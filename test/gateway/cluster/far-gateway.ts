@@ -10,7 +10,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { createPeerListener, type PeerListener, type PeerListenerOptions } from '../../../src/network/peer-listener.ts';
 import { createPeers, type PeersOptions, CONNECTION_HEADER, type Peers } from '../../../src/network/peers.ts';
-import { watchEnd } from '../../../src/network/tunnel/stream-end.ts';
+import { watchEnd } from '../../../src/network/tunnel/http2-streams.ts';
 
 export const SECRET = Buffer.from('what the gateways of this test share');
 /** The connection that the far gateway holds. */

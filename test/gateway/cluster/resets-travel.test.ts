@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { afterEach, describe, expect, it } from 'vitest';
-import { resetStream, watchEnd } from '../../../src/network/tunnel/stream-end.ts';
+import { resetStream, watchEnd } from '../../../src/network/tunnel/http2-streams.ts';
 import { CONNECTION_HEADER } from '../../../src/network/peers.ts';
 import { closed, CONNECTION, createScene, open, reply } from './far-gateway.ts';
 

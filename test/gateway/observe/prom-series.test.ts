@@ -1,6 +1,9 @@
 import { Counter, Histogram, Registry } from 'prom-client';
-import { expect, test } from 'vitest';
-import { counterSeries, histogramSeries } from '../../../src/observe/prometheus.ts';
+import { expect, test, vi } from 'vitest';
+import { addProcessMetrics, counterSeries, histogramSeries } from '../../../src/observe/prometheus.ts';
+import { checkedWith } from '../../support/checked-with.ts';
+
+checkedWith('prom-client', '15.1.3');
 
 function metrics() {
   const registry = new Registry();
@@ -57,4 +60,29 @@ test('what prom-client refuses is refused at any use', () => {
     counted.inc(1);
     observed.observe(1);
   }
+});
+
+test('a second use reaches the record of prom-client, and not its methods', async () => {
+  const { registry, counter, histogram } = metrics();
+  const counted = counterSeries(counter, { a: '1' });
+  const observed = histogramSeries(histogram, { a: '1' });
+  counted.inc();
+  observed.observe(5);
+  const unused = () => {
+    throw new Error('a method of prom-client was called');
+  };
+  vi.spyOn(counter, 'inc').mockImplementation(unused);
+  vi.spyOn(histogram, 'observe').mockImplementation(unused);
+  counted.inc();
+  observed.observe(5);
+  expect(await registry.metrics()).toContain('c{a="1"} 2');
+  expect(await registry.metrics()).toContain('h_bucket{le="10",a="1"} 2');
+});
+
+test('the files of prom-client give the metrics of a process', async () => {
+  const registry = new Registry();
+  addProcessMetrics(registry);
+  const text = await registry.metrics();
+  for (const name of ['process_start_time_seconds', 'nodejs_eventloop_lag_seconds', 'nodejs_heap_size_used_bytes'])
+    expect(text).toMatch(new RegExp(`^${name} [0-9.]`, 'm'));
 });

@@ -16,6 +16,7 @@ import {
 import { parseEvmAddress } from '../../../../src/config/evm-address.ts';
 import { evmWallet, solanaKeypair, solanaWallet } from './wallets.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
+import { checkedWith } from '../../../support/checked-with.ts';
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 12;
 const ED25519_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
@@ -137,6 +138,8 @@ describe('a signature of Solana', () => {
     ).toBe(false);
   });
 });
+
+checkedWith('secp256k1', '5.0.2');
 
 describe('a signature of EVM', () => {
   const tools: [string, () => Promise<Recover | null>][] = [

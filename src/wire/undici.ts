@@ -1,6 +1,24 @@
 import { createRequire } from 'node:module';
+import type { Agent, Dispatcher, Pool } from 'undici';
+
+/*
+ * The private parts of undici that tollgate uses, all in this file: single files of the package, because its index
+ * loads 109 of them, with caches, mocks, fetch and WebSocket; and the parser of a connection, because undici has no
+ * setting for interim replies. test/gateway/upstream/undici-private-parts.test.ts has the version with which they were
+ * checked.
+ */
 
 const require = createRequire(import.meta.url);
+
+/** Loads the class `Pool` of undici, from 21 files. */
+export const loadPool = (): typeof Pool => require('undici/lib/dispatcher/pool.js') as typeof Pool;
+
+/** Loads the class `Agent` of undici, from 22 files. */
+export const loadAgent = (): typeof Agent => require('undici/lib/dispatcher/agent.js') as typeof Agent;
+
+/** Loads the function `request` of undici. */
+export const loadRequest = (): Dispatcher['request'] =>
+  require('undici/lib/api/api-request.js') as Dispatcher['request'];
 
 /** Emits `connect` for each new connection, as every dispatcher of undici does. */
 interface Connecting {
