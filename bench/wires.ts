@@ -1,8 +1,8 @@
 /**
  * `node bench/wires.ts`: measures streams of messages and responses, compared with chat, at providers that speak these
- * wires and at others, in one run. Also measures the counting of tokens compared with a bare Fastify route, and another
- * router of messages. `--rounds` and `--ms` set the duration. `--only native` measures chat and the routes with this
- * word in their names. `--only count` measures only the counting.
+ * wires and at others, and of an agent that is asked by chat and by messages, in one run. Also measures the counting of
+ * tokens compared with a bare Fastify route, and another router of messages. `--rounds` and `--ms` set the duration.
+ * `--only native` measures chat and the routes with this word in their names. `--only count` measures only the counting.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -62,12 +62,24 @@ api_key = "bench"
 ${wires}
 `;
 
+/** An agent that streams its answer in as many pieces. */
+const AGENT = 'bench-agent';
+const agent = (port: number) => `
+[[agents]]
+name = "${AGENT}"
+display_name = "Bench agent"
+provider_name = "bench"
+endpoint = "http://127.0.0.1:${port}"
+[agents.pricing]
+per_call = 0.001
+`;
+
 const upstream = startProgram([here('upstream/main.ts')]);
 const generator = startGenerator();
 const targets: Target[] = [];
 try {
   const port = await announcedPort(upstream);
-  const blocks = block(MODELS.wire, port, '') + block(NATIVE, port, 'wires = ["messages", "responses"]');
+  const blocks = block(MODELS.wire, port, '') + block(NATIVE, port, 'wires = ["messages", "responses"]') + agent(port);
   const gateway = await tollgate(port, { blocks });
   targets.push(gateway);
   const lanes: Lane[] = [];
@@ -81,6 +93,12 @@ try {
   add('messages, native', gateway, '/api/v1/messages', { model: NATIVE, ...messages });
   add('responses, translated', gateway, '/api/v1/responses', { model: MODELS.wire, ...responses });
   add('responses, native', gateway, '/api/v1/responses', { model: NATIVE, ...responses });
+  add('an agent, by chat', gateway, '/api/v1/chat/completions', {
+    model: `a2a/${AGENT}`,
+    messages: turns,
+    stream: true,
+  });
+  add('an agent, by messages', gateway, '/api/v1/messages', { ...messages, model: `a2a/${AGENT}` });
   if (values.only === '') installPeers(PEER);
   if (values.only === '' && existsSync(here(`node_modules/${PEER}`))) {
     const router = await passthrough('targets/musistudio.ts', port, { path: '/v1/messages' });
