@@ -6,7 +6,7 @@ import { type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#gate
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#blobs';
-import { type ChatPiece, type ChatResult, resultOf } from './chat-end.ts';
+import type { ChatPiece, ChatResult } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 
 /** Facts about a call that its reply states. */
@@ -200,15 +200,11 @@ async function writeStream(
             keepAlive.watch(silent);
           }
           break;
-        case 'settled': {
+        case 'settled':
           provider ??= value.providerName;
           if (!begun) begin();
-          const { large } = resultOf(value);
-          const last = encoder.end(value);
-          if (large) await endInSlices(large.piecesOf(Buffer.from(last).toString()), sink);
-          else sink.end(last);
+          sink.end(encoder.end(value));
           return wasCharged(value);
-        }
         case 'end':
       }
     }

@@ -1,4 +1,5 @@
 import { toGatewayError, toHttpError } from '#http';
+import type { LargeStrings } from '#wire';
 import { type CallEvent, jsonInside } from '#bridge';
 import {
   chatEndOf,
@@ -77,7 +78,7 @@ class TranslatedEncoder implements ReplyEncoder {
   }
 
   end(settled: SettledChat): Uint8Array {
-    const { before, body, native, cut = null } = resultOf(settled);
+    const { before, body, native, large, cut = null } = resultOf(settled);
     if (native) {
       const last = Buffer.from(native(costOf(settled, true), cut));
       return before instanceof Uint8Array ? Buffer.concat([before, last]) : last;
@@ -86,7 +87,7 @@ class TranslatedEncoder implements ReplyEncoder {
     if (before !== null && !(before instanceof Uint8Array)) for (const event of before.events) this.#write(event, wire);
     const failed = cut === null ? body : { ...body, error: toHttpError(cut).body.error };
     wire.end(chatEndOf(failed, usageWithCost(settled, true)));
-    return Buffer.from(wire.take());
+    return withoutMarks(wire.take(), large);
   }
 
   fail(error: unknown): Uint8Array {
@@ -103,7 +104,8 @@ class TranslatedEncoder implements ReplyEncoder {
     const { usage, ...body } = wholeBody(settled);
     const end = chatEndOf(body, usage as Readonly<Record<string, unknown>>);
     const { status, body: written } = this.#encoder.whole(saidBy(body, this.#toolCallIds), end);
-    return { status, text: JSON.stringify(written), large };
+    const text = JSON.stringify(written);
+    return { status, text: large === undefined ? text : withoutMarks(text, large).toString() };
   }
 
   /** Whether the provider that was asked last speaks the wire; undefined if no provider of the model does. */
@@ -155,3 +157,10 @@ class TranslatedEncoder implements ReplyEncoder {
     }
   }
 }
+
+/**
+ * The bytes of a text with its large strings. They are in one piece, because a response is kept as the end of its reply
+ * has it.
+ */
+const withoutMarks = (text: string, large: LargeStrings | undefined): Buffer =>
+  large === undefined ? Buffer.from(text) : Buffer.concat(large.piecesOf(text));
