@@ -48,8 +48,16 @@ export interface EntrySink {
 const BLOCK = 512;
 const READ_BYTES = 1024 * 1024;
 const MAGIC = 'ustar\u000000';
+/** Fields of a header. */
+const NAME_BYTES = 100;
+const MODE = { at: 100, length: 8 };
+const USER = { at: 108, length: 8 };
+const GROUP = { at: 116, length: 8 };
 const SIZE = { at: 124, length: 12 };
+const MADE_AT = { at: 136, length: 12 };
 const CHECKSUM = { at: 148, length: 8 };
+type Field = typeof SIZE;
+const ZEROS = Buffer.alloc(BLOCK);
 /** The largest number that eleven octal digits hold. */
 const OCTAL_MAX = 0o77777777777;
 
@@ -166,42 +174,44 @@ async function openSource(path: string) {
 
 function header(name: string, bytes: number, madeAt: number): Buffer {
   const block = Buffer.alloc(BLOCK);
-  const octal = (value: number, at: number, length: number) =>
+  const octal = (value: number, { at, length }: Field) =>
     block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, at, 'latin1');
-  block.write(name, 0, 100, 'latin1');
-  octal(0o600, 100, 8);
-  octal(0, 108, 8);
-  octal(0, 116, 8);
-  if (bytes <= OCTAL_MAX) octal(bytes, SIZE.at, SIZE.length);
+  block.write(name, 0, NAME_BYTES, 'latin1');
+  octal(0o600, MODE);
+  octal(0, USER);
+  octal(0, GROUP);
+  if (bytes <= OCTAL_MAX) octal(bytes, SIZE);
   else {
     block[SIZE.at] = 0x80;
     block.writeBigUInt64BE(BigInt(bytes), SIZE.at + 4);
   }
-  octal(Math.floor(madeAt / 1000), 136, 12);
+  octal(Math.floor(madeAt / 1000), MADE_AT);
   block.write('0', 156, 'latin1');
   block.write(MAGIC, 257, 'latin1');
   block.write(`${checksum(block).toString(8).padStart(6, '0')}\0 `, CHECKSUM.at, 'latin1');
   return block;
 }
 
-/** null if the block is not a valid header. */
+/**
+ * null unless `block` has exactly the bytes that `header` writes. So a changed byte, a link, a folder and a header of
+ * another program are refused alike.
+ */
 function readHeader(block: Buffer): { readonly name: string; readonly bytes: number } | null {
-  const text = (at: number, length: number) => block.toString('latin1', at, at + length).replace(/[\0 ].*$/s, '');
-  if (Number.parseInt(text(CHECKSUM.at, CHECKSUM.length), 8) !== checksum(block)) return null;
-  const bytes =
-    block[SIZE.at] === 0x80
-      ? Number(block.readBigUInt64BE(SIZE.at + 4))
-      : Number.parseInt(text(SIZE.at, SIZE.length), 8);
-  return Number.isSafeInteger(bytes) && bytes >= 0 ? { name: text(0, 100), bytes } : null;
+  const text = (at: number, length: number) => block.toString('latin1', at, at + length).replace(/\0.*$/s, '');
+  const octal = ({ at, length }: Field) => Number.parseInt(text(at, length), 8);
+  const name = text(0, NAME_BYTES);
+  const bytes = block[SIZE.at] === 0x80 ? Number(block.readBigUInt64BE(SIZE.at + 4)) : octal(SIZE);
+  const isSize = Number.isSafeInteger(bytes) && bytes >= 0;
+  return isSize && header(name, bytes, octal(MADE_AT) * 1000).equals(block) ? { name, bytes } : null;
 }
 
 /** The sum of the header's bytes. The checksum field itself counts as spaces. */
 function checksum(block: Buffer): number {
-  let sum = 0;
-  for (const [at, byte] of block.entries())
-    sum += at >= CHECKSUM.at && at < CHECKSUM.at + CHECKSUM.length ? 0x20 : byte;
+  // An iterator takes ten times as long (5 µs), and a gateway of many images has hundreds of thousands of headers.
+  let sum = CHECKSUM.length * 0x20;
+  for (let at = 0; at < BLOCK; at += 1) if (at < CHECKSUM.at || at >= CHECKSUM.at + CHECKSUM.length) sum += block[at]!;
   return sum;
 }
 
-const padding = (bytes: number): Buffer => Buffer.alloc((BLOCK - (bytes % BLOCK)) % BLOCK);
-const isZero = (part: Buffer): boolean => part.every((byte) => byte === 0);
+const padding = (bytes: number): Buffer => ZEROS.subarray(0, (BLOCK - (bytes % BLOCK)) % BLOCK);
+const isZero = (part: Buffer): boolean => part.equals(ZEROS.subarray(0, part.byteLength));
