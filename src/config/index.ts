@@ -1,6 +1,7 @@
 export { bearerKey, readUrl } from './blocks/block.ts';
 export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
+export { IMAGE_TOKENS_MAX } from './blocks/model-block.ts';
 export {
   type ClusterConfig,
   type Config,
@@ -29,7 +30,6 @@ export {
   type AgentFacts,
   type CommandTarget,
   type HttpTarget,
-  IMAGE_TOKENS_MAX,
   type MediaFacts,
   type ModelFacts,
   PRIMITIVES,

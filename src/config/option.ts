@@ -44,7 +44,8 @@ interface Entries<T> {
 export type OptionTable = Readonly<Record<string, Option<unknown> | TableOption<unknown>>>;
 
 /** The value type of an option. */
-type ValueOf<O> = O extends TableOption<infer T> ? Readonly<Record<string, T>> : O extends Option<infer T> ? T : never;
+export type ValueOf<O> =
+  O extends TableOption<infer T> ? Readonly<Record<string, T>> : O extends Option<infer T> ? T : never;
 
 /** The values of an option table by its keys. */
 export type ValuesOf<O extends OptionTable> = { readonly [K in keyof O]: ValueOf<O[K]> };

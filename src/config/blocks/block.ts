@@ -1,9 +1,19 @@
 import { SERVICE_NAME_MAX, UNPRINTABLE } from '#security';
-import type { Primitive, Service, Target, HttpTarget } from '../service.ts';
 import { type OptionTable, type ValuesOf, option, textList, urlFault, type Option, trueOrFalse } from '../option.ts';
 import type { Table } from '../toml.ts';
 import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show, WrongValue } from '../problem.ts';
+import {
+  alwaysWritten,
+  field,
+  fieldsOf,
+  flagField,
+  mergeFields,
+  writtenOf,
+  type FieldsOf,
+  type KeysWithoutField,
+  type Written,
+} from './field.ts';
 
 /** Reports a problem of a block as a whole, at one of its keys. */
 type Complain = (key: string, wrong: string, right: string) => void;
@@ -19,69 +29,85 @@ export interface Place {
 }
 
 /**
- * One kind of block. Its keys are in two tables. `offer` describes the service and its prices, and is also part of a
- * registration. `target` says where the service runs, and never leaves the machine that reads the file. The functions
- * get values that are valid by themselves, and complain about invalid combinations.
+ * One kind of block, for services of type `S` that run at a target of type `T`. Its keys are in two tables. `offer`
+ * describes the service and its prices, and is also part of a registration. `target` says where the service runs, and
+ * never leaves the machine that reads the file. The functions get values that are valid by themselves, and complain
+ * about invalid combinations.
  */
-export interface BlockKind {
-  readonly primitive: Primitive;
+export interface BlockKind<P extends string, S, T> {
+  readonly primitive: P;
   readonly offer: OptionTable;
   readonly target: OptionTable;
-  toService(values: Readonly<Record<string, unknown>>, complain: Complain): Service;
-  toTarget(values: Readonly<Record<string, unknown>>, complain: Complain, place: Place): Target;
+  toService(values: Readonly<Record<string, unknown>>, complain: Complain): S;
+  toTarget(values: Readonly<Record<string, unknown>>, complain: Complain, place: Place): T;
   /** The inverse of toService: the `offer` part of a block for this service. Prices are decimal strings. */
-  toBlock(service: Service): Table;
+  toBlock(service: S): Table;
 }
 
+/** The type of the services that a kind of block describes. */
+export type ServiceOf<K> = K extends { toService(...args: never): infer S } ? S : never;
+
+type Made<P extends string, O extends OptionTable, C> = Flat<{ readonly primitive: P } & FieldsOf<O> & C>;
+
+/** The same fields and groups without `&`, as editors and the compiler show them best. */
+type Flat<T> = { [K in keyof T]: FlatGroup<T[K]> };
+type FlatGroup<T> = { [K in keyof T]: T[K] };
+
 /**
- * Defines the kind of block for `S`. Its functions are typed by its tables. The types are erased only here, so that all
- * kinds fit into one list.
+ * Defines a kind of block. The type of its services, the reading and the writing follow from the rows of `offer`, see
+ * field.ts. An option whose row sets no field is read by `combine` and written by `separate`. The types are erased only
+ * here, so that all kinds fit into one list.
  */
-export function defineBlock<S extends Service, O extends OptionTable, T extends OptionTable>(kind: {
-  readonly primitive: S['primitive'];
+export function defineBlock<
+  const P extends string,
+  O extends OptionTable,
+  T extends OptionTable,
+  C extends object,
+  W,
+>(kind: {
+  readonly primitive: P;
   readonly offer: O;
   readonly target: T;
-  toService(values: ValuesOf<O>, complain: Complain): Omit<S, keyof Common>;
-  toTarget(values: ValuesOf<T>, complain: Complain, place: Place): Target;
-  toBlock(service: S): Table;
-}): BlockKind {
+  /** Complains about options that contradict each other. */
+  check(values: ValuesOf<O>, complain: Complain): void;
+  /** The fields that are made of several options, or that all services of this kind have alike. */
+  combine(values: ValuesOf<O>): C;
+  /** The inverse of combine: the options that have no field of their own. undefined leaves an option out. */
+  separate(service: Made<P, O, C>): { readonly [K in KeysWithoutField<O>]: Written | undefined };
+  /** Options that a registration has after the others of their table. The documentation has the order of `offer`. */
+  readonly writtenLast: readonly (keyof O & string)[];
+  toTarget(values: ValuesOf<T>, complain: Complain, place: Place): W;
+}): BlockKind<P, Made<P, O, C>, W> {
+  const last: readonly string[] = kind.writtenLast;
+  const rank = (key: string) => (key.includes('.') ? 2 : 0) + (last.includes(key) ? 1 : 0);
+  const keys = Object.keys(kind.offer).toSorted((one, other) => rank(one) - rank(other));
   return {
     primitive: kind.primitive,
     offer: kind.offer,
     target: kind.target,
     toService(values, complain) {
-      const {
-        name,
-        display_name: displayName,
-        provider_name: providerName,
-        description,
-      } = values as unknown as CommonValues;
-      return {
-        primitive: kind.primitive,
-        name,
-        displayName,
-        providerName,
-        description,
-        ...kind.toService(values as ValuesOf<O>, complain),
-      } as unknown as Service;
+      const typed = values as ValuesOf<O>;
+      kind.check(typed, complain);
+      const parts = [{ primitive: kind.primitive }, fieldsOf(kind.offer, typed) as object, kind.combine(typed)];
+      return mergeFields(parts) as Made<P, O, C>;
     },
     toTarget: (values, complain, place) => kind.toTarget(values as ValuesOf<T>, complain, place),
-    toBlock: (service) => ({
-      name: service.name,
-      display_name: service.displayName,
-      provider_name: service.providerName,
-      ...(service.description === '' ? {} : { description: service.description }),
-      ...kind.toBlock(service as S),
-    }),
+    toBlock: (service) => nested(keys, { ...writtenOf(kind.offer, service), ...kind.separate(service) }),
   };
 }
 
-type Common = Pick<Service, 'primitive' | 'name' | 'displayName' | 'providerName' | 'description'>;
-interface CommonValues {
-  readonly name: string;
-  readonly display_name: string;
-  readonly provider_name: string;
-  readonly description: string;
+/** A table with these values in the order of `keys`. A dot in a key means a nested table. */
+function nested(keys: readonly string[], values: Readonly<Record<string, Written | undefined>>): Table {
+  const table: Record<string, Written> = {};
+  const inner: Record<string, Record<string, Written>> = {};
+  for (const path of keys) {
+    const value = values[path];
+    if (value === undefined) continue;
+    const [name = '', key] = path.split('.');
+    if (key === undefined) table[name] = value;
+    else (inner[name] ??= {})[key] = value;
+  }
+  return { ...table, ...inner };
 }
 
 const DESCRIPTION_MAX = 2_000;
@@ -125,38 +151,50 @@ function readText(value: unknown, takes: string, fault: (value: string) => strin
 
 /** Options that every block has. */
 export const COMMON_OPTIONS = {
-  name: checkedText(
-    `1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`,
-    'Name that consumers call the service by. Providers that offer the same name compete for its calls.',
-    serviceNameFault,
+  name: field(
+    'name',
+    checkedText(
+      `1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`,
+      'Name that consumers call the service by. Providers that offer the same name compete for its calls.',
+      serviceNameFault,
+    ),
   ),
-  display_name: derivedText(
-    'the `name`',
-    '1 to 200 printable characters',
-    'Name that people read. It should include the name of the provider.',
-    displayNameFault,
+  display_name: field(
+    'displayName',
+    derivedText(
+      'the `name`',
+      '1 to 200 printable characters',
+      'Name that people read. It should include the name of the provider.',
+      displayNameFault,
+    ),
   ),
-  provider_name: derivedText(
-    'the part of `name` before the first `/`',
-    '1 to 64 characters of A-Z a-z 0-9 space . _ -',
-    "Name of the provider of the service. In a gateway's own file, the provider's id (a public key) and its earnings account are derived from this name.",
-    providerNameFault,
+  provider_name: field(
+    'providerName',
+    derivedText(
+      'the part of `name` before the first `/`',
+      '1 to 64 characters of A-Z a-z 0-9 space . _ -',
+      "Name of the provider of the service. In a gateway's own file, the provider's id (a public key) and its earnings account are derived from this name.",
+      providerNameFault,
+    ),
   ),
-  description: option({
-    takes: `text of at most ${DESCRIPTION_MAX} printable characters, in one or more lines`,
-    meaning: 'What the service does, for people and for agents that choose a tool.',
-    optional: { text: 'none', fallback: '' },
-    read: (value) => {
-      const right = `text of at most ${DESCRIPTION_MAX} printable characters`;
-      if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
-      if (value.length > DESCRIPTION_MAX * 2) throw new WrongValue(`has ${value.length} characters`, right);
-      const text = value.replaceAll('\r\n', '\n').trim();
-      if (text.length > DESCRIPTION_MAX) throw new WrongValue(`has ${text.length} characters`, right);
-      if (UNPRINTABLE.test(text.replaceAll('\n', ' ')))
-        throw new WrongValue('has control or text-direction characters', right);
-      return text;
-    },
-  }),
+  description: field(
+    'description',
+    option({
+      takes: `text of at most ${DESCRIPTION_MAX} printable characters, in one or more lines`,
+      meaning: 'What the service does, for people and for agents that choose a tool.',
+      optional: { text: 'none', fallback: '' },
+      read: (value) => {
+        const right = `text of at most ${DESCRIPTION_MAX} printable characters`;
+        if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
+        if (value.length > DESCRIPTION_MAX * 2) throw new WrongValue(`has ${value.length} characters`, right);
+        const text = value.replaceAll('\r\n', '\n').trim();
+        if (text.length > DESCRIPTION_MAX) throw new WrongValue(`has ${text.length} characters`, right);
+        if (UNPRINTABLE.test(text.replaceAll('\n', ' ')))
+          throw new WrongValue('has control or text-direction characters', right);
+        return text;
+      },
+    }),
+  ),
 };
 
 /** Name of a model at the upstream API. */
@@ -217,16 +255,17 @@ export function bearerKey(meaning: string): Option<string | null> {
  * address.
  */
 export const apiOptions = (endpoint: string) => ({
-  'params.api_base': apiBase(endpoint),
-  'params.api_key': bearerKey('Key for the upstream API, sent as a bearer token.'),
+  'params.api_base': field('url', apiBase(endpoint)),
+  'params.api_key': field('apiKey', bearerKey('Key for the upstream API, sent as a bearer token.')),
 });
 
-/** The target in the values of `apiOptions`. */
-export const apiTarget = (values: ValuesOf<ReturnType<typeof apiOptions>>): HttpTarget => ({
-  kind: 'http',
-  url: values['params.api_base'],
-  apiKey: values['params.api_key'],
-});
+/** The place where a service runs that is reached by HTTP. `apiKey` is a secret, sent as a bearer token. */
+export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof apiOptions>>;
+
+/** The target of a service whose options are all fields of it. */
+export const toHttpTarget =
+  <T extends OptionTable>(options: T) =>
+  (values: ValuesOf<T>): { readonly kind: 'http' } & FieldsOf<T> => ({ kind: 'http', ...fieldsOf(options, values) });
 
 /** An address that ends in `endpoint` is refused, because people often copy it with the base address. */
 function apiBase(endpoint: string): Option<string> {
@@ -278,24 +317,31 @@ const matching = (pattern: RegExp, such: string) => (value: string) =>
 
 /** Options that image and video services have in common. */
 export const MEDIA_OPTIONS = {
-  supported_params: textList({
-    takes: 'list of field names',
-    meaning: 'Request fields that the service uses, such as `seed`.',
-    fault: matching(/^[a-z][a-z0-9_]{0,63}$/, 'seed or negative_prompt'),
-    max: 100,
-  }),
-  aspect_ratios: textList({
-    takes: 'list of ratios such as `16:9`',
-    meaning: 'Aspect ratios that the service makes.',
-    fault: matching(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, '16:9'),
-    max: 100,
-  }),
-  quotes: trueOrFalse({
-    optional: { text: 'true', fallback: true },
-    meaning:
-      'Whether a quote fixes the price of the service for five minutes. With `false`, a quote shows the price, but does not fix it.',
-  }),
+  supported_params: alwaysWritten(
+    'media.supportedParams',
+    textList({
+      takes: 'list of field names',
+      meaning: 'Request fields that the service uses, such as `seed`.',
+      fault: matching(/^[a-z][a-z0-9_]{0,63}$/, 'seed or negative_prompt'),
+      max: 100,
+    }),
+  ),
+  aspect_ratios: alwaysWritten(
+    'media.aspectRatios',
+    textList({
+      takes: 'list of ratios such as `16:9`',
+      meaning: 'Aspect ratios that the service makes.',
+      fault: matching(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, '16:9'),
+      max: 100,
+    }),
+  ),
+  quotes: flagField(
+    'media.unquoted',
+    trueOrFalse({
+      optional: { text: 'true', fallback: true },
+      meaning:
+        'Whether a quote fixes the price of the service for five minutes. With `false`, a quote shows the price, but does not fix it.',
+    }),
+    false,
+  ),
 };
-
-/** The fields of MediaFacts for the option `quotes`. */
-export const quoted = (quotes: boolean): { readonly unquoted?: true } => (quotes ? {} : { unquoted: true });

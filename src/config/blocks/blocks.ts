@@ -3,7 +3,7 @@ import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault
 import { show } from '../problem.ts';
 import { complain, isTable, type Reading, readTable, valuesOf, type ForeignKeys } from '../reading.ts';
 import type { Table } from '../toml.ts';
-import type { Service, ServiceConfig } from '../service.ts';
+import type { Primitive, Service, ServiceConfig, Target } from '../service.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
 import type { BlockKind, Place } from './block.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
@@ -11,14 +11,18 @@ import { MODEL_BLOCK } from './model-block.ts';
 import { TOOL_BLOCK } from './tool-block.ts';
 import { VIDEO_BLOCK } from './video-block.ts';
 
-/** All kinds of blocks, by the names of their tables. */
-export const BLOCKS = {
+type AnyKind = BlockKind<Primitive, Service, Target>;
+
+const KINDS = {
   models: MODEL_BLOCK,
   tools: TOOL_BLOCK,
   agents: AGENT_BLOCK,
   images: IMAGE_BLOCK,
   videos: VIDEO_BLOCK,
-} as const satisfies Record<string, BlockKind>;
+};
+
+/** All kinds of blocks, by the names of their tables. */
+export const BLOCKS: Readonly<Record<keyof typeof KINDS, AnyKind>> = KINDS;
 
 export const BLOCK_TABLES = Object.keys(BLOCKS) as readonly (keyof typeof BLOCKS)[];
 
@@ -69,7 +73,7 @@ function readEach<T>(
   file: Table,
   rules: BlockRules,
   reading: Reading,
-  readOne: (kind: BlockKind, block: Table, path: string) => T | null,
+  readOne: (kind: AnyKind, block: Table, path: string) => T | null,
 ): readonly T[] {
   const read: T[] = [];
   const checkListing = createListingCheck(rules.oneProvider, reading);

@@ -1,10 +1,10 @@
 import type { MicroUsd, Rates } from '#billing/amounts';
 import { choice, tableOption, textList, trueOrFalse } from '../option.ts';
-import type { ImageService } from '../service.ts';
-import { IMAGE_PATHS } from '../upstream-api.ts';
+import { IMAGE_PATHS, type ImageWireName } from '../upstream-api.ts';
 import { isPrototypeName } from '../names.ts';
-import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, defineBlock, MEDIA_OPTIONS, quoted } from './block.ts';
-import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, price, perUnit, rates } from './price.ts';
+import { apiOptions, COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, toHttpTarget, UPSTREAM_MODEL } from './block.ts';
+import { alwaysWritten, field } from './field.ts';
+import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, perUnit, price, rate, rates } from './price.ts';
 
 const FORMATS = ['png', 'jpeg', 'webp'];
 const TIERS_MAX = 32;
@@ -31,19 +31,22 @@ const variantFault = (variant: string) => {
 const offer = {
   ...COMMON_OPTIONS,
   ...MEDIA_OPTIONS,
-  formats: textList({
-    takes: `list of ${FORMATS.map((one) => `\`${one}\``).join(', ')}`,
-    meaning: 'File formats that the service makes.',
-    fault: (value) => (FORMATS.includes(value) ? null : `is not one of ${FORMATS.join(', ')}`),
-    max: FORMATS.length,
-  }),
+  formats: alwaysWritten(
+    'media.formats',
+    textList({
+      takes: `list of ${FORMATS.map((one) => `\`${one}\``).join(', ')}`,
+      meaning: 'File formats that the service makes.',
+      fault: (value) => (FORMATS.includes(value) ? null : `is not one of ${FORMATS.join(', ')}`),
+      max: FORMATS.length,
+    }),
+  ),
   resolutions: textList({
     takes: 'list of tiers such as `1K`',
     meaning: 'Resolution tiers that the service makes. Default: those that have a price of their own.',
     fault: tierFault,
     max: TIERS_MAX,
   }),
-  'pricing.generation': price(IMAGE_PRICE),
+  'pricing.generation': rate(IMAGE_PRICE),
   'pricing.resolutions': tableOption({
     takes: 'table of tiers with USD per image',
     optional: 'none',
@@ -81,72 +84,101 @@ const offer = {
     meaning:
       'Form of an edit request with `wire = "openai"`: `multipart` with files, or `json` with data URLs. The other APIs always take JSON.',
   }),
-  'params.model': UPSTREAM_MODEL,
+  'params.model': field('media.upstreamModel', UPSTREAM_MODEL),
 };
 
 const target = apiOptions(IMAGE_PATHS.openai.make);
 
+/** The properties of an image service's API. */
+interface ImageApi {
+  readonly wire: ImageWireName;
+  /** Whether it also edits images. */
+  readonly edits: boolean;
+  /** The format of the request for an edit. */
+  readonly body: 'multipart' | 'json';
+}
+
+interface CombinedFields {
+  readonly variants: Readonly<Record<string, Rates>>;
+  readonly media: {
+    /** Resolution tiers. */
+    readonly resolutions: readonly string[];
+    readonly durations: readonly string[];
+    /** Absent: OpenAI's wire, without edits. */
+    readonly imageApi?: ImageApi;
+  };
+}
+
+type Prices = Readonly<Record<string, MicroUsd>>;
+
+/** The tiers that have a price of their own. */
+const pricedTiers = (resolutions: Prices, variants: Prices): readonly string[] => [
+  ...new Set([...Object.keys(resolutions), ...Object.keys(variants).map(tierOf)]),
+];
+
 /** `[[images]]`: an API that makes images. */
-export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target>({
+export const IMAGE_BLOCK = defineBlock({
   primitive: 'image',
   offer,
   target,
-  toService(values, complain) {
-    const priced = Object.keys(values['pricing.resolutions']);
-    const withQuality = Object.keys(values['pricing.variants']);
-    const tiers = [...new Set([...priced, ...withQuality.map(tierOf)])];
-    const { resolutions } = values;
-    for (const tier of tiers)
+  check(values, complain) {
+    const { resolutions, 'pricing.resolutions': ofTiers, 'pricing.variants': variants } = values;
+    for (const tier of pricedTiers(ofTiers, variants))
       if (resolutions.length > 0 && !resolutions.includes(tier))
         complain(
-          priced.includes(tier) ? `pricing.resolutions.${tier}` : 'pricing.variants',
+          Object.hasOwn(ofTiers, tier) ? `pricing.resolutions.${tier}` : 'pricing.variants',
           'is not in resolutions',
           `one of ${resolutions.join(', ')}, or add it there`,
         );
-    const { 'params.wire': wire, 'params.edits': edits, 'params.body': body } = values;
-    const ofEdits = withQuality.find((name) => name.startsWith(`${EDIT}/`));
     for (const [key, given] of [
       ['pricing.edit', values['pricing.edit'] !== null],
       ['pricing.input_image', values['pricing.input_image'] !== null],
-      ['pricing.variants', ofEdits !== undefined],
+      ['pricing.variants', Object.keys(variants).some(isEdit)],
     ] as const)
-      if (given && !edits)
+      if (given && !values['params.edits'])
         complain(key, 'is a price for edits, but the service does not edit images', 'params.edits = true');
+  },
+  combine(values): CombinedFields {
+    const { resolutions, 'pricing.resolutions': ofTiers, 'pricing.variants': variants } = values;
+    const { 'params.wire': wire, 'params.edits': edits, 'params.body': body } = values;
     return {
-      rates: { image: values['pricing.generation'] },
       variants: imageVariants({
         generation: values['pricing.generation'],
-        resolutions: values['pricing.resolutions'],
-        variants: values['pricing.variants'],
+        resolutions: ofTiers,
+        variants,
         edit: values['pricing.edit'],
         inputImage: values['pricing.input_image'],
       }),
       media: {
-        upstreamModel: values['params.model'],
-        supportedParams: values.supported_params,
-        aspectRatios: values.aspect_ratios,
-        formats: values.formats,
-        resolutions: resolutions.length > 0 ? resolutions : tiers,
+        resolutions: resolutions.length > 0 ? resolutions : pricedTiers(ofTiers, variants),
         durations: [],
-        ...quoted(values.quotes),
         ...(edits || wire !== 'openai' ? { imageApi: { wire, edits, body } } : {}),
       },
     };
   },
-  toTarget: apiTarget,
-  toBlock: ({ rates, variants, media }) => ({
-    supported_params: media.supportedParams,
-    aspect_ratios: media.aspectRatios,
-    formats: media.formats,
-    resolutions: media.resolutions,
-    ...(media.unquoted ? { quotes: false } : {}),
-    pricing: imagePricing({ rates, variants }),
-    params: {
-      model: media.upstreamModel,
-      ...media.imageApi,
-    },
+  separate: ({ variants, media: { resolutions, imageApi } }) => ({
+    resolutions,
+    'pricing.resolutions': pricesOf(variants, (name) => !name.includes('/') && name !== EDIT),
+    'pricing.variants': pricesOf(variants, (name) => name.includes('/')),
+    'pricing.edit': perImage(variants[EDIT]?.image),
+    'pricing.input_image': perImage(variants[EDIT]?.input_image),
+    'params.wire': imageApi?.wire,
+    'params.edits': imageApi?.edits,
+    'params.body': imageApi?.body,
   }),
+  writtenLast: ['quotes', 'params.wire', 'params.edits', 'params.body'],
+  toTarget: toHttpTarget(target),
 });
+
+const perImage = (price: MicroUsd | undefined) => (price === undefined ? undefined : perUnit(price));
+
+/** The prices of some variants by their names. undefined without such a variant. */
+function pricesOf(variants: CombinedFields['variants'], of: (name: string) => boolean) {
+  const named = Object.entries(variants).filter(([name]) => of(name));
+  return named.length === 0
+    ? undefined
+    : Object.fromEntries(named.map(([name, { image = 0n }]) => [name, perUnit(image)]));
+}
 
 /** The prices of an image block, in the structure of the block, as rates. */
 interface ImagePrices {
@@ -219,23 +251,4 @@ export function imageKinds(names: readonly string[]): ReadonlyMap<string, ImageK
     return edits.map((edit): ImageKind => ({ edit, tier: tier || null, quality }));
   });
   return new Map(kinds.map((kind) => [nameOf(kind), kind]));
-}
-
-/** The inverse of imageVariants: the `pricing` of a block. */
-function imagePricing({ rates: { image = 0n }, variants }: Pick<ImageService, 'rates' | 'variants'>) {
-  const priceOf = ({ image: rate = 0n }: Rates) => perUnit(rate);
-  const tableOf = (table: string, of: (name: string) => boolean) => {
-    const named = Object.entries(variants).flatMap(([name, rate]) =>
-      of(name) ? [[name, priceOf(rate)] as const] : [],
-    );
-    return named.length === 0 ? {} : { [table]: Object.fromEntries(named) };
-  };
-  const edit = variants[EDIT];
-  return {
-    generation: perUnit(image),
-    ...tableOf('resolutions', (name) => !name.includes('/') && name !== EDIT),
-    ...tableOf('variants', (name) => name.includes('/')),
-    ...(edit === undefined ? {} : { edit: priceOf(edit) }),
-    ...(edit?.input_image === undefined ? {} : { input_image: perUnit(edit.input_image) }),
-  };
 }

@@ -1,78 +1,84 @@
-import { formatUsd } from '#billing/amounts';
+import type { Rates } from '#billing/amounts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { IMAGE_TOKENS_MAX, type ModelService } from '../service.ts';
 import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
-import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words, defineBlock } from './block.ts';
+import { apiOptions, COMMON_OPTIONS, defineBlock, toHttpTarget, UPSTREAM_MODEL, words } from './block.ts';
+import { alwaysWritten, field, optionalField } from './field.ts';
 import {
   CACHE_READ_PRICE,
   CACHE_WRITE_PRICE,
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
-  optionalPrice,
-  price,
+  optionalRate,
   PROMPT_PRICE,
-  perUnit,
-  rates,
+  rate,
 } from './price.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
+/** The most tokens of an image for a model that does not say. Most models have fewer. */
+export const IMAGE_TOKENS_MAX = 2048;
 const FIELDS_MAX = 64;
 const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;
 
 const offer = {
   ...COMMON_OPTIONS,
-  context_length: optionalWhole({
-    min: 1,
-    max: TOKENS_MAX,
-    absent: `${CONTEXT_ASSUMED} for locks; the listings say null`,
-    meaning:
-      'Largest number of tokens of one call, prompt and answer together. If neither the call has `max_tokens` nor the model `params.max_output_tokens`, the call locks the price of an answer that fills the rest of it. So set `params.max_output_tokens`.',
-  }),
+  context_length: contextLength(),
   max_output_tokens: outputBound(
     'The same as `params.max_output_tokens`. If both are given, they must be equal.',
     'that of `params.max_output_tokens`',
   ),
-  input_modalities: words(MODALITIES, ['text'], 'Kinds of content that a request may contain.'),
-  output_modalities: words(MODALITIES, ['text'], 'Kinds of content that an answer may contain.'),
-  'pricing.prompt': price(PROMPT_PRICE),
-  'pricing.completion': price(COMPLETION_PRICE),
-  'pricing.image': optionalPrice(INPUT_IMAGE_PRICE),
-  'pricing.input_cache_read': optionalPrice(CACHE_READ_PRICE, 'that of `pricing.prompt`'),
-  'pricing.input_cache_write': optionalPrice(CACHE_WRITE_PRICE, 'that of `pricing.prompt`'),
-  'params.model': UPSTREAM_MODEL,
-  'params.cap': option<CapName | null>({
-    takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
-    meaning:
-      'Request field in which the upstream API takes the limit of output tokens. With `none`, no limit is sent: the gateway ends the answer when it has used the locked amount.',
-    optional: {
-      text: 'the field that the consumer used, or the other one if the upstream API refuses it',
-      fallback: null,
-    },
-    read: (value) => {
-      const cap = CAP_NAMES.find((name) => name === value);
-      if (cap === undefined)
-        throw new WrongValue(`is ${show(value)}`, `one of ${CAP_NAMES.map((name) => `"${name}"`).join(', ')}`);
-      return cap;
-    },
-  }),
+  input_modalities: alwaysWritten(
+    'model.inputModalities',
+    words(MODALITIES, ['text'], 'Kinds of content that a request may contain.'),
+  ),
+  output_modalities: alwaysWritten(
+    'model.outputModalities',
+    words(MODALITIES, ['text'], 'Kinds of content that an answer may contain.'),
+  ),
+  'pricing.prompt': rate(PROMPT_PRICE),
+  'pricing.completion': rate(COMPLETION_PRICE),
+  'pricing.image': optionalRate(INPUT_IMAGE_PRICE),
+  'pricing.input_cache_read': optionalRate(CACHE_READ_PRICE, 'that of `pricing.prompt`'),
+  'pricing.input_cache_write': optionalRate(CACHE_WRITE_PRICE, 'that of `pricing.prompt`'),
+  'params.model': field('model.upstreamModel', UPSTREAM_MODEL),
+  'params.cap': optionalField(
+    'model.cap',
+    option<CapName | null>({
+      takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
+      meaning:
+        'Request field in which the upstream API takes the limit of output tokens. With `none`, no limit is sent: the gateway ends the answer when it has used the locked amount.',
+      optional: {
+        text: 'the field that the consumer used, or the other one if the upstream API refuses it',
+        fallback: null,
+      },
+      read: (value) => {
+        const cap = CAP_NAMES.find((name) => name === value);
+        if (cap === undefined)
+          throw new WrongValue(`is ${show(value)}`, `one of ${CAP_NAMES.map((name) => `"${name}"`).join(', ')}`);
+        return cap;
+      },
+    }),
+  ),
   'params.max_output_tokens': outputBound(
     'Largest number of output tokens that the upstream API allows for one answer. A larger limit of a call is lowered to it. A call without a limit is sent with this one, and locks its price.',
     'the limit that the upstream API names when it refuses a larger one; until then no limit is sent for a call without one',
   ),
-  'params.wires': wires(),
-  'params.forward': forwardedFields(),
-  'params.image_tokens_max': optionalWhole({
-    min: 1,
-    max: 1_000_000,
-    meaning:
-      'Largest number of tokens that one image in a request may have. A call locks the price of this many for each image, and a claim beyond the lock is not charged. Raise it if the usage of the model reports more: `26000` for gpt-4o-mini.',
-    absent: String(IMAGE_TOKENS_MAX),
-  }),
+  'params.wires': optionalField('model.wires', wires()),
+  'params.forward': optionalField('model.forward', forwardedFields()),
+  'params.image_tokens_max': optionalField(
+    'model.imageTokensMax',
+    optionalWhole({
+      min: 1,
+      max: 1_000_000,
+      meaning:
+        'Largest number of tokens that one image in a request may have. A call locks the price of this many for each image, and a claim beyond the lock is not charged. Raise it if the usage of the model reports more: `26000` for gpt-4o-mini.',
+      absent: String(IMAGE_TOKENS_MAX),
+    }),
+  ),
   'params.hidden_reasoning_max': optionalTokens(
     'For a model that does not show its reasoning: how many tokens its usage may report for one answer beyond the output that came. More are not charged.',
     "`0` in a provider's file; in a gateway's own file all that the usage reports",
@@ -83,11 +89,37 @@ const offer = {
   ),
 };
 
+interface ContextFields {
+  readonly model: {
+    /** Tokens of prompt and answer together. Locks are computed from it. */
+    readonly contextLength: number;
+    /** The provider declared no context: the number is ours, and is not shown. */
+    readonly contextAssumed?: true;
+  };
+}
+
+function contextLength() {
+  return {
+    ...optionalWhole({
+      min: 1,
+      max: TOKENS_MAX,
+      absent: `${CONTEXT_ASSUMED} for locks; the listings say null`,
+      meaning:
+        'Largest number of tokens of one call, prompt and answer together. If neither the call has `max_tokens` nor the model `params.max_output_tokens`, the call locks the price of an answer that fills the rest of it. So set `params.max_output_tokens`.',
+    }),
+    toFields: (declared: number | null): ContextFields => ({
+      model: declared === null ? { contextLength: CONTEXT_ASSUMED, contextAssumed: true } : { contextLength: declared },
+    }),
+    toValue: ({ model }: ContextFields) => (model.contextAssumed ? null : model.contextLength),
+    write: (declared: number) => declared,
+  };
+}
+
 function outputBound(meaning: string, absent: string): Option<number | null> {
   return optionalWhole({ min: 1, max: TOKENS_MAX, takes: 'whole number, 1 to context_length', meaning, absent });
 }
 
-function wires(): Option<readonly NativeWireName[]> {
+function wires(): Option<readonly NativeWireName[] | null> {
   const right = 'a list of APIs, such as ["messages"]';
   const { read } = textList({
     takes: right,
@@ -95,15 +127,16 @@ function wires(): Option<readonly NativeWireName[]> {
     max: 8,
     fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses'),
   });
-  return option<readonly NativeWireName[]>({
+  return option<readonly NativeWireName[] | null>({
     takes: 'list of `chat`, `messages`, `responses`',
     meaning:
       "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API. " +
       'A request of such an API is passed on without translation.',
-    optional: { text: '["chat"]', fallback: [] },
+    optional: { text: '["chat"]', fallback: null },
     read: (value) => {
       if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
-      return read(value).filter(isNative);
+      const native = read(value).filter(isNative);
+      return native.length === 0 ? null : native;
     },
   });
 }
@@ -139,87 +172,68 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
 
 const target = apiOptions('/chat/completions');
 
+/** Numbers of reasoning tokens in one answer. */
+interface HiddenReasoning {
+  /** The most tokens that a usage claim may have beyond the shown ones. */
+  readonly max: number;
+  /** Tokens to charge if an answer was cut before its usage came. */
+  readonly usual: number;
+}
+
+interface CombinedFields {
+  readonly variants: Readonly<Record<string, Rates>>;
+  readonly model: {
+    /** The provider's limit of completion tokens. null if it declares none. */
+    readonly maxOutputTokens: number | null;
+    /** Reasoning that the model does not show. Absent if the provider declares none. */
+    readonly hiddenReasoning?: HiddenReasoning;
+  };
+}
+
 /** `[[models]]`: an API with chat completions. */
-export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target>({
+export const MODEL_BLOCK = defineBlock({
   primitive: 'model',
   offer,
   target,
-  toService(values, complain) {
-    const {
-      context_length: declared,
-      max_output_tokens: besides,
-      'params.max_output_tokens': bound,
-      'params.cap': cap,
-    } = values;
-    const contextLength = declared ?? CONTEXT_ASSUMED;
-    const maxOutputTokens = bound ?? besides;
+  check(values, complain) {
+    const { context_length: declared, max_output_tokens: besides, 'params.max_output_tokens': bound } = values;
+    const largest = declared ?? CONTEXT_ASSUMED;
     if (besides !== null && bound !== null && besides !== bound)
       complain('max_output_tokens', `is ${besides}, but params.max_output_tokens is ${bound}`, 'one of the two');
-    if (maxOutputTokens !== null && maxOutputTokens > contextLength)
+    if ((bound ?? besides ?? 0) > largest)
       complain(
         bound === null ? 'max_output_tokens' : 'params.max_output_tokens',
-        `is more than context_length, ${contextLength}${declared === null ? ' if it is not given' : ''}`,
+        `is more than context_length, ${largest}${declared === null ? ' if it is not given' : ''}`,
         'at most context_length',
       );
-    const {
-      'params.wires': spoken,
-      'params.forward': forward,
-      'params.image_tokens_max': imageTokensMax,
-      'params.hidden_reasoning_max': hiddenMax,
-      'params.hidden_reasoning_usual': hiddenUsual,
-    } = values;
+    const { 'params.hidden_reasoning_max': hiddenMax, 'params.hidden_reasoning_usual': hiddenUsual } = values;
     if ((hiddenUsual ?? 0) > (hiddenMax ?? 0))
       complain(
         'params.hidden_reasoning_usual',
         `is more than params.hidden_reasoning_max, ${hiddenMax ?? 0}`,
         'at most params.hidden_reasoning_max',
       );
+  },
+  combine({
+    max_output_tokens: besides,
+    'params.max_output_tokens': bound,
+    'params.hidden_reasoning_max': max,
+    'params.hidden_reasoning_usual': usual,
+  }): CombinedFields {
     return {
-      rates: rates({
-        prompt: values['pricing.prompt'],
-        completion: values['pricing.completion'],
-        image: values['pricing.image'],
-        input_cache_read: values['pricing.input_cache_read'],
-        input_cache_write: values['pricing.input_cache_write'],
-      }),
       variants: {},
       model: {
-        upstreamModel: values['params.model'],
-        contextLength,
-        ...(declared === null ? { contextAssumed: true as const } : {}),
-        maxOutputTokens,
-        inputModalities: values.input_modalities,
-        outputModalities: values.output_modalities,
-        ...(cap === null ? {} : { cap }),
-        ...(spoken.length === 0 ? {} : { wires: spoken }),
-        ...(forward === null ? {} : { forward }),
-        ...(imageTokensMax === null ? {} : { imageTokensMax }),
-        ...(hiddenMax === null ? {} : { hiddenReasoning: { max: hiddenMax, usual: hiddenUsual ?? 0 } }),
+        maxOutputTokens: bound ?? besides,
+        ...(max === null ? {} : { hiddenReasoning: { max, usual: usual ?? 0 } }),
       },
     };
   },
-  toTarget: apiTarget,
-  toBlock: ({ rates: { prompt, completion, image, input_cache_read: read, input_cache_write: written }, model }) => ({
-    ...(model.contextAssumed ? {} : { context_length: model.contextLength }),
-    input_modalities: model.inputModalities,
-    output_modalities: model.outputModalities,
-    pricing: {
-      prompt: formatUsd(prompt ?? 0n),
-      completion: formatUsd(completion ?? 0n),
-      ...(image === undefined ? {} : { image: perUnit(image) }),
-      ...(read === undefined ? {} : { input_cache_read: formatUsd(read) }),
-      ...(written === undefined ? {} : { input_cache_write: formatUsd(written) }),
-    },
-    params: {
-      model: model.upstreamModel,
-      ...(model.cap === undefined ? {} : { cap: model.cap }),
-      ...(model.maxOutputTokens === null ? {} : { max_output_tokens: model.maxOutputTokens }),
-      ...(model.wires === undefined ? {} : { wires: model.wires }),
-      ...(model.forward === undefined ? {} : { forward: model.forward }),
-      ...(model.imageTokensMax === undefined ? {} : { image_tokens_max: model.imageTokensMax }),
-      ...(model.hiddenReasoning === undefined
-        ? {}
-        : { hidden_reasoning_max: model.hiddenReasoning.max, hidden_reasoning_usual: model.hiddenReasoning.usual }),
-    },
+  separate: ({ model: { maxOutputTokens, hiddenReasoning } }) => ({
+    max_output_tokens: undefined,
+    'params.max_output_tokens': maxOutputTokens ?? undefined,
+    'params.hidden_reasoning_max': hiddenReasoning?.max,
+    'params.hidden_reasoning_usual': hiddenReasoning?.usual,
   }),
+  writtenLast: [],
+  toTarget: toHttpTarget(target),
 });

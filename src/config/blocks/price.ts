@@ -10,7 +10,6 @@ import {
 } from '#billing/amounts';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import type { Table } from '../toml.ts';
 
 interface PriceBounds {
   readonly meter: Meter;
@@ -82,7 +81,7 @@ function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): M
   if (near > most) throw refused(`is more than ${most} USD per ${unit}`);
   if (near > 0 && near < least) {
     const perMillion = Number((near * 1e6).toPrecision(12));
-    const perToken = unit.startsWith('1M ') && perMillion >= least && perMillion <= most;
+    const perToken = ofMillion(unit) && perMillion >= least && perMillion <= most;
     throw refused(
       perToken
         ? `looks like a price per token: per 1M tokens that is ${perMillion}`
@@ -101,6 +100,32 @@ function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): M
   return parseRates({ [meter]: exact })[meter]!;
 }
 
+/** A required price that sets the rate of its meter. */
+export const rate = (bounds: PriceBounds) => ({
+  ...price(bounds),
+  toFields: (value: MicroUsd): RateFields => ({ rates: { [bounds.meter]: value } }),
+  toValue: ({ rates: { [bounds.meter]: value = 0n } }: RateFields): MicroUsd => value,
+  write: (value: MicroUsd) => formatRate(value, bounds),
+});
+
+/** An optional price that sets the rate of its meter. Without a price, the meter has no rate. */
+export const optionalRate = (bounds: PriceBounds, absent?: string) => ({
+  ...optionalPrice(bounds, absent),
+  toFields: (value: MicroUsd | null): RateFields => ({ rates: value === null ? {} : { [bounds.meter]: value } }),
+  toValue: ({ rates: { [bounds.meter]: value } }: RateFields): MicroUsd | null => value ?? null,
+  write: (value: MicroUsd) => formatRate(value, bounds),
+});
+
+interface RateFields {
+  readonly rates: Rates;
+}
+
+const formatRate = (value: MicroUsd, { unit }: PriceBounds): string =>
+  ofMillion(unit) ? formatUsd(value) : perUnit(value);
+
+/** Whether a price is that of a million units. */
+const ofMillion = (unit: string): boolean => unit.startsWith('1M ');
+
 /** An option for the cost of a call. Its value is in micro-USD. */
 export function callCost<T extends MicroUsd | null>(
   meaning: string,
@@ -112,42 +137,27 @@ export function callCost<T extends MicroUsd | null>(
 
 /** Prices for the use that a tool or an agent reports. */
 export const PRICES_BY_USE = {
-  'pricing.per_second': optionalPrice(SECOND_PRICE),
-  'pricing.prompt': optionalPrice(PROMPT_PRICE),
-  'pricing.completion': optionalPrice(COMPLETION_PRICE),
+  'pricing.per_second': optionalRate(SECOND_PRICE),
+  'pricing.prompt': optionalRate(PROMPT_PRICE),
+  'pricing.completion': optionalRate(COMPLETION_PRICE),
 };
 
-/** The values of PRICES_BY_USE as rates. null for a meter that is not charged. */
-interface PricesByUse {
-  readonly second: MicroUsd | null;
-  readonly prompt: MicroUsd | null;
-  readonly completion: MicroUsd | null;
-}
+type PricesByUse = Readonly<Record<keyof typeof PRICES_BY_USE, MicroUsd | null>>;
 
-export const byUse = (values: Readonly<Record<keyof typeof PRICES_BY_USE, MicroUsd | null>>): PricesByUse => ({
-  second: values['pricing.per_second'],
-  prompt: values['pricing.prompt'],
-  completion: values['pricing.completion'],
-});
-
-/** The fields of a block's `pricing` for prices by use and their cap. */
-export const useToBlock = ({ second, prompt, completion }: Rates, cap: MicroUsd | null): Table => ({
-  ...(second === undefined ? {} : { per_second: perUnit(second) }),
-  ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
-  ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
-  ...(cap === null ? {} : { per_call_max: formatUsd(cap) }),
-});
+/** Whether any price by use is given. */
+export const hasPriceByUse = (values: PricesByUse): boolean =>
+  (Object.keys(PRICES_BY_USE) as (keyof PricesByUse)[]).some((key) => values[key] !== null);
 
 /**
  * Complains about a price by use without a cap, and about a cap without a price by use. The cap is needed because the
  * use is known only after the call, and an amount must be locked before it.
  */
 export function checkCap(
-  prices: PricesByUse,
-  cap: MicroUsd | null,
+  values: PricesByUse & { readonly 'pricing.per_call_max': MicroUsd | null },
   complain: (key: string, wrong: string, right: string) => void,
 ): void {
-  const used = Object.values(prices).some((rate: MicroUsd | null) => rate !== null && rate > 0n);
+  const cap = values['pricing.per_call_max'];
+  const used = (Object.keys(PRICES_BY_USE) as (keyof PricesByUse)[]).some((key) => (values[key] ?? 0n) > 0n);
   if (used && !cap)
     complain(
       'pricing.per_call_max',
@@ -177,15 +187,7 @@ export function perUnit(rate: MicroUsd): string {
   return formatUsd(rate / UNITS);
 }
 
-/** Formats named rates of one meter as USD for one unit. */
-export function perUnitByName(
-  variants: Readonly<Record<string, Rates>>,
-  meter: Meter,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(variants).map(([name, of]) => [name, perUnit(of[meter] ?? 0n)]));
-}
-
-/** Converts named prices of one meter to rates. */
-export function ratesByName(prices: Readonly<Record<string, MicroUsd>>, meter: Meter): Readonly<Record<string, Rates>> {
-  return Object.fromEntries(Object.entries(prices).map(([name, rate]) => [name, { [meter]: rate }]));
+/** Named prices as USD for one unit. */
+export function perUnitByName(prices: Readonly<Record<string, MicroUsd>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(prices).map(([name, rate]) => [name, perUnit(rate)]));
 }

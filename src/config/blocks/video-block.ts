@@ -1,9 +1,9 @@
 import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing/amounts';
 import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import type { VideoService } from '../service.ts';
 import { VIDEOS_PATH } from '../upstream-api.ts';
-import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, defineBlock, MEDIA_OPTIONS, quoted } from './block.ts';
+import { apiOptions, COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, toHttpTarget, UPSTREAM_MODEL } from './block.ts';
+import { alwaysWritten, field, flagField } from './field.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE, perUnit, rates } from './price.ts';
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
@@ -15,12 +15,15 @@ const MULTIPLIER_MAX = 10n * ONE;
 const offer = {
   ...COMMON_OPTIONS,
   ...MEDIA_OPTIONS,
-  durations: textList({
-    takes: 'list of lengths such as `5s`',
-    meaning: 'Lengths of videos that the service makes.',
-    fault: (value) => (/^[1-9]\d{0,3}s$/.test(value) ? null : 'is not written like 5s'),
-    max: 100,
-  }),
+  durations: alwaysWritten(
+    'media.durations',
+    textList({
+      takes: 'list of lengths such as `5s`',
+      meaning: 'Lengths of videos that the service makes.',
+      fault: (value) => (/^[1-9]\d{0,3}s$/.test(value) ? null : 'is not written like 5s'),
+      max: 100,
+    }),
+  ),
   'pricing.per_second': tableOption({
     takes: `table of ${RESOLUTIONS.map((one) => `\`${one}\``).join(', ')} with USD per second`,
     meaning: 'Price of a second of video in each resolution that the service makes.',
@@ -37,13 +40,17 @@ const offer = {
     optional: { text: '1', fallback: ONE },
     read: readMultiplier,
   }),
-  'params.inputs': choice({
-    of: ['addresses', 'files'],
-    default: 'addresses',
-    meaning:
-      'How the service gets pictures, videos and sound that a request names by address: as `addresses`, or as `files` that the gateway fetches.',
-  }),
-  'params.model': UPSTREAM_MODEL,
+  'params.inputs': flagField(
+    'media.filesOnly',
+    choice({
+      of: ['addresses', 'files'],
+      default: 'addresses',
+      meaning:
+        'How the service gets pictures, videos and sound that a request names by address: as `addresses`, or as `files` that the gateway fetches.',
+    }),
+    'files',
+  ),
+  'params.model': field('media.upstreamModel', UPSTREAM_MODEL),
 };
 
 function readMultiplier(value: unknown): bigint {
@@ -60,31 +67,43 @@ function readMultiplier(value: unknown): bigint {
 
 const target = apiOptions(VIDEOS_PATH);
 
+interface VideoPrices {
+  readonly rates: Rates;
+  readonly variants: Readonly<Record<string, Rates>>;
+  readonly media: { readonly resolutions: readonly string[]; readonly formats: readonly string[] };
+}
+
+/** The rate of a second with sound. The division is exact, because a rate is a multiple of 1,000,000. */
+const withSound = (second: MicroUsd, multiplier: bigint): MicroUsd => (second * multiplier) / ONE;
+
 /**
  * `[[videos]]`: an API that makes videos. There is a variant for each resolution without sound, and one with sound. The
  * rates of the service itself are the highest of them, because a video that names no resolution may cost that much.
  */
-export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target>({
+export const VIDEO_BLOCK = defineBlock({
   primitive: 'video',
   offer,
   target,
-  toService(values, complain) {
-    const multiplier = values['pricing.audio_multiplier'];
-    const call = values['pricing.base'];
-    const perSecond = Object.entries(values['pricing.per_second']);
-    if (perSecond.length === 0)
+  check({ 'pricing.per_second': perSecond, 'pricing.audio_multiplier': multiplier }, complain) {
+    if (Object.keys(perSecond).length === 0)
       complain('pricing.per_second', 'has no price', `one or more of ${RESOLUTIONS.join(', ')}`);
-    const variants: [string, Rates][] = [];
-    let dearest = 0n;
-    for (const [resolution, second] of perSecond) {
-      // The division is exact, because a rate is a multiple of 1,000,000.
-      const withAudio = (second * multiplier) / ONE;
-      if (withAudio % ONE !== 0n)
+    for (const [resolution, second] of Object.entries(perSecond))
+      if (withSound(second, multiplier) % ONE !== 0n)
         complain(
           'pricing.audio_multiplier',
           `times ${perUnit(second)} USD is finer than 0.000001 USD per second of ${resolution}`,
           'a multiplier that gives a price of at most 6 decimal places',
         );
+  },
+  combine({
+    'pricing.per_second': perSecond,
+    'pricing.base': call,
+    'pricing.audio_multiplier': multiplier,
+  }): VideoPrices {
+    const variants: [string, Rates][] = [];
+    let dearest = 0n;
+    for (const [resolution, second] of Object.entries(perSecond)) {
+      const withAudio = withSound(second, multiplier);
       variants.push(
         [resolution, rates({ second, call })],
         [resolution + WITH_AUDIO, rates({ second: withAudio, call })],
@@ -94,36 +113,21 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
     return {
       rates: rates({ second: dearest, call }),
       variants: Object.fromEntries(variants),
-      media: {
-        upstreamModel: values['params.model'],
-        supportedParams: values.supported_params,
-        aspectRatios: values.aspect_ratios,
-        formats: [],
-        resolutions: perSecond.map(([resolution]) => resolution),
-        durations: values.durations,
-        ...quoted(values.quotes),
-        ...(values['params.inputs'] === 'files' ? { filesOnly: true as const } : {}),
-      },
+      media: { resolutions: Object.keys(perSecond), formats: [] },
     };
   },
-  toTarget: apiTarget,
-  toBlock({ rates: { call }, variants, media }) {
+  separate({ rates: { call }, variants, media: { resolutions } }) {
     const multiplier = audioMultiplier(variants);
     return {
-      supported_params: media.supportedParams,
-      aspect_ratios: media.aspectRatios,
-      durations: media.durations,
-      ...(media.unquoted ? { quotes: false } : {}),
-      pricing: {
-        per_second: Object.fromEntries(
-          media.resolutions.map((resolution) => [resolution, perUnit(variants[resolution]?.second ?? 0n)]),
-        ),
-        ...(call === undefined ? {} : { base: perUnit(call) }),
-        ...(multiplier === ONE ? {} : { audio_multiplier: formatUsd(multiplier) }),
-      },
-      params: { model: media.upstreamModel, ...(media.filesOnly ? { inputs: 'files' } : {}) },
+      'pricing.per_second': Object.fromEntries(
+        resolutions.map((resolution) => [resolution, perUnit(variants[resolution]?.second ?? 0n)]),
+      ),
+      'pricing.base': call === undefined ? undefined : perUnit(call),
+      'pricing.audio_multiplier': multiplier === ONE ? undefined : formatUsd(multiplier),
     };
   },
+  writtenLast: ['quotes', 'params.inputs'],
+  toTarget: toHttpTarget(target),
 });
 
 /** The multiplier between the variants with and without sound. 1 if all are free. */

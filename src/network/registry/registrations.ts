@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { loadStatements, type Database } from '#store';
 import { foldName, type Service } from '#config';
 import { RegistrationError } from './document.ts';
@@ -99,7 +100,8 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         const newText = servicesToText(timed);
         const known = text === null ? [] : pastPricesFromText(found['past_prices'] as string);
         const names = namesSteps(database, connection, services);
-        if (newText === text) {
+        // A text of another version may have the same fields in another order.
+        if (newText === text || isDeepStrictEqual(timed, before)) {
           if (found['named'] === null) await writes.submit(names, () => isOpen(connection));
           listing.put(provider, revision, withRaises(timed, known));
           return { revision };

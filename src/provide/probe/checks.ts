@@ -1,4 +1,4 @@
-import { type ServiceConfig, type HttpTarget, type Service, IMAGE_PATHS, VIDEOS_PATH } from '#config';
+import { type ServiceConfig, type HttpTarget, type MediaFacts, type Service, IMAGE_PATHS, VIDEOS_PATH } from '#config';
 import { oneLine } from '#security';
 import type { ProviderConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
@@ -111,7 +111,8 @@ type MediaService = Extract<Service, { primitive: 'image' | 'video' }>;
  */
 function mediaChecks(service: MediaService, target: HttpTarget): readonly Check[] {
   const { primitive, name } = service;
-  const { wire = 'openai', edits = false } = service.media.imageApi ?? {};
+  const media: MediaFacts = service.media;
+  const { wire = 'openai', edits = false } = media.imageApi ?? {};
   const { make, edit } = primitive === 'video' ? { make: VIDEOS_PATH, edit: '' } : IMAGE_PATHS[wire];
   return [
     {

@@ -1,4 +1,4 @@
-import type { ServiceConfig } from '../../../src/config/service.ts';
+import type { MediaFacts, ServiceConfig } from '../../../src/config/service.ts';
 import type { Changes } from './load.ts';
 
 /** An option of a block, as a file sets it. */
@@ -12,9 +12,11 @@ export interface Case {
   readonly fallback?: unknown;
   /** What else the block needs, or must not have, for it. */
   readonly with?: Changes;
+  /** The option that a registration has instead, if two options mean the same. */
+  readonly writtenAs?: string;
 }
 
-export const media = ({ service }: ServiceConfig) =>
+export const media = ({ service }: ServiceConfig): MediaFacts | null =>
   service.primitive === 'image' || service.primitive === 'video' ? service.media : null;
 export const text = { wrong: ['3', '""', 'true'] };
 export const names: Readonly<Record<string, Case>> = {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { BLOCKS } from '../../../src/config/blocks/blocks.ts';
-import type { ServiceConfig } from '../../../src/config/service.ts';
+import { BLOCKS, readOffers } from '../../../src/config/blocks/blocks.ts';
+import type { OptionTable } from '../../../src/config/option.ts';
+import { type Reading, readTable } from '../../../src/config/reading.ts';
+import type { Service, ServiceConfig } from '../../../src/config/service.ts';
+import { parseToml, type Table } from '../../../src/config/toml.ts';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
 import { base, type Case, key, list, model, names } from './block-case.ts';
@@ -27,6 +30,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       of: ({ service }) => service.primitive === 'model' && service.model.maxOutputTokens,
       is: 99,
       fallback: null,
+      writtenAs: 'params.max_output_tokens',
     },
     input_modalities: {
       toml: '["audio", "text"]',
@@ -380,6 +384,27 @@ const problemsOf = (toml: string): readonly ConfigProblem[] => {
   return [];
 };
 
+const reading = (): Reading => ({ file: null, lineOf: () => null, env: {}, problems: [] });
+
+/** The value of one option in a block. It must be there. */
+function valueIn(block: Table, option: string, offer: OptionTable): unknown {
+  const [name = '', key] = option.split('.');
+  const found = key === undefined ? block[name] : (block[name] as Table)[key];
+  expect(found).toBeDefined();
+  const read = reading();
+  const one = { [option]: offer[option]! };
+  const { values } = readTable({ [name]: key === undefined ? found : { [key]: found } }, 'x', one, read);
+  expect(read.problems).toEqual([]);
+  return values[option];
+}
+
+function offersOf(document: Table): readonly Service[] {
+  const read = reading();
+  const services = readOffers(document, { max: 1, oneProvider: true }, read);
+  expect(read.problems).toEqual([]);
+  return services;
+}
+
 const all = Object.entries(CASES).flatMap(([table, cases]) =>
   Object.entries(cases).map(([option, one]) => [table as BlockTable, option, one] as const),
 );
@@ -389,14 +414,29 @@ test.each(Object.entries(CASES))('every option of [[%s]] has a case', (table, ca
   expect(Object.keys(cases).toSorted()).toEqual([...Object.keys(offer), ...Object.keys(target)].toSorted());
 });
 
+/** A block in which only this option is set, with what it needs. null: it is absent. */
+const blockWith = (table: BlockTable, option: string, one: Case, value: string | null): string =>
+  block(table, {
+    // A default block has per_second as a table of its own.
+    ...(table === 'videos' && option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}),
+    ...one.with,
+    [option]: value,
+  });
+
+const offered = all.filter(([table, option]) => Object.hasOwn(BLOCKS[table].offer, option));
+
+test.each(offered)('%s.%s is in the block that is written for its service', (table, option, one) => {
+  const { offer, toBlock } = BLOCKS[table];
+  const text = blockWith(table, option, one, one.toml);
+  const [given] = parseToml(text, null)[table] as readonly Table[];
+  const { service } = load(text);
+  const made = toBlock(service);
+  expect(valueIn(made, one.writtenAs ?? option, offer)).toEqual(valueIn(given!, option, offer));
+  expect(offersOf({ [table]: [made] })).toEqual([service]);
+});
+
 describe.each(all)('%s.%s', (table, option, one) => {
-  // A default block has per_second as a table of its own.
-  const written = (value: string | null): string =>
-    block(table, {
-      ...(table === 'videos' && option === 'pricing.per_second' ? { 'pricing.per_second.720p': null } : {}),
-      ...one.with,
-      [option]: value,
-    });
+  const written = (value: string | null) => blockWith(table, option, one, value);
 
   test('is set by the file', () => {
     expect(one.of(load(written(one.toml)))).toEqual(one.is);

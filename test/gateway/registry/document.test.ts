@@ -52,6 +52,18 @@ const FULL = [
   }),
 ].join('');
 
+const ALL_OF_MEDIA = [
+  block('images', {
+    name: '"acme/edits"',
+    quotes: 'false',
+    'pricing.variants': '{ "2K/high" = 0.1 }',
+    'pricing.edit': '0.2',
+    'pricing.input_image': '0.01',
+    'params.edits': 'true',
+  }),
+  block('videos', { name: '"acme/files"', quotes: 'false', 'params.inputs': '"files"' }),
+].join('');
+
 describe('a registration', () => {
   test.each([
     ['full blocks', FULL],
@@ -92,6 +104,105 @@ describe('a registration', () => {
       images: [{ pricing: { generation: '0.03', resolutions: { '2K': '0.06' } } }],
       videos: [{ pricing: { per_second: { '720p': '0.1', '4k': '0.2' }, base: '0.05', audio_multiplier: '1.25' } }],
     });
+  });
+
+  // The keys that JSON.stringify writes are in the order of these lines.
+  test('has the bytes that it always had', () => {
+    const names = { display_name: 'Small (Acme)', provider_name: 'Acme' };
+    const blocks: readonly (readonly [string, string, object])[] = [
+      [
+        'models',
+        'acme/small',
+        {
+          description: 'One.\nTwo.',
+          context_length: 1000,
+          input_modalities: ['text', 'image'],
+          output_modalities: ['text'],
+          pricing: {
+            prompt: '0.001',
+            completion: '10000',
+            image: '0.000001',
+            input_cache_read: '0.1',
+            input_cache_write: '1.25',
+          },
+          params: {
+            model: 'small',
+            cap: 'max_completion_tokens',
+            max_output_tokens: 10,
+            wires: ['messages', 'responses'],
+            forward: ['top_n_sigma'],
+            image_tokens_max: 26000,
+            hidden_reasoning_max: 9,
+            hidden_reasoning_usual: 3,
+          },
+        },
+      ],
+      ['tools', 'acme/small', { pricing: { per_call: '0.01', tools: { search: '0.000001', 'a.b': '0' } } }],
+      [
+        'agents',
+        'acme/small',
+        {
+          agent_card_path: '/card.json',
+          rpc_path: '/a2a',
+          pricing: { completion: '0.5', per_call_max: '0.2', nested_max: '0.1' },
+        },
+      ],
+      [
+        'images',
+        'acme/small',
+        {
+          supported_params: ['seed'],
+          aspect_ratios: ['1:1'],
+          formats: ['png'],
+          resolutions: ['1K', '2K'],
+          pricing: { generation: '0.03', resolutions: { '2K': '0.06' } },
+          params: { model: 'paint' },
+        },
+      ],
+      [
+        'images',
+        'acme/edits',
+        {
+          supported_params: [],
+          aspect_ratios: [],
+          formats: [],
+          resolutions: ['2K'],
+          quotes: false,
+          pricing: { generation: '0.03', variants: { '2K/high': '0.1' }, edit: '0.2', input_image: '0.01' },
+          params: { model: 'paint', wire: 'openai', edits: true, body: 'multipart' },
+        },
+      ],
+      [
+        'videos',
+        'acme/small',
+        {
+          supported_params: [],
+          aspect_ratios: [],
+          durations: ['5s'],
+          pricing: { per_second: { '720p': '0.1', '4k': '0.2' }, base: '0.05', audio_multiplier: '1.25' },
+          params: { model: 'film' },
+        },
+      ],
+      [
+        'videos',
+        'acme/files',
+        {
+          supported_params: [],
+          aspect_ratios: [],
+          durations: [],
+          quotes: false,
+          pricing: { per_second: { '720p': '0.1' } },
+          params: { model: 'film', inputs: 'files' },
+        },
+      ],
+    ];
+    const tables = Map.groupBy(blocks, ([table]) => table);
+    const document = Object.fromEntries(
+      [...tables].map(([table, of]) => [table, of.map(([, name, rest]) => ({ name, ...names, ...rest }))]),
+    );
+    expect(JSON.stringify(toRegistrationDocument(loadBlocks(FULL + ALL_OF_MEDIA)))).toBe(
+      JSON.stringify({ version: 1, ...document }),
+    );
   });
 
   test('has nothing of where a service runs', () => {

@@ -83,6 +83,15 @@ describe.each(ENGINES)('%s: a registration', (engine) => {
     expect(node.catalog.version()).toBe(version);
   });
 
+  test('that another version stored with its fields in another order changes nothing', async () => {
+    const node = await startNode(await openTestDatabase(engine));
+    await node.registry.register(await joined(node, 'p'), RICH);
+    const reversed = RICH.map(
+      (service) => Object.fromEntries(Object.entries(service).toReversed()) as unknown as Service,
+    );
+    expect(await node.registry.register(await joined(node, 'p'), reversed)).toEqual({ revision: 1 });
+  });
+
   test('without services takes all away', async () => {
     const node = await startNode(await openTestDatabase(engine));
     const connection = await joined(node, 'p');
