@@ -21,7 +21,7 @@ export interface RequestAdapter<R = unknown, D extends Piece = Uint8Array> {
 }
 
 /** The end that a reader has found. */
-export interface ReaderEnd<R = unknown, D extends Piece = Uint8Array> extends ReplyEnd<R> {
+interface ReaderEnd<R = unknown, D extends Piece = Uint8Array> extends ReplyEnd<R> {
   /** The rest for the client that the end has revealed. It is given out before the settlement. Default nothing. */
   readonly rest?: D | null;
 }
