@@ -141,7 +141,7 @@ export interface CallRequest<R = unknown, D extends Piece = Piece> {
   readonly timeoutMs?: number;
   /**
    * The most that this call can use at `offer`, or, if that is not known, the most that it is charged. The request that
-   * the exchange sends must not ask for more. Throws GatewayError `unprocessable` if the offer cannot serve this call:
+   * the adapter sends must not ask for more. Throws GatewayError `unprocessable` if the offer cannot serve this call:
    * `prepare` skips the offer, and throws that error when no offer is left.
    */
   readonly estimate: (offer: Offer) => Usage | ChargeCap;
