@@ -61,7 +61,7 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
     },
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
       find(name);
-      const { request, exchange } = toCall(toChatBody(name, ask), {
+      const { request, adapter } = toCall(toChatBody(name, ask), {
         caller,
         requestId,
         headers: {},
@@ -71,9 +71,9 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
         output: () => new ChunkEvents(createToolCallIds()),
       });
       const spoken = singleRequest<ContentResult, EventBatch>({
-        request: (offer) => exchange.request(offer),
-        reform: (offer, status, body) => exchange.reform(offer, status, body),
-        reader: (offer) => new AnswerReader(exchange.reader(offer)),
+        request: (offer) => adapter.request(offer),
+        reform: (offer, status, body) => adapter.reform(offer, status, body),
+        reader: (offer) => new AnswerReader(adapter.reader(offer)),
       });
       return { ...request, adapter: spoken, stream: ask.stream, traceparent, wantsReceipt };
     },

@@ -18,16 +18,16 @@ const call = (asked: Partial<ChatBody> = {}) =>
   );
 const boundless = () => makeOffer({ model: { maxOutputTokens: null } });
 type Call = ReturnType<typeof call>;
-const capsOf = ({ exchange }: Call, offer: Offer) => {
-  const { max_tokens, max_completion_tokens } = JSON.parse(exchange.request(offer).body as string) as Record<
+const capsOf = ({ adapter }: Call, offer: Offer) => {
+  const { max_tokens, max_completion_tokens } = JSON.parse(adapter.request(offer).body as string) as Record<
     string,
     unknown
   >;
   return { max_tokens, max_completion_tokens };
 };
 const lockedOf = ({ request }: Call, offer: Offer) => (request.estimate(offer) as { completion: bigint }).completion;
-const refuse = ({ exchange }: Call, offer: Offer, message: string) =>
-  exchange.reform(offer, 400, Buffer.from(JSON.stringify({ error: { message } })));
+const refuse = ({ adapter }: Call, offer: Offer, message: string) =>
+  adapter.reform(offer, 400, Buffer.from(JSON.stringify({ error: { message } })));
 const tooLarge = (asked: number, most: number) =>
   `max_tokens is too large: ${asked}. This model supports at most ${most} completion tokens, whereas you provided ${asked}.`;
 
@@ -59,7 +59,7 @@ it('what was learnt lowers what later calls lock; what a call had locked before 
   const locked = [lockedOf(early, offer), lockedOf(asks, offer)];
   expect(refuse(asks, offer, tooLarge(5000, 300))).toBe(true);
   expect(capsOf(asks, offer)).toEqual({ max_tokens: 300 });
-  expect(asks.exchange.maxTokens).toBe(300);
+  expect(asks.adapter.maxTokens).toBe(300);
   // It was locked without a cap, and is sent without one.
   expect(capsOf(early, offer)).toEqual({});
   expect([lockedOf(early, offer), lockedOf(asks, offer)]).toEqual(locked);

@@ -18,15 +18,15 @@ const call = (asked: Partial<ChatBody> = {}) =>
   );
 type Call = ReturnType<typeof call>;
 const boundless = () => makeOffer({ model: { maxOutputTokens: null } });
-const sentBy = ({ exchange }: Call, offer: Offer) => {
-  const { max_tokens, max_completion_tokens } = JSON.parse(exchange.request(offer).body as string) as Record<
+const sentBy = ({ adapter }: Call, offer: Offer) => {
+  const { max_tokens, max_completion_tokens } = JSON.parse(adapter.request(offer).body as string) as Record<
     string,
     unknown
   >;
   return { max_tokens, max_completion_tokens };
 };
-const refuse = ({ exchange }: Call, offer: Offer, answer: object) =>
-  exchange.reform(offer, 400, Buffer.from(JSON.stringify(answer)));
+const refuse = ({ adapter }: Call, offer: Offer, answer: object) =>
+  adapter.reform(offer, 400, Buffer.from(JSON.stringify(answer)));
 /** What OpenAI answers to a field that it does not know. */
 const unknown = (name: string) => ({
   error: { message: `Unknown parameter: '${name}'.`, type: 'invalid_request_error', param: name },

@@ -20,7 +20,7 @@ function call(body: unknown, headers: Record<string, string> = {}) {
   });
 }
 const forwarded = (body: unknown, offer = makeOffer()) =>
-  JSON.parse(call(body).exchange.request(offer).body as string) as Record<string, unknown>;
+  JSON.parse(call(body).adapter.request(offer).body as string) as Record<string, unknown>;
 
 describe('what is sent to the provider', () => {
   it('is the request with the provider’s own name for the model and the cap of the lock', () => {
@@ -114,18 +114,18 @@ describe('what is sent to the provider', () => {
   });
 
   it('is serialised once for one offer, and anew for another', () => {
-    const { exchange } = call(valid);
+    const { adapter } = call(valid);
     const stringify = vi.spyOn(JSON, 'stringify');
     const first = makeOffer();
-    const body = exchange.request(first).body;
-    expect(exchange.request(first).body).toBe(body);
+    const body = adapter.request(first).body;
+    expect(adapter.request(first).body).toBe(body);
     expect(stringify).toHaveBeenCalledTimes(1);
     stringify.mockRestore();
-    const other = exchange.request(
+    const other = adapter.request(
       makeOffer({ provider: 'other', model: { upstreamModel: 'theirs', maxOutputTokens: 50 } }),
     ).body as string;
     expect(JSON.parse(other)).toEqual({ ...valid, model: 'theirs', max_tokens: 50 });
-    expect(JSON.parse(exchange.request(first).body as string)).toEqual({
+    expect(JSON.parse(adapter.request(first).body as string)).toEqual({
       ...valid,
       model: 'upstream-small',
       max_tokens: 1000,
@@ -133,16 +133,16 @@ describe('what is sent to the provider', () => {
   });
 
   it('goes with content headers and the request id, and with nothing of the client’s', () => {
-    const { exchange } = call(
+    const { adapter } = call(
       { ...valid, stream: true },
       { authorization: 'Bearer client', cookie: 'c', 'x-api-key': 'k' },
     );
-    expect(exchange.request(makeOffer())).toMatchObject({
+    expect(adapter.request(makeOffer())).toMatchObject({
       method: 'POST',
       path: '/chat/completions',
       headers: { 'content-type': 'application/json', accept: 'text/event-stream', 'x-request-id': 'req-1' },
     });
-    expect(Object.keys(exchange.request(makeOffer()).headers)).toHaveLength(3);
+    expect(Object.keys(adapter.request(makeOffer()).headers)).toHaveLength(3);
   });
 });
 

@@ -27,7 +27,7 @@ const EVERY_OFFER: readonly Offer[] = [
 ];
 
 function sent(offer: Offer, more: object) {
-  const { exchange } = toCall(
+  const { adapter } = toCall(
     check(parseJson(Buffer.from(JSON.stringify({ ...valid, ...more })), { jsonDepthMax: 64, jsonKeysMax: 10_000 })),
     {
       caller: { account: 'tollgate:local:dev', key: null, wallet: null },
@@ -38,8 +38,8 @@ function sent(offer: Offer, more: object) {
       receipts: 'on-request',
     },
   );
-  const body = JSON.parse(exchange.request(offer).body as string) as Record<string, unknown>;
-  return { body, dropped: exchange.dropped };
+  const body = JSON.parse(adapter.request(offer).body as string) as Record<string, unknown>;
+  return { body, dropped: adapter.dropped };
 }
 
 describe('a published field', () => {

@@ -193,7 +193,7 @@ describe('whatever comes', () => {
           try {
             within(() => {
               const parsed = check(parseJson(Buffer.from(input), { jsonDepthMax: 64, jsonKeysMax: 10_000 }));
-              const { request, exchange } = toCall(parsed, {
+              const { request, adapter } = toCall(parsed, {
                 caller: { account: 'a', key: null, wallet: null },
                 requestId: 'r',
                 headers: {},
@@ -202,7 +202,7 @@ describe('whatever comes', () => {
                 receipts: 'on-request',
               });
               const usage = request.estimate(offer) as Usage;
-              const { model } = JSON.parse(exchange.request(offer).body as string) as Record<string, unknown>;
+              const { model } = JSON.parse(adapter.request(offer).body as string) as Record<string, unknown>;
               if (usage.prompt! < 0n || usage.completion! <= 0n || model !== 'upstream-small')
                 throw new Error(`It asks for ${usage.prompt} and ${usage.completion} tokens of ${String(model)}`);
             });

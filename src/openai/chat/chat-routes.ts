@@ -200,11 +200,11 @@ export function createOpenChat({
 }
 
 function openModel(pipeline: ChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
-  const { request, exchange } = toCall(body, context);
+  const { request, adapter } = toCall(body, context);
   const toChat = ({ id, call, frames }: StartedProviderCall<ChatResult, ChatPiece>): StartedChat => {
-    exchange.callId = id;
+    adapter.callId = id;
     const { service: model, stream, startedAt } = call;
-    return { id, call, frames, about: { id, model, stream, startedAt, sent: exchange } };
+    return { id, call, frames, about: { id, model, stream, startedAt, sent: adapter } };
   };
   return (callId, gone) => after(openCall(pipeline, request, callId, gone), toChat);
 }

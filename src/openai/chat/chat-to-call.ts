@@ -53,7 +53,7 @@ export interface ChatContext {
 }
 
 /**
- * Turns a validated body into the request for the pipeline and its native exchange. Throws GatewayError
+ * Turns a validated body into the request for the pipeline and its native adapter. Throws GatewayError
  * `invalid_request`.
  */
 export function toCall(
@@ -61,7 +61,7 @@ export function toCall(
   context: ChatContext,
 ): {
   readonly request: CallRequest<ChatResult, ChatPiece>;
-  readonly exchange: ChatRequestAdapter | NativeRequestAdapter;
+  readonly adapter: ChatRequestAdapter | NativeRequestAdapter;
 } {
   const size = measurePrompt(body);
   const stream = body.stream === true;
@@ -75,7 +75,7 @@ export function toCall(
     dialect: context.dialect,
     output: context.output,
   });
-  const exchange = context.native ? nativeRequestAdapter(context.native, chat, stream, context) : chat;
+  const adapter = context.native ? nativeRequestAdapter(context.native, chat, stream, context) : chat;
   const session = requestedSession(body, context.headers);
   const traceparent = context.headers['traceparent'];
   const request: CallRequest<ChatResult, ChatPiece> = {
@@ -88,12 +88,12 @@ export function toCall(
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,
-    adapter: singleRequest<ChatResult, ChatPiece>(exchange),
-    prefers: context.native?.isLossy ? (offer) => exchange.speaks(offer) : undefined,
+    adapter: singleRequest<ChatResult, ChatPiece>(adapter),
+    prefers: context.native?.isLossy ? (offer) => adapter.speaks(offer) : undefined,
     estimate(offer) {
-      const sent = exchange.sizeAt(offer, size);
+      const sent = adapter.sizeAt(offer, size);
       checkFits(sent, offer);
-      return toUsage(exchange.budgetAt(offer), sent);
+      return toUsage(adapter.budgetAt(offer), sent);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
@@ -102,7 +102,7 @@ export function toCall(
     quote: requestedQuote(null, context.headers, null),
     onLocked: context.onLocked,
   };
-  return { request: capCost(request, maxCostOf(body)), exchange };
+  return { request: capCost(request, maxCostOf(body)), adapter };
 }
 
 const nativeRequestAdapter = (

@@ -21,11 +21,11 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
 export function createNativeStreamReader(
   context: ReplyContext,
   decoder: NativeDecoder,
-): ReplyReader<ChatResult, Uint8Array> {
+): ReplyReader<ChatResult> {
   return new NativeStreamReader(context, decoder, createByteOutput());
 }
 
-class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyReader<ChatResult, Uint8Array> {
+class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyReader<ChatResult> {
   readonly #decoder: NativeDecoder;
   readonly #output: ByteOutput;
   readonly #forms: NativeForms;

@@ -23,7 +23,7 @@ export interface StreamReaderOptions {
 export const createChatStreamReader = (
   context: ReplyContext,
   options?: StreamReaderOptions,
-): ReplyReader<ChatResult, Uint8Array> => createChatStreamDecoder(context, new ChunkBytes(), options);
+): ReplyReader<ChatResult> => createChatStreamDecoder(context, new ChunkBytes(), options);
 
 /** A reader of a streamed reply, whose chunks go to `output`. */
 export function createChatStreamDecoder<D extends ChatPiece>(

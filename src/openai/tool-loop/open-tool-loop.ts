@@ -73,7 +73,7 @@ export function openToolLoop(
       startedAt: context.now,
       sent,
     };
-    const onTurn = (exchange: SentRequest) => void (sent.turn = exchange);
+    const onTurn = (request: SentRequest) => void (sent.turn = request);
     const frames = runFrames(
       { pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onTurn, onError },
       body,

@@ -33,7 +33,7 @@ interface RunFramesOptions {
   readonly budget: MicroUsd;
   readonly about: ReplyAbout;
   /** Called before each turn of the model. */
-  readonly onTurn: (exchange: SentRequest) => void;
+  readonly onTurn: (sent: SentRequest) => void;
   /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
@@ -192,7 +192,7 @@ async function* nextTurn(
   const { options, context, run, gone, counter, texts } = state;
   const left = remainingMs(state);
   if (left <= 0) throw outOfTime();
-  const { request, exchange } = toCall(turnBody(state, body, round), { ...context, output: () => new ChunkObjects() });
+  const { request, adapter } = toCall(turnBody(state, body, round), { ...context, output: () => new ChunkObjects() });
   const call = await options.pipeline.prepare(
     {
       ...request,
@@ -205,8 +205,8 @@ async function* nextTurn(
     },
     newCallId(),
   );
-  exchange.callId = call.id;
-  options.onTurn(exchange);
+  adapter.callId = call.id;
+  options.onTurn(adapter);
   const turn = yield* modelTurn(call, options.pipeline.run(call, gone), {
     id: run.id,
     goesOn: texts.length > 0,

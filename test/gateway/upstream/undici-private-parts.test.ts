@@ -3,7 +3,14 @@ import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Agent, Client, type Pool } from 'undici';
-import { INTERIM_REFUSED, INTERIM_REPLIES_MAX, loadAgent, loadPool, loadRequest, skipInterimReplies } from '#wire/undici';
+import {
+  INTERIM_REFUSED,
+  INTERIM_REPLIES_MAX,
+  loadAgent,
+  loadPool,
+  loadRequest,
+  skipInterimReplies,
+} from '#wire/undici';
 import { checkedWith } from '../../support/checked-with.ts';
 
 checkedWith('undici', '8.12.4');

@@ -3,7 +3,6 @@ import { createMessagesDecoder } from '../../../src/openai/messages/native-messa
 import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { outputBytesMax } from '../../../src/openai/chat/output-bound.ts';
-import type { ChatResult } from '../../../src/openai/chat/chat-end.ts';
 import type { NativeEnd } from '../../../src/openai/native/native-wire.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { CONTEXT } from '../support/replies.ts';
@@ -85,7 +84,7 @@ describe('a reply in one piece', () => {
     const most = outputBytesMax(CONTEXT.budget);
     const text = Array.from({ length: most }, (_, at) => String.fromCodePoint(0x4e00 + (at % 20_000))).join('');
     reader.data([Buffer.from(said(wire, `a🌍${text}`).text)]);
-    const end = (reader.end().result as ChatResult).native!({ cost: 1 }, null);
+    const end = reader.end().result.native!({ cost: 1 }, null);
     const [given] = /a🌍[^"]*/.exec(end)!;
     expect(Buffer.byteLength(given)).toBeLessThanOrEqual(most);
     expect(Buffer.byteLength(given)).toBeGreaterThan(most - 4);
