@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { learnForm } from '../../src/openai/stream/chunk-forms.ts';
-import { ChunkBytes } from '../../src/openai/stream/chunk-output.ts';
+import { createToolCallIds } from '../../src/openai/chat/chat-decoder.ts';
+import { createChatStreamDecoder } from '../../src/openai/stream/chat-stream-reader.ts';
+import { ChunkBytes, ChunkEvents } from '../../src/openai/stream/chunk-output.ts';
 import { findRun } from '../../src/openai/stream/event-forms.ts';
 import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
@@ -72,6 +74,23 @@ const writers: readonly ((value: unknown) => string)[] = [
   (value) => JSON.stringify(value).replaceAll('/', '\\/'),
 ];
 
+/** The events of a stream for a client of another wire. Texts that follow each other are one. */
+function decoded(body: string, parseAll: boolean): readonly unknown[] {
+  const ids = createToolCallIds((...given) => JSON.stringify(given));
+  const reader = createChatStreamDecoder(CONTEXT, new ChunkEvents(ids), { parseAll });
+  reader.head(200, { 'content-type': 'text/event-stream' });
+  const batches = [reader.data([Buffer.from(body)]), reader.end().result.before];
+  const all: Record<string, unknown>[] = [];
+  for (const event of batches.flatMap((batch) => (batch !== null && 'events' in batch ? batch.events : []))) {
+    const { type, json, index } = event as { type: string; json?: readonly string[]; index?: number };
+    const last = all.at(-1);
+    if (json !== undefined && last?.['type'] === type && last['index'] === index)
+      last['json'] = `${String(last['json'])}${json.join('')}`;
+    else all.push({ ...event, ...(json === undefined ? {} : { json: json.join('') }) });
+  }
+  return all;
+}
+
 describe('the fast path of the stream reader', () => {
   it('gives byte for byte what parsing every chunk gives', () => {
     fc.assert(
@@ -89,6 +108,40 @@ describe('the fast path of the stream reader', () => {
       ),
       { numRuns: deep ? 100_000 : 500 },
     );
+  });
+
+  it('gives the events that parsing every chunk gives, with the same ids of tool calls', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(choice, quirks), { maxLength: 40 }),
+        fc.constantFrom(...writers),
+        (items, writer) => {
+          const body = events(
+            ...items.map(([item, rest]) => writer(chunkOf([item], rest))),
+            writer(chunkOf([delta('', 'stop')])),
+            '[DONE]',
+          );
+          expect(decoded(body, false)).toEqual(decoded(body, true));
+        },
+      ),
+      { numRuns: deep ? 100_000 : 500 },
+    );
+  });
+
+  it('parses next to nothing of a usual stream for a client of another wire', () => {
+    const words = Array.from({ length: 200 }, (_, i) => `${i} `);
+    const thoughts = words.map((reasoning_content) => ({ index: 0, delta: { reasoning_content } }));
+    for (const items of [words.map((word) => delta(word)), thoughts]) {
+      const parse = vi.spyOn(JSON, 'parse');
+      const said = decoded(
+        events(...items.map((item) => chunkOf([item])), chunkOf([delta('', 'stop')]), '[DONE]'),
+        false,
+      );
+      const parsed = parse.mock.calls.length;
+      parse.mockRestore();
+      expect(said).toMatchObject([{ json: words.join('') }]);
+      expect(parsed).toBeLessThan(20);
+    }
   });
 
   it('parses next to nothing of a usual stream, of text, reasoning or tool arguments', () => {
