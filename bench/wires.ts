@@ -2,7 +2,7 @@
  * `node bench/wires.ts`: measures streams of messages and responses, compared with chat, at providers that speak these
  * wires and at others, and of an agent that is asked by chat and by messages, in one run. Also measures the counting of
  * tokens compared with a bare Fastify route, and another router of messages. `--rounds` and `--ms` set the duration.
- * `--only native` measures chat and the routes with this word in their names. `--only count` measures only the counting.
+ * `--only native` measures chat and the routes with this word in their names. `--only count` measures the counting.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

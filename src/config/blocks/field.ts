@@ -85,7 +85,10 @@ export function optionalField<O extends Option<unknown>>(path: string, option: O
   return { ...option, toFields, toValue: (fields: object) => get(fields) ?? null, write: asItIs };
 }
 
-/** An optional option whose field is `fallback` if the value is null. */
+/**
+ * An optional option whose field is `fallback` if the value is null. For a new option take `optionalField`: this field
+ * is always there, and registrations that are stored already do not have it.
+ */
 export function defaultedField<const P extends string, O extends Option<Written | null>>(
   path: P,
   option: O,

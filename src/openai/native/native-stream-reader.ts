@@ -18,10 +18,7 @@ const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElemen
  * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.
  * The last events are held until `end`, which adds the cost.
  */
-export function createNativeStreamReader(
-  context: ReplyContext,
-  decoder: NativeDecoder,
-): ReplyReader<ChatResult> {
+export function createNativeStreamReader(context: ReplyContext, decoder: NativeDecoder): ReplyReader<ChatResult> {
   return new NativeStreamReader(context, decoder, createByteOutput());
 }
 

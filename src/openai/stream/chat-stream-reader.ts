@@ -20,10 +20,8 @@ export interface StreamReaderOptions {
 }
 
 /** A reader of a streamed reply, whose chunks go out as bytes of the chat wire. */
-export const createChatStreamReader = (
-  context: ReplyContext,
-  options?: StreamReaderOptions,
-): ReplyReader<ChatResult> => createChatStreamDecoder(context, new ChunkBytes(), options);
+export const createChatStreamReader = (context: ReplyContext, options?: StreamReaderOptions): ReplyReader<ChatResult> =>
+  createChatStreamDecoder(context, new ChunkBytes(), options);
 
 /** A reader of a streamed reply, whose chunks go to `output`. */
 export function createChatStreamDecoder<D extends ChatPiece>(

@@ -409,7 +409,7 @@ const all = Object.entries(CASES).flatMap(([table, cases]) =>
   Object.entries(cases).map(([option, one]) => [table as BlockTable, option, one] as const),
 );
 
-test.each(Object.entries(CASES))('every option of [[%s]] has a case', (table, cases) => {
+test.each(Object.entries(CASES))('every option of [[%s]] has a case in CASES, above', (table, cases) => {
   const { offer, target } = BLOCKS[table as BlockTable];
   expect(Object.keys(cases).toSorted()).toEqual([...Object.keys(offer), ...Object.keys(target)].toSorted());
 });
