@@ -18,7 +18,7 @@ import { createMessageEncoder } from './message-encoder.ts';
 import { MESSAGES_WIRE } from './native-messages.ts';
 import { toChatBody } from './to-chat-body.ts';
 
-interface MessagesDeps extends ChatDeps {
+export interface MessagesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
 }

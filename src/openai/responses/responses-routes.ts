@@ -24,7 +24,7 @@ import { ownResponsesWire } from './native-responses.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry, runsHere } from './tools.ts';
 
-interface ResponsesDeps extends ChatDeps {
+export interface ResponsesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
   /** null if the gateway keeps no responses. */

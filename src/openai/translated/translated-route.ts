@@ -78,7 +78,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
         },
       },
       errorHandler: answerError(deps, wire),
-      config: refusesAs(wire),
+      config: { ...refusesAs(wire), clientsAppend: true },
     },
     headers: ({ id }) => ({ 'request-id': id }),
     async decode(request, admitted) {
