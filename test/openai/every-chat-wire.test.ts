@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CHAT_WIRES } from '#openai';
 import { WIRES } from '../peers/wires.ts';
@@ -12,6 +13,7 @@ beforeAll(async () => {
 afterAll(() => spine.stop());
 
 const API = '/api/v1';
+const DOCS = new URL('../../docs/', import.meta.url);
 
 test('each is in the table of the tests', () => {
   const listed = CHAT_WIRES.map(({ name, path }) => `${name}: ${API}${path}`);
@@ -33,6 +35,15 @@ describe.each(CHAT_WIRES)('$name', ({ path, clients }) => {
     const answer = await post(`/wrong${path}`);
     expect(answer.status).toBe(404);
     expect(await answer.text()).toContain(`It is at ${API}${path}: check the base URL of the client`);
+  });
+
+  test('has a page in docs/', () => {
+    const pages = readdirSync(DOCS).filter((file) => file.endsWith('.md'));
+    const texts = pages.map((file) => readFileSync(new URL(file, DOCS), 'utf8'));
+    expect(
+      texts.some((text) => text.includes(`\`POST ${API}${path}\``)),
+      `a page in docs/ tells what \`POST ${API}${path}\` does`,
+    ).toBe(true);
   });
 
   test('is in the text for language models', async () => {

@@ -316,7 +316,7 @@ const streamDoor = ({ path, ask, saidIn }: TestedWire, name: string, model: stri
     const { response, raw } = await post(
       call,
       path,
-      { model, stream: true, ...ask(call.text, TOKENS) },
+      { model, ...ask(call.text, TOKENS), stream: true },
       { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
     );
     const id = response.headers.get('x-generation-id');

@@ -10,6 +10,8 @@ export interface TestedWire {
   readonly noun: string;
   /** A provider may speak it too. */
   readonly native?: true;
+  /** `error` of an answer with 401. Default: that of chat. */
+  readonly unauthorized?: Json | string;
   /** Names of the body that the gateway acts on, with spaces between. */
   readonly fields: string;
   /** A request without its model. `tokens`: the most that the model may write. */
@@ -50,6 +52,7 @@ export const WIRES: readonly TestedWire[] = [
     name: 'messages',
     path: '/api/v1/messages',
     noun: 'A message',
+    unauthorized: { type: 'authentication_error' },
     native: true,
     fields: `${OF_CHAT} messages max_tokens system stop_sequences thinking output_config`,
     ask: (text, tokens) => ({ max_tokens: tokens, messages: [{ role: 'user', content: text }] }),

@@ -15,7 +15,7 @@ afterAll(() => spine.stop());
 /** Bodies that some route may take for a call, with those of a wire at its own path. */
 const bodiesFor = (path: string): readonly object[] => [
   ...WIRES.filter((wire) => wire.path === path).flatMap((wire) =>
-    [false, true].map((stream) => ({ model: 'test/model', stream, ...wire.ask('hello', 5) })),
+    [false, true].map((stream) => ({ model: 'test/model', ...wire.ask('hello', 5), stream })),
   ),
   ask('hello'),
   ask('hello', { stream: true }),

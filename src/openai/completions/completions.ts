@@ -235,6 +235,7 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
   noun: 'A completion',
   answerSchema: completionAnswerSchema,
   eventSchema: completionAnswerSchema,
+  streamType: 'text/event-stream',
   described: {
     summary: 'Create a completion',
     operationId: 'createCompletion',

@@ -58,6 +58,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
     schema: messagesSchema(config.limits.messagesMax),
     noun: 'A message',
     answerSchema: messageAnswerSchema,
+    streamType: 'text/event-stream',
     described: {
       summary: 'Create a message',
       operationId: 'createMessage',

@@ -138,6 +138,7 @@ function wireFor(
     schema: responsesSchema(config.limits.messagesMax),
     noun: 'A response',
     answerSchema: responseAnswerSchema,
+    streamType: 'text/event-stream',
     described: {
       summary: 'Create a response',
       operationId: 'createResponse',
