@@ -37,6 +37,15 @@ describe.each(CHAT_WIRES)('$name', ({ path, clients }) => {
     expect(await answer.text()).toContain(`It is at ${API}${path}: check the base URL of the client`);
   });
 
+  test('has answers that link to the record of the call', async () => {
+    const document = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+      paths: Record<string, { post: { responses: Record<'200', { links?: object }> } }>;
+    };
+    expect(document.paths[API + path]!.post.responses['200'].links).toMatchObject({
+      Record: { operationId: 'showOneCall' },
+    });
+  });
+
   test('has a page in docs/', () => {
     const pages = readdirSync(DOCS).filter((file) => file.endsWith('.md'));
     const texts = pages.map((file) => readFileSync(new URL(file, DOCS), 'utf8'));
