@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CHAT_WIRES } from '#openai';
 import { startSpine } from '../test/support/spine.ts';
 import { installStranger } from '../test/support/stranger.ts';
 
@@ -59,7 +60,7 @@ interface Document {
 
 /** Routes for programs: the protocols, the same calls in the shapes of other APIs, and what operators watch. */
 const OF_OTHERS =
-  /^\/api\/v1\/(?:completions|messages|responses|images|videos|models?|rpc|quotes|credits|activity|key)(?:\/|$)|^\/(?:mcp|a2a|health|metrics|\.well-known)/;
+  /^\/api\/v1\/(?:images|videos|models?|rpc|quotes|credits|activity|key)(?:\/|$)|^\/(?:mcp|a2a|health|metrics|\.well-known)/;
 
 /**
  * The part of the document that the pages take types from. It lacks routes for programs, errors, which the pages read
@@ -67,7 +68,9 @@ const OF_OTHERS =
  * large. The schemas are those that are still referred to.
  */
 function partOfPages({ openapi, paths, components }: Document): object {
-  const asked = Object.entries(paths).filter(([path]) => !OF_OTHERS.test(path));
+  const wires = CHAT_WIRES.filter(({ name }) => name !== 'chat').map((wire) => `/api/v1${wire.path}`);
+  const isOfWire = (path: string) => wires.some((wire) => path === wire || path.startsWith(`${wire}/`));
+  const asked = Object.entries(paths).filter(([path]) => !OF_OTHERS.test(path) && !isOfWire(path));
   const lean = mapValues(Object.fromEntries(asked), (operations) =>
     mapValues(operations, ({ operationId, summary, parameters = [], requestBody, responses }) => ({
       operationId,

@@ -13,15 +13,12 @@ import { createKeptResponses } from '#responses';
 import { createSessionStore, createMcp, oldTransport } from '#mcp';
 import { createA2a, createCardOrigin } from '#a2a';
 import {
-  chatRoutes,
+  CHAT_WIRES,
   createBackground,
   createModelTarget,
   createSealedCalls,
   createSealedThinking,
   embeddingsRoutes,
-  completionsRoutes,
-  messagesRoutes,
-  responsesRoutes,
   quotableModel,
 } from '#openai';
 import {
@@ -101,21 +98,19 @@ export async function openProtocols(middle: Middle) {
     ...parts.keepAlive,
   };
   const secret = identity.secret('thinking of models');
-  const sealed = { thinking: createSealedThinking(secret), calls: createSealedCalls(secret) };
+  const wireDeps = {
+    ...chat,
+    thinking: createSealedThinking(secret),
+    calls: createSealedCalls(secret),
+    kept: kept.kept,
+    background: kept.background,
+    listeners: parts.listeners,
+  };
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
   const routes = {
-    chat: chatRoutes(chat),
-    completions: completionsRoutes(chat),
+    ...Object.fromEntries(CHAT_WIRES.map((wire) => [wire.name, wire.routes(wireDeps)])),
     embeddings: embeddingsRoutes(chat),
-    messages: messagesRoutes({ ...chat, ...sealed }),
-    responses: responsesRoutes({
-      ...chat,
-      ...sealed,
-      kept: kept.kept,
-      background: kept.background,
-      listeners: parts.listeners,
-    }),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),

@@ -3,7 +3,7 @@ import { allowPages, createServer, createDrain } from '#http';
 import { createCatalog } from '#catalog';
 import type { Payments } from '#payments';
 import { countAnswers } from '#observe';
-import { anthropicForm } from '#openai';
+import { anthropicForm, CHAT_WIRES } from '#openai';
 import { addWebPages, referenceRoutes } from '#pages';
 import { createAccountStates, createLimitsStore, createMemberStore } from '#accounts';
 import {
@@ -57,6 +57,7 @@ export async function openServer(money: Money) {
   await referenceRoutes(server, {
     version: VERSION,
     payable: payments.open,
+    chatWires: CHAT_WIRES,
     exampleModel: () =>
       catalog.offers('model').find(({ model }) => model?.outputModalities.includes('text'))?.service ?? null,
     publicUrl: config.publicUrl,

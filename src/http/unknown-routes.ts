@@ -11,7 +11,7 @@ import { dialectOf, withoutEndSlashes } from './error-table.ts';
 export function refuseUnknownRoutes(
   server: FastifyInstance,
 ): (request: FastifyRequest, reply: FastifyReply) => boolean {
-  const methodsOf = collectMethods(server);
+  const { methodsOf, appendedIn } = collectRoutes(server);
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
     const { methods, refusal } = methodsOf(path);
@@ -23,7 +23,10 @@ export function refuseUnknownRoutes(
     if (methods.length === 0 || methods.includes(request.method)) {
       const page = isVisit(request, path) ? missingPages.get(server) : undefined;
       if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
-      const words = missingEndpoint(request.method, path, (other) => methodsOf(other).methods.length > 0);
+      const words = missingEndpoint(request.method, path, {
+        exists: (other) => methodsOf(other).methods.length > 0,
+        appendedIn,
+      });
       return tell(new GatewayError('not_found', asAsked(words, request)));
     }
     const allow = methods.join(', ');
@@ -125,6 +128,11 @@ declare module 'fastify' {
     readonly methodsAt?: (path: string) => readonly string[];
     /** Only browsers have this path. Programs get 404, as for a path that does not exist. */
     readonly visitsOnly?: true;
+    /**
+     * Clients append the path of this route to a base URL that people choose. For an unknown path that ends with it,
+     * the 404 says where the route is.
+     */
+    readonly clientsAppend?: true;
   }
 }
 
@@ -134,14 +142,20 @@ interface RoutesOfPath {
   readonly methods: readonly string[];
   readonly refusal: TellRefusal | null;
 }
-type MethodsOfPath = (path: string) => RoutesOfPath;
+
+/** The routes of a server, for requests without one. */
+interface KnownRoutes {
+  methodsOf(path: string): RoutesOfPath;
+  /** The address of the route whose path was appended to a wrong base; undefined if `path` ends with no such path. */
+  appendedIn(path: string): string | undefined;
+}
 
 /**
  * Records every route that is added from now on. Routes with constraints are left out, because they handle only some
- * requests of a path. The returned function is called only for requests without a route, so it may try the patterns one
- * after the other.
+ * requests of a path. The result is asked only for requests without a route, so it may try the patterns one after the
+ * other.
  */
-function collectMethods(server: FastifyInstance): MethodsOfPath {
+function collectRoutes(server: FastifyInstance): KnownRoutes {
   const routes = new Map<
     string,
     {
@@ -151,10 +165,13 @@ function collectMethods(server: FastifyInstance): MethodsOfPath {
     }
   >();
   const below = new Map<string, TellRefusal>();
+  /** Addresses of routes, by what clients append to reach them. */
+  const appended = new Map<string, string>();
   let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
     // The route `*` handles the preflights of all paths, so it gives no information about one path.
     if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
+    if (config?.clientsAppend) appended.set(routePath, url);
     // The root of a prefix is served with and without a slash at its end, but the hook reports only one of them.
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
@@ -167,7 +184,7 @@ function collectMethods(server: FastifyInstance): MethodsOfPath {
         below.set(config.refusesBelow === true ? `${each}/` : `${prefix}${config.refusesBelow}/`, config.refusal);
     }
   });
-  return (path) => {
+  const methodsOf = (path: string): RoutesOfPath => {
     const found = new Set<string>();
     let refusal: TellRefusal | null = null;
     // The patterns are made at the first unknown path, because a start does not need them. After the start no route is
@@ -184,6 +201,12 @@ function collectMethods(server: FastifyInstance): MethodsOfPath {
     for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
     return { methods: [...found].sort(), refusal };
   };
+  const appendedIn = (path: string): string | undefined => {
+    // `/chat/completions` ends with `/completions` too: the longest is meant.
+    const ends = [...appended.keys()].filter((each) => path.endsWith(each));
+    return appended.get(ends.reduce((one, other) => (other.length > one.length ? other : one), ''));
+  };
+  return { methodsOf, appendedIn };
 }
 
 /**
@@ -202,25 +225,27 @@ function patternOf(url: string): RegExp {
 
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
-/** Paths that clients append to a base URL. */
-const APPENDED =
-  /\/((?:chat\/)?completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
 
 const OF_API = /^\/api\/v1\//;
 
 /**
  * The text of a 404 for an address that does not exist. `path`: without its query. `exists`: whether another path
- * exists. Clients show the text to people who did not choose the address, because the client built it from a base URL.
- * MCP clients whose key does not work call `/register`, because they take the 401 as an invitation to sign in.
+ * exists. `appendedIn`: see KnownRoutes. Clients show the text to people who did not choose the address, because the
+ * client built it from a base URL. MCP clients whose key does not work call `/register`, because they take the 401 as
+ * an invitation to sign in.
  */
-function missingEndpoint(method: string, path: string, exists: (path: string) => boolean): string {
+function missingEndpoint(
+  method: string,
+  path: string,
+  { exists, appendedIn }: Pick<KnownRoutes, 'appendedIn'> & { readonly exists: (path: string) => boolean },
+): string {
   if (path === '/register') return NO_OAUTH;
   const bare = withoutEndSlashes(path);
-  const [, appended] = APPENDED.exec(bare) ?? [];
+  const appended = appendedIn(bare);
   // Outside of the API, what clients append is a page: `/models` shows models to people.
   const isThere = bare !== '' && bare !== path && (appended === undefined || OF_API.test(path)) && exists(bare);
   if (isThere)
     return `No such endpoint: ${method} ${path.slice(0, 200)}. It is at ${bare.slice(0, 200)}, without the slash at its end`;
-  const base = appended === undefined ? '' : ` It is at /api/v1/${appended}: check the base URL of the client.`;
+  const base = appended === undefined ? '' : ` It is at ${appended}: check the base URL of the client.`;
   return `No such endpoint: ${method} ${path.slice(0, 200)}.${base} See /docs`;
 }

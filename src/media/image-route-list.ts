@@ -226,6 +226,8 @@ export interface ImageRoute {
   readonly events: EventForm;
   /** The member `usage` of the events. */
   readonly usage: UsageForm;
+  /** Clients of OpenAI's API append its path to a base URL. */
+  readonly clientsAppend?: true;
   /** The dialect of an error in a stream. Default: that of the address. */
   readonly streamDialect?: Dialect;
   answerOf(body: ImageBody): Answer;
@@ -276,6 +278,7 @@ export const IMAGE_ROUTES: readonly ImageRoute[] = [
   },
   {
     path: '/images/generations',
+    clientsAppend: true,
     schema: bodySchema('OpenAiImageRequest', generationsFields),
     answerSchema: generationsAnswerSchema,
     described: {
@@ -303,6 +306,7 @@ export const IMAGE_ROUTES: readonly ImageRoute[] = [
   },
   {
     path: '/images/edits',
+    clientsAppend: true,
     schema: bodySchema('OpenAiImageEditRequest', editsFields, BRINGS_IMAGES),
     form: editFormSchema(editsFields),
     answerSchema: generationsAnswerSchema,

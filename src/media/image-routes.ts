@@ -79,6 +79,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
             },
           },
           ...(route.ownErrors ? ownErrors : {}),
+          ...(route.clientsAppend ? { config: { clientsAppend: true } } : {}),
         },
         decode: (request, admitted) => read(bodyFrom(request), request.headers, admitted, clientNetworkOf(request)),
         answer: (image, context) => answerOf(route, image, context),

@@ -1,10 +1,7 @@
-export { chatRoutes } from './chat/chat-routes.ts';
+export { CHAT_WIRES } from './chat-wires.ts';
 export { createSealedCalls, createSealedThinking } from './chat/echo-fields.ts';
-export { completionsRoutes } from './completions/completions.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { anthropicForm } from './messages/anthropic-error.ts';
-export { messagesRoutes } from './messages/messages-routes.ts';
 export { createModelTarget, quotableModel } from './model-target.ts';
 export { modelsRoutes } from './models/models-routes.ts';
 export { createBackground } from './responses/background/background.ts';
-export { responsesRoutes } from './responses/responses-routes.ts';

@@ -1,3 +1,5 @@
+import { WIRES } from '../peers/wires.ts';
+
 /** Objects of a request, by their path in it, and the names in them that the gateway acts on. */
 export type Places = readonly (readonly [path: readonly (string | number)[], names: readonly string[]])[];
 
@@ -201,32 +203,16 @@ const OLD_PLACES = sendPlaces(['kind', 'text', 'file', 'data', 'metadata'], true
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 const ofVersion = (version: string) => ({ 'a2a-version': version });
 
-const OF_EVERY_MODEL = 'model stream tools tool_choice temperature top_p metadata models provider session_id max_cost';
-const MESSAGES_BODY = { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] };
-const MESSAGES_PLACES: Places = [
-  [[], `${OF_EVERY_MODEL} messages max_tokens system stop_sequences thinking output_config tollgate`.split(' ')],
-];
-const COMPLETIONS_BODY = { model: MODEL, prompt: 'hi', max_tokens: 5 };
-const COMPLETIONS_PLACES: Places = [
-  [[], 'model prompt stream max_tokens temperature stop models provider session_id max_cost tollgate'.split(' ')],
-];
-const RESPONSES_BODY = { model: MODEL, input: 'hi', max_output_tokens: 5 };
-const RESPONSES_PLACES: Places = [
-  [[], `${OF_EVERY_MODEL} input max_output_tokens instructions text reasoning prompt_cache_key tollgate`.split(' ')],
-];
-
 /** Every route that leads to a provider. */
 export const ENDPOINTS: readonly A2aHandler[] = [
   { name: 'chat', path: '/api/v1/chat/completions', body: CHAT_BODY, places: CHAT_PLACES, wire: 'chat' },
-  { name: 'messages', path: '/api/v1/messages', body: MESSAGES_BODY, places: MESSAGES_PLACES, wire: 'chat' },
-  {
-    name: 'completions',
-    path: '/api/v1/completions',
-    body: COMPLETIONS_BODY,
-    places: COMPLETIONS_PLACES,
-    wire: 'chat',
-  },
-  { name: 'responses', path: '/api/v1/responses', body: RESPONSES_BODY, places: RESPONSES_PLACES, wire: 'chat' },
+  ...WIRES.filter(({ name }) => name !== 'chat').map(({ name, path, fields, ask }) => ({
+    name,
+    path,
+    body: { model: MODEL, ...ask('hi', 5) },
+    places: [[[], fields.split(' ')]] as const,
+    wire: 'chat' as const,
+  })),
   {
     name: 'chat by JSON-RPC',
     path: '/api/v1/rpc',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { SMALLEST_PNG } from './peer-provider.ts';
+import { type TestedWire, WIRES } from './wires.ts';
 
 /** How a call is made, the same for every route. */
 export interface PeerCall {
@@ -50,78 +51,53 @@ async function post(
     ...(signal ? { signal } : {}),
   });
   const raw = await response.text();
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-  return { response, raw, json: (isStream ? {} : JSON.parse(raw)) as Json };
+  const isWhole = response.headers.get('content-type')?.startsWith('application/json') === true;
+  return { response, raw, json: (isWhole ? JSON.parse(raw) : {}) as Json };
 }
 
 const REFUSED: ReadonlySet<number> = new Set([401, 402, 403, 424, 429]);
 
-/** Chat, to whatever answers to the name. */
-function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor {
-  return {
-    name,
-    primitive,
-    async call(call) {
-      const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
-      const { response, raw, json } = await post(
-        call,
-        '/api/v1/chat/completions',
-        { model, messages: [{ role: 'user', content }], ...(primitive === 'model' ? { max_tokens: 5_000 } : {}) },
-        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
-      );
-      const id = response.headers.get('x-generation-id');
-      if (response.status !== 200)
-        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-      const said = (json as unknown as { choices: { message: { content: string } }[] }).choices[0]!.message.content;
-      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
-    },
-  };
-}
+/** A chat wire, to whatever answers to the name. A tool gets the text as its arguments. */
+const wireDoor = (
+  { path, ask, said }: TestedWire,
+  name: string,
+  primitive: PeerDoor['primitive'],
+  model: string,
+): PeerDoor => ({
+  name,
+  primitive,
+  ...(primitive === 'model' ? { service: model } : {}),
+  async call(call) {
+    const text = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
+    const { response, raw, json } = await post(
+      call,
+      path,
+      { model, ...ask(text, TOKENS) },
+      { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
+    );
+    const id = response.headers.get('x-generation-id');
+    if (response.status !== 200)
+      return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+    return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: said(json), raw };
+  },
+});
 
-/** A wire that is translated to chat, to whatever answers to the name. A tool gets the text as its arguments. */
-const translatedDoor =
-  (path: string, bodyOf: (text: string) => object, saidOf: (json: Json) => string) =>
-  (name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor => ({
-    name,
-    primitive,
-    ...(primitive === 'model' ? { service: model } : {}),
-    async call(call) {
-      const text = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
-      const { response, raw, json } = await post(
-        call,
-        path,
-        { model, ...bodyOf(text) },
-        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
-      );
-      const id = response.headers.get('x-generation-id');
-      if (response.status !== 200)
-        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: saidOf(json), raw };
-    },
-  });
+/** The most that a model may write. */
+const TOKENS = 5_000;
 
-const askedOfMessages = (text: string) => ({ max_tokens: 5_000, messages: [{ role: 'user', content: text }] });
-const askedOfResponses = (text: string) => ({ max_output_tokens: 5_000, input: text });
-const askedOfCompletions = (text: string) => ({ max_tokens: 5_000, prompt: text });
-
-/** Anthropic's Messages API. */
-const messagesDoor = translatedDoor('/api/v1/messages?beta=true', askedOfMessages, (json) =>
-  (json as unknown as { content: { text: string }[] }).content.map(({ text }) => text).join(''),
-);
-
-/** OpenAI's older Completions API. */
-const completionsDoor = translatedDoor(
-  '/api/v1/completions',
-  askedOfCompletions,
-  (json) => (json as unknown as { choices: { text: string }[] }).choices[0]!.text,
-);
-
-/** OpenAI's Responses API. */
-const responsesDoor = translatedDoor('/api/v1/responses', askedOfResponses, (json) =>
-  (json as unknown as { output: { content: { text: string }[] }[] }).output
-    .flatMap((item) => item.content.map(({ text }) => text))
-    .join(''),
-);
+/** Every way to a primitive by a chat wire. */
+const doorsOf = (wire: TestedWire): readonly PeerDoor[] => [
+  wireDoor(wire, wire.name, 'model', PEER),
+  streamDoor(wire, `${wire.name} in a stream`, PEER),
+  ...(wire.native
+    ? [
+        wireDoor(wire, `${wire.name} of a provider that speaks them`, 'model', NATIVE_PEER),
+        streamDoor(wire, `${wire.name} in a stream of a provider that speaks them`, NATIVE_PEER),
+      ]
+    : []),
+  wireDoor(wire, `an agent as a model of ${wire.name}`, 'agent', `a2a/${PEER}`),
+  wireDoor(wire, `a tool as a model of ${wire.name}`, 'tool', `mcp/${PEER}/do`),
+];
 
 /** Five images at most, of which the provider makes as many as it is told to. */
 const imagesOf = (text: string) => ({ model: PEER, prompt: text, n: 5 });
@@ -331,50 +307,44 @@ function rpcDoor(
   };
 }
 
-/** The same in a stream. */
-function streamDoor(
-  name: string,
-  path: string,
-  model: string,
-  bodyOf: (text: string) => object,
-  saidOf: (event: EventJson) => string,
-): PeerDoor {
-  return {
-    name,
-    primitive: 'model',
-    service: model,
-    async call(call) {
-      const { response, raw } = await post(
-        call,
-        path,
-        { model, stream: true, ...bodyOf(call.text) },
-        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
-      );
-      const id = response.headers.get('x-generation-id');
-      if (response.status !== 200)
-        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-      const events = raw
-        .split('\n')
-        .filter((line) => line.startsWith('data: {'))
-        .map((line) => JSON.parse(line.slice('data: '.length)) as EventJson);
-      const last = events.find((event) => event['usage'] ?? (event['response'] as EventJson | undefined)?.['usage']);
-      const usage = (last?.['usage'] ?? (last?.['response'] as EventJson | undefined)?.['usage']) as
-        | EventJson
-        | undefined;
-      const receipt = (usage?.['cost_details'] as { readonly receipt?: string } | undefined)?.receipt ?? null;
-      const failed = events.some(
-        ({ type, error }) => type === 'error' || type === 'response.failed' || error !== undefined,
-      );
-      return { kind: failed ? 'failed' : 'answered', id, receipt, said: events.map(saidOf).join(''), raw };
-    },
-  };
-}
-type EventJson = Readonly<Record<string, unknown>>;
+/** A model by a chat wire, in a stream of events or of lines. */
+const streamDoor = ({ path, ask, saidIn }: TestedWire, name: string, model: string): PeerDoor => ({
+  name,
+  primitive: 'model',
+  service: model,
+  async call(call) {
+    const { response, raw } = await post(
+      call,
+      path,
+      { model, ...ask(call.text, TOKENS), stream: true },
+      { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
+    );
+    const id = response.headers.get('x-generation-id');
+    if (response.status !== 200)
+      return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+    const events = raw
+      .split('\n')
+      .filter((line) => /^(?:data: )?\{/.test(line))
+      .map((line) => JSON.parse(line.replace(/^data: /, '')) as EventJson);
+    const last = events.find((event) => event['usage'] ?? (event['response'] as EventJson | undefined)?.['usage']);
+    const usage = (last?.['usage'] ?? (last?.['response'] as EventJson | undefined)?.['usage']) as
+      | EventJson
+      | undefined;
+    const receipt = (usage?.['cost_details'] as { readonly receipt?: string } | undefined)?.receipt ?? null;
+    // The last event of a reply that was cut and paid for may have an error beside its cost.
+    const failed = events.some(
+      (event) =>
+        event['type'] === 'error' ||
+        event['type'] === 'response.failed' ||
+        (event['error'] !== undefined && !costs(event)),
+    );
+    return { kind: failed ? 'failed' : 'answered', id, receipt, said: events.map(saidIn).join(''), raw };
+  },
+});
 
-const saidInCompletions = ({ choices }: EventJson) =>
-  (choices as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? '';
-const saidInMessages = ({ delta }: EventJson) => (delta as { readonly text?: string } | undefined)?.text ?? '';
-const saidInResponses = ({ delta }: EventJson) => (typeof delta === 'string' ? delta : '');
+const costs = ({ usage }: EventJson): boolean => ((usage ?? {}) as { readonly cost?: number }).cost !== undefined;
+
+type EventJson = Readonly<Record<string, unknown>>;
 
 export const PEER = 'peer/all';
 /** Its provider speaks the wires of the routes itself. */
@@ -382,7 +352,7 @@ export const NATIVE_PEER = 'peer/native';
 
 /** Every way to each primitive. */
 export const ENDPOINTS: readonly PeerDoor[] = [
-  chatDoor('chat', 'model', PEER),
+  ...WIRES.flatMap(doorsOf),
   mcpDoor('MCP', 'tool', `/mcp/${PEER}`, 'do', (text) => ({ text })),
   a2aDoor('A2A', 'agent', PEER),
   rpcDoor('JSON-RPC chat/completions', 'model', 'chat/completions', ({ text }) => ({
@@ -407,35 +377,6 @@ export const ENDPOINTS: readonly PeerDoor[] = [
     ...rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
     beginsTask: true,
   },
-  chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
-  chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
-  completionsDoor('completions', 'model', PEER),
-  completionsDoor('an agent as a model of completions', 'agent', `a2a/${PEER}`),
-  streamDoor('completions in a stream', '/api/v1/completions', PEER, askedOfCompletions, saidInCompletions),
-  messagesDoor('messages', 'model', PEER),
-  messagesDoor('messages of a provider that speaks them', 'model', NATIVE_PEER),
-  streamDoor('messages in a stream', '/api/v1/messages', PEER, askedOfMessages, saidInMessages),
-  streamDoor(
-    'messages in a stream of a provider that speaks them',
-    '/api/v1/messages',
-    NATIVE_PEER,
-    askedOfMessages,
-    saidInMessages,
-  ),
-  responsesDoor('responses of a provider that speaks them', 'model', NATIVE_PEER),
-  streamDoor('responses in a stream', '/api/v1/responses', PEER, askedOfResponses, saidInResponses),
-  streamDoor(
-    'responses in a stream of a provider that speaks them',
-    '/api/v1/responses',
-    NATIVE_PEER,
-    askedOfResponses,
-    saidInResponses,
-  ),
-  responsesDoor('responses', 'model', PEER),
-  responsesDoor('an agent as a model of responses', 'agent', `a2a/${PEER}`),
-  responsesDoor('a tool as a model of responses', 'tool', `mcp/${PEER}/do`),
-  messagesDoor('an agent as a model of messages', 'agent', `a2a/${PEER}`),
-  messagesDoor('a tool as a model of messages', 'tool', `mcp/${PEER}/do`),
   mcpDoor('a model as an MCP tool', 'model', `/mcp/model/${PEER}`, 'chat', (text) => ({
     prompt: text,
     max_tokens: 5_000,
@@ -452,4 +393,19 @@ export const ENDPOINTS: readonly PeerDoor[] = [
   })),
   a2aDoor('a model as an A2A agent', 'model', `model/${PEER}`),
   a2aDoor('a tool as an A2A agent', 'tool', `mcp/${PEER}/do`),
+];
+
+/** Addresses of the routes that bill calls. Each is a POST. `:name` is a parameter, `*` the rest of a path. */
+export const BILLED_PATHS: readonly string[] = [
+  ...WIRES.map(({ path }) => path),
+  '/api/v1/embeddings',
+  '/api/v1/image/generate',
+  '/api/v1/images',
+  '/api/v1/images/generations',
+  '/api/v1/image/edit',
+  '/api/v1/images/edits',
+  '/api/v1/video/queue',
+  '/api/v1/videos',
+  '/api/v1/rpc',
+  ...['/mcp', '/a2a'].flatMap((path) => [path, `${path}/*`, `/api/v1${path}`, `/api/v1${path}/*`]),
 ];

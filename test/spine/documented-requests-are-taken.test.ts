@@ -156,12 +156,13 @@ function addressOf(path: string, { path: names, query }: Asked): string | null {
   return new URL(url).pathname === asked ? url : null;
 }
 
-/** What the gateway finds wrong with the form of a request; null for nothing. */
-function faultOf(status: number, text: string): string | null {
-  const answer = (text.startsWith('{') ? JSON.parse(text) : {}) as {
+/** What the gateway finds wrong with the form of a request; null for nothing. A stream may be lines of JSON. */
+function faultOf({ status, headers }: Response, text: string): string | null {
+  const isWhole = headers.get('content-type')?.startsWith('application/json') === true;
+  const { error } = (isWhole ? JSON.parse(text) : {}) as {
     readonly error?: { readonly code?: unknown; readonly message?: string };
   };
-  const { code, message = text } = answer.error ?? {};
+  const { code, message = text } = error ?? {};
   return status === 400 || code === -32600 || code === -32602 ? message : null;
 }
 
@@ -187,7 +188,7 @@ test('what the document allows is taken', { timeout: DEEP ? 3_600_000 : 120_000 
         },
         ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
       });
-      const fault = faultOf(response.status, await response.text());
+      const fault = faultOf(response, await response.text());
       const exception = fault === null ? null : EXCEPTIONS.find(([words]) => words.test(fault));
       if (exception === undefined)
         refused.push(`${name}: ${fault}\n  ${url} ${JSON.stringify(asked.body)}`.slice(0, 600));

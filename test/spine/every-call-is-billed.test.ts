@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BILLED_PATHS } from '../peers/routes.ts';
+import { WIRES } from '../peers/wires.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -10,8 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => spine.stop());
 
-/** Bodies that some route may take for a call. */
-const bodies = (): readonly object[] => [
+/** Bodies that some route may take for a call, with those of a wire at its own path. */
+const bodiesFor = (path: string): readonly object[] => [
+  ...WIRES.filter((wire) => wire.path === path).flatMap((wire) =>
+    [false, true].map((stream) => ({ model: 'test/model', ...wire.ask('hello', 5), stream })),
+  ),
   ask('hello'),
   ask('hello', { stream: true }),
   { model: 'test/model', input: 'hello', prompt: 'hello', max_tokens: 5, max_output_tokens: 5 },
@@ -36,6 +41,9 @@ const messageOf = (role: string) => ({
   metadata: { 'tollgate/agent': 'model/test/model' },
 });
 
+/** Billed paths that no chat model answers. */
+const OF_OTHERS = /\/(embeddings|images?|videos?)(\/|$)/;
+
 /** What a path that names a service is asked for: the model by its own name, and as other routes call it. */
 const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];
 
@@ -47,7 +55,7 @@ test('every route, with every body: what arrives at the provider has its lock', 
     for (const { method, path } of routes) {
       const named = path.includes('*') ? NAMES : [''];
       for (const [name, body] of named.flatMap((one) =>
-        (method === 'GET' || method === 'DELETE' ? [undefined] : bodies()).map((two) => [one, two] as const),
+        (method === 'GET' || method === 'DELETE' ? [undefined] : bodiesFor(path)).map((two) => [one, two] as const),
       )) {
         const seen = spine.provider.log.length;
         const response = await fetch(spine.origin + fill(path, { hash, id: 'tollgate:local:walker', '*': name }), {
@@ -68,19 +76,15 @@ test('every route, with every body: what arrives at the provider has its lock', 
       }
     }
   }
-  const endpoints = [
-    'POST /api/v1/chat/completions',
-    'POST /api/v1/completions',
-    'POST /api/v1/messages',
-    'POST /api/v1/responses',
-    'POST /api/v1/rpc',
-    'POST /mcp',
-    'POST /mcp/*',
-    'POST /a2a',
-    'POST /a2a/*',
-    'POST /api/v1/a2a/*',
-  ];
-  expect([...reached]).toEqual(expect.arrayContaining(endpoints));
+  const billed = new Set(BILLED_PATHS.map((path) => `POST ${path}`));
+  expect(
+    [...reached].filter((route) => !billed.has(route)),
+    'these call a provider: they belong into BILLED_PATHS of test/peers/routes.ts',
+  ).toEqual([]);
+  const ofModels = BILLED_PATHS.filter((path) => !OF_OTHERS.test(path)).map((path) => `POST ${path}`);
+  expect([...reached], 'these reach a provider, those of BILLED_PATHS in test/peers/routes.ts have to').toEqual(
+    expect.arrayContaining(ofModels),
+  );
   expect(await spine.locks()).toHaveLength(spine.provider.log.length);
   expect(await spine.faults()).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
 import { startImageProvider, imageBlock, type ImageProvider } from '../media/support/image-provider.ts';
+import { WIRES } from '../peers/wires.ts';
 import { agentBlock, startAgent, type Agent } from '../support/a2a-agent/index.ts';
 import { idPlacesOf, placeName, type IdPlace, type OpenApi } from '../support/id-places.ts';
 import { fill } from '../support/route-table.ts';
@@ -78,15 +79,6 @@ const OF_THE_ACCOUNT: ReadonlySet<Kind> = new Set(['key', 'browser session', 'mo
 const IMAGE = { model: 'test/painter', prompt: 'A tollgate' };
 const VIDEO = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
 const AGENT = 'a2a/test/agent';
-const SAID = [{ role: 'user', content: 'hello' }];
-/** Routes of models that an agent is called through. */
-const AGENT_CALLS = {
-  'chat/completions': { model: AGENT, messages: SAID },
-  messages: { model: AGENT, max_tokens: 9, messages: SAID },
-  responses: { model: AGENT, input: 'hello' },
-  completions: { model: AGENT, prompt: 'hello' },
-};
-
 /** What each place holds, and the rest of its request. `later`: its owner sees something only some time later. */
 const PLACES: readonly {
   readonly places: RegExp;
@@ -111,10 +103,10 @@ const PLACES: readonly {
   { places: /^GET \/api\/v1\/activity query api_key_hash$/, kind: 'key', later: true },
   { places: /^DELETE \/api\/v1\/auth\/sessions\/:id path id$/, kind: 'browser session' },
   { places: /^GET \/api\/v1\/movements query before$/, kind: 'movement' },
-  ...Object.entries(AGENT_CALLS).map(([path, body]) => ({
-    places: new RegExp(`^POST /api/v1/${path} body tollgate\\.task_id$`),
+  ...WIRES.map(({ path, ask: asked }) => ({
+    places: new RegExp(`^POST ${path} body tollgate\\.task_id$`),
     kind: 'agent task' as const,
-    body,
+    body: { model: AGENT, ...asked('hello', 9) },
   })),
   {
     places: /^POST \/api\/v1\/(image\/generate|images\/generations) (header x-quote-id|body quote_id)$/,
@@ -175,7 +167,15 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'a quote that is asked for has no quote; all doors of calls read quotes in one place',
     places:
-      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|messages|responses|completions|embeddings|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|embeddings|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+  },
+  {
+    why: 'the same of the wires beside chat',
+    places: new RegExp(
+      `^POST (${WIRES.map(({ path }) => path)
+        .filter((path) => !path.endsWith('/chat/completions'))
+        .join('|')}) (header x-quote-id|body quote_id)$`,
+    ),
   },
 ];
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOwnOrigin } from '#security';
 import { createPaperChain, fromHeader } from '../support/paper-chain.ts';
+import { WIRES } from '../peers/wires.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { DOMAIN } from '../support/wallets.ts';
-import { ask, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // Anybody can have a name of their own lead to this gateway. A visitor must not copy that name, because its owner can
 // turn it to another server later, which then gets the visitor's key.
@@ -68,12 +69,12 @@ describe.each(Object.keys(SHOWN))('%s', (path) => {
   });
 });
 
-describe.each(['/api/v1/chat/completions', '/v1/chat/completions', '/api/v1/messages', '/api/v1/responses'])(
-  'the terms of payment of %s',
-  (path) => {
+describe.each([...WIRES, { ...WIRES[0]!, path: '/v1/chat/completions' }])(
+  'the terms of payment of $path',
+  ({ path, ask }) => {
     /** The resource's address in the header and in the body of a 402. */
     async function shown(spine: Spine, host: string, more = ''): Promise<unknown[]> {
-      const body = JSON.stringify({ ...ask('hello'), max_tokens: 10, input: 'hello' });
+      const body = JSON.stringify({ model: MODEL, ...ask('hello', 10) });
       const {
         status,
         headers,

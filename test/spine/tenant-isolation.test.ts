@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WIRES } from '../peers/wires.ts';
 import { fill, routesOf, type Route } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -87,6 +88,9 @@ test('the table is read whole', () => {
     expect(routes.map((route) => route.path)).toContain(path);
 });
 
+/** The wire that a route is of. */
+const ofWire = (path: string) => WIRES.find((wire) => path === wire.path || path.startsWith(`${wire.path}/`));
+
 test('every route that is not public refuses without a credential, before it looks at anything else', async () => {
   const closed = routes.filter((route) => !isPublic(route));
   expect(closed.length).toBeGreaterThan(10);
@@ -102,9 +106,10 @@ test('every route that is not public refuses without a credential, before it loo
     }
     const error = /\/mcp(\/|$)/.test(route.path)
       ? { code: -32010, data: { type: 'unauthorized' } }
-      : route.path.startsWith('/api/v1/messages')
-        ? { type: 'authentication_error' }
-        : { type: 'unauthorized', code: /\/(?:image|video)\//.test(route.path) ? 'unauthorized' : 401 };
+      : (ofWire(route.path)?.unauthorized ?? {
+          type: 'unauthorized',
+          code: /\/(?:image|video)\//.test(route.path) ? 'unauthorized' : 401,
+        });
     expect(JSON.parse(answer.text), route.path).toMatchObject({ error });
   }
 });

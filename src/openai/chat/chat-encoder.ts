@@ -4,7 +4,7 @@ import { type CallEvent, type FilePart, jsonInside } from '#bridge';
 import { oneLine } from '#security';
 import { resultOf } from './chat-end.ts';
 import { imageText } from './chat-decoder.ts';
-import type { ReplyAbout, ReplyEncoder, SettledChat, StartedChat } from './chat-reply.ts';
+import { EVENT_STREAM, type ReplyAbout, type ReplyEncoder, type SettledChat, type StartedChat } from './chat-reply.ts';
 import { completeStrictly } from './whole-reply.ts';
 
 /* The encoder of the chat wire. */
@@ -30,6 +30,10 @@ class ChatEncoder implements ReplyEncoder {
   constructor(about: ReplyAbout, options: ChatEncoderOptions) {
     this.#about = about;
     this.#options = options;
+  }
+
+  get streamType(): string {
+    return EVENT_STREAM;
   }
 
   headers<H>(chat: H): H {

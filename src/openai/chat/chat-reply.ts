@@ -34,6 +34,8 @@ export type OpenChat = (callId: string, gone: CancelSignal) => StartedChat | Pro
 
 /** Writes one reply in the wire of its client. */
 export interface ReplyEncoder {
+  /** `content-type` of a stream. */
+  readonly streamType: string;
   /** The head of the reply, made of that of a chat reply. */
   headers(chat: Headers): Headers;
   /** The head of a stream was sent. */
@@ -76,8 +78,10 @@ interface ChatReplyOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const SSE_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
+/** `content-type` of a stream of server-sent events. */
+export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+
+const STREAM_HEADERS = {
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 } as const;
@@ -159,7 +163,11 @@ async function writeStream(
   let provider: string | null = null;
   const begin = () => {
     begun = true;
-    const headers: Record<string, string | number> = { ...SSE_HEADERS, 'x-generation-id': about.id };
+    const headers: Record<string, string | number> = {
+      'content-type': encoder.streamType,
+      ...STREAM_HEADERS,
+      'x-generation-id': about.id,
+    };
     if (provider !== null) headers['x-provider'] = provider;
     addAlteredHeaders(headers, about.sent);
     sink.head(200, encoder.headers(headers));

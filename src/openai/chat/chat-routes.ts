@@ -60,6 +60,9 @@ export interface ChatDeps extends ChatAnswersDeps {
   readonly keepAliveMs?: number;
 }
 
+/** Path of the chat wire below `/api/v1`. */
+export const CHAT_PATH = '/chat/completions';
+
 const KEEP_ALIVE_MS = 15_000;
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */
@@ -81,8 +84,11 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const largeAnswers = createLargeAnswers(deps);
 
   const route: PaidRoute<ChatRequest, StartedChat> = {
-    path: '/chat/completions',
-    options: { schema: { ...DESCRIBED, body: schema, response: { 200: chatAnswerSchema } } },
+    path: CHAT_PATH,
+    options: {
+      schema: { ...DESCRIBED, body: schema, response: { 200: chatAnswerSchema } },
+      config: { clientsAppend: true },
+    },
     decode: (request, admitted) => readChat(bodyFrom(request), request.headers, admitted),
     answer({ body, caller, payment }, { request, client, onError }) {
       const dialect = dialectOf(request);

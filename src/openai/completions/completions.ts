@@ -31,6 +31,9 @@ const only = (description: string, values: readonly unknown[], right: string) =>
   [MUST_BE]: right,
 });
 
+/** Path of the wire below `/api/v1`. */
+export const COMPLETIONS_PATH = '/completions';
+
 const PROMPT_RIGHT = 'a string that is not empty, or a list of one such string';
 
 /** JSON schema of `POST /completions`. */
@@ -227,11 +230,12 @@ export function completionsRoutes(deps: ChatDeps): FastifyPluginAsync {
 }
 
 const COMPLETIONS: ChatWire<CompletionsBody> = {
-  path: '/completions',
+  path: COMPLETIONS_PATH,
   schema: completionsSchema,
   noun: 'A completion',
   answerSchema: completionAnswerSchema,
   eventSchema: completionAnswerSchema,
+  streamType: 'text/event-stream',
   described: {
     summary: 'Create a completion',
     operationId: 'createCompletion',

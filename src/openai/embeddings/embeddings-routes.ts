@@ -47,6 +47,7 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
         body: embeddingsSchema,
         response: { 200: embeddingsAnswerSchema },
       },
+      config: { clientsAppend: true },
     },
     async decode(request, admitted) {
       const { headers } = request;

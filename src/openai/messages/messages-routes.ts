@@ -18,7 +18,7 @@ import { createMessageEncoder } from './message-encoder.ts';
 import { MESSAGES_WIRE } from './native-messages.ts';
 import { toChatBody } from './to-chat-body.ts';
 
-interface MessagesDeps extends ChatDeps {
+export interface MessagesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
 }
@@ -58,6 +58,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
     schema: messagesSchema(config.limits.messagesMax),
     noun: 'A message',
     answerSchema: messageAnswerSchema,
+    streamType: 'text/event-stream',
     described: {
       summary: 'Create a message',
       operationId: 'createMessage',

@@ -73,6 +73,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
         querystring: querySchema,
         response: { 200: listingSchema, default: MODELS_ERROR },
       },
+      config: { clientsAppend: true },
     },
     (request, reply) => {
       void reply.header('vary', 'anthropic-version');

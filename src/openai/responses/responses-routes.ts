@@ -24,7 +24,7 @@ import { ownResponsesWire } from './native-responses.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry, runsHere } from './tools.ts';
 
-interface ResponsesDeps extends ChatDeps {
+export interface ResponsesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
   readonly calls: SealedCalls;
   /** null if the gateway keeps no responses. */
@@ -138,6 +138,7 @@ function wireFor(
     schema: responsesSchema(config.limits.messagesMax),
     noun: 'A response',
     answerSchema: responseAnswerSchema,
+    streamType: 'text/event-stream',
     described: {
       summary: 'Create a response',
       operationId: 'createResponse',

@@ -18,7 +18,9 @@ export interface ChatWire<B> {
   /** The name of the thing that is paid for, such as `A message`. */
   readonly noun: string;
   readonly answerSchema: object;
-  /** One event of a stream. Default: an object with a `type`. */
+  /** Media type of a stream. */
+  readonly streamType: string;
+  /** One event of a stream, or one line. Default: an object with a `type`. */
   readonly eventSchema?: object;
   /** Schema of its errors. Default: that of chat. */
   readonly errorSchema?: object;

@@ -83,7 +83,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       },
       validatorCompiler: () => () => true,
       errorHandler: answerError({ onError }, wire),
-      config: refusesAs(wire),
+      config: { ...refusesAs(wire), clientsAppend: true },
     },
     (request, reply) =>
       after(readBody(request.body, request.headers), (given) => {

@@ -16,6 +16,8 @@ import type { ClientId } from '../chat/echo-fields.ts';
 import type { ChatFault, WireEncoder } from './wire-encoder.ts';
 
 interface TranslatedEncoderOptions {
+  /** `content-type` of a stream. */
+  readonly streamType: string;
   /**
    * Makes the encoder of the wire. Called at most once. A reply that passes unchanged needs no encoder, except for
    * pings and errors.
@@ -49,6 +51,10 @@ class TranslatedEncoder implements ReplyEncoder {
   constructor(opened: StartedChat, options: TranslatedEncoderOptions) {
     this.#opened = opened;
     this.#options = options;
+  }
+
+  get streamType(): string {
+    return this.#options.streamType;
   }
 
   headers(chat: Headers): Headers {

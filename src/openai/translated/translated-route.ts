@@ -57,6 +57,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
   const chooseChat = createOpenChat(deps);
   const largeAnswers = createLargeAnswers(deps);
   const headersOf = createTranslatedHeaders(wire.nameOf);
+  const streamType = `${wire.streamType}; charset=utf-8`;
 
   const route: PaidRoute<Read, StartedChat> = {
     path: wire.path,
@@ -71,14 +72,14 @@ export function addTranslatedRoute<B extends RoutedBody>(
             description: 'The answer; with `stream`, its events.',
             content: {
               'application/json': { schema: wire.answerSchema },
-              'text/event-stream': { schema: wire.eventSchema ?? EVENT_SCHEMA },
+              [wire.streamType]: { schema: wire.eventSchema ?? EVENT_SCHEMA },
             },
           },
           ...errorsOf(wire),
         },
       },
       errorHandler: answerError(deps, wire),
-      config: refusesAs(wire),
+      config: { ...refusesAs(wire), clientsAppend: true },
     },
     headers: ({ id }) => ({ 'request-id': id }),
     async decode(request, admitted) {
@@ -93,7 +94,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
     answer({ translation, native, caller, payment }, { request, client, onError }) {
       const { body, dropped, encoder: wireEncoder, idOf, keeps, background } = translation;
       const headers = (chat: Headers, isNative: boolean) => headersOf(chat, dropped, isNative);
-      const encoder = createTranslatedEncoder({ encoder: wireEncoder, idOf, headers });
+      const encoder = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
       const options = { encoder, keepAlive, onError };
       const context = {
         caller,

@@ -21,7 +21,10 @@ export function addExamplesAndLinks(paths: PathTable): Record<string, { readonly
   const places = new Map<string, Record<string, unknown>[]>();
   for (const operation of operations)
     for (const answer of goodAnswers(operation)) {
-      const links = (LINKS[operation.operationId ?? ''] ?? []).filter(([, link]) => ids.has(link.operationId));
+      const ofCall = isOfCall(answer) ? OF_CALL : [];
+      const links = [...ofCall, ...(LINKS[operation.operationId ?? ''] ?? [])].filter(([, { operationId }]) =>
+        ids.has(operationId),
+      );
       if (links.length > 0) answer.links = Object.fromEntries(links);
       for (const [type, content] of Object.entries(answer.content ?? {})) {
         if (!isObject(content)) continue;
@@ -43,6 +46,9 @@ export function addExamplesAndLinks(paths: PathTable): Record<string, { readonly
 
 const goodAnswers = ({ responses = {} }: Operation): (Response & { links?: object })[] =>
   Object.entries(responses).flatMap(([status, answer]) => (status.startsWith('2') ? [answer] : []));
+
+/** Whether a billed call gives the answer: its header names the record of the call. */
+const isOfCall = ({ headers = {} }: Response): boolean => Object.hasOwn(headers, 'x-cost-usd');
 
 function nameOf({ operationId = '' }: Operation, type: string, { schema }: Readonly<Record<string, unknown>>): string {
   const ref = isObject(schema) ? schema['$ref'] : undefined;
@@ -73,20 +79,11 @@ const MEMBER = { Change: 'changeAMember', Remove: 'removeAMember' };
 const ACCOUNT = { Show: 'showAnAccount', Credit: 'creditAnAccount', MakeKey: 'createAKeyForAnAccount' };
 const KEY_OF_ACCOUNT = { Change: 'changeAKeyOfAnAccount', Delete: 'deleteAKeyOfAnAccount' };
 
-/** Links by the id of the operation whose answer they begin at. */
+/** Links by the id of the operation whose answer they begin at, beside the link from a call to its record. */
 const LINKS: Readonly<Record<string, Links>> = {
-  createChatCompletion: OF_CALL,
-  createCompletion: OF_CALL,
-  createEmbeddings: OF_CALL,
-  createMessage: OF_CALL,
-  generateImages: OF_CALL,
-  createImages: OF_CALL,
-  editImages: OF_CALL,
-  createImageEdits: OF_CALL,
-  createOpenRouterImages: OF_CALL,
-  createResponse: [...OF_CALL, ...withId('response_id', '$response.body#/id', RESPONSE)],
-  createVideo: [...OF_CALL, ...withId('id', '$response.body#/id', VIDEO)],
-  queueVideo: [...OF_CALL, ...withId('id', '$response.body#/id', VIDEO)],
+  createResponse: withId('response_id', '$response.body#/id', RESPONSE),
+  createVideo: withId('id', '$response.body#/id', VIDEO),
+  queueVideo: withId('id', '$response.body#/id', VIDEO),
   quoteGenerateImages: quoted('generateImages'),
   quoteEditImages: quoted('editImages'),
   quoteVideos: quoted('queueVideo'),

@@ -11,7 +11,7 @@ import type { PathTable } from './complete-operations.ts';
  */
 export async function referenceRoutes(
   server: FastifyInstance,
-  options: ReferenceOptions & FrontPageOptions & GuideOptions & PageAddresses,
+  options: ReferenceOptions & FrontPageOptions & GuideOptions & LlmsTextOptions,
 ): Promise<void> {
   const document = describeRoutes(server, options);
   await docsPage(server);
@@ -20,12 +20,16 @@ export async function referenceRoutes(
   await server.register(llmsText(document, options));
 }
 
-const opening = (marketplace: string, dashboard: string) => `# tollgate
+const opening = (
+  wires: NonNullable<LlmsTextOptions['chatWires']>,
+  marketplace: string,
+  dashboard: string,
+) => `# tollgate
 
 > One address for many AI providers: chat models are called through one API, MCP tools through one server and A2A agents through one endpoint, priced before the call starts, paid from an escrow balance, and settled by what was really used.
 
 - OpenAI clients work unchanged: base URL \`/api/v1\` of this host, API key \`svc-sk-…\` as \`Authorization: Bearer\` or \`x-api-key\`.
-- Anthropic clients, such as Claude Code, work unchanged: base URL \`/api\` of this host, \`POST /api/v1/messages\`. Codex and OpenAI's Responses API: \`POST /api/v1/responses\`, which can keep its responses for later requests. OpenAI's older Completions API: \`POST /api/v1/completions\`. Vectors: \`POST /api/v1/embeddings\`.
+${wires.map(({ path, clients }) => `- \`POST /api/v1${path}\`: ${clients}.\n`).join('')}- Vectors: \`POST /api/v1/embeddings\`.
 - A Solana or EVM wallet signs in where a key would, with the header \`SIGN-IN-WITH-X\`: \`GET /api/v1/auth/nonce\` answers with a message to sign. To create a key with a wallet, sign one with its nonce.
 - MCP clients of every revision: \`/mcp\` has the tools of all services, \`/mcp/{service}\` those of one. \`tools/list\` and \`tools/call\` can be posted without \`initialize\`. A tool's price is in its \`_meta["tollgate/price"]\`, the cost of a call in the result's \`_meta["tollgate/generation"]\`. With many tools, call \`find_tools\` (free), then \`call_tool\`. \`x-max-cost\` (USD) or \`_meta["tollgate/max_cost"]\` caps a call.
 - A2A clients of 0.3 and 1.0: \`/a2a/{agent}\` by JSON-RPC (\`message/send\`, \`SendMessage\`) or HTTP+JSON; the card is below it at \`/.well-known/agent-card.json\`, that of all agents at the root. Sending is billed, once for each message: the same words with the same \`messageId\` are a repeat; tasks are looked at for free. \`x-max-cost\` (USD) caps a message with all calls that its agent makes. The reply has \`metadata["tollgate/generation"]\`; \`GET /api/v1/generation?id=\` shows what it and the calls under it cost.
@@ -44,7 +48,9 @@ const opening = (marketplace: string, dashboard: string) => `# tollgate
 - Errors are \`{"error": {"message", "type", "code", "param"}}\`. 402: the balance is too low. 429: too many requests, wait for \`Retry-After\`. 503: retry shortly. On \`/mcp\` they are JSON-RPC errors with \`data.type\`, and a tool call without money is a result with \`isError\`; on \`/a2a\` they are JSON-RPC errors too, and a message without money is answered with a task that is \`input-required\`.
 `;
 
-interface PageAddresses {
+interface LlmsTextOptions {
+  /** The APIs for chat models, by their paths below `/api/v1`; `clients` says who speaks each. Default: none. */
+  readonly chatWires?: readonly { readonly path: string; readonly clients: string }[];
   /** null or absent: the gateway's own page is used. */
   readonly marketplaceUrl?: string | null;
   readonly dashboardUrl?: string | null;
@@ -53,12 +59,12 @@ interface PageAddresses {
 /** `GET /llms.txt`: describes this gateway to language models. It is made from the same document as the reference. */
 function llmsText(
   document: () => Promise<object>,
-  { marketplaceUrl, dashboardUrl }: PageAddresses,
+  { chatWires = [], marketplaceUrl, dashboardUrl }: LlmsTextOptions,
 ): (app: FastifyInstance) => Promise<void> {
   let text: string | null = null;
   return async (app) => {
     app.get('/llms.txt', { schema: { hide: true } }, async (_request, reply) => {
-      text ??= `${opening(marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
+      text ??= `${opening(chatWires, marketplaceUrl ?? '/marketplace', dashboardUrl ?? '/dashboard')}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
       return reply.header('content-type', 'text/plain; charset=utf-8').send(text);
     });
   };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgent, agentBlock, type Agent } from '../../support/a2a-agent/index.ts';
+import { BILLED_PATHS } from '../../peers/routes.ts';
 import { createPaperChain } from '../../support/paper-chain.ts';
 import { fill, routesOf } from '../../support/route-table.ts';
 import { ask, startSpine, type Spine } from '../../support/spine.ts';
@@ -37,31 +38,18 @@ const PUBLIC: readonly RegExp[] = [
 
 /** Where calls are made, or money is brought: for those who pay. */
 const PAID: readonly string[] = [
-  'POST /api/v1/chat/completions',
-  'POST /api/v1/embeddings',
-  'POST /api/v1/completions',
-  'POST /api/v1/messages',
-  'POST /api/v1/responses',
-  'POST /api/v1/image/generate',
-  'POST /api/v1/images',
-  'POST /api/v1/images/generations',
-  'POST /api/v1/image/edit',
-  'POST /api/v1/images/edits',
+  // Whoever comes to JSON-RPC is let in by the method of the entry.
+  ...BILLED_PATHS.filter((path) => path !== '/api/v1/rpc').map((path) => `POST ${path}`),
   'POST /api/v1/image/generate/quote',
   'POST /api/v1/image/edit/quote',
   'POST /api/v1/quotes',
-  'POST /api/v1/video/queue',
   'POST /api/v1/video/quote',
-  'POST /api/v1/videos',
   'POST /api/v1/topup',
-  ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [
-    `POST ${path}`,
-    `GET ${path}`,
-    `DELETE ${path}`,
-  ]),
-  ...['/a2a', '/api/v1/a2a'].map((path) => `POST ${path}`),
-  ...['/a2a/*', '/api/v1/a2a/*'].map((path) => `POST ${path}`),
+  ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [`GET ${path}`, `DELETE ${path}`]),
 ];
+
+const HINT =
+  'a route that bills calls belongs into BILLED_PATHS of test/peers/routes.ts, or is a wire of test/peers/wires.ts';
 
 const knock = async (spine: Spine, method: string, path: string, headers: Record<string, string> = {}) => {
   const reply = await spine.app.server.inject({
@@ -91,7 +79,7 @@ test('with payments taken, a stranger is let in where calls are made, and nowher
     if (reply.status === 405) continue;
     if (reply.status !== before.status) wrong.push(`${name}: ${before.status} → ${reply.status}`);
     if (reply.status === 401) refused += 1;
-    else if (!PUBLIC.some((pattern) => pattern.test(name))) wrong.push(`${name}: ${reply.status} is public`);
+    else if (!PUBLIC.some((pattern) => pattern.test(name))) wrong.push(`${name}: ${reply.status} is public: ${HINT}`);
   }
   expect(wrong).toEqual([]);
   expect(let_in).toBe(PAID.length);

@@ -1,9 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WIRES } from '../../peers/wires.ts';
 import { createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader } from '../../support/paper-chain.ts';
 import { MODEL, startSpine, type Spine } from '../../support/spine.ts';
 
-// A message that is paid for with the request itself. The chain is one on paper.
+// A call by a chat wire that is paid for with the request itself. The chain is one on paper.
 
 const chain = createPaperChain();
 let spine: Spine;
@@ -23,34 +24,39 @@ afterAll(async () => {
 const body = { model: MODEL, max_tokens: 20, messages: [{ role: 'user' as const, content: 'hello' }] };
 
 test.each([
-  ['messages', '/messages', body, 'A message'],
-  ['completions', '/completions', { model: MODEL, max_tokens: 20, prompt: 'hello' }, 'A completion'],
-  ['responses', '/responses', { model: MODEL, max_output_tokens: 20, input: 'hello' }, 'A response'],
+  ...WIRES.map(({ name, path, ask, noun }) => [name, path, { model: MODEL, ...ask('hello', 20) }, noun] as const),
   [
     'responses in the background',
-    '/responses',
+    '/api/v1/responses',
     { model: MODEL, max_output_tokens: 20, input: 'hello', background: true },
     'A response',
   ],
-])('%s tell a wallet without an account the terms, and answer when it pays', async (name, path, asked, noun) => {
-  const headers = { 'content-type': 'application/json' };
-  const post = (more: object) =>
-    fetch(`${spine.url}${path}`, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(asked) });
-  const refused = await post({});
-  expect(refused.status).toBe(402);
-  const terms = fromHeader(refused.headers.get('payment-required')) as {
-    accepts: { amount: string }[];
-    resource: { url: string; description: string };
-  };
-  expect(terms.accepts.map(({ amount }) => amount)).toEqual([String(PAPER_LEAST)]);
-  expect(terms.resource.url).toBe(`${spine.url}${path}`);
-  expect(terms.resource.description).toMatch(new RegExp(`^${noun} by ${MODEL}`));
-  expect(await refused.json()).toMatchObject({ x402Version: 2, accepts: terms.accepts });
+] as const)(
+  '%s tell a wallet without an account the terms, and answer when it pays',
+  async (name, path, asked, noun) => {
+    const headers = { 'content-type': 'application/json' };
+    const post = (more: object) =>
+      fetch(`${spine.origin}${path}`, {
+        method: 'POST',
+        headers: { ...headers, ...more },
+        body: JSON.stringify(asked),
+      });
+    const refused = await post({});
+    expect(refused.status).toBe(402);
+    const terms = fromHeader(refused.headers.get('payment-required')) as {
+      accepts: { amount: string }[];
+      resource: { url: string; description: string };
+    };
+    expect(terms.accepts.map(({ amount }) => amount)).toEqual([String(PAPER_LEAST)]);
+    expect(terms.resource.url).toBe(`${spine.origin}${path}`);
+    expect(terms.resource.description).toMatch(new RegExp(`^${noun} by ${MODEL}`));
+    expect(await refused.json()).toMatchObject({ x402Version: 2, accepts: terms.accepts });
 
-  const paid = await post({ 'payment-signature': toHeader(payWith({ wallet: `alice-of-${name}` })) });
-  expect(paid.status, await paid.clone().text()).toBe(200);
-  expect(paid.headers.get('payment-response')).not.toBeNull();
-});
+    const paid = await post({ 'payment-signature': toHeader(payWith({ wallet: `alice-of-${name}` })) });
+    expect(paid.status, await paid.clone().text()).toBe(200);
+    expect(paid.headers.get('payment-response')).not.toBeNull();
+  },
+);
 
 test('a client that is refused for want of money does not ask again', async () => {
   const { key } = await spine.tenant('poor', '0.000001');

@@ -13,7 +13,11 @@ export function translated(encoder: WireEncoder, reads: readonly Buffer[]): stri
   const reader = createChatStreamDecoder(CONTEXT, new ChunkEvents(createToolCallIds()));
   reader.head(200, { 'content-type': 'text/event-stream' });
   const opened = { id: 'gen-1', about: { sent: {} } } as unknown as StartedChat;
-  const reply = createTranslatedEncoder({ encoder: () => encoder, headers: (chat) => chat })(opened);
+  const reply = createTranslatedEncoder({
+    streamType: 'text/event-stream',
+    encoder: () => encoder,
+    headers: (chat) => chat,
+  })(opened);
   reply.begin();
   let out = '';
   for (const read of reads) {
