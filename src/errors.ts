@@ -2,15 +2,43 @@
  * The errors of the gateway that its clients see. All modules throw GatewayError with a code of the table; any other
  * value becomes `internal` (toGatewayError, src/http/errors.ts).
  *
- * To add an error, add a row. The four tests of the tables in docs/errors.md, docs/mcp.md, docs/a2a.md and
- * docs/json-rpc.md are red until it is described there. Nothing reminds of three places: UNPAID and REFUSED in
- * src/payments/payments.ts, for errors that a payment solves; the statuses in
- * src/pages/reference/complete-operations.ts; and HELP in web/src/api/api-error.ts.
+ * To add an error, add a row: it says what each wire makes of the error, and of which kind it is. If a module needs to
+ * know one more kind, add a flag to the rows, not a set of codes in that module: nothing would remind of the set.
+ * CONTRIBUTING.md ("An error") has the rest: the pages that describe the error, and how to try it on each wire.
  */
 
 /** Codes that JSON-RPC defines. */
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
+
+/** The codes of gRPC that fit a refusal (google/rpc/code.proto). */
+type CanonicalCode =
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'OUT_OF_RANGE'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'UNAUTHENTICATED';
+
+/** The types of errors in Anthropic's API. Its clients know no others. */
+type AnthropicType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'billing_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'request_too_large'
+  | 'rate_limit_error'
+  | 'timeout_error'
+  | 'api_error'
+  | 'overloaded_error';
 
 /** An error code of the gateway in each wire format. */
 interface ErrorRow {
@@ -18,9 +46,16 @@ interface ErrorRow {
   readonly status: number;
   /** `error.type` in the body; default the code. No two errors have both type and status in common. */
   readonly type?: string;
-  /** Code of the error in MCP, A2A and JSON-RPC: one that JSON-RPC defines, or -32010 to -32019. */
+  /**
+   * Code of the error in MCP, A2A and JSON-RPC: one that JSON-RPC defines, or -32010 to -32019. These are all in use,
+   * so a new error takes that of the most similar error. `data.type` distinguishes the two.
+   */
   readonly jsonRpc: number;
-  /** HTTP status of an error that is the whole reply in MCP and in A2A's binding of HTTP and JSON. Default `status`. */
+  /**
+   * HTTP status of an error that is the whole reply in MCP and in A2A's binding of HTTP and JSON. Default `status`.
+   * That is right unless clients of these protocols take this status for something else, such as 202 for "no answer
+   * comes", or do not know it, such as 529.
+   */
   readonly protocolStatus?: number;
   /**
    * HTTP status of an error that is the whole reply on JSON-RPC, also in A2A. The official Python clients of A2A read
@@ -28,12 +63,25 @@ interface ErrorRow {
    * money, rate, and bodies that are not read to their end. Default 200.
    */
   readonly rpcStatus?: number;
-  /** The canonical code of gRPC, in A2A. */
-  readonly canonical: string;
-  /** The type of the error in Anthropic's API. */
-  readonly anthropic: string;
+  /**
+   * The canonical code of gRPC, in A2A. Clients base retries on it: a request that was UNAVAILABLE is sent again as it
+   * is, one that was ABORTED after a change, and FAILED_PRECONDITION says that something else must be done before.
+   */
+  readonly canonical: CanonicalCode;
+  /** The type of the error in Anthropic's API: the one that its documentation lists for the status, or the nearest. */
+  readonly anthropic: AnthropicType;
   /** The failure of a provider, so not logged as a fault of the gateway. */
   readonly ofProvider?: true;
+  /**
+   * The call was refused because money is missing, and its client gets payment terms. `needed`: no payment came.
+   * `refused`: one came and is not valid, and another payment may be accepted.
+   */
+  readonly payment?: 'needed' | 'refused';
+  /**
+   * The client can correct it with other arguments. A tool that asks an agent or a model returns it as its result,
+   * which the model of the client reads, and not as an error of the protocol.
+   */
+  readonly correctable?: true;
   /** The call has no record, because no lock was made. */
   readonly withoutLock?: true;
 }
@@ -45,6 +93,7 @@ const TABLE = {
     jsonRpc: INVALID_PARAMS,
     canonical: 'INVALID_ARGUMENT',
     anthropic: 'invalid_request_error',
+    correctable: true,
   },
   unauthorized: {
     status: 401,
@@ -60,6 +109,7 @@ const TABLE = {
     canonical: 'FAILED_PRECONDITION',
     anthropic: 'billing_error',
     withoutLock: true,
+    payment: 'needed',
   },
   // Not 202 in MCP and A2A, because to their clients it means that no answer comes.
   payment_pending: {
@@ -77,6 +127,7 @@ const TABLE = {
     canonical: 'FAILED_PRECONDITION',
     anthropic: 'billing_error',
     withoutLock: true,
+    payment: 'refused',
   },
   payment_verification_failed: {
     status: 402,
@@ -85,6 +136,7 @@ const TABLE = {
     canonical: 'FAILED_PRECONDITION',
     anthropic: 'billing_error',
     withoutLock: true,
+    payment: 'refused',
   },
   insufficient_payment: {
     status: 402,
@@ -93,6 +145,7 @@ const TABLE = {
     canonical: 'FAILED_PRECONDITION',
     anthropic: 'billing_error',
     withoutLock: true,
+    payment: 'refused',
   },
   permission_denied: {
     status: 403,
@@ -101,8 +154,14 @@ const TABLE = {
     canonical: 'PERMISSION_DENIED',
     anthropic: 'permission_error',
   },
-  invalid_model: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
-  not_found: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
+  invalid_model: {
+    status: 404,
+    jsonRpc: -32013,
+    canonical: 'NOT_FOUND',
+    anthropic: 'not_found_error',
+    correctable: true,
+  },
+  not_found: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error', correctable: true },
   expired: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
   method_not_allowed: {
     status: 405,
@@ -134,6 +193,7 @@ const TABLE = {
     jsonRpc: INVALID_PARAMS,
     canonical: 'INVALID_ARGUMENT',
     anthropic: 'invalid_request_error',
+    correctable: true,
   },
   content_policy: {
     status: 422,
@@ -149,6 +209,7 @@ const TABLE = {
     canonical: 'FAILED_PRECONDITION',
     anthropic: 'invalid_request_error',
     withoutLock: true,
+    payment: 'needed',
   },
   rate_limit_exceeded: {
     status: 429,
@@ -193,6 +254,12 @@ const TABLE = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof TABLE;
+/** All HTTP statuses of the table. */
+export type ErrorStatus = (typeof TABLE)[ErrorCode]['status'];
+/** The errors of a payment that is not valid. */
+export type PaymentRefusal = {
+  [Code in ErrorCode]: (typeof TABLE)[Code] extends { readonly payment: 'refused' } ? Code : never;
+}[ErrorCode];
 const ERRORS: Readonly<Record<ErrorCode, ErrorRow>> = TABLE;
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[];
 
@@ -247,6 +314,12 @@ export class GatewayStopping extends GatewayError {
 
 /** Whether an error is the failure of a provider, and so is not logged as a fault of the gateway. */
 export const isOfProvider = (code: ErrorCode): boolean => ERRORS[code].ofProvider === true;
+
+/** Whether an error is about money that is missing, see `payment` of a row; undefined for any other error. */
+export const paymentOf = (code: ErrorCode): 'needed' | 'refused' | undefined => ERRORS[code].payment;
+
+/** Whether a client can correct an error with other arguments. */
+export const isCorrectable = (code: ErrorCode): boolean => ERRORS[code].correctable === true;
 
 /**
  * Adds the header that names the call's record in `/generation`, so that a client without an answer can look up the

@@ -21,7 +21,10 @@ export interface Catalog {
    * a moment ago it throws `no_provider_healthy`.
    */
   resolve(name: string, primitive: Primitive): Resolved;
-  /** Whether `resolve` finds the name, or would throw `no_provider_healthy` because its provider left a moment ago. */
+  /**
+   * Whether the name exists: `resolve` finds it, or refuses it for another reason than that it does not exist, such as
+   * `no_provider_healthy` because its provider left a moment ago.
+   */
   knows(name: string, primitive: Primitive): boolean;
   offers(primitive?: Primitive): readonly Offer[];
   /** Replaces all offers of one source (the configuration file, or a provider's tunnel) in one step. */
@@ -66,6 +69,9 @@ const NOT_FOUND = {
   Primitive,
   { readonly code: ErrorCode; readonly kind: string; readonly hint: string; readonly param: string }
 >;
+
+/** The errors that say that a name does not exist. */
+const UNKNOWN: ReadonlySet<ErrorCode> = new Set(Object.values(NOT_FOUND).map(({ code }) => code));
 
 /**
  * All offers of all sources, by name. Names are case-sensitive and may contain colons, so they are looked up in this
@@ -155,7 +161,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         catalog.resolve(name, primitive);
         return true;
       } catch (error) {
-        if (error instanceof GatewayError) return error.code === 'no_provider_healthy';
+        if (error instanceof GatewayError) return !UNKNOWN.has(error.code);
         throw error;
       }
     },

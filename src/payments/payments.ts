@@ -1,4 +1,4 @@
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '#errors';
+import { GatewayError, type ErrorCode, type GatewayErrorOptions, paymentOf } from '#errors';
 import type { MicroUsd } from '#billing';
 import type { Caller } from '#accounts';
 
@@ -99,29 +99,13 @@ export class PaymentNeeded extends GatewayError {
   }
 }
 
-/** Error codes of a call that was refused because money is missing. */
-const UNPAID: ReadonlySet<ErrorCode> = new Set([
-  'insufficient_balance',
-  'escrow_not_setup',
-  'payment_verification_failed',
-  'payment_expired',
-  'insufficient_payment',
-]);
-
 /** Whether an error says that the caller has to pay before the call is made. */
 export const asksForMoney = (error: unknown): error is GatewayError =>
-  error instanceof GatewayError && UNPAID.has(error.code);
+  error instanceof GatewayError && paymentOf(error.code) !== undefined;
 
-/** Error codes of a refused payment. Another payment may be accepted. */
-const REFUSED: ReadonlySet<ErrorCode> = new Set([
-  'payment_verification_failed',
-  'payment_expired',
-  'insufficient_payment',
-]);
-
-/** Whether an error means that a payment is invalid. False if the payment could not be checked. */
+/** Whether an error means that a payment is invalid: another may be accepted. False if it could not be checked. */
 export const refusesPayment = (error: unknown): error is GatewayError =>
-  error instanceof GatewayError && REFUSED.has(error.code);
+  error instanceof GatewayError && paymentOf(error.code) === 'refused';
 
 /** Adds payment terms to an error of an HTTP request, in the header and in the body. */
 export function errorWithTerms(error: GatewayError, required: PaymentRequired): GatewayError {

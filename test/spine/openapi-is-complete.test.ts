@@ -248,9 +248,12 @@ describe('for those who make clients of it', () => {
   const places = (wrong: (schema: Record<string, unknown>) => boolean) =>
     schemas.flatMap(([place, schema]) => (place.includes('/not/not') || !wrong(schema) ? [] : [place]));
 
+  // A bound against growth that nobody intended. On 2026-11-25 the document has 597 KiB for 135 operations: 210 for
+  // named schemas, 147 for answers, 61 for the references from operations to shared errors, and 41 for these errors. An
+  // operation takes 2 to 4 KiB, a new status of calls 2.4. If such additions reach the bound, raise it and correct the
+  // numbers. If one change adds more, look for a schema or an example that occurs twice, and name it.
   test('it is small enough to be read', () => {
-    // 4.5 KiB for each operation, with its share of what all of them have in common.
-    expect(Buffer.byteLength(text)).toBeLessThan(operations.length * 4.5 * 1024);
+    expect(Buffer.byteLength(text)).toBeLessThan(operations.length * 5 * 1024);
   });
 
   test('an object that occurs twice has a name, and is described once', () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire';
-import type { ErrorCode, GatewayError } from '#errors';
+import type { ErrorCode, GatewayError, PaymentRefusal } from '#errors';
 import type { Seals } from '#security';
 import { paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
 import { type Caller, ANONYMOUS_ACCOUNT } from '#accounts';
@@ -149,7 +149,7 @@ const FAILURES: Partial<Record<ErrorCode, string>> = {
   payment_expired: 'EXPIRED_PAYMENT',
   insufficient_payment: 'INVALID_AMOUNT',
   payment_verification_failed: 'INVALID_SIGNATURE',
-};
+} satisfies Record<PaymentRefusal, string>;
 
 /** The state of the payment, as metadata: missing, too small or not valid. The client is asked for another payment. */
 function standing({ code, message }: GatewayError, payment: A2aRequest['payment']): Readonly<Record<string, unknown>> {

@@ -1,3 +1,4 @@
+import type { ErrorStatus } from '#errors';
 import { HTTP_ERRORS } from '#http';
 import { isObject } from '#wire';
 
@@ -43,7 +44,12 @@ const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', 'Images', 'Vide
 /** Requests of these chapters that look at a task and cost nothing. */
 const FREE = /\/(?:retrieve|cancel)$/;
 
-const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]>> = {
+/**
+ * The statuses that operations describe: all of the table of errors, without two that are in `default`. 202 has a
+ * meaning of its own at some operations, and a 405 is not of any operation that exists.
+ */
+type DescribedStatus = Exclude<ErrorStatus, 202 | 405>;
+const MEANINGS: Readonly<Record<DescribedStatus, readonly [name: string, meaning: string]>> = {
   400: ['BadRequest', 'The request is not valid.'],
   401: ['Unauthorized', 'There is no credential, or it is not valid.'],
   402: [
@@ -62,8 +68,8 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
   503: ['Unavailable', 'Not possible at the moment: retry after `Retry-After`.'],
   529: ['Overloaded', 'The provider has too much to do.'],
 };
-const OF_ALL = [429, 500, 503];
-const OF_BILLED = [400, 401, 402, 403, 404, 408, 409, 413, 422, 424, ...OF_ALL, 529];
+/** A call can be refused with each of them, in ascending order. */
+const OF_BILLED = Object.keys(MEANINGS).map(Number) as readonly DescribedStatus[];
 const KINDS: Readonly<Record<Access, string>> = { open: 'Open', keyed: '', billed: 'OfCall', spoken: 'OfCall' };
 const SCHEMAS = '#/components/schemas/';
 
@@ -90,7 +96,12 @@ export function completeOperations(paths: PathTable, { payable }: CompletionOpti
   }
 }
 
-function addResponses(operation: Operation, statuses: readonly number[], access: Access, named: NamedResponses): void {
+function addResponses(
+  operation: Operation,
+  statuses: readonly DescribedStatus[],
+  access: Access,
+  named: NamedResponses,
+): void {
   const { default: given, ...responses } = operation.responses ?? {};
   const schema = schemaOf(given) ?? { $ref: `${SCHEMAS}Error` };
   for (const [status, response] of Object.entries(responses)) {
@@ -105,7 +116,7 @@ function addResponses(operation: Operation, statuses: readonly number[], access:
     return { $ref: `#/components/responses/${whole}` } as Response;
   };
   for (const status of statuses)
-    responses[status] ??= shared(MEANINGS[status]![0], () => errorResponse(status, schema, access));
+    responses[status] ??= shared(MEANINGS[status][0], () => errorResponse(status, schema, access));
   operation.responses = {
     ...responses,
     default: shared('OtherError', () => ({
@@ -142,30 +153,30 @@ function statusesOf(
   { parameters = [], requestBody }: Operation,
   access: Access,
   chapter: string | undefined,
-): readonly number[] {
+): readonly DescribedStatus[] {
   if (access === 'billed' || access === 'spoken') return OF_BILLED;
   const open = access === 'open';
   const named =
     parameters.some(({ in: place }) => place === 'path') ||
     parameters.some(({ name, in: place }) => place === 'query' && name === 'id');
   const money = chapter === 'Money' && requestBody !== undefined;
-  return [
-    // An address with a member that is not known, or that cannot be decoded, is refused everywhere.
-    400,
-    ...(open ? [] : [401, 403]),
-    ...(money ? [402, 409] : []),
-    ...(named ? [404] : []),
-    ...(requestBody === undefined ? [] : [408, 413, 422]),
-    ...(open ? [500, 503] : OF_ALL),
-  ];
+  // An address with a member that is not known, or that cannot be decoded, is refused everywhere.
+  const statuses: DescribedStatus[] = [400];
+  if (!open) statuses.push(401, 403);
+  if (money) statuses.push(402, 409);
+  if (named) statuses.push(404);
+  if (requestBody !== undefined) statuses.push(408, 413, 422);
+  if (!open) statuses.push(429);
+  statuses.push(500, 503);
+  return statuses;
 }
 
-function errorResponse(status: number, family: Record<string, unknown>, access: Access): Response {
+function errorResponse(status: DescribedStatus, family: Record<string, unknown>, access: Access): Response {
   const types = [...new Set(Object.values(HTTP_ERRORS).flatMap((one) => (one.status === status ? [one.type] : [])))];
   const isGateway = family['$ref'] === `${SCHEMAS}Error`;
   const schema = isGateway && status === 402 ? { $ref: `${SCHEMAS}PaymentRequired` } : family;
   return {
-    description: `${MEANINGS[status]![1]}${isGateway ? ` \`type\`: ${types.map((type) => `\`${type}\``).join(', ')}.` : ''}`,
+    description: `${MEANINGS[status][1]}${isGateway ? ` \`type\`: ${types.map((type) => `\`${type}\``).join(', ')}.` : ''}`,
     headers: headersOfError(access, status),
     content: { 'application/json': { schema } },
   };

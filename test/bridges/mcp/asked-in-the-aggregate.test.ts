@@ -199,3 +199,21 @@ test('wrong arguments and names are told as errors of the tool, which a model ca
   expect(await charged()).toBe(0n);
   expect(endings).toEqual([]);
 });
+
+test.each([
+  ['invalid_request', true],
+  ['invalid_model', true],
+  ['not_found', true],
+  ['unprocessable', true],
+  ['permission_denied', false],
+  ['content_policy', false],
+])(
+  'an error that other arguments mend is the result of the tool, any other is an error: %s',
+  async (task_id, isResult) => {
+    const { post } = await world((url) => ({ agents: agents(url) }));
+    const args = { agent: 'weather', message: 'hi', task_id };
+    const { result, error } = await post('tools/call', { name: 'ask_agent', arguments: args });
+    if (isResult) expect(result).toMatchObject({ isError: true, content: [{ text: 'weather refuses this task' }] });
+    else expect(error).toMatchObject({ message: 'weather refuses this task', data: { type: task_id } });
+  },
+);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { GatewayError } from '#errors';
+import { ERROR_CODES, GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import {
   type CallEvent,
@@ -93,6 +93,9 @@ export function createLineTarget(primitive: 'agent' | 'model', catalog: Catalog)
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
       if (ask.maxTokens !== null && ask.maxTokens > 1_000)
         throw new GatewayError('unprocessable', `${name} gives at most 1000 tokens`);
+      // The name of an error as the id of a task asks for that error.
+      const code = ERROR_CODES.find((one) => one === ask.taskId);
+      if (code !== undefined) throw new GatewayError(code, `${name} refuses this task`);
       return {
         primitive,
         caller,

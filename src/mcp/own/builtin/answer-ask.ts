@@ -1,5 +1,5 @@
 import type { Answer } from '#http';
-import { GatewayError } from '#errors';
+import { GatewayError, isCorrectable } from '#errors';
 import { printable } from '#security';
 import { type RequestMessage, resultText } from '#json-rpc';
 import { eventText, LargeStrings } from '#wire';
@@ -106,21 +106,13 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
         events: parts.events,
         response: parts.response,
         errorResult: (error) =>
-          error instanceof GatewayError && MENDED.has(error.code) ? failed(error.message) : null,
+          error instanceof GatewayError && isCorrectable(error.code) ? failed(error.message) : null,
       },
       answer,
       gone,
     );
   };
 }
-
-/** Errors that a client can correct with other arguments. */
-const MENDED: ReadonlySet<string> = new Set([
-  'invalid_model',
-  'not_found',
-  'invalid_request',
-  'unprocessable',
-] satisfies GatewayError['code'][]);
 
 interface PartsAnswerOptions {
   readonly kind: BridgedKind;
