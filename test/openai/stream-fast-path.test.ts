@@ -257,3 +257,16 @@ describe('the fast path of the stream reader', () => {
     expect(stream(body).sent).toContain('a\uFFFD\uFFFD');
   });
 });
+
+it('gives out a chunk that makes no event, because the reply has begun, with the bytes that arrived', () => {
+  const reader = createChatStreamDecoder(CONTEXT, new ChunkEvents(createToolCallIds()));
+  reader.head(200, { 'content-type': 'text/event-stream' });
+  expect(reader.data([Buffer.from(': nothing yet\n\n')])).toBeNull();
+  const role = Buffer.from(
+    events(chunkOf([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }])),
+  );
+  expect(reader.data([role])).toEqual({ events: [], byteLength: role.byteLength + 15 });
+  const word = Buffer.from(events(chunkOf([delta('a')])));
+  expect(reader.data([word])).toEqual({ events: [{ type: 'text-delta', json: ['a'] }], byteLength: word.byteLength });
+  expect(reader.data([Buffer.from(': nothing more\n\n')])).toBeNull();
+});

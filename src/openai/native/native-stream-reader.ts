@@ -47,7 +47,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
   }
 
   data(chunks: readonly Uint8Array[]): Uint8Array | null {
-    return this.read(chunks, 1);
+    return this.read(chunks);
   }
 
   end(): ReplyEnd<ChatResult> {

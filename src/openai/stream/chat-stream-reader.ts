@@ -62,7 +62,7 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
   }
 
   data(chunks: readonly Uint8Array[]): D | null {
-    if (!this.#whole) return this.read(chunks, GROWTH);
+    if (!this.#whole) return this.read(chunks);
     for (const chunk of chunks) this.#whole.push(chunk);
     return null;
   }
@@ -104,6 +104,3 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     return this.#rewriter.rewrite(bytes, start, end);
   }
 }
-
-/** The gateway's id and names are often longer than the provider's. */
-const GROWTH = 1.5;

@@ -10,8 +10,8 @@ type Json = Record<string, unknown>;
  * chat wire, events for another wire, or the chunks themselves. `F` is how it writes chunks of a known form.
  */
 export interface ChunkOutput<D extends Piece = Piece, F = unknown> {
-  /** Estimated bytes of the next take. */
-  expected: number;
+  /** So many bytes of the provider have arrived, which are read before the next take. */
+  arrives(bytes: number): void;
   /** Takes a chunk that was parsed. */
   chunk(chunk: Json): void;
   /** Takes what the last chunk has besides the end of the reply. The route writes that end after the settlement. */
@@ -32,12 +32,15 @@ const PLACEHOLDER = 'tollgate:the-text-goes-here';
 /** The bytes around the varying text of a chunk. */
 type Frame = Pick<EventForm, 'head' | 'parts' | 'between'>;
 
+/** The gateway's id and names are often longer than the provider's. */
+const GROWTH = 1.5;
+
 /** Writes chunks as a chat client gets them. Texts of known forms are copied as bytes. */
 export class ChunkBytes implements ChunkOutput<Uint8Array, Frame> {
   readonly #output = createByteOutput();
 
-  set expected(bytes: number) {
-    this.#output.expected = bytes;
+  arrives(bytes: number): void {
+    this.#output.arrives(Math.ceil(bytes * GROWTH));
   }
 
   chunk(chunk: Json): void {
@@ -71,16 +74,22 @@ interface EventOfForm {
 
 /** Makes events of chunks, for a client of another wire. */
 export class ChunkEvents implements ChunkOutput<EventBatch, EventOfForm> {
-  expected = 0;
   readonly #ids: ToolCallIds;
   #events: CallEvent[] = [];
+  #arrived = 0;
+  #hasChunk = false;
 
   /** `ids`: makes the ids of tool calls for the client. */
   constructor(ids: ToolCallIds) {
     this.#ids = ids;
   }
 
+  arrives(bytes: number): void {
+    this.#arrived += bytes;
+  }
+
   chunk(chunk: Json): void {
+    this.#hasChunk = true;
     decodeChunk(chunk, this.#ids, this.#events);
   }
 
@@ -102,6 +111,7 @@ export class ChunkEvents implements ChunkOutput<EventBatch, EventOfForm> {
   }
 
   run({ event, member }: EventOfForm, run: FoundRun, bytes: Buffer): void {
+    this.#hasChunk = true;
     const json = textsOf(run, bytes);
     if (json.length === 0) return;
     const next = { ...event, json };
@@ -109,18 +119,28 @@ export class ChunkEvents implements ChunkOutput<EventBatch, EventOfForm> {
     this.#events.push(next);
   }
 
+  /**
+   * A chunk that makes no event, such as that of the role, is given out as well: the reply has begun, so its head is
+   * sent and no other provider is asked.
+   */
   take(): EventBatch | null {
-    const events = this.#events;
-    if (events.length === 0) return null;
+    if (!this.#hasChunk) return null;
+    const batch = { events: this.#events, byteLength: Math.max(1, this.#arrived) };
     this.#events = [];
-    return eventBatch(events, this.expected);
+    this.#arrived = 0;
+    this.#hasChunk = false;
+    return batch;
   }
 }
 
 /** Gives the chunks themselves, for a reader that changes them and passes them on. Each chunk has to be parsed. */
 export class ChunkObjects implements ChunkOutput<EventBatch, never> {
-  expected = 0;
   #events: CallEvent[] = [];
+  #arrived = 0;
+
+  arrives(bytes: number): void {
+    this.#arrived += bytes;
+  }
 
   chunk(chunk: Json): void {
     this.#events.push({ type: 'raw', chunk });
@@ -135,9 +155,10 @@ export class ChunkObjects implements ChunkOutput<EventBatch, never> {
   run(): void {}
 
   take(): EventBatch | null {
-    const events = this.#events;
+    const batch = eventBatch(this.#events, this.#arrived);
     this.#events = [];
-    return eventBatch(events, this.expected);
+    this.#arrived = 0;
+    return batch;
   }
 }
 
@@ -186,8 +207,8 @@ function writeTexts(
 /** Collects the output for one incoming chunk in one buffer. */
 export interface ByteOutput {
   length: number;
-  /** Estimated bytes of the next take, so that the buffer is allocated once. */
-  expected: number;
+  /** So many bytes are read before the next take. The output is about as long, so its buffer is allocated once. */
+  arrives(bytes: number): void;
   /** The buffer, with room for `bytes` more after `length`. */
   reserve(bytes: number): Buffer;
   write(bytes: Buffer): void;
@@ -198,12 +219,15 @@ export interface ByteOutput {
 
 export function createByteOutput(): ByteOutput {
   let buffer: Buffer | null = null;
+  let expected = 0;
   return {
     length: 0,
-    expected: 0,
+    arrives(bytes) {
+      expected = bytes + 64;
+    },
     reserve(bytes) {
       const needed = this.length + bytes;
-      if (buffer === null) buffer = Buffer.allocUnsafe(Math.max(needed, this.expected));
+      if (buffer === null) buffer = Buffer.allocUnsafe(Math.max(needed, expected));
       else if (buffer.length < needed) {
         const grown = Buffer.allocUnsafe(Math.max(needed, buffer.length * 2));
         buffer.copy(grown, 0, 0, this.length);

@@ -8,8 +8,8 @@ import { createSseScanner, SseError, type SseScanner } from './sse.ts';
 
 /** The side of an output from which a reader takes what goes to the client. */
 interface Taken<D> {
-  /** Estimated bytes of the next take. */
-  expected: number;
+  /** So many bytes of the provider have arrived, which are read before the next take. */
+  arrives(bytes: number): void;
   /** Everything since the last take; null for nothing. */
   take(): D | null;
 }
@@ -53,14 +53,14 @@ export abstract class EventStreamReader<D extends Piece> extends HeadReader {
   protected abstract readEvent(bytes: Buffer, start: number, end: number): boolean;
 
   /**
-   * Reads the events in bytes that arrived together, and returns the output for the client. `growth`: the usual size of
-   * the output, in proportion to these bytes. Throws UpstreamFailure if the stream is broken or too large.
+   * Reads the events in bytes that arrived together, and returns the output for the client. Throws UpstreamFailure if the
+   * stream is broken or too large.
    */
-  protected read(chunks: readonly Uint8Array[], growth: number): D | null {
+  protected read(chunks: readonly Uint8Array[]): D | null {
     if (this.finished) return null;
     const arrived = joined(chunks);
     this.#received += arrived.length;
-    this.#output.expected = Math.ceil(arrived.length * growth) + 64;
+    this.#output.arrives(arrived.length);
     this.#reading(() => this.#scanner.push(arrived));
     this.#checkWireBytes();
     return this.#output.take();
