@@ -24,7 +24,7 @@ const LAST_CHUNK = '0\r\n\r\n';
 /** The ends of the streams of chat, messages and responses. The last one contains the cost. */
 const STREAM_END = /data: \[DONE\]|"message_stop"|completions_cost"/;
 /** Number of bytes at the end of a reply that always contain this text, however the reply is split into chunks. */
-const TAIL_BYTES = 96;
+const TAIL_BYTES = 512;
 const CHUNK_LINE = /\r\n[0-9a-f]+\r\n/g;
 
 export function openConnection(port: number): Connection {

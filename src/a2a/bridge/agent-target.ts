@@ -147,7 +147,8 @@ async function* inEvents(
         yield* oneByOne(answer.rest());
         return { ...end, result: answer.end(end, error?.message ?? cut) };
       }
-      yield* oneByOne(answer.read(JSON.parse(step.value.text)));
+      const { text, value } = step.value;
+      yield* oneByOne(answer.read(value ?? JSON.parse(text)));
     }
   } finally {
     // An attempt that is stopped early still has to let go of its connection.

@@ -40,9 +40,15 @@ export const NO_RESULT: A2aResult = { text: null, event: null, error: null, cut:
 export interface EventText {
   readonly text: string;
   readonly byteLength: number;
+  /** The parsed text; undefined if it was translated, and so not parsed. */
+  readonly value: unknown;
 }
 
-export const eventText = (text: string): EventText => ({ text, byteLength: Buffer.byteLength(text) });
+export const eventText = (text: string, value?: unknown): EventText => ({
+  text,
+  byteLength: Buffer.byteLength(text),
+  value,
+});
 
 /** The text of an answer, with the strings whose marks it has. */
 export const withLarge = (text: string, large: LargeStrings | null | undefined): string | MarkedText =>
