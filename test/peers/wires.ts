@@ -10,11 +10,14 @@ export interface TestedWire {
   readonly noun: string;
   /** A provider may speak it too. */
   readonly native?: true;
-  /** `error` of an answer with 401. Default: that of chat. */
+  /** `error` of the answer with 401 to a request without a credential. Default: that of chat. */
   readonly unauthorized?: Json | string;
-  /** Names of the body that the gateway acts on, with spaces between. */
+  /** Names at the top of the body that the gateway acts on, with spaces between. */
   readonly fields: string;
-  /** A request without its model. `tokens`: the most that the model may write. */
+  /**
+   * A request without its model, for a whole answer; for a stream, `stream: true` is added. `tokens`: the most that the
+   * model may write.
+   */
   ask(text: string, tokens: number): Json;
   /** The text of a whole answer. */
   said(answer: Json): string;

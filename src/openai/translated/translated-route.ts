@@ -69,7 +69,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
         body: wire.schema,
         response: {
           200: {
-            description: 'The answer; with `stream`, its events.',
+            description: 'The answer, or the events of a stream.',
             content: {
               'application/json': { schema: wire.answerSchema },
               [wire.streamType]: { schema: wire.eventSchema ?? EVENT_SCHEMA },
