@@ -53,8 +53,8 @@ export abstract class EventStreamReader<D extends Piece> extends HeadReader {
   protected abstract readEvent(bytes: Buffer, start: number, end: number): boolean;
 
   /**
-   * Reads the events in bytes that arrived together, and returns the output for the client. Throws UpstreamFailure if the
-   * stream is broken or too large.
+   * Reads the events in bytes that arrived together, and returns the output for the client. Throws UpstreamFailure if
+   * the stream is broken or too large.
    */
   protected read(chunks: readonly Uint8Array[]): D | null {
     if (this.finished) return null;
