@@ -74,6 +74,10 @@ const writers: readonly ((value: unknown) => string)[] = [
   (value) => JSON.stringify(value).replaceAll('/', '\\/'),
 ];
 
+/** A stream of these chunks, and of their end. */
+const bodyOf = (items: readonly (readonly [unknown, Record<string, unknown>])[], writer: (value: unknown) => string) =>
+  events(...items.map(([item, rest]) => writer(chunkOf([item], rest))), writer(chunkOf([delta('', 'stop')])), '[DONE]');
+
 /** The events of a stream for a client of another wire. Texts that follow each other are one. */
 function decoded(body: string, parseAll: boolean): readonly unknown[] {
   const ids = createToolCallIds((...given) => JSON.stringify(given));
@@ -98,11 +102,7 @@ describe('the fast path of the stream reader', () => {
         fc.array(fc.tuple(choice, quirks), { maxLength: 40 }),
         fc.constantFrom(...writers),
         (items, writer) => {
-          const body = events(
-            ...items.map(([item, rest]) => writer(chunkOf([item], rest))),
-            writer(chunkOf([delta('', 'stop')])),
-            '[DONE]',
-          );
+          const body = bodyOf(items, writer);
           expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
         },
       ),
@@ -116,11 +116,7 @@ describe('the fast path of the stream reader', () => {
         fc.array(fc.tuple(choice, quirks), { maxLength: 40 }),
         fc.constantFrom(...writers),
         (items, writer) => {
-          const body = events(
-            ...items.map(([item, rest]) => writer(chunkOf([item], rest))),
-            writer(chunkOf([delta('', 'stop')])),
-            '[DONE]',
-          );
+          const body = bodyOf(items, writer);
           expect(decoded(body, false)).toEqual(decoded(body, true));
         },
       ),

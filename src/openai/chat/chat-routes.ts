@@ -75,7 +75,7 @@ interface ChatRequest extends Payer {
  * server's error handler.
  */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
-  const { pipeline, payments = NO_PAYMENTS, config, now } = deps;
+  const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
   const readChat = createReadChat(payments, config, createCheck<ChatBody>(schema));
@@ -90,25 +90,16 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       config: { clientsAppend: true },
     },
     decode: (request, admitted) => readChat(bodyFrom(request), request.headers, admitted),
-    answer({ body, caller, payment }, { request, client, onError }) {
+    answer({ body, ...payer }, { request, client, onError }) {
       const dialect = dialectOf(request);
       const options = { encoder: createChatEncoder({ dialect, asksUsage: asksUsage(body) }), keepAlive, onError };
-      const context = {
-        caller,
-        payment,
-        requestId: request.id,
-        headers: request.headers,
-        now: now(),
-        replyBytesMax: config.upstream.replyBytesMax,
-        receipts: config.billing.receipts,
-        dialect,
-      };
+      const context = { ...contextOf(deps, request, payer), dialect };
       return {
         noun: 'A chat completion',
         model: body.model,
         open: chooseChat(body, context, onError),
         write: (opened, sink) => writeChatReply(opened, sink, options),
-        ...largeAnswers(client, { caller, model: body.model, onError }),
+        ...largeAnswers(client, { caller: payer.caller, model: body.model, onError }),
       };
     },
   };
@@ -118,6 +109,21 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
   };
 }
+
+/** The context of a chat call that answers a request of any wire. */
+export const contextOf = (
+  { config, now }: ChatDeps,
+  request: FastifyRequest,
+  { caller, payment }: Pick<Payer, 'caller' | 'payment'>,
+): ChatContext => ({
+  caller,
+  payment,
+  requestId: request.id,
+  headers: request.headers,
+  now: now(),
+  replyBytesMax: config.upstream.replyBytesMax,
+  receipts: config.billing.receipts,
+});
 
 /** The parts of the gateway that the billed routes of chat need. */
 export const paidRouteDeps = (

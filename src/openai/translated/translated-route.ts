@@ -11,7 +11,7 @@ import type { Caller } from '#accounts';
 import { NO_PAYMENTS } from '#payments';
 import type { TargetAdapters } from '#bridge';
 import { createLargeAnswers, type Headers, type StartedChat, writeChatReply } from '../chat/chat-reply.ts';
-import { type ChatDeps, createOpenChat, paidRouteDeps } from '../chat/chat-routes.ts';
+import { type ChatDeps, contextOf, createOpenChat, paidRouteDeps } from '../chat/chat-routes.ts';
 import { refuseKeptAtProvider, refusePrivateMedia, refusePrivateUrls } from '../chat/refusals.ts';
 import { withMaxCost } from '../chat/chat-to-call.ts';
 import { asNative, createSpeaks, type RoutedBody } from '../native/native-request.ts';
@@ -51,7 +51,6 @@ export function addTranslatedRoute<B extends RoutedBody>(
   admissionOf: (request: FastifyRequest) => Admission,
   wire: ChatWire<B>,
 ): void {
-  const { config, now } = deps;
   const read = createRead(deps, wire);
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat(deps);
@@ -97,13 +96,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
       const encoder = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
       const options = { encoder, keepAlive, onError };
       const context = {
-        caller,
-        payment,
-        requestId: request.id,
-        headers: request.headers,
-        now: now(),
-        replyBytesMax: config.upstream.replyBytesMax,
-        receipts: config.billing.receipts,
+        ...contextOf(deps, request, { caller, payment }),
         output: () => new ChunkEvents(createToolCallIds(idOf)),
         native,
         ...(background ? { onLocked: background.onLocked } : {}),
