@@ -5,6 +5,7 @@ import type { Job, JobResult } from './load/job.ts';
 
 /** The load generator's process. It runs one job at a time. */
 export interface Generator {
+  readonly pid: number;
   run(job: Job): Promise<JobResult>;
   /** Closes the streams of a `hold` job. */
   release(): Promise<void>;
@@ -23,6 +24,7 @@ export function startGenerator(): Generator {
     return answer;
   };
   return {
+    pid: child.pid!,
     async run(job) {
       const answer = (await ask(job)) as JobResult | { failed: string };
       if ('failed' in answer) throw new Error(answer.failed);

@@ -11,7 +11,7 @@ export function openBilling(
   routed: Routed,
   quotes: Pick<Quotes, 'free'>,
 ): (next: BilledHandler<Call>) => BilledHandler<Call> {
-  const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger } = routed;
+  const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger, metrics } = routed;
   const { networks, graceMs, now } = routed;
   const isKept = ({ price }: Candidate) => prices.has(price.id);
   // A failure is harmless: the next use of the quote checks in the ledger whether the call was charged.
@@ -61,6 +61,10 @@ export function openBilling(
       void free(call);
       observer.failed(call, error);
       releaseProbes(health, call);
+    },
+    onLockLost: ({ id }) => {
+      metrics.lockLost();
+      logger.warn({ generation_id: id }, 'the database has lost the lock of a call; it is locked again with its end');
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);

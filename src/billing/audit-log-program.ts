@@ -41,7 +41,9 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
       const movements = movementsOf(record.payload);
       if (movements === null) say(`log, record ${record.n}: its rows cannot be read`);
       else {
-        movements.forEach((movement, index) => insert.run(EMBEDDED_CHAIN, record.n, index, ...movement, record.at));
+        movements.forEach(({ movement, at }, index) =>
+          insert.run(EMBEDDED_CHAIN, record.n, index, ...movement, at ?? record.at),
+        );
         operations += movements.length;
       }
     }
@@ -66,9 +68,18 @@ type Movement = readonly [
   price: string | null,
 ];
 
-function movementsOf(payload: string): readonly Movement[] | null {
+interface TimedMovement {
+  readonly movement: Movement;
+  /** Epoch milliseconds, if it was decided before the time of its record. */
+  readonly at: number | undefined;
+}
+
+function movementsOf(payload: string): readonly TimedMovement[] | null {
   try {
-    return entriesOf(payload).flatMap(movementsOfEntry);
+    return entriesOf(payload).flatMap((entry) => {
+      const at = entry[0] === 'lock' ? entry[9] : undefined;
+      return movementsOfEntry(entry).map((movement) => ({ movement, at }));
+    });
   } catch {
     return null;
   }

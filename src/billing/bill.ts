@@ -1,5 +1,14 @@
 import { CancelSource, type CancelSignal } from './cancel-signal.ts';
-import type { Ledger, LockRequest, LockResult, Settlement, SettleRequest, SettleResult, LockRecord } from './ledger.ts';
+import type {
+  Ledger,
+  LockRequest,
+  LockResult,
+  ReleaseResult,
+  Settlement,
+  SettleRequest,
+  SettleResult,
+  LockRecord,
+} from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
 import type { PriceBook } from './price-book.ts';
@@ -117,6 +126,8 @@ interface BillOptions<C extends BilledCall> {
   readonly onStarted: (call: C) => void;
   /** No lock was made, because it was refused or the ledger could not be reached. */
   readonly onRefused: (call: C, error: unknown) => void;
+  /** The database has lost the lock of a call in a crash, so the call is locked again together with its end. */
+  readonly onLockLost?: (call: C) => void;
   /** A lock was made, and this process has finished with it. A free call without a lock also ends here. */
   readonly onResolved: (call: C, resolution: Resolution) => void;
 }
@@ -138,7 +149,7 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 /**
  * The one billing middleware: lock, run, then settle or release, even if the client leaves.
  *
- * The lock is durable before any work is forwarded, except for a call that can cost nothing. The settlement is durable
+ * The money is locked before any work is forwarded, except for a call that can cost nothing. The settlement is durable
  * before the last frame of a reply is passed on. A consumer that stops reading (abort of `signal`, or return of the
  * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
  * is charged by reported usage. Only `signal.cut` ends it at once.
@@ -264,13 +275,23 @@ async function* run<C extends BilledCall>(
   }
 }
 
-/** A call that costs nothing is locked and ended in one group, so both write one row. */
-const ended = <C extends BilledCall, R>(
-  { ledger, lockOf }: BillOptions<C>,
+/**
+ * Ends a lock. A call that costs nothing is locked and ended in one group, so both write one row. So is a call whose lock
+ * was lost: the lock of a running call may be flushed later than it is used.
+ */
+async function ended<C extends BilledCall, R extends SettleResult | ReleaseResult>(
+  { ledger, lockOf, onLockLost }: BillOptions<C>,
   { call, isFree }: Locked<C>,
   end: () => Promise<R>,
-): Promise<R> =>
-  isFree ? Promise.all([ledger.lock({ ...lockOf(call), workDone: true }), end()]).then(([, result]) => result) : end();
+): Promise<R> {
+  if (!isFree) {
+    const result = await end();
+    if (result.ok || result.reason !== 'not_found') return result;
+    onLockLost?.(call);
+  }
+  const [, result] = await Promise.all([ledger.lock({ ...lockOf(call), workDone: true }), end()]);
+  return result;
+}
 
 const pendingFrame = ({ usage, provider, providerName, result }: EndFrame): SettledFrame => ({
   type: 'settled',

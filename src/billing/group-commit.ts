@@ -32,7 +32,7 @@ interface GroupCommitOptions {
 }
 
 /** If a group was larger than this, the load is taken to be high. */
-const FEW = 2;
+export const FEW = 2;
 
 /** Rejects the members that are past their deadline and returns the others. */
 function rejectOverdue(members: readonly Pending[]): Pending[] {
@@ -49,8 +49,14 @@ function rejectOverdue(members: readonly Pending[]): Pending[] {
 /** Operations that end a call. They are not given up early, because work was done or money is held for the call. */
 const ENDS: ReadonlySet<Operation['kind']> = new Set(['settle', 'release', 'keep']);
 
-const isEnd = ({ kind, request }: Operation): boolean =>
+export const isEnd = ({ kind, request }: Operation): boolean =>
   ENDS.has(kind) || (kind === 'lock' && request.workDone === true);
+
+/**
+ * A lock that is released if its process ends, with the call that it is for. It may be on the disk later than its
+ * caller is told, because after a crash it makes no difference whether it was.
+ */
+export const mayBeLate = ({ kind, request }: Operation): boolean => kind === 'lock' && request.workDone !== true;
 
 /** Rejects the members that do not end a call and returns the others. */
 function rejectNew(members: readonly Pending[], error: LedgerUnavailable): Pending[] {
@@ -115,8 +121,19 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   return groups;
 }
 
+/** The part of a ledger that depends on the database. */
+export interface Committer {
+  /** Resolves when the operation is durable; a lock that ends with its process may be answered before (`mayBeLate`). */
+  submit(operation: Operation): Promise<OperationResult>;
+  /** The current row; null if there is no such row. Rejects with DatabaseError. */
+  account(id: AccountName): Promise<AccountRow | null>;
+  budget(id: string): Promise<BudgetRow | null>;
+  /** Refuses new operations, and resolves when the others are answered. */
+  close(): Promise<void>;
+}
+
 /**
- * The part of a ledger that depends on the database. A group is begun once and attempted until it succeeds, so an
+ * A database that commits groups of operations. A group is begun once and attempted until it succeeds, so an
  * attempt can use the outcome of earlier attempts.
  */
 export interface Engine {
@@ -150,8 +167,12 @@ const PATIENCE_MS: Readonly<Record<Operation['kind'], number>> = {
   expire: 5_000,
 };
 const GROUP_MAX = 1024;
-const PAUSE_MIN_MS = 20;
-const PAUSE_MAX_MS = 500;
+/** Between attempts while the database is unavailable. */
+export const PAUSE_MIN_MS = 20;
+export const PAUSE_MAX_MS = 500;
+
+export const patienceMs = ({ kind, request }: Operation): number =>
+  PATIENCE_MS[kind === 'lock' && request.workDone ? 'settle' : kind];
 
 /** One group that was committed or given up: the number of its operations, and the time until all had an answer. */
 export interface LedgerBatch {
@@ -165,17 +186,22 @@ export interface LedgerBatch {
  * Group commit over an engine. Retries while the database is unavailable and after conflicts. If a group fails for
  * another reason, its operations are committed one by one, so one bad operation does not fail the others.
  */
-export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) => void) | undefined): GroupCommit {
+export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) => void) | undefined): Committer {
   const timed = async (group: readonly Pending[], groups: GroupCommit) => {
     const startedAt = performance.now();
     await commit(engine, group, groups);
     onBatch?.({ chain: engine.chain, size: group.length, durationMs: performance.now() - startedAt });
   };
-  return createGroupCommit({
-    commit: timed,
-    patience: ({ kind, request }) => PATIENCE_MS[kind === 'lock' && request.workDone ? 'settle' : kind],
-    groupMax: GROUP_MAX,
-  });
+  const groups = createGroupCommit({ commit: timed, patience: patienceMs, groupMax: GROUP_MAX });
+  return {
+    submit: groups.submit,
+    account: engine.account,
+    budget: engine.budget,
+    async close() {
+      await groups.close();
+      await engine.close();
+    },
+  };
 }
 
 async function commit(engine: Engine, group: readonly Pending[], groups: GroupCommit): Promise<void> {

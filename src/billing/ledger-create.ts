@@ -12,7 +12,7 @@ import { createCommitter, type LedgerBatch } from './group-commit.ts';
 import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
 import { toLock } from './ledger-rows.ts';
-import { createSqliteEngine } from './ledger-sqlite.ts';
+import { createSqliteCommitter } from './ledger-sqlite.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/ledger.sql', [
   'findLock',
@@ -37,8 +37,10 @@ export async function createLedger(options: {
   readonly onBatch?: (batch: LedgerBatch) => void;
 }): Promise<Ledger> {
   const { database, now = Date.now } = options;
-  const engine = database.engine === 'sqlite' ? createSqliteEngine(database, now) : createPostgresEngine(database, now);
-  const committer = createCommitter(engine, options.onBatch);
+  const committer =
+    database.engine === 'sqlite'
+      ? createSqliteCommitter(database, now, options.onBatch)
+      : createCommitter(createPostgresEngine(database, now), options.onBatch);
 
   const submit = (operation: Operation): Promise<OperationResult> => {
     try {
@@ -66,7 +68,7 @@ export async function createLedger(options: {
       return ids.filter((_, index) => results[index]!.ok);
     },
     async balance(account) {
-      const row = await engine.account(account).catch(toUnavailable);
+      const row = await committer.account(account).catch(toUnavailable);
       return row && { available: row.available, locked: row.locked };
     },
     async find(id) {
@@ -75,17 +77,14 @@ export async function createLedger(options: {
     },
     children: async (id, limit = CHILDREN_LIMIT) => (await read(SQL.findChildren, [id, limit])).map(toLock),
     async budget(id) {
-      const row = await engine.budget(id).catch(toUnavailable);
+      const row = await committer.budget(id).catch(toUnavailable);
       return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };
     },
     async spentOf(name) {
       const [row] = await read(SQL.spentOfBudgets, [name]);
       return row!['spent'] as bigint;
     },
-    async close() {
-      await committer.close();
-      await engine.close();
-    },
+    close: () => committer.close(),
   };
 }
 

@@ -66,17 +66,8 @@ export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
 
 function putLock(prepare: Prepare, id: string, { made, change, resolution }: Told): void {
   if (made) {
-    const [, , account, amount, prices, budget, expiresAt, detail, run] = made.entry;
-    const begin = [
-      id,
-      account,
-      amount,
-      JSON.stringify(prices),
-      budget,
-      made.at,
-      change?.[4] ?? expiresAt,
-      detail,
-    ] as const;
+    const [, , account, amount, prices, budget, expiresAt, detail, run, at = made.at] = made.entry;
+    const begin = [id, account, amount, JSON.stringify(prices), budget, at, change?.[4] ?? expiresAt, detail] as const;
     if (run || change) {
       const [parent, depth, lendable, lent, kept] = run ?? [null, 0, '0', '0', 0];
       prepare(SQL.insertNestedLock).run(...begin, parent, depth, lendable, change?.[2] ?? lent, change?.[3] ?? kept);

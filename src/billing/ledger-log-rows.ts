@@ -1,5 +1,11 @@
-import { budgetText, isPlain, type JournalRow, type LockRow } from './ledger-changes.ts';
-import type { Decision } from './ledger-decide.ts';
+import {
+  budgetText,
+  isPlain,
+  type AccountRow,
+  type BudgetRow,
+  type JournalRow,
+  type LockRow,
+} from './ledger-changes.ts';
 import type { TransferRequest } from './ledger.ts';
 
 /*
@@ -18,8 +24,10 @@ export type LockEntry = readonly [
   budget: string | null,
   expiresAt: number,
   detail: string,
-  /** Absent for a lock that has no part in a run. */
-  run?: readonly [parent: string | null, depth: number, lendable: string, lent: string, kept: 0 | 1],
+  /** Absent or null for a lock that has no part in a run. */
+  run?: readonly [parent: string | null, depth: number, lendable: string, lent: string, kept: 0 | 1] | null,
+  /** Epoch milliseconds; absent for a lock that was made at the time of its record. */
+  at?: number,
 ];
 
 export type SettleEntry = readonly [
@@ -65,15 +73,28 @@ export type Entry =
   | AccountEntry
   | BudgetEntry;
 
-/** The payload of a record for a decision; empty if the decision changes nothing. */
-export function payloadOf(decision: Decision): string {
+/** What a record says: what was decided, in its order, and the rows as they are after it. */
+export interface RecordRows {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** The rows of each kind below are in the same order as their journal rows. */
+  readonly journal: readonly JournalRow[];
+  readonly newLocks: readonly LockRow[];
+  readonly resolvedLocks: readonly LockRow[];
+  readonly transfers: readonly TransferRequest[];
+  readonly changedLocks: readonly LockRow[];
+  readonly accounts: ReadonlyMap<string, AccountRow>;
+  readonly budgets: ReadonlyMap<string, BudgetRow>;
+}
+
+/** The payload of a record. */
+export function payloadOf(rows: RecordRows): string {
   const entries: Entry[] = [];
-  // The rows of each kind are in the same order as their journal rows.
-  const newLocks = decision.newLocks.values();
-  const resolvedLocks = decision.resolvedLocks.values();
-  const transfers = decision.transfers.values();
-  for (const row of decision.journal) {
-    if (row.kind === 'lock') entries.push(lockEntry(newLocks.next().value!));
+  const newLocks = rows.newLocks.values();
+  const resolvedLocks = rows.resolvedLocks.values();
+  const transfers = rows.transfers.values();
+  for (const row of rows.journal) {
+    if (row.kind === 'lock') entries.push(lockEntry(newLocks.next().value!, rows.at));
     else if (row.kind === 'settle') entries.push(settleEntry(resolvedLocks.next().value!, row));
     else if (row.kind === 'transfer') entries.push(transferEntry(transfers.next().value!));
     else if (row.kind === 'return') entries.push(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
@@ -82,21 +103,23 @@ export function payloadOf(decision: Decision): string {
       entries.push([row.kind, row.id, account, `${row.amount}`, detail]);
     }
   }
-  for (const { row } of decision.changedLocks)
-    entries.push(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
-  if (entries.length === 0) return '';
-  for (const { id, available, locked } of decision.accounts) entries.push(['account', id, `${available}`, `${locked}`]);
-  for (const { id, spent, locked } of decision.budgets) entries.push(['budget', id, `${spent}`, `${locked}`]);
+  for (const row of rows.changedLocks) entries.push(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
+  for (const { id, available, locked } of rows.accounts.values())
+    entries.push(['account', id, `${available}`, `${locked}`]);
+  for (const { id, spent, locked } of rows.budgets.values()) entries.push(['budget', id, `${spent}`, `${locked}`]);
   return `[${entries.map((entry) => JSON.stringify(entry)).join(',\n')}]\n`;
 }
 
 export const entriesOf = (payload: string): readonly Entry[] => JSON.parse(payload) as readonly Entry[];
 
-function lockEntry(row: LockRow): LockEntry {
-  const { id, account, amount, prices, budgets, expiresAt, lockDetail } = row;
+function lockEntry(row: LockRow, at: number): LockEntry {
+  const { id, account, amount, prices, budgets, createdAt, expiresAt, lockDetail } = row;
   const entry = ['lock', id, account, `${amount}`, prices, budgetText(budgets), expiresAt, lockDetail] as const;
-  if (isPlain(row)) return entry;
-  return [...entry, [row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.kept ? 1 : 0]];
+  const run = isPlain(row)
+    ? null
+    : ([row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.kept ? 1 : 0] as const);
+  if (createdAt !== at) return [...entry, run, createdAt];
+  return run === null ? entry : [...entry, run];
 }
 
 function settleEntry(row: LockRow, { amount: held }: JournalRow): SettleEntry {

@@ -1,6 +1,16 @@
-import { type AccountRow, type BudgetRow, type LockRow, type Written, isPlain } from './ledger-changes.ts';
+import { loadStatements, type Query } from '#store';
+import {
+  type AccountRow,
+  type BudgetRow,
+  type LedgerState,
+  type LockRow,
+  type Written,
+  isPlain,
+} from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
+import type { RecordRows } from './ledger-log-rows.ts';
 import type { Operation } from './ledger-operations.ts';
+import { readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
 
 /** Marks a row that does not exist in the tables. */
 export const ABSENT = null;
@@ -42,7 +52,7 @@ export class LedgerMemory {
  * held.
  */
 export class OwnLocks {
-  readonly #rows = new Recently<LockRow>(LOCKS);
+  #rows = new Recently<LockRow>(LOCKS);
 
   get(id: string): LockRow | undefined {
     return this.#rows.get(id);
@@ -58,6 +68,11 @@ export class OwnLocks {
   /** For use after a failure: the next attempt reads the locks from the database. */
   forget(operations: readonly Operation[]): void {
     for (const { request } of operations) this.#rows.delete(request.id);
+  }
+
+  /** For use after a crash of the server. */
+  forgetAll(): void {
+    this.#rows = new Recently(LOCKS);
   }
 }
 
@@ -135,3 +150,112 @@ class Recently<T> {
     this.#old.delete(key);
   }
 }
+
+const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
+
+/**
+ * The rows on which an operation is decided: rows in memory, and rows that were read for it. If the decision asks for any
+ * other row, the row is noted as missing and the decision is discarded. It is made again after `read` has read the
+ * missing rows.
+ */
+export class RowsInMemory implements LedgerState {
+  readonly #memory: LedgerMemory;
+  readonly #unwritten: readonly Unwritten[];
+  readonly #locks = new Map<string, LockRow | typeof ABSENT>();
+  readonly #transfers = new Map<string, boolean>();
+  #missing: Missing = nothing();
+
+  /** `unwritten`: records that are not on the disk yet, the newest first. */
+  constructor(memory: LedgerMemory, unwritten: readonly Unwritten[]) {
+    this.#memory = memory;
+    this.#unwritten = unwritten;
+  }
+
+  account(id: string): AccountRow | undefined {
+    const row = this.#memory.accounts.get(id);
+    if (row === undefined) this.#missing.accounts.add(id);
+    return row ?? undefined;
+  }
+
+  budget(id: string): BudgetRow | undefined {
+    const row = this.#memory.budgets.get(id);
+    if (row === undefined) this.#missing.budgets.add(id);
+    return row ?? undefined;
+  }
+
+  /** Gives a copy, because the row in memory is a part of a record that is not on the disk yet. */
+  lock(id: string): LockRow | undefined {
+    const row = this.#memory.locks.get(id) ?? this.#locks.get(id);
+    if (row) return { ...row };
+    if (row === undefined && !this.#memory.freeIds.isFree(id)) this.#missing.locks.add(id);
+    return undefined;
+  }
+
+  hasTransfer(id: string): boolean {
+    if (this.#unwritten.some(({ transfers }) => transfers.some((transfer) => transfer.id === id))) return true;
+    const found = this.#transfers.get(id);
+    if (found === undefined) this.#missing.transfers.add(id);
+    return found ?? false;
+  }
+
+  /** True if the decision asked for rows that were not read yet. */
+  get isMissingRows(): boolean {
+    const { accounts, budgets, locks, transfers } = this.#missing;
+    return accounts.size + budgets.size + locks.size + transfers.size > 0;
+  }
+
+  /** Reads the missing rows. */
+  async read(query: Query): Promise<void> {
+    const { accounts, budgets, locks, transfers } = this.#missing;
+    this.#missing = nothing();
+    const memory = this.#memory;
+    const readLock = async (id: string) => {
+      const [row] = await query(SQL.findLockToResolve, [id]);
+      return row ? toOpenLock(row) : ABSENT;
+    };
+    const unwritten = <T>(find: (record: Unwritten) => T | undefined): T | undefined => {
+      for (const record of this.#unwritten) {
+        const found = find(record);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    };
+    // All queries are made in one turn, so they are sent to the database thread in one message.
+    await Promise.all([
+      ...[...accounts].map(async (id) =>
+        memory.accounts.set(id, unwritten((record) => record.accounts.get(id)) ?? (await readAccount(query, id))),
+      ),
+      ...[...budgets].map(async (id) =>
+        memory.budgets.set(id, unwritten((record) => record.budgets.get(id)) ?? (await readBudget(query, id))),
+      ),
+      ...[...locks].map(async (id) =>
+        this.#locks.set(id, unwritten((record) => lockIn(record, id)) ?? (await readLock(id))),
+      ),
+      ...[...transfers].map(async (id) => this.#transfers.set(id, (await query(SQL.findTransfer, [id])).length > 0)),
+    ]);
+    const [unused] = [...locks].filter((id) => this.#locks.get(id) === ABSENT).sort();
+    if (unused === undefined) return;
+    // The ids of the next locks are usually in the same gap.
+    const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
+    memory.freeIds.learn({ after, before });
+    for (const { newLocks } of this.#unwritten) for (const { id } of newLocks) memory.freeIds.take(id);
+  }
+}
+
+/** A record that is not on the disk yet, so the tables lack it. */
+type Unwritten = Pick<RecordRows, 'accounts' | 'budgets' | 'newLocks' | 'resolvedLocks' | 'changedLocks' | 'transfers'>;
+
+/** The lock as a record leaves it. */
+const lockIn = ({ newLocks, resolvedLocks, changedLocks }: Unwritten, id: string): LockRow | undefined => {
+  const isIt = (row: LockRow) => row.id === id;
+  return resolvedLocks.findLast(isIt) ?? changedLocks.findLast(isIt) ?? newLocks.findLast(isIt);
+};
+
+interface Missing {
+  readonly accounts: Set<string>;
+  readonly budgets: Set<string>;
+  readonly locks: Set<string>;
+  readonly transfers: Set<string>;
+}
+
+const nothing = (): Missing => ({ accounts: new Set(), budgets: new Set(), locks: new Set(), transfers: new Set() });

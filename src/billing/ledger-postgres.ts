@@ -9,7 +9,7 @@ import {
 } from '#store';
 import type { AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
-import type { Attempt, Engine } from './group-commit.ts';
+import { mayBeLate, type Attempt, type Engine } from './group-commit.ts';
 import { hashGroup, movementsText, type ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { readState, type Doubt } from './ledger-postgres-read.ts';
@@ -22,11 +22,13 @@ const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgSetupLimits',
   'pgSetupDurable',
   'pgCommitTransaction',
+  'pgFlushLater',
   'pgRollback',
 ]);
 
 const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
 const COMMIT: Step = { statement: SQL.pgCommitTransaction };
+const FLUSH_LATER: Step = { statement: SQL.pgFlushLater };
 const ROLLBACK: Step = { statement: SQL.pgRollback };
 
 /** If a round trip takes longer, the connection is closed and the round trip counts as lost. */
@@ -70,7 +72,12 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
      */
     opened: ReadonlySet<string> = NONE,
   ): Promise<readonly OperationResult[]> => {
-    if (!session || session.lost) session = await database.session(SETUP);
+    if (!session || session.lost) {
+      session = await database.session(SETUP);
+      // The server may have crashed, and lost groups whose flush nobody waited for.
+      head = null;
+      ownLocks.forgetAll();
+    }
     const state = await readState(send, operations, { chain, askHead: head === null, doubts, own });
     if (state.committed) {
       const { results } = state.committed;
@@ -107,7 +114,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       const hash = hashGroup(prev, group, movements);
       const steps = writeSteps(decision, { ...group, prev, hash, movements });
       try {
-        await send([...steps, COMMIT]);
+        await send(operations.every(endsWithProcess) ? [...steps, FLUSH_LATER, COMMIT] : [...steps, COMMIT]);
       } catch (error) {
         if (error instanceof DatabaseError && error.unavailable)
           doubts.push({ hash, results: resultsByOperation(operations, decision) });
@@ -145,6 +152,10 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     },
   };
 }
+
+/** No other row of the database refers to the lock before it is settled. */
+const endsWithProcess = (operation: Operation): boolean =>
+  mayBeLate(operation) && operation.kind === 'lock' && operation.request.endsWithCall === true;
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -1,60 +1,44 @@
-import { type LedgerLog, type SqliteDatabase, loadStatements, type Query, DatabaseError } from '#store';
-import { decide } from './ledger-decide.ts';
-import type { Engine } from './group-commit.ts';
-import { payloadOf } from './ledger-log-rows.ts';
-import { LedgerMemory, type Gap, ABSENT } from './ledger-memory.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseError, type LedgerLog, type SqliteDatabase } from '#store';
+import { LedgerUnavailable, mayBeNegative, type TransferRequest } from './ledger.ts';
+import { decide, type Decision } from './ledger-decide.ts';
+import {
+  FEW,
+  isEnd,
+  mayBeLate,
+  patienceMs,
+  PAUSE_MAX_MS,
+  PAUSE_MIN_MS,
+  type Committer,
+  type LedgerBatch,
+} from './group-commit.ts';
+import { payloadOf, type RecordRows } from './ledger-log-rows.ts';
+import { LedgerMemory, RowsInMemory } from './ledger-memory.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
-import { readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
-import type { AccountRow, BudgetRow, LedgerState, LockRow, Written } from './ledger-changes.ts';
-import { mayBeNegative } from './ledger.ts';
+import { readAccount, readBudget } from './ledger-rows.ts';
+import type { AccountRow, BudgetRow, JournalRow, LockRow, Written } from './ledger-changes.ts';
 
 /** There is only one writer at a time, also over restarts, so one chain is enough. */
 export const EMBEDDED_CHAIN = 'main';
 
-/** State that all ledgers of one open database share. */
-interface Shared {
-  readonly memory: LedgerMemory;
-  /** Resolves when the group that is being written has ended. */
-  turn: Promise<unknown>;
-}
+const COMMITS = new WeakMap<LedgerLog, LedgerLogCommit>();
 
-const SHARED = new WeakMap<LedgerLog, Shared>();
-
-/**
- * The embedded engine. A group is decided on rows in memory and written as one record of the log. A group is decided
- * only after the previous group is on disk, and memory changes only after the group itself is on disk. So a failed
- * group leaves nothing to undo. The tables follow later.
- */
-export function createSqliteEngine(database: SqliteDatabase, now: () => number): Engine {
+/** The embedded engine: the log and the rows in memory, which all ledgers of one open database share. */
+export function createSqliteCommitter(
+  database: SqliteDatabase,
+  now: () => number,
+  onBatch: ((batch: LedgerBatch) => void) | undefined,
+): Committer {
   const { log, query } = database;
-  let shared = SHARED.get(log);
-  if (!shared) SHARED.set(log, (shared = { memory: new LedgerMemory(), turn: Promise.resolve() }));
-  const own = shared;
+  let commit = COMMITS.get(log);
+  if (!commit) COMMITS.set(log, (commit = new LedgerLogCommit(database)));
+  const own = commit;
   const { memory } = own;
-
-  const commit = async (operations: readonly Operation[]): Promise<readonly OperationResult[]> => {
-    const state = new GroupState(memory);
-    const at = now();
-    let decision = decide(state, operations, at);
-    while (state.isMissingRows) {
-      await state.read(query);
-      decision = decide(state, operations, at);
-    }
-    checkWritten(decision);
-    const payload = payloadOf(decision);
-    if (payload !== '') await log.append(at, payload);
-    memory.take(decision);
-    return decision.results;
-  };
-
+  if (onBatch) own.listen(onBatch);
+  let isClosed = false;
   return {
-    chain: EMBEDDED_CHAIN,
-    begin: () => (operations) => {
-      const committed = own.turn.then(() => commit(operations));
-      own.turn = committed.catch(() => {});
-      return committed;
-    },
-    isConflict: () => false,
+    submit: (operation) =>
+      isClosed ? Promise.reject(new LedgerUnavailable('The ledger is closed')) : own.submit(operation, now),
     account: async (id) => {
       const row = memory.accounts.get(id);
       return row === undefined ? readAccount(query, id) : row;
@@ -63,91 +47,334 @@ export function createSqliteEngine(database: SqliteDatabase, now: () => number):
       const row = memory.budgets.get(id);
       return row === undefined ? readBudget(query, id) : row;
     },
-    close: async () => {},
+    close() {
+      isClosed = true;
+      return own.idle();
+    },
   };
 }
 
-const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
+/** An operation, with the ledger that it came to and who waits for its answer. */
+interface Submitted {
+  readonly operation: Operation;
+  /** Epoch milliseconds, by the clock of its ledger. */
+  readonly now: () => number;
+  /** Milliseconds on the monotonic clock, after which the caller is told that the ledger is unavailable. */
+  readonly deadline: number;
+  readonly resolve: (result: OperationResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Waiter extends Submitted {
+  readonly result: OperationResult;
+}
+
+/** What was decided since the last record was begun: it becomes the next record of the log. */
+class Draft implements RecordRows {
+  /** Epoch milliseconds of the last decision. */
+  at = 0;
+  operations = 0;
+  readonly journal: JournalRow[] = [];
+  readonly newLocks: LockRow[] = [];
+  readonly resolvedLocks: LockRow[] = [];
+  readonly changedLocks: LockRow[] = [];
+  readonly transfers: TransferRequest[] = [];
+  /** The rows as they are after the last decision. */
+  readonly accounts = new Map<string, AccountRow>();
+  readonly budgets = new Map<string, BudgetRow>();
+  /** They are answered when the record is on the disk. */
+  readonly waiters: Waiter[] = [];
+  /** Readers of the tables, who must see what was decided before. */
+  readonly readers: (() => void)[] = [];
+
+  get isEmpty(): boolean {
+    return this.operations === 0;
+  }
+
+  /** Returns false if the decision changes nothing. */
+  add(at: number, decision: Decision): boolean {
+    const { journal, newLocks, resolvedLocks, changedLocks, transfers, accounts, budgets } = decision;
+    if (journal.length === 0 && changedLocks.length === 0) return false;
+    this.at = at;
+    this.operations += 1;
+    this.journal.push(...journal);
+    this.newLocks.push(...newLocks);
+    this.resolvedLocks.push(...resolvedLocks);
+    for (const { row } of changedLocks) this.changedLocks.push(row);
+    this.transfers.push(...transfers);
+    for (const row of accounts) this.accounts.set(row.id, row);
+    for (const row of budgets) this.budgets.set(row.id, row);
+    return true;
+  }
+}
+
+/** A lock that ends with its process is on the disk after this time at the latest. */
+const LATE_MS = 100;
+/** If more operations than this wait for the disk, new locks wait for it too. */
+const LATE_MAX = 2_000;
 
 /**
- * The rows on which one group is decided: rows in memory, and rows that were read for the group. If the decision asks
- * for any other row, the row is noted as missing and the decision is discarded. It is made again after `read` has read
- * the missing rows.
+ * The commit of the embedded ledger. An operation is decided at once, on rows in memory, and its changes take effect
+ * there at once. All that was decided while the last record was being flushed becomes the next record of the log, with
+ * one flush. Later operations may build on a decision that is not on the disk yet, because the log is a sequence: if a
+ * record is lost in a crash, so is everything after it. Callers get their answer when their record is on the disk. Only a
+ * lock that ends with its process is answered at once (`mayBeLate`), because after a crash it would be released anyway.
+ *
+ * If a record cannot be written, the same record is written again until it can be. Meanwhile nothing is decided, so what
+ * has to be kept in memory does not grow.
  */
-class GroupState implements LedgerState {
-  readonly #memory: LedgerMemory;
-  readonly #locks = new Map<string, LockRow | typeof ABSENT>();
-  readonly #transfers = new Map<string, boolean>();
-  #missing: Missing = nothing();
+export class LedgerLogCommit {
+  readonly memory = new LedgerMemory();
+  readonly #database: SqliteDatabase;
+  readonly #listeners = new Set<(batch: LedgerBatch) => void>();
+  #draft = new Draft();
+  #flushing: Draft | null = null;
+  #isScheduled = false;
+  /** Number of operations of the last record. */
+  #before = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** Operations that wait for rows of the tables, or for a log that can be written. */
+  #undecided: Submitted[] = [];
+  #isReading = false;
+  /** Why the log cannot be written at the moment. */
+  #failure: DatabaseError | null = null;
+  /** Why the log will never be written again by this process. */
+  #ended: Error | null = null;
+  #onIdle: (() => void)[] = [];
 
-  constructor(memory: LedgerMemory) {
-    this.#memory = memory;
+  constructor(database: SqliteDatabase) {
+    this.#database = database;
+    database.log.beforeReading = () => this.#settled();
   }
 
-  account(id: string): AccountRow | undefined {
-    const row = this.#memory.accounts.get(id);
-    if (row === undefined) this.#missing.accounts.add(id);
-    return row ?? undefined;
+  listen(listener: (batch: LedgerBatch) => void): void {
+    this.#listeners.add(listener);
   }
 
-  budget(id: string): BudgetRow | undefined {
-    const row = this.#memory.budgets.get(id);
-    if (row === undefined) this.#missing.budgets.add(id);
-    return row ?? undefined;
+  submit(operation: Operation, now: () => number): Promise<OperationResult> {
+    return new Promise((resolve, reject) => {
+      const deadline = performance.now() + patienceMs(operation);
+      const submitted: Submitted = { operation, now, deadline, resolve, reject };
+      if (this.#ended !== null) return reject(this.#ended);
+      if (!this.#isReading && this.#failure === null && this.#undecided.length === 0) return this.#decide(submitted);
+      if (this.#failure?.full === true && !isEnd(operation)) return reject(isFull(this.#failure));
+      this.#undecided.push(submitted);
+    });
   }
 
-  /** Gives a copy, because a decision's changes take effect only after they are on disk. */
-  lock(id: string): LockRow | undefined {
-    const row = this.#memory.locks.get(id) ?? this.#locks.get(id);
-    if (row) return { ...row };
-    if (row === undefined && !this.#memory.freeIds.isFree(id)) this.#missing.locks.add(id);
-    return undefined;
+  /** Resolves when all operations are answered and on the disk, or when they cannot be written and nobody waits. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle.push(resolve);
+      if (!this.#draft.isEmpty) this.#schedule();
+      this.#tellIdle();
+    });
   }
 
-  hasTransfer(id: string): boolean {
-    const found = this.#transfers.get(id);
-    if (found === undefined) this.#missing.transfers.add(id);
-    return found ?? false;
+  #decide(submitted: Submitted, state = new RowsInMemory(this.memory, this.#unwritten())): void {
+    const { operation, reject } = submitted;
+    const at = submitted.now();
+    let decision: Decision;
+    try {
+      decision = decide(state, [operation], at);
+      if (state.isMissingRows) return this.#read(submitted, state);
+      checkWritten(decision);
+    } catch (error) {
+      return reject(error as Error);
+    }
+    this.memory.take(decision);
+    const isWritten = this.#draft.add(at, decision);
+    const result = decision.results[0]!;
+    if (isWritten ? this.#mayAnswerNow(operation) : operation.kind === 'lock') {
+      submitted.resolve(result);
+      if (isWritten) this.#flushLater();
+      return;
+    }
+    // A result without an effect tells of what was decided before, which must be on the disk first.
+    const record = this.#draft.isEmpty ? this.#flushing : this.#draft;
+    if (record === null) return submitted.resolve(result);
+    record.waiters.push({ ...submitted, result });
+    if (record === this.#draft) this.#schedule();
   }
 
-  /** True if the decision asked for rows that were not read yet. */
-  get isMissingRows(): boolean {
-    const { accounts, budgets, locks, transfers } = this.#missing;
-    return accounts.size + budgets.size + locks.size + transfers.size > 0;
+  #unwritten(): readonly Draft[] {
+    return this.#flushing === null ? [this.#draft] : [this.#draft, this.#flushing];
   }
 
-  /** Reads the missing rows. */
-  async read(query: Query): Promise<void> {
-    const { accounts, budgets, locks, transfers } = this.#missing;
-    this.#missing = nothing();
-    const memory = this.#memory;
-    const readLock = async (id: string) => {
-      const [row] = await query(SQL.findLockToResolve, [id]);
-      return row ? toOpenLock(row) : ABSENT;
+  #mayAnswerNow(operation: Operation): boolean {
+    return mayBeLate(operation) && this.#draft.operations < LATE_MAX;
+  }
+
+  /** Reads the rows that the decision needs. Other operations wait, so nothing changes these rows meanwhile. */
+  #read(submitted: Submitted, state: RowsInMemory): void {
+    this.#isReading = true;
+    const read = async () => {
+      for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
+        try {
+          return await state.read(this.#database.queryLog);
+        } catch (error) {
+          if (!(error instanceof DatabaseError && error.unavailable)) throw error;
+          if (error.code === 'closed' || performance.now() > submitted.deadline)
+            throw new LedgerUnavailable(error.message, { cause: error });
+          await delay(pauseMs);
+        }
+      }
     };
-    // All queries are made in one turn, so they are sent to the database thread in one message.
-    await Promise.all([
-      ...[...accounts].map(async (id) => memory.accounts.set(id, await readAccount(query, id))),
-      ...[...budgets].map(async (id) => memory.budgets.set(id, await readBudget(query, id))),
-      ...[...locks].map(async (id) => this.#locks.set(id, await readLock(id))),
-      ...[...transfers].map(async (id) => this.#transfers.set(id, (await query(SQL.findTransfer, [id])).length > 0)),
-    ]);
-    const [unused] = [...locks].filter((id) => this.#locks.get(id) === ABSENT).sort();
-    if (unused === undefined) return;
-    // The ids of the next locks are usually in the same gap.
-    const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
-    memory.freeIds.learn({ after, before });
+    read().then(
+      () => {
+        this.#isReading = false;
+        // If the log cannot be written, the tables may lack what was decided: the rows are read again afterwards.
+        if (this.#failure === null) this.#decide(submitted, state);
+        else this.#undecided.unshift(submitted);
+        this.#decideWaiting();
+      },
+      (error: Error) => {
+        this.#isReading = false;
+        submitted.reject(error);
+        this.#decideWaiting();
+      },
+    );
+  }
+
+  #decideWaiting(): void {
+    while (this.#undecided.length > 0 && !this.#isReading && this.#failure === null)
+      this.#decide(this.#undecided.shift()!);
+    this.#tellIdle();
+  }
+
+  /** After the callbacks of this turn, so that operations of callers that were just answered join the record. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#flushing !== null) return;
+    this.#isScheduled = true;
+    setImmediate(this.#before > FEW ? () => setImmediate(this.#flush) : this.#flush);
+  }
+
+  #flushLater(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      if (!this.#draft.isEmpty) this.#schedule();
+    }, LATE_MS);
+  }
+
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    const record = this.#draft;
+    if (record.isEmpty) return;
+    this.#draft = new Draft();
+    this.#flushing = record;
+    void this.#write(record);
+  };
+
+  async #write(record: Draft): Promise<void> {
+    const begun = performance.now();
+    try {
+      const payload = payloadOf(record);
+      for (
+        let pauseMs = PAUSE_MIN_MS;
+        !(await this.#append(record, payload));
+        pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)
+      ) {
+        await delay(pauseMs);
+        this.#rejectOverdue(record);
+      }
+    } catch (error) {
+      return this.#end(error as Error);
+    }
+    this.#failure = null;
+    this.#flushing = null;
+    this.#before = record.operations;
+    for (const { resolve, result } of record.waiters) resolve(result);
+    for (const resolve of record.readers) resolve();
+    const batch = { chain: EMBEDDED_CHAIN, size: record.operations, durationMs: performance.now() - begun };
+    for (const listener of this.#listeners) listener(batch);
+    if (this.#draft.waiters.length > 0 || this.#draft.readers.length > 0) this.#schedule();
+    else this.#before = 0;
+    this.#decideWaiting();
+  }
+
+  /** False if the record must be tried again. */
+  async #append({ at, waiters, readers }: Draft, payload: string): Promise<boolean> {
+    try {
+      await this.#database.log.append(at, payload);
+      return true;
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || error.code === 'closed') throw error;
+      this.#failure = error;
+      // The tables can be read as they are on the disk.
+      for (const resolve of [...readers.splice(0), ...this.#draft.readers.splice(0)]) resolve();
+      if (!error.full) return false;
+      // The operator must free disk space, which takes longer than callers wait. So what begins a call is rejected at
+      // once.
+      const full = isFull(error);
+      for (const queue of [waiters, this.#draft.waiters, this.#undecided])
+        rejectFrom(queue, ({ operation }) => (isEnd(operation) ? null : full));
+      this.#tellIdle();
+      return false;
+    }
+  }
+
+  #rejectOverdue({ waiters }: Draft): void {
+    const now = performance.now();
+    for (const queue of [waiters, this.#draft.waiters, this.#undecided])
+      rejectFrom(queue, ({ operation: { kind, request }, deadline }) =>
+        deadline > now
+          ? null
+          : new LedgerUnavailable(`The database could not be reached in time to ${kind} ${request.id}`),
+      );
+    this.#tellIdle();
+  }
+
+  /** Nothing can be written any more: what is in memory may differ from what is on the disk. */
+  #end(cause: Error): void {
+    const isClosed = cause instanceof DatabaseError && cause.code === 'closed';
+    const message = isClosed
+      ? 'The database is closed'
+      : 'The log of the ledger cannot be written; restart the gateway';
+    const error = new LedgerUnavailable(message, { cause });
+    this.#ended = error;
+    for (const record of [this.#flushing, this.#draft]) {
+      if (record === null) continue;
+      rejectFrom(record.waiters, () => error);
+      for (const resolve of record.readers) resolve();
+    }
+    rejectFrom(this.#undecided, () => error);
+    this.#flushing = null;
+    this.#draft = new Draft();
+    this.#tellIdle();
+  }
+
+  /** Resolves when all that was decided is on the disk; null if it is, or cannot be at the moment. */
+  #settled(): Promise<void> | null {
+    const record = this.#draft.isEmpty ? this.#flushing : this.#draft;
+    if (record === null || this.#failure !== null) return null;
+    return new Promise((resolve) => {
+      record.readers.push(resolve);
+      if (record === this.#draft) this.#schedule();
+    });
+  }
+
+  #tellIdle(): void {
+    if (this.#onIdle.length === 0 || this.#isReading || this.#undecided.length > 0) return;
+    const records = [this.#flushing, this.#draft];
+    const isWritten = records.every((record) => record === null || record.isEmpty);
+    const isAwaited = records.some((record) => record !== null && record.waiters.length > 0);
+    if (!isWritten && (this.#failure === null || isAwaited)) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }
 
-interface Missing {
-  readonly accounts: Set<string>;
-  readonly budgets: Set<string>;
-  readonly locks: Set<string>;
-  readonly transfers: Set<string>;
-}
+const isFull = (cause: DatabaseError) => new LedgerUnavailable('The disk of the database is full', { cause });
 
-const nothing = (): Missing => ({ accounts: new Set(), budgets: new Set(), locks: new Set(), transfers: new Set() });
+/** Takes those out of the queue for which there is an error, and rejects them with it. */
+function rejectFrom<T extends Submitted>(queue: T[], errorOf: (submitted: T) => Error | null): void {
+  for (const submitted of queue.splice(0)) {
+    const error = errorOf(submitted);
+    if (error === null) queue.push(submitted);
+    else submitted.reject(error);
+  }
+}
 
 /** The largest number that a column can hold. */
 const MOST = 2n ** 63n - 1n;
@@ -156,7 +383,7 @@ const MOST = 2n ** 63n - 1n;
  * Refuses a decision that would violate the constraints of the tables. The log is written before the tables, so the
  * constraints must hold before the decision is on disk. Throws DatabaseError `check_violation`.
  */
-function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
+export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
   for (const { id } of transfers) checkId(id);
   for (const { id, available, locked } of accounts) {
     checkId(id);

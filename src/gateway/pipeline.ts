@@ -193,6 +193,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
     account: call.caller.account,
     amount: mostOf(call),
     lendable: call.lendable,
+    endsWithCall: call.adapter.endsWithCall === true && call.lendable === 0n,
     prices: call.candidates.map(({ price }) => price.id),
     budgets: call.caller.budgets ?? NO_BUDGETS,
     // Rounded up because the remaining time of a call in a run has fractions of a millisecond.

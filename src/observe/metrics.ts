@@ -64,6 +64,8 @@ export interface Metrics {
   readonly tasks: TaskSink;
   /** The ledger committed a group of operations. */
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
+  /** The lock of a running call was lost in a crash of the database, and made again with the call's end. */
+  lockLost(): void;
   /** A request was refused by the rate limit of requests or of tokens. */
   rateLimited(of: 'requests' | 'tokens'): void;
   /** The body of a request was refused, because it does not fit into the memory for bodies or is too slow. */
@@ -119,8 +121,8 @@ function ofProcess(
     bodiesWaiting = () => 0,
     logLinesLost = () => 0,
   }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost'>,
-): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
-  const { limited, bodies, http, events, reloads } = counters(registry, [], {
+): Pick<Metrics, 'ledgerBatch' | 'lockLost' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
+  const { limited, bodies, http, events, reloads, lost } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
     bodies: [
       'tollgate_bodies_refused_total',
@@ -137,6 +139,10 @@ function ofProcess(
       'tollgate_reloads_total',
       'Reloads of the configuration: applied, or refused as it has problems',
       'outcome',
+    ],
+    lost: [
+      'tollgate_ledger_locks_lost_total',
+      'Locks of running calls that a crash of the database lost; each was made again with the end of its call',
     ],
   });
   const { batchSize, batchTime } = histograms(registry, [], {
@@ -163,6 +169,7 @@ function ofProcess(
       size.observe(batch.size);
       time.observe(batch.durationMs / 1000);
     },
+    lockLost: () => lost.inc(),
     rateLimited: (of) => limited.inc({ of }),
     bodyRefused: (why) => bodies.inc({ why }),
     tunnelEvent: (event) => events.inc({ event }),

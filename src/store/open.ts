@@ -1,14 +1,23 @@
 import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
+import {
+  DatabaseError,
+  type Database,
+  type Query,
+  type Row,
+  type RunProgram,
+  type Statement,
+  type Step,
+} from './database.ts';
 import type { PostgresDatabase } from './postgres.ts';
+import { followsLog } from './log/follow.ts';
 import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
 import { hasLog, LOG_FOLDER } from './log/segments.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
 import { connect } from './sqlite-thread.ts';
-import type { Refusal } from './sqlite-worker.ts';
+import type { Refusal, Work } from './sqlite-worker.ts';
 
 export type OpenDatabase = SqliteDatabase | PostgresDatabase;
 
@@ -42,6 +51,11 @@ export interface SqliteDatabase extends Database {
    * log.
    */
   readonly log: LedgerLog;
+  /**
+   * `query` as of the end of the log, without what its writer has answered and not appended yet. It is for that writer,
+   * which knows what it has answered.
+   */
+  readonly queryLog: Query;
   /**
    * Runs code in the worker, next to the data. The module exports `run` (see Program), which is called inside one
    * transaction. Arguments and result are cloned. Its writes are durable when the promise resolves.
@@ -89,17 +103,31 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
     refused,
   );
   const follow = async () => void (await writer.perform({ kind: 'follow' }));
+  /** Performs the work when the tables can show all that was answered before. */
+  const performBehindLog = (work: Work): Promise<unknown> => {
+    const appended = log.beforeReading?.() ?? null;
+    return appended === null ? writer.perform(work) : appended.then(() => writer.perform(work));
+  };
   const wake = () => writer.perform({ kind: 'wake' }).catch(() => {});
   const log = openLedgerLog(writer.log!, progress, { follow, wake });
 
   return {
     log,
     engine: 'sqlite',
-    query: (statement, params = []) => writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
-    batch: (steps: readonly Step[]) => writer.perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>,
-    program: (module, args) => writer.perform({ kind: 'program', module, args }),
+    queryLog: (statement, params = []) =>
+      writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
+    query: (statement, params = []) =>
+      (isAboutLog(statement) ? performBehindLog : writer.perform)({ kind: 'query', statement, params }) as Promise<
+        readonly Row[]
+      >,
+    batch: (steps: readonly Step[]) =>
+      (steps.some(({ statement }) => isAboutLog(statement)) ? performBehindLog : writer.perform)({
+        kind: 'batch',
+        steps,
+      }) as Promise<readonly (readonly Row[])[]>,
+    program: (module, args) => performBehindLog({ kind: 'program', module, args }),
     async snapshot(run, temporary = []) {
-      await follow();
+      await performBehindLog({ kind: 'follow' });
       // A separate connection. SQLite's readers see the state at their first read. They do not wait for the writer and
       // do not block it.
       const reader = await connect({ ...place, writer: null }, refused);
@@ -117,6 +145,15 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
       await writer.close();
     },
   };
+}
+
+const ABOUT_LOG = new WeakMap<Statement, boolean>();
+
+/** Whether a statement names a table that follows the log; found once for each statement. */
+function isAboutLog(statement: Statement): boolean {
+  let found = ABOUT_LOG.get(statement);
+  if (found === undefined) ABOUT_LOG.set(statement, (found = followsLog(statement.text)));
+  return found;
 }
 
 /** Creates the files, readable by their owner only, and flushes the folder so that it survives a power cut. */

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { LedgerUnavailable, type Ledger } from '#billing';
@@ -18,6 +19,8 @@ beforeEach(async () => {
   await createPriceBook(database).remember([CRASH_PRICE]);
   await credit('fund', 1_000n);
   expect(await lock('held', 100n)).toEqual({ ok: true, available: 900n });
+  // What reads the tables waits until the lock is on the disk.
+  expect(await ledger.find('held')).toMatchObject({ state: 'held' });
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -120,39 +123,71 @@ test('where it cannot be cut either, the next segment says where it ends', async
 
 test('a record of which only a part could be written is not there', async () => {
   let times = 0;
+  const failed = Promise.withResolvers<void>();
   replaceWrites((real) => (file, bytes, from, count, ...rest) => {
     times += 1;
-    if (times === 1) real(file, bytes, from, 7, ...rest);
-    else if (times === 2) (rest.at(-1) as Done)(failure('ENOSPC'));
-    else real(file, bytes, from, count, ...rest);
+    if (times === 1) return real(file, bytes, from, 7, ...rest);
+    if (times > 2) return real(file, bytes, from, count, ...rest);
+    (rest.at(-1) as Done)(failure('EIO'));
+    failed.resolve();
   });
-  await expect(lock('second', 50n)).rejects.toThrow(LedgerUnavailable);
-  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
+  const settled = settle('held', 60n);
+  await failed.promise;
   expect(await foundAfterCrash()).toBe(900n);
-  expect(await lock('second', 50n)).toEqual({ ok: true, available: 850n });
+  expect(await settled).toMatchObject({ ok: true, charged: 60n });
+  expect(await foundAfterCrash()).toBe(940n);
   expect(await failing()).toEqual([]);
 });
 
-test('on a full disk new calls are refused at once, and what was done is settled when there is room', async () => {
-  let isFull = true;
+/** Writes to segments fail as long as the disk is full. */
+function fillDisk() {
   const asked = Promise.withResolvers<void>();
+  const disk = { isFull: true, asked: asked.promise };
   replaceWrites((real) => (...args) => {
-    if (!isFull) return real(...args);
+    if (!disk.isFull) return real(...args);
     asked.resolve();
     (args.at(-1) as Done)(failure('ENOSPC'));
   });
+  return disk;
+}
+
+test('on a full disk new calls are refused at once, and what was done is settled when there is room', async () => {
+  const disk = fillDisk();
   const settled = settle('held', 60n);
-  await asked.promise;
+  await disk.asked;
+  // The answer of the disk is on its way to the ledger.
+  await setImmediate();
   for (const id of ['one', 'two', 'three'])
     await expect(lock(id, 10n)).rejects.toMatchObject({ name: 'LedgerUnavailable', cause: { full: true } });
-  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
   expect(await foundAfterCrash()).toBe(900n);
-  isFull = false;
+  disk.isFull = false;
   expect(await settled).toMatchObject({ ok: true, charged: 60n });
   expect(await lock('one', 10n)).toEqual({ ok: true, available: 930n });
   expect(await failing()).toEqual([]);
   await restart();
   expect(await ledger.balance('escrow:a')).toEqual({ available: 930n, locked: 10n });
+});
+
+test('a transfer that is told as unavailable on a full disk is made once when there is room, or by its repetition', async () => {
+  const disk = fillDisk();
+  await expect(credit('more', 5n)).rejects.toThrow(LedgerUnavailable);
+  disk.isFull = false;
+  await vi.waitFor(async () => expect(await credit('more', 5n)).toMatchObject({ reason: 'duplicate' }));
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 905n, locked: 100n });
+  expect(await failing()).toEqual([]);
+});
+
+test('a full disk does not hold up the end of the process', async () => {
+  const disk = fillDisk();
+  expect(await lock('late', 10n)).toMatchObject({ ok: true });
+  await disk.asked;
+  await ledger.close();
+  await database.close();
+  disk.isFull = false;
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  expect(await ledger.find('late')).toBe(null);
+  expect(await failing()).toEqual([]);
 });
 
 test('where no segment can be begun nothing is answered as done, until one can', async () => {
@@ -165,7 +200,6 @@ test('where no segment can be begun nothing is answered as done, until one can',
   // The second attempt to begin one: the first has failed.
   await vi.waitFor(() => expect(begun()).toBeGreaterThan(1), { timeout: 60_000 });
   expect(isDone).toBe(false);
-  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
   fs.renameSync(`${folder}-gone`, folder);
   expect(await waiting).toMatchObject({ ok: true, charged: 60n });
   expect(await ledger.balance('escrow:a')).toEqual({ available: 940n, locked: 0n });

@@ -11,6 +11,7 @@ const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 40 : 1;
 /** The child ends here where its step did not come. */
 const ACKNOWLEDGEMENTS = 100_000;
 
+const COMMIT = 'src/billing/ledger-sqlite.ts';
 const WRITER = 'src/store/log/ledger-log.ts';
 const FOLLOW = 'src/store/log/follow.ts';
 /** One copy of the sources dies at all steps: what tells it at which is the environment of its process. */
@@ -43,7 +44,14 @@ const SMALL: Mutation = {
   put: "SEGMENT_BYTES = process.env['DIES']?.includes('segment') ? 20_000 : 64 * 1024 * 1024",
 };
 
+const DECIDED = 'this.memory.take(decision);';
+const ANSWERED_EARLY = 'submitted.resolve(result);\n      if (isWritten) this.#flushLater();';
+const COLLECTED = 'const payload = payloadOf(record);';
+
 const STEPS: readonly (readonly [step: string, mutation: (step: string) => Mutation])[] = [
+  ['after an operation is decided', (step) => after(step, COMMIT, DECIDED, 0.005)],
+  ['after a lock is answered, before it is written', (step) => after(step, COMMIT, ANSWERED_EARLY, 0.005)],
+  ['after a record is collected', (step) => before(step, COMMIT, COLLECTED, 0.02)],
   ['before a record is written', (step) => before(step, WRITER, WRITE, 0.02)],
   ['between its write and its flush', (step) => before(step, WRITER, FLUSH, 0.02)],
   ['between its flush and the answer', (step) => after(step, WRITER, FLUSH, 0.02)],

@@ -39,6 +39,10 @@ const worker = async (index: number) => {
     });
     if (!locked.ok) throw new Error(locked.reason);
     say(`held ${id} 0`);
+    if (turn % 8 === 5) {
+      await ledger.keep(id, Date.now() + 7 * 86_400_000);
+      say(`kept ${id} 0`);
+    }
     if (turn % 4 === 3) {
       await ledger.release({ id, detail: '{}' });
       say(`released ${id} 0`);

@@ -56,8 +56,10 @@ export async function runKilled(options: {
 /** Returns the locks whose state in the ledger contradicts an acknowledgement. */
 export async function contradictedBy(ledger: Ledger, told: ReadonlyMap<string, Told>): Promise<readonly Told[]> {
   const records = await Promise.all([...told.keys()].map((id) => ledger.find(id)));
-  // A lock that was acknowledged as held may have been resolved just when the process was killed.
-  const kept = (record: LockRecord | null, { state, charged }: Told) =>
-    record !== null && (state === 'held' || (record.state === state && record.charged === charged));
-  return [...told.values()].filter((each, index) => !kept(records[index]!, each));
+  // A lock that was acknowledged as held may have been resolved just when the process was killed. It may also be lost,
+  // unless it was kept for a task: it ends with its process.
+  const isThere = (record: LockRecord | null, { state, charged }: Told) =>
+    state === 'held' ||
+    (record !== null && (state === 'kept' ? record.kept : record.state === state && record.charged === charged));
+  return [...told.values()].filter((each, index) => !isThere(records[index]!, each));
 }

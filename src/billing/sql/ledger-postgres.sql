@@ -102,6 +102,11 @@ WHERE locks.id = r.id
 -- name: pgRollback
 ROLLBACK
 
+-- name: pgFlushLater
+-- For a group of nothing but locks that end with their process: visible to all at its commit, and flushed with the next
+-- group. After a crash of the server such a lock is released anyway.
+SELECT set_config('synchronous_commit', 'off', true)
+
 -- name: pgSetupDurable
 -- An acknowledged commit must survive a power cut, whatever the server's default is.
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'

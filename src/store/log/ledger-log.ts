@@ -15,6 +15,11 @@ export interface LedgerLog {
    * unchanged. It waits if the tables are too far behind, so that a restart has little to replay.
    */
   append(at: number, payload: string): Promise<void>;
+  /**
+   * Set by who appends, if it appends later than it answers. Called before a statement about the ledger's tables: makes
+   * what was answered before a part of the log, and resolves then. null if there is nothing to append.
+   */
+  beforeReading: (() => Promise<void> | null) | null;
   close(): Promise<void>;
 }
 
@@ -32,6 +37,7 @@ export function openLedgerLog(start: LogStart, progress: SharedProgress, tables:
   const writer = openLogWriter(start);
   let isClosed = false;
   return {
+    beforeReading: null,
     get head() {
       return writer.head;
     },

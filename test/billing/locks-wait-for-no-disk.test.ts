@@ -1,0 +1,215 @@
+import fs from 'node:fs';
+import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
+import type { Ledger } from '#billing';
+import { openDatabase, type OpenDatabase } from '#store';
+import { CRASH_PRICE } from '../support/crash-price.ts';
+import { newDataDirectory } from '../support/data-directory.ts';
+
+let dataDir: string;
+let database: OpenDatabase;
+let ledger: Ledger;
+/** Lets the held flushes go. */
+let releaseDisk = () => {};
+beforeEach(async () => {
+  dataDir = newDataDirectory();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  await createPriceBook(database).remember([CRASH_PRICE]);
+  await credit('fund', 1_000_000n);
+  // The first lock reads the tables, to learn which ids are unused.
+  await lock('first');
+  await ledger.release({ id: 'first', detail: '{}' });
+});
+afterEach(async () => {
+  releaseDisk();
+  vi.restoreAllMocks();
+  await ledger.close();
+  await database.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+const credit = (id: string, amount: bigint) =>
+  ledger.transfer({ id, from: 'treasury:test', to: 'escrow:a', amount, memo: '' });
+const lock = (id: string, parent?: string) =>
+  ledger.lock({
+    id,
+    account: 'a',
+    amount: 100n,
+    prices: [CRASH_PRICE.id],
+    expiresAt: Date.now() + 600_000,
+    detail: '{}',
+    ...(parent === undefined ? {} : { parent }),
+  });
+const settle = (id: string) =>
+  ledger.settle({
+    id,
+    charge: 7n,
+    price: CRASH_PRICE.id,
+    provider: 'p',
+    draw: false,
+    feeBps: 0,
+    usage: '{"call":7}',
+    detail: '{}',
+  });
+
+/** Holds every flush of the log until `release`. Files of others are flushed as usual. */
+function holdFlushes() {
+  const folder = join(dataDir, 'ledger');
+  const isSegment = (file: number) => {
+    const { ino } = fs.fstatSync(file);
+    return readdirSync(folder).some((name) => fs.statSync(join(folder, name)).ino === ino);
+  };
+  const held: (() => void)[] = [];
+  const real = fs.fdatasync;
+  const spy = vi.spyOn(fs, 'fdatasync').mockImplementation((file, done) => {
+    if (isSegment(file)) held.push(() => real(file, done));
+    else real(file, done);
+  });
+  releaseDisk = () => {
+    spy.mockRestore();
+    for (const flush of held.splice(0)) flush();
+  };
+  return { held, release: releaseDisk };
+}
+
+/** Whether a promise is still open after a while in which everything but the disk had time. */
+async function isWaiting(promise: Promise<unknown>): Promise<boolean> {
+  const ended = Symbol('ended');
+  const late = new Promise((resolve) => setTimeout(resolve, 50));
+  return (await Promise.race([promise.then(() => ended), late])) !== ended;
+}
+
+const failing = async () => (await audit(database)).checks.filter(({ ok }) => !ok);
+
+test('a lock is answered while the disk is held up, and a settlement is not', async () => {
+  const disk = holdFlushes();
+  expect(await lock('one')).toEqual({ ok: true, available: 999_900n });
+  expect(await lock('two')).toEqual({ ok: true, available: 999_800n });
+  const settled = settle('one');
+  expect(await isWaiting(settled)).toBe(true);
+  // What was decided counts, although it is not on the disk.
+  expect(await lock('three')).toEqual({ ok: true, available: 999_793n });
+  disk.release();
+  expect(await settled).toMatchObject({ ok: true, charged: 7n });
+  expect(await failing()).toEqual([]);
+});
+
+test('what makes a lock outlive its process waits for the disk, with the lock', async () => {
+  const disk = holdFlushes();
+  await lock('task');
+  const kept = ledger.keep('task', Date.now() + 900_000);
+  expect(await isWaiting(kept)).toBe(true);
+  disk.release();
+  expect(await kept).toEqual({ ok: true });
+});
+
+test('a lock whose work is done already waits for the disk', async () => {
+  const disk = holdFlushes();
+  const request = {
+    id: 'free',
+    account: 'a',
+    amount: 0n,
+    prices: [CRASH_PRICE.id],
+    expiresAt: Date.now(),
+    detail: '{}',
+  };
+  const locked = ledger.lock({ ...request, workDone: true });
+  expect(await isWaiting(locked)).toBe(true);
+  disk.release();
+  expect(await locked).toMatchObject({ ok: true });
+});
+
+test('a repetition is told that it is one when the first is on the disk', async () => {
+  await lock('one');
+  const disk = holdFlushes();
+  const both = [settle('one'), settle('one'), credit('again', 5n), credit('again', 5n)];
+  for (const each of both) expect(await isWaiting(each)).toBe(true);
+  disk.release();
+  expect(await Promise.all(both)).toMatchObject([
+    { ok: true },
+    { reason: 'already_resolved' },
+    { ok: true },
+    { reason: 'duplicate' },
+  ]);
+});
+
+test('a lock is written without anything that follows it', async () => {
+  const head = () => (database.engine === 'sqlite' ? database.log.head.n : 0);
+  const before = head();
+  await lock('alone');
+  expect(head()).toBe(before);
+  await vi.waitFor(() => expect(head()).toBe(before + 1), { timeout: 10_000, interval: 5 });
+});
+
+test('whoever reads the tables sees the lock', async () => {
+  await lock('parent-of-none');
+  expect(await ledger.find('parent-of-none')).toMatchObject({ state: 'held', amount: 100n });
+  await lock('late');
+  expect(await ledger.expire(Date.now() + 700_000)).toEqual(expect.arrayContaining(['late', 'parent-of-none']));
+  await lock('audited');
+  expect((await audit(database)).totals).toMatchObject({ locksHeld: 1 });
+});
+
+test('locks and settlements of one moment are one record, with the time of each lock', async () => {
+  const begun = Date.now();
+  let at = begun;
+  const own = await createLedger({ database, now: () => (at += 1) });
+  const request = { account: 'a', amount: 100n, prices: [CRASH_PRICE.id], expiresAt: at + 600_000, detail: '{}' };
+  await own.lock({ id: 'one', ...request });
+  await own.lock({ id: 'two', ...request });
+  await own.settle({
+    id: 'one',
+    charge: 7n,
+    price: CRASH_PRICE.id,
+    provider: 'p',
+    draw: false,
+    feeBps: 0,
+    usage: '{"call":7}',
+    detail: '{}',
+  });
+  const [one, two] = [(await own.find('one'))!, (await own.find('two'))!];
+  expect(one).toMatchObject({ createdAt: begun + 1, state: 'settled' });
+  expect(two).toMatchObject({ createdAt: begun + 2, state: 'held' });
+  expect(one.resolvedAt).toBeGreaterThan(two.createdAt);
+  expect(await failing()).toEqual([]);
+});
+
+test('locks that nobody flushes end: after some thousands they wait for the disk', async () => {
+  const disk = holdFlushes();
+  await lock('flushed');
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  for (let index = 0; index < 1_999; index += 1) await lock(`late-${10_000 + index}`);
+  const waiting = lock('one-too-many');
+  expect(await isWaiting(waiting)).toBe(true);
+  disk.release();
+  expect(await waiting).toMatchObject({ ok: true });
+});
+
+test('after a crash the locks that were not on the disk are as if they had never been', async () => {
+  const disk = holdFlushes();
+  const real = fs.write;
+  vi.spyOn(fs, 'write').mockImplementation((() => {}) as never);
+  await lock('lost');
+  const settled = settle('lost');
+  expect(await isWaiting(settled)).toBe(true);
+  const copy = newDataDirectory();
+  cpSync(dataDir, copy, { recursive: true });
+  const other = await openDatabase({ dataDir: copy });
+  const found = await createLedger({ database: other });
+  expect(await found.find('lost')).toBe(null);
+  expect(await found.balance('escrow:a')).toEqual({ available: 1_000_000n, locked: 0n });
+  expect((await audit(other)).checks.filter(({ ok }) => !ok)).toEqual([]);
+  await found.close();
+  await other.close();
+  rmSync(copy, { recursive: true });
+  vi.mocked(fs.write).mockImplementation(real as never);
+  disk.release();
+  // The write that never ended is of a process that is gone: this one begins anew.
+  void settled.catch(() => {});
+  dataDir = newDataDirectory();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+});
