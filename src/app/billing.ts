@@ -11,7 +11,8 @@ export function openBilling(
   routed: Routed,
   quotes: Pick<Quotes, 'free'>,
 ): (next: BilledHandler<Call>) => BilledHandler<Call> {
-  const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger, metrics } = routed;
+  const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger, metrics } =
+    routed;
   const { networks, graceMs, now } = routed;
   const isKept = ({ price }: Candidate) => prices.has(price.id);
   // A failure is harmless: the next use of the quote checks in the ledger whether the call was charged.

@@ -276,8 +276,8 @@ async function* run<C extends BilledCall>(
 }
 
 /**
- * Ends a lock. A call that costs nothing is locked and ended in one group, so both write one row. So is a call whose lock
- * was lost: the lock of a running call may be flushed later than it is used.
+ * Ends a lock. A call that costs nothing is locked and ended in one group, so both write one row. So is a call whose
+ * lock was lost in a crash of the database, because the lock of a running call may be flushed later than it is used.
  */
 async function ended<C extends BilledCall, R extends SettleResult | ReleaseResult>(
   { ledger, lockOf, onLockLost }: BillOptions<C>,

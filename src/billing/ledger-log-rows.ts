@@ -73,7 +73,7 @@ export type Entry =
   | AccountEntry
   | BudgetEntry;
 
-/** What a record says: what was decided, in its order, and the rows as they are after it. */
+/** The content of a record: the movements in their order, and the rows as they are after them. */
 export interface RecordRows {
   /** Epoch milliseconds. */
   readonly at: number;

@@ -77,7 +77,7 @@ export class OwnLocks {
 }
 
 /** A range of ids without a lock. Both ends are exclusive; null means no limit. */
-export interface Gap {
+interface Gap {
   readonly after: string | null;
   readonly before: string | null;
 }
@@ -154,8 +154,8 @@ class Recently<T> {
 const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
 
 /**
- * The rows on which an operation is decided: rows in memory, and rows that were read for it. If the decision asks for any
- * other row, the row is noted as missing and the decision is discarded. It is made again after `read` has read the
+ * The rows on which an operation is decided: rows in memory, and rows that were read for it. If the decision asks for
+ * any other row, the row is noted as missing and the decision is discarded. It is made again after `read` has read the
  * missing rows.
  */
 export class RowsInMemory implements LedgerState {

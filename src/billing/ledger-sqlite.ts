@@ -69,7 +69,7 @@ interface Waiter extends Submitted {
   readonly result: OperationResult;
 }
 
-/** What was decided since the last record was begun: it becomes the next record of the log. */
+/** The operations that were decided since the last record was begun: they become the next record of the log. */
 class Draft implements RecordRows {
   /** Epoch milliseconds of the last decision. */
   at = 0;
@@ -115,15 +115,15 @@ const LATE_MAX = 2_000;
 
 /**
  * The commit of the embedded ledger. An operation is decided at once, on rows in memory, and its changes take effect
- * there at once. All that was decided while the last record was being flushed becomes the next record of the log, with
+ * there at once. Operations that are decided while a record is being flushed become the next record of the log, with
  * one flush. Later operations may build on a decision that is not on the disk yet, because the log is a sequence: if a
- * record is lost in a crash, so is everything after it. Callers get their answer when their record is on the disk. Only a
- * lock that ends with its process is answered at once (`mayBeLate`), because after a crash it would be released anyway.
+ * crash loses a record, it also loses everything after it. Callers get their answer when their record is on the disk.
+ * Only a lock that ends with its process is answered at once (`mayBeLate`), because a crash would release it anyway.
  *
- * If a record cannot be written, the same record is written again until it can be. Meanwhile nothing is decided, so what
- * has to be kept in memory does not grow.
+ * If a record cannot be written, the same record is written again until it can be. Meanwhile nothing is decided, so the
+ * records in memory do not grow.
  */
-export class LedgerLogCommit {
+class LedgerLogCommit {
   readonly memory = new LedgerMemory();
   readonly #database: SqliteDatabase;
   readonly #listeners = new Set<(batch: LedgerBatch) => void>();
@@ -144,7 +144,8 @@ export class LedgerLogCommit {
 
   constructor(database: SqliteDatabase) {
     this.#database = database;
-    database.log.beforeReading = () => this.#settled();
+    const settled = () => this.#settled();
+    database.log.beforeReading = settled;
   }
 
   listen(listener: (batch: LedgerBatch) => void): void {
@@ -246,7 +247,8 @@ export class LedgerLogCommit {
   #schedule(): void {
     if (this.#isScheduled || this.#flushing !== null) return;
     this.#isScheduled = true;
-    setImmediate(this.#before > FEW ? () => setImmediate(this.#flush) : this.#flush);
+    if (this.#before > FEW) setImmediate(flushSoon, this);
+    else setImmediate(flush, this);
   }
 
   #flushLater(): void {
@@ -256,14 +258,14 @@ export class LedgerLogCommit {
     }, LATE_MS);
   }
 
-  readonly #flush = (): void => {
+  flush(): void {
     this.#isScheduled = false;
     const record = this.#draft;
     if (record.isEmpty) return;
     this.#draft = new Draft();
     this.#flushing = record;
     void this.#write(record);
-  };
+  }
 
   async #write(record: Draft): Promise<void> {
     const begun = performance.now();
@@ -365,6 +367,10 @@ export class LedgerLogCommit {
   }
 }
 
+const flush = (commit: LedgerLogCommit): void => commit.flush();
+/** One more turn, in which more operations join the record. */
+const flushSoon = (commit: LedgerLogCommit): void => void setImmediate(flush, commit);
+
 const isFull = (cause: DatabaseError) => new LedgerUnavailable('The disk of the database is full', { cause });
 
 /** Takes those out of the queue for which there is an error, and rejects them with it. */
@@ -383,7 +389,7 @@ const MOST = 2n ** 63n - 1n;
  * Refuses a decision that would violate the constraints of the tables. The log is written before the tables, so the
  * constraints must hold before the decision is on disk. Throws DatabaseError `check_violation`.
  */
-export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
+function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
   for (const { id } of transfers) checkId(id);
   for (const { id, available, locked } of accounts) {
     checkId(id);

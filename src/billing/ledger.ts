@@ -55,7 +55,9 @@ export interface LockRequest {
   readonly budgets?: readonly Budget[];
   /** The call has run already, so the lock is retried for as long as a settlement is. Default false. */
   readonly workDone?: boolean;
-  /** No task keeps the lock, and no call is made under it. So nothing else refers to it before it ends. Default false. */
+  /**
+   * No task keeps the lock, and no call is made under it. So nothing else refers to it before it ends. Default false.
+   */
   readonly endsWithCall?: boolean;
   /**
    * The part of `amount` that locks under this one may draw. The settlement of this lock cannot charge it. Default 0.

@@ -80,7 +80,8 @@ describe('a gateway whose database can be read and not written', () => {
       expect(text).toContain('The disk of the gateway is full, so it takes no calls');
     }
     await database.query({ name: 'unlimit', text: 'PRAGMA max_page_count = 1073741823' }, []);
-    expect((await call()).status).toBe(200);
+    // The ledger tries to write again at most half a second later.
+    await expect.poll(async () => (await call()).status, { timeout: 60_000, interval: 100 }).toBe(200);
     for (const id of held) await ledger.release({ id, detail: '{}' });
     expect(await spine.faults()).toEqual([]);
   });
