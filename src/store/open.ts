@@ -10,10 +10,9 @@ import {
   type Step,
 } from './database.ts';
 import type { PostgresDatabase } from './postgres.ts';
-import { followsLog } from './log/follow.ts';
 import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
 import { hasLog, LOG_FOLDER } from './log/segments.ts';
-import { shareProgress } from './log/shared-progress.ts';
+import { followsLog, shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
 import { connect } from './sqlite-thread.ts';

@@ -1,10 +1,10 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import { type Row, type Statement, type Step, type Value, UNAVAILABLE } from './database.ts';
-import { followsLog, followLog, type Follower } from './log/follow.ts';
+import { followLog, type Follower } from './log/follow.ts';
 import { compressClosed } from './log/segments.ts';
 import { LogGone } from './log/reader.ts';
-import { shareProgress } from './log/shared-progress.ts';
+import { followsLog, shareProgress } from './log/shared-progress.ts';
 import type { LogStart } from './log/ledger-log.ts';
 import { deniedTo } from './owner.ts';
 import {

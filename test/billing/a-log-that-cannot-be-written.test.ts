@@ -57,25 +57,36 @@ function isSegment(file: unknown): boolean {
     .some((segment) => segment.ino === ino && segment.dev === dev);
 }
 
-/** The next calls of a function for a segment fail, as many as there are errors; `first` happens before each. */
-function failNext(name: 'fdatasync' | 'ftruncate', errors: Error[], first?: () => void) {
-  const real = fs[name] as (...args: unknown[]) => void;
-  return vi.spyOn(fs, name as 'fdatasync').mockImplementation((...args: unknown[]) => {
-    if (errors.length === 0 || !isSegment(args[0])) return real(...args);
-    const error = errors.shift()!;
-    first?.();
+/** The next time that a segment is cut fails. */
+function failCut(error: Error): void {
+  const real = fs.ftruncate as (...args: unknown[]) => void;
+  let isLeft = true;
+  vi.spyOn(fs, 'ftruncate').mockImplementation((...args: unknown[]) => {
+    if (!isLeft || !isSegment(args[0])) return real(...args);
+    isLeft = false;
     (args.at(-1) as Done)(error);
   });
 }
 
 type Write = (file: number, bytes: Buffer, from: number, count: number, ...rest: unknown[]) => void;
 
-/** Replaces the writes to segments. */
+/** Replaces the writes of records to segments. */
 function replaceWrites(write: (real: Write) => Write): void {
   const real = fs.write as unknown as Write;
   const replaced = write(real);
   vi.spyOn(fs, 'write').mockImplementation(((...args: Parameters<Write>) =>
-    isSegment(args[0]) ? replaced(...args) : real(...args)) as never);
+    isSegment(args[0]) && args[1][0] !== 0 ? replaced(...args) : real(...args)) as never);
+}
+
+/** The flush of the next record fails after it was written; `first` happens before. */
+function failFlush(error: Error, first?: () => void): void {
+  let isLeft = true;
+  replaceWrites((real) => (...args) => {
+    if (!isLeft) return real(...args);
+    isLeft = false;
+    first?.();
+    real(...(args.slice(0, -1) as Parameters<Write>), () => (args.at(-1) as unknown as Done)(error));
+  });
 }
 
 /** What another process would find now, as after a crash. */
@@ -101,7 +112,7 @@ const failing = async () => (await audit(database)).checks.filter(({ ok }) => !o
 const segments = () => readdirSync(join(dataDir, 'ledger')).length;
 
 test('a flush that fails is not trusted: the record is written once more, to a new segment', async () => {
-  failNext('fdatasync', [failure('EIO')]);
+  failFlush(failure('EIO'));
   expect(await credit('again', 5n)).toMatchObject({ ok: true });
   expect(segments()).toBe(2);
   expect(await ledger.balance('escrow:a')).toEqual({ available: 905n, locked: 100n });
@@ -113,8 +124,8 @@ test('a flush that fails is not trusted: the record is written once more, to a n
 });
 
 test('where it cannot be cut either, the next segment says where it ends', async () => {
-  failNext('fdatasync', [failure('EIO')]);
-  failNext('ftruncate', [failure('EIO')]);
+  failFlush(failure('EIO'));
+  failCut(failure('EIO'));
   expect(await lock('second', 50n)).toEqual({ ok: true, available: 850n });
   expect(await settle('second', 20n)).toMatchObject({ ok: true, charged: 20n });
   expect(await foundAfterCrash()).toBe(880n);
@@ -157,6 +168,7 @@ test('on a full disk new calls are refused at once, and what was done is settled
   await disk.asked;
   // The answer of the disk is on its way to the ledger.
   await setImmediate();
+  await setImmediate();
   for (const id of ['one', 'two', 'three'])
     await expect(lock(id, 10n)).rejects.toMatchObject({ name: 'LedgerUnavailable', cause: { full: true } });
   expect(await foundAfterCrash()).toBe(900n);
@@ -192,7 +204,7 @@ test('a full disk does not hold up the end of the process', async () => {
 
 test('where no segment can be begun nothing is answered as done, until one can', async () => {
   const folder = join(dataDir, 'ledger');
-  failNext('fdatasync', [failure('EIO')], () => fs.renameSync(folder, `${folder}-gone`));
+  failFlush(failure('EIO'), () => fs.renameSync(folder, `${folder}-gone`));
   const removed = vi.spyOn(fs.promises, 'rm');
   const begun = () => removed.mock.calls.filter(([path]) => String(path).startsWith(folder)).length;
   let isDone = false;

@@ -28,7 +28,7 @@ beforeAll(async () => {
   const ledger = await createLedger({ database: again });
   for (let turn = 0; turn < CREDITS; turn += 1) {
     await credit(ledger, `${turn}`, 2n ** BigInt(turn));
-    ends.push(statSync(segmentOf(dataDir)).size);
+    ends.push(again.engine === 'sqlite' ? again.log.head.position : 0);
   }
   await again.close();
   cpSync(join(dataDir, 'ledger'), join(filled, 'ledger'), { recursive: true });
@@ -76,30 +76,49 @@ function offsets(): number[] {
 
 const wholeBefore = (offset: number) => ends.filter((end) => end <= offset).length;
 
-test('a log that ends within a record ends before it, and goes on there', { timeout: 3_600_000 }, async () => {
-  for (const offset of offsets()) {
-    const found = await startAfter((segment) => truncateSync(segment, offset));
-    expect({ offset, found }).toEqual({ offset, found: 2n ** BigInt(wholeBefore(offset)) - 1n });
-  }
-});
+/** A process that ended well leaves a log that ends with its last record. One that crashed leaves zeros behind it. */
+const ENDS: readonly (readonly [end: string, zeros: number])[] = [
+  ['its last record', 0],
+  ['zeros, as a crash leaves it', 1024 * 1024],
+];
+const addZeros = (segment: string, zeros: number) => truncateSync(segment, statSync(segment).size + zeros);
 
-test('a damaged record is refused, unless it is the last', { timeout: 3_600_000 }, async () => {
-  for (const offset of offsets()) {
-    const found = await startAfter((segment) => {
-      const bytes = readFileSync(segment);
-      bytes[offset]! ^= 1;
-      writeFileSync(segment, bytes);
-    });
-    const record = wholeBefore(offset);
-    if (record === CREDITS - 1) expect({ offset, found }).toEqual({ offset, found: 2n ** BigInt(record) - 1n });
-    else {
-      expect.soft(found, `byte ${offset}`).toMatchObject({ code: 'unusable' });
-      expect
-        .soft((found as DatabaseError).message, `byte ${offset}`)
-        .toMatch(/ledger\/0{16}\.log is corrupt at byte \d+, after record \d+: .* Restore the data directory/);
+test.each(ENDS)(
+  'a log with %s that lacks the end of a record goes on before it',
+  { timeout: 3_600_000 },
+  async (_end, zeros) => {
+    for (const offset of offsets()) {
+      const found = await startAfter((segment) => {
+        truncateSync(segment, offset);
+        addZeros(segment, zeros);
+      });
+      expect({ offset, found }).toEqual({ offset, found: 2n ** BigInt(wholeBefore(offset)) - 1n });
     }
-  }
-});
+  },
+);
+
+test.each(ENDS)(
+  'in a log with %s a damaged record is refused, unless it is the last',
+  { timeout: 3_600_000 },
+  async (_end, zeros) => {
+    for (const offset of offsets()) {
+      const found = await startAfter((segment) => {
+        const bytes = readFileSync(segment);
+        bytes[offset]! ^= 1;
+        writeFileSync(segment, bytes);
+        addZeros(segment, zeros);
+      });
+      const record = wholeBefore(offset);
+      if (record === CREDITS - 1) expect({ offset, found }).toEqual({ offset, found: 2n ** BigInt(record) - 1n });
+      else {
+        expect.soft(found, `byte ${offset}`).toMatchObject({ code: 'unusable' });
+        expect
+          .soft((found as DatabaseError).message, `byte ${offset}`)
+          .toMatch(/ledger\/0{16}\.log is corrupt at byte \d+, after record \d+: .* Restore the data directory/);
+      }
+    }
+  },
+);
 
 test('a log that ends before what the tables have followed is refused', { timeout: 3_600_000 }, async () => {
   const dataDir = mkdtempSync(join(home, 'followed-'));
@@ -110,6 +129,10 @@ test('a log that ends before what the tables have followed is refused', { timeou
     writeFileSync(segmentOf(dataDir), whole.subarray(0, offset));
     await expect(openDatabase({ dataDir }), `${offset} bytes`).rejects.toThrow(
       `has no bytes ${offset} to ${whole.byteLength}, which the database knows of`,
+    );
+    addZeros(segmentOf(dataDir), 1024 * 1024);
+    await expect(openDatabase({ dataDir }), `${offset} bytes and zeros`).rejects.toThrow(
+      `has no bytes ${whole.byteLength - 1} to ${whole.byteLength}, which the database knows of`,
     );
   }
 });

@@ -30,13 +30,13 @@ const after = (step: string, file: string, find: string, chance: number): Mutati
   put: `${find} ${kill(step, chance)}`,
 });
 
-const WRITE = 'for (let sent = 0; sent < bytes.byteLength;)';
-const FLUSH = 'await call((done) => fs.fdatasync(target, done));';
+const WRITE = 'await writeAll(target, bytes, offset);';
+const FILL = 'await writeAll(target, ZEROS, filled);';
 const APPLY = 'follower.apply(prepare, records);';
 const MOVE = 'prepare(SQL.moveLogPosition).run(last.position, last.n, last.hash);';
 const FOLLOWED = 'head = { position: last.position, n: last.n, hash: last.hash };';
-const BEGIN = "file = await open(path, 'wx', 0o600);";
-const BEGUN = 'segment = head.position;\n    isSuspect = false;';
+const BEGIN = 'file = await open(path, OPEN | O_CREAT | O_EXCL, 0o600);';
+const BEGUN = 'segment = head.position;\n    filled = 0;';
 /** A segment of a few records, where a step is one of segments. */
 const SMALL: Mutation = {
   file: 'src/store/log/segments.ts',
@@ -53,8 +53,9 @@ const STEPS: readonly (readonly [step: string, mutation: (step: string) => Mutat
   ['after a lock is answered, before it is written', (step) => after(step, COMMIT, ANSWERED_EARLY, 0.005)],
   ['after a record is collected', (step) => before(step, COMMIT, COLLECTED, 0.02)],
   ['before a record is written', (step) => before(step, WRITER, WRITE, 0.02)],
-  ['between its write and its flush', (step) => before(step, WRITER, FLUSH, 0.02)],
-  ['between its flush and the answer', (step) => after(step, WRITER, FLUSH, 0.02)],
+  ['between its flush and the answer', (step) => after(step, WRITER, WRITE, 0.02)],
+  ['before zeros are written ahead', (step) => before(step, WRITER, FILL, 0.3)],
+  ['after zeros are written ahead', (step) => after(step, WRITER, FILL, 0.3)],
   ['before the tables follow', (step) => before(step, FOLLOW, APPLY, 0.5)],
   ['while the tables follow', (step) => after(step, FOLLOW, APPLY, 0.5)],
   ['before the tables are committed', (step) => after(step, FOLLOW, MOVE, 0.5)],

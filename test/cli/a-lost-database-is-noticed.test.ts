@@ -117,8 +117,9 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   it('that lost the end of its ledger is refused', async () => {
     const [name] = await readdir(path('ledger'));
     const segment = join(path('ledger'), name!);
-    const { size } = await stat(segment);
+    // The gateway was killed. The command brings the tables up to date, and cuts the zeros behind the last record.
     await place.run(['account', 'list']);
+    const { size } = await stat(segment);
     await truncate(segment, size - 1);
     const says = new RegExp(`The log in .*ledger has no bytes \\d+ to ${size}, which the database knows of`);
     for (const args of [['serve'], ['account', 'list']])

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { followsLog } from '../../src/store/log/follow.ts';
+import { followsLog } from '../../src/store/log/shared-progress.ts';
 
 // In an embedded database a statement that names a table of the ledger has its tables catch up with the log first, with
 // a flush. What every request looks up must not.

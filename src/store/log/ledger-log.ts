@@ -84,10 +84,23 @@ interface LogWriter {
   close(): Promise<void>;
 }
 
+/** How a segment is opened, and whether a write to it is on the disk when it ends. */
+const { O_RDWR, O_CREAT, O_EXCL, O_DSYNC } = fs.constants;
+/** On macOS this flag does not reach the disk, but `fdatasync` does. */
+const WRITES_FLUSH = process.platform === 'linux';
+const OPEN = WRITES_FLUSH ? O_RDWR | O_DSYNC : O_RDWR;
+
+/** A segment is filled with zeros so far ahead, in pieces of this size. */
+const AHEAD_BYTES = 2 * 1024 * 1024;
+const ZEROS = Buffer.alloc(256 * 1024);
+
 /**
  * Writes the log. After a failed write or flush, the bytes of that record may or may not be on disk, and a later flush
  * of the same file may report success for them. So the file is truncated, and the next record begins a new segment. The
  * name of the new segment shows where the old one ends.
+ *
+ * A record is written where zeros are on the disk already. So its flush changes neither the size of the file nor the
+ * blocks that it has, and the file system need not commit its own journal for it.
  */
 function openLogWriter(start: LogStart): LogWriter {
   const { folder } = start;
@@ -95,8 +108,12 @@ function openLogWriter(start: LogStart): LogWriter {
   let segment = start.segment ?? head.position;
   let file: number | null = null;
   let isSuspect = start.segment === null;
+  /** The end of the zeros, in bytes of the segment. */
+  let filled = 0;
+  let filling: Promise<void> | null = null;
 
   const beginSegment = async () => {
+    await filling;
     if (file !== null) {
       const old = file;
       file = null;
@@ -105,12 +122,39 @@ function openLogWriter(start: LogStart): LogWriter {
     const path = segmentPath(folder, head.position);
     // The file may exist, left by an attempt that failed before its first record.
     await fs.promises.rm(path, { force: true });
-    file = await open(path, 'wx', 0o600);
+    file = await open(path, OPEN | O_CREAT | O_EXCL, 0o600);
     giveToOwner(file, folder);
     const directory = await open(folder, 'r');
     await call((done) => fs.fsync(directory, done)).finally(() => fs.closeSync(directory));
     segment = head.position;
+    filled = 0;
     isSuspect = false;
+  };
+
+  const writeAll = async (target: number, bytes: Buffer, offset: number) => {
+    for (let sent = 0; sent < bytes.byteLength;)
+      sent += await count((done) => fs.write(target, bytes, sent, bytes.byteLength - sent, offset + sent, done));
+    if (!WRITES_FLUSH) await call((done) => fs.fdatasync(target, done));
+  };
+
+  /**
+   * Writes zeros ahead of the records. If the disk is full, the records extend the file themselves. It has a descriptor
+   * of its own, because the system reports a failed flush once for each, and must not report that of a record here.
+   */
+  const fill = async () => {
+    const to = head.position - segment + AHEAD_BYTES;
+    try {
+      const target = await open(segmentPath(folder, segment), OPEN);
+      try {
+        for (; filled < to; filled += ZEROS.byteLength) await writeAll(target, ZEROS, filled);
+      } finally {
+        await call((done) => fs.close(target, done));
+      }
+    } catch (error) {
+      filled = Number.MAX_SAFE_INTEGER;
+      if (!FULL.has((error as NodeJS.ErrnoException).code ?? '')) isSuspect = true;
+    }
+    filling = null;
   };
 
   const write = async (bytes: Buffer) => {
@@ -118,19 +162,26 @@ function openLogWriter(start: LogStart): LogWriter {
       isSuspect = true;
       await beginSegment();
     }
-    file ??= await open(segmentPath(folder, segment), 'r+');
+    if (file === null) {
+      file = await open(segmentPath(folder, segment), OPEN);
+      filled = head.position - segment;
+    }
     const target = file;
     const offset = head.position - segment;
+    const end = offset + bytes.byteLength;
+    // Zeros must not be written where a record is.
+    if (end > filled && filling !== null) await filling;
+    filled = Math.max(filled, end);
     try {
-      for (let sent = 0; sent < bytes.byteLength;)
-        sent += await count((done) => fs.write(target, bytes, sent, bytes.byteLength - sent, offset + sent, done));
-      await call((done) => fs.fdatasync(target, done));
+      await writeAll(target, bytes, offset);
     } catch (error) {
       isSuspect = true;
+      await filling;
       // If this fails too, the name of the next segment still shows where this one ends.
       await call((done) => fs.ftruncate(target, offset, done)).catch(() => {});
       throw error;
     }
+    if (filled - end < AHEAD_BYTES / 2) filling ??= fill();
   };
 
   return {
@@ -149,7 +200,11 @@ function openLogWriter(start: LogStart): LogWriter {
     async close() {
       const old = file;
       file = null;
-      if (old !== null) await call((done) => fs.close(old, done));
+      await filling;
+      if (old === null) return;
+      // The zeros behind the last record.
+      if (!isSuspect) await call((done) => fs.ftruncate(old, head.position - segment, done)).catch(() => {});
+      await call((done) => fs.close(old, done));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { decodeRecord, OPENING, type LogHead, type LogRecord } from './record.ts';
+import { decodeRecord, LINE_END, OPENING, type LogHead, type LogRecord } from './record.ts';
 import { compressedPath, listSegments, readSegment, sizeOf, type Segment } from './segments.ts';
 
 /** The log has wrong or missing bytes. `message` names the file or folder, the position and what to do. */
@@ -40,6 +40,7 @@ export function* readRecords(folder: string, from: LogHead, to: number, trusted 
  * written when the process ended, so the log ends before it. Throws LogCorrupt or LogGone.
  */
 export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, LogHead> {
+  if (!isEndOfRecord(folder, from.position)) throw missing(folder, from.position - 1, from.position);
   let head = from;
   let last: Piece | null = null;
   for (const piece of pieces(folder, from.position, Number.MAX_SAFE_INTEGER)) {
@@ -69,6 +70,17 @@ export function findRecord(folder: string, n: number, to: number): LogRecord | n
     }
   }
   return null;
+}
+
+/**
+ * False if the byte before a position is not the last one of a record. The zeros behind the last record hide that a file
+ * is too short.
+ */
+function isEndOfRecord(folder: string, position: number): boolean {
+  const segment = listSegments(folder).findLast(({ start }) => start < position);
+  if (segment === undefined || segment.isCompressed) return true;
+  const bytes = bytesBetween(segment, position - 1 - segment.start, position - segment.start);
+  return bytes.byteLength === 0 || bytes[0] === LINE_END;
 }
 
 function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted: boolean): Generator<LogRecord> {

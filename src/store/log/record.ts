@@ -21,7 +21,8 @@ export interface LogRecord extends LogHead {
 
 /** Bytes in which every header fits. */
 const HEADER_MAX = 320;
-const LINE_END = 0x0a;
+/** The last byte of every record. */
+export const LINE_END = 0x0a;
 /** The beginning of every header. */
 export const OPENING = '{"n":';
 

@@ -65,7 +65,7 @@ func main() {
 	must(writer.Close())
 	edited, err := api.EditImagesWithBodyWithResponse(ctx, nil, writer.FormDataContentType(), &form)
 	must(err)
-	said["edited"] = (*edited.JSON200.Images)[0].Format
+	said["edited"] = edited.JSON200.Images[0].Format
 
 	balance, err := api.ShowYourBalanceWithResponse(ctx, nil)
 	must(err)
