@@ -142,13 +142,13 @@ export class LedgerChanges {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly #state: LedgerState;
-  readonly #accounts = new Map<string, AccountChange | null>();
-  readonly #budgets = new Map<string, BudgetChange>();
-  readonly #locks = new Map<string, LockRow | undefined>();
+  readonly #accounts = new Rows<AccountChange | null>();
+  readonly #budgets = new Rows<BudgetChange>();
+  readonly #locks = new Rows<LockRow | null>();
   readonly #newLocks: LockRow[] = [];
   readonly #resolvedLocks: LockRow[] = [];
-  readonly #changedLocks = new Map<string, LockChange>();
-  readonly #transfers = new Map<string, TransferRequest>();
+  readonly #changedLocks = new Rows<LockChange>();
+  readonly #transfers = new Rows<TransferRequest>();
   readonly #journal: JournalRow[] = [];
 
   constructor(state: LedgerState, now: number) {
@@ -193,8 +193,8 @@ export class LedgerChanges {
 
   lock(id: string): LockRow | undefined {
     let found = this.#locks.get(id);
-    if (found === undefined && !this.#locks.has(id)) this.#locks.set(id, (found = this.#state.lock(id)));
-    return found;
+    if (found === undefined) this.#locks.set(id, (found = this.#state.lock(id) ?? null));
+    return found ?? undefined;
   }
 
   heldLock(id: string): LockRow | 'not_found' | 'already_resolved' {
@@ -210,7 +210,7 @@ export class LedgerChanges {
 
   /** Must be called before the first change of a lock that is not its resolution. */
   changeLock(row: LockRow): void {
-    if (!this.#changedLocks.has(row.id)) this.#changedLocks.set(row.id, { row, lentBefore: row.lent });
+    if (this.#changedLocks.get(row.id) === undefined) this.#changedLocks.set(row.id, { row, lentBefore: row.lent });
   }
 
   resolveLock(row: LockRow, state: LockRow['state'], detail: string | null): void {
@@ -221,7 +221,7 @@ export class LedgerChanges {
   }
 
   hasTransfer(id: string): boolean {
-    return this.#transfers.has(id) || this.#state.hasTransfer(id);
+    return this.#transfers.get(id) !== undefined || this.#state.hasTransfer(id);
   }
 
   addTransfer(request: TransferRequest): void {
@@ -256,20 +256,53 @@ export class LedgerChanges {
 
   written(): Written {
     const newLocks = this.#newLocks;
-    const isNew = this.#changedLocks.size > 0 ? new Set(newLocks) : null;
+    const changed = this.#changedLocks.values;
+    const isNew = changed.length > 0 ? new Set(newLocks) : null;
     return {
       journal: this.#journal,
-      accounts: [...this.#accounts.values()]
-        .filter((row) => row !== null)
-        .filter((row) => row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore),
-      budgets: [...this.#budgets.values()].filter(
-        (row) => row.spent !== row.spentBefore || row.locked !== row.lockedBefore,
-      ),
+      accounts: this.#accounts.values.filter(isChanged),
+      budgets: this.#budgets.values.filter(isUsed),
       newLocks,
       resolvedLocks: this.#resolvedLocks,
-      changedLocks: isNew ? [...this.#changedLocks.values()].filter(({ row }) => !isNew.has(row)) : [],
-      transfers: [...this.#transfers.values()],
+      changedLocks: isNew ? changed.filter(({ row }) => !isNew.has(row)) : changed,
+      transfers: this.#transfers.values,
     };
+  }
+}
+
+const isChanged = (row: AccountChange | null): row is AccountChange =>
+  row !== null && (row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore);
+const isUsed = (row: BudgetChange): boolean => row.spent !== row.spentBefore || row.locked !== row.lockedBefore;
+
+/** Up to so many rows are searched one by one, which costs less than a Map. Most operations touch two or three rows. */
+const FEW_ROWS = 8;
+
+/** Rows by their ids, in the order in which they were set first. */
+class Rows<T> {
+  readonly #ids: string[] = [];
+  readonly values: T[] = [];
+  #places: Map<string, number> | null = null;
+
+  get(id: string): T | undefined {
+    const place = this.#placeOf(id);
+    return place === -1 ? undefined : this.values[place];
+  }
+
+  set(id: string, row: T): void {
+    const place = this.#placeOf(id);
+    if (place !== -1) {
+      this.values[place] = row;
+      return;
+    }
+    this.#places?.set(id, this.#ids.length);
+    this.#ids.push(id);
+    this.values.push(row);
+    if (this.#places === null && this.#ids.length > FEW_ROWS)
+      this.#places = new Map(this.#ids.map((each, index) => [each, index]));
+  }
+
+  #placeOf(id: string): number {
+    return this.#places === null ? this.#ids.indexOf(id) : (this.#places.get(id) ?? -1);
   }
 }
 

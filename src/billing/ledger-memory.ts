@@ -161,9 +161,10 @@ const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToReso
 export class RowsInMemory implements LedgerState {
   readonly #memory: LedgerMemory;
   readonly #unwritten: readonly Unwritten[];
-  readonly #locks = new Map<string, LockRow | typeof ABSENT>();
-  readonly #transfers = new Map<string, boolean>();
-  #missing: Missing = nothing();
+  /** Rows that were read for the operation. */
+  #locks: Map<string, LockRow | typeof ABSENT> | null = null;
+  #transfers: Map<string, boolean> | null = null;
+  #missing: Missing | null = null;
 
   /** `unwritten`: records that are not on the disk yet, the newest first. */
   constructor(memory: LedgerMemory, unwritten: readonly Unwritten[]) {
@@ -173,42 +174,47 @@ export class RowsInMemory implements LedgerState {
 
   account(id: string): AccountRow | undefined {
     const row = this.#memory.accounts.get(id);
-    if (row === undefined) this.#missing.accounts.add(id);
+    if (row === undefined) this.#lacks().accounts.add(id);
     return row ?? undefined;
   }
 
   budget(id: string): BudgetRow | undefined {
     const row = this.#memory.budgets.get(id);
-    if (row === undefined) this.#missing.budgets.add(id);
+    if (row === undefined) this.#lacks().budgets.add(id);
     return row ?? undefined;
   }
 
   /** Gives a copy, because the row in memory is a part of a record that is not on the disk yet. */
   lock(id: string): LockRow | undefined {
-    const row = this.#memory.locks.get(id) ?? this.#locks.get(id);
+    const row = this.#memory.locks.get(id) ?? this.#locks?.get(id);
     if (row) return { ...row };
-    if (row === undefined && !this.#memory.freeIds.isFree(id)) this.#missing.locks.add(id);
+    if (row === undefined && !this.#memory.freeIds.isFree(id)) this.#lacks().locks.add(id);
     return undefined;
   }
 
   hasTransfer(id: string): boolean {
     if (this.#unwritten.some(({ transfers }) => transfers.some((transfer) => transfer.id === id))) return true;
-    const found = this.#transfers.get(id);
-    if (found === undefined) this.#missing.transfers.add(id);
+    const found = this.#transfers?.get(id);
+    if (found === undefined) this.#lacks().transfers.add(id);
     return found ?? false;
   }
 
   /** True if the decision asked for rows that were not read yet. */
   get isMissingRows(): boolean {
-    const { accounts, budgets, locks, transfers } = this.#missing;
-    return accounts.size + budgets.size + locks.size + transfers.size > 0;
+    return this.#missing !== null;
+  }
+
+  #lacks(): Missing {
+    return (this.#missing ??= { accounts: new Set(), budgets: new Set(), locks: new Set(), transfers: new Set() });
   }
 
   /** Reads the missing rows. */
   async read(query: Query): Promise<void> {
-    const { accounts, budgets, locks, transfers } = this.#missing;
-    this.#missing = nothing();
+    const { accounts, budgets, locks, transfers } = this.#lacks();
+    this.#missing = null;
     const memory = this.#memory;
+    const foundLocks = (this.#locks ??= new Map());
+    const foundTransfers = (this.#transfers ??= new Map());
     const readLock = async (id: string) => {
       const [row] = await query(SQL.findLockToResolve, [id]);
       return row ? toOpenLock(row) : ABSENT;
@@ -229,11 +235,11 @@ export class RowsInMemory implements LedgerState {
         memory.budgets.set(id, unwritten((record) => record.budgets.get(id)) ?? (await readBudget(query, id))),
       ),
       ...[...locks].map(async (id) =>
-        this.#locks.set(id, unwritten((record) => lockIn(record, id)) ?? (await readLock(id))),
+        foundLocks.set(id, unwritten((record) => lockIn(record, id)) ?? (await readLock(id))),
       ),
-      ...[...transfers].map(async (id) => this.#transfers.set(id, (await query(SQL.findTransfer, [id])).length > 0)),
+      ...[...transfers].map(async (id) => foundTransfers.set(id, (await query(SQL.findTransfer, [id])).length > 0)),
     ]);
-    const [unused] = [...locks].filter((id) => this.#locks.get(id) === ABSENT).sort();
+    const [unused] = [...locks].filter((id) => foundLocks.get(id) === ABSENT).sort();
     if (unused === undefined) return;
     // The ids of the next locks are usually in the same gap.
     const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
@@ -257,5 +263,3 @@ interface Missing {
   readonly locks: Set<string>;
   readonly transfers: Set<string>;
 }
-
-const nothing = (): Missing => ({ accounts: new Set(), budgets: new Set(), locks: new Set(), transfers: new Set() });

@@ -150,6 +150,13 @@ test('a record of which only a part could be written is not there', async () => 
   expect(await failing()).toEqual([]);
 });
 
+/** Whether a lock that holds nothing is made. */
+const isTaken = (id: string): Promise<boolean> =>
+  lock(id, 0n).then(
+    () => true,
+    () => false,
+  );
+
 /** Writes to segments fail as long as the disk is full. */
 function fillDisk() {
   const asked = Promise.withResolvers<void>();
@@ -166,9 +173,8 @@ test('on a full disk new calls are refused at once, and what was done is settled
   const disk = fillDisk();
   const settled = settle('held', 60n);
   await disk.asked;
-  // The answer of the disk is on its way to the ledger.
-  await setImmediate();
-  await setImmediate();
+  // The ledger hears of it some turns of the event loop later.
+  for (let turn = 0; turn < 1_000 && (await isTaken(`free-${turn}`)); turn += 1) await setImmediate();
   for (const id of ['one', 'two', 'three'])
     await expect(lock(id, 10n)).rejects.toMatchObject({ name: 'LedgerUnavailable', cause: { full: true } });
   expect(await foundAfterCrash()).toBe(900n);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { DatabaseError } from '../database.ts';
-import { type LogHead, encodeRecord } from './record.ts';
+import { RecordEncoder, type LogHead } from './record.ts';
 import type { SharedProgress } from './shared-progress.ts';
 import { giveToOwner } from '../owner.ts';
 import { SEGMENT_BYTES, segmentPath } from './segments.ts';
@@ -104,6 +104,7 @@ const ZEROS = Buffer.alloc(256 * 1024);
  */
 function openLogWriter(start: LogStart): LogWriter {
   const { folder } = start;
+  const encoder = new RecordEncoder();
   let head = start.head;
   let segment = start.segment ?? head.position;
   let file: number | null = null;
@@ -189,7 +190,7 @@ function openLogWriter(start: LogStart): LogWriter {
       return head;
     },
     async append(at, payload) {
-      const record = encodeRecord(head, at, payload);
+      const record = encoder.encode(head, at, payload);
       try {
         await write(record.bytes);
       } catch (error) {

@@ -21,6 +21,8 @@ export interface LogRecord extends LogHead {
 
 /** Bytes in which every header fits. */
 const HEADER_MAX = 320;
+/** Most records fit in so many bytes. */
+const SMALL_RECORD = 256 * 1024;
 /** The last byte of every record. */
 export const LINE_END = 0x0a;
 /** The beginning of every header. */
@@ -33,17 +35,34 @@ const hashOf = (prev: string, n: number, at: number, payload: string | Uint8Arra
     : hash('sha256', Buffer.concat([Buffer.from(`${prev}\n[${n},${at}]\n`), payload]));
 
 /**
- * The bytes of the record that follows `head`, and the new head. A record is a header line with its number, its time,
- * the length of its payload and both hashes, followed by the payload.
+ * Makes the bytes of records. A record is a header line with its number, its time, the length of its payload and both
+ * hashes, followed by the payload.
  */
-export function encodeRecord(head: LogHead, at: number, payload: string): { bytes: Buffer; head: LogHead } {
-  const n = head.n + 1;
-  const own = hashOf(head.hash, n, at, payload);
-  const length = Buffer.byteLength(payload);
-  const bytes = Buffer.from(
-    `${OPENING}${n},"at":${at},"bytes":${length},"prev":"${head.hash}","hash":"${own}"}\n${payload}`,
-  );
-  return { bytes, head: { position: head.position + bytes.byteLength, n, hash: own } };
+export class RecordEncoder {
+  /** The payload begins at HEADER_MAX. Its hash and the header need other bytes before it. */
+  #bytes = Buffer.allocUnsafeSlow(SMALL_RECORD);
+
+  /** The record that follows `head`, and the new head. The bytes are valid until the next call. */
+  encode(head: LogHead, at: number, payload: string): { bytes: Buffer; head: LogHead } {
+    const n = head.n + 1;
+    // A UTF-16 unit has at most three bytes in UTF-8.
+    let bytes = this.#bytes;
+    if (HEADER_MAX + payload.length * 3 > bytes.byteLength) {
+      const length = Buffer.byteLength(payload);
+      if (HEADER_MAX + length > bytes.byteLength) bytes = Buffer.allocUnsafeSlow(HEADER_MAX + length);
+    }
+    const end = HEADER_MAX + bytes.write(payload, HEADER_MAX, 'utf8');
+    const before = (text: string): Buffer => {
+      const begin = HEADER_MAX - text.length;
+      bytes.write(text, begin, 'latin1');
+      return bytes.subarray(begin, end);
+    };
+    const own = hash('sha256', before(`${head.hash}\n[${n},${at}]\n`));
+    const record = before(
+      `${OPENING}${n},"at":${at},"bytes":${end - HEADER_MAX},"prev":"${head.hash}","hash":"${own}"}\n`,
+    );
+    return { bytes: record, head: { position: head.position + record.byteLength, n, hash: own } };
+  }
 }
 
 /**
