@@ -92,8 +92,14 @@ export interface Program {
 const BUSY = 5;
 /** SQLite's result code for a full disk. */
 const FULL = 13;
-/** Delay in milliseconds before new records are applied to the tables. A larger transaction costs less per record. */
+/**
+ * Milliseconds before new records are applied to the tables. A larger transaction costs less per record, so few records
+ * wait longer.
+ */
 const GATHER_MS = 250;
+const GATHER_FEW_MS = 1_000;
+/** Records of fewer bytes are few: those of about 250 calls. */
+const FEW_BYTES = 512 * 1024;
 
 type Statements = Extract<Work, { readonly kind: 'query' | 'batch' }>;
 
@@ -244,8 +250,12 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     progress.sleep();
     if (progress.end > progress.followed && !progress.wake()) wake();
   };
+  const gathered = () => {
+    if (progress.end - progress.followed < FEW_BYTES) timer = setTimeout(turn, GATHER_FEW_MS - GATHER_MS);
+    else turn();
+  };
   const wake = () => {
-    timer ??= setTimeout(turn, GATHER_MS);
+    timer ??= setTimeout(gathered, GATHER_MS);
   };
   return {
     start: follow.start,

@@ -1,0 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { startGenerator } from './generator.ts';
+import { announcedPort, startProgram, cpuMicros } from './program.ts';
+import { TARGETS } from './targets.ts';
+import { MODELS } from './upstream/replies.ts';
+import { jobFor } from './measure.ts';
+const upstream = startProgram([new URL('upstream/main.ts', import.meta.url).pathname]);
+const g = startGenerator();
+const port = await announcedPort(upstream);
+const t = await TARGETS.find((k) => k.name === (process.argv[2] ?? 'tollgate'))!.start(port);
+await g.run(jobFor(t, MODELS.small, { kind: 'closed', connections: 32, durationMs: 6000 }));
+const snap = () => { const m = new Map<string, number[]>(); for (const id of readdirSync(`/proc/${t.pid}/task`)) { try { const st = readFileSync(`/proc/${t.pid}/task/${id}/status`, 'utf8'); const name = /^Name:\s+(.*)$/m.exec(st)![1]! + ' ' + id; m.set(name, [Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(st)![1]), cpuMicros(t.pid!, Number(id))]); } catch {} } return m; };
+const show = async (what: string, s: number, run: () => Promise<unknown>) => { const a = snap(); await run(); const b = snap(); console.log(what); for (const [n, [w, c]] of b) { const [w0, c0] = a.get(n) ?? [0, 0]; if (c! - c0! > 500) console.log('  ', n.padEnd(28), 'waits/s', ((w! - w0!) / s).toFixed(1), 'cpu ms/s', ((c! - c0!) / 1000 / s).toFixed(2)); } };
+await new Promise((r) => setTimeout(r, 6000));
+await show('idle', 12, () => new Promise((r) => setTimeout(r, 12000)));
+for (const rate of [1, 20]) await show(`${rate}/s`, 12, () => g.run(jobFor(t, MODELS.small, { kind: 'open', perSecond: rate, durationMs: 12000 })));
+await t.stop(); g.stop(); await upstream.stop();
