@@ -52,7 +52,7 @@ export class LedgerMemory {
  * held.
  */
 export class OwnLocks {
-  #rows = new Recently<LockRow>(LOCKS);
+  readonly #rows = new Recently<LockRow>(LOCKS);
 
   get(id: string): LockRow | undefined {
     return this.#rows.get(id);
@@ -68,11 +68,6 @@ export class OwnLocks {
   /** For use after a failure: the next attempt reads the locks from the database. */
   forget(operations: readonly Operation[]): void {
     for (const { request } of operations) this.#rows.delete(request.id);
-  }
-
-  /** For use after a crash of the server. */
-  forgetAll(): void {
-    this.#rows = new Recently(LOCKS);
   }
 }
 

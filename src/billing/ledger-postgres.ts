@@ -76,7 +76,6 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       session = await database.session(SETUP);
       // The server may have crashed, and lost groups whose flush nobody waited for.
       head = null;
-      ownLocks.forgetAll();
     }
     const state = await readState(send, operations, { chain, askHead: head === null, doubts, own });
     if (state.committed) {

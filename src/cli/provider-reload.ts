@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs';
 import { createServer, request as ask, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -81,10 +81,20 @@ export async function listenForReload(
     rmSync(path, { force: true });
     server.listen(path);
     await once(server, 'listening');
+    server.once('close', () => removeIfEmpty(folder));
     return server.unref();
   } catch (error) {
     log.warn({ error }, 'this proxy takes no requests of --reload; a SIGHUP reloads it');
     return null;
+  }
+}
+
+/** The folder stays if another proxy of this user still has its socket in it. */
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Another proxy uses it, or has removed it.
   }
 }
 

@@ -14,7 +14,10 @@ import { snippetsOf, type Snippet } from './snippets.ts';
  * programs that other tests run in nearly the same words: they are for the deep run.
  */
 const BY_DAY = /\/(?:codex|openai)\.md$/;
-const runsNow = (page: string): boolean => process.env['TOLLGATE_DEEP'] === '1' || BY_DAY.test(page);
+/** Its programs of other languages run in test/clients/generated. */
+const ELSEWHERE = 'docs/clients/generated.md';
+const runsNow = (page: string): boolean =>
+  page !== ELSEWHERE && (process.env['TOLLGATE_DEEP'] === '1' || BY_DAY.test(page));
 
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
