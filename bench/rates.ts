@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
 import { installPeers } from './install-peers.ts';
@@ -17,12 +18,13 @@ import { TOOLS } from './upstream/mcp-replies.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 import { WARM, warm } from './warm.ts';
 
-const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,100,500,max] [--cores 1,2] [--rounds 3] [--seconds 4]
+const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,100,500,max] [--cores 1,2] [--rounds 3] [--seconds 4] [--pause 0]
                     [--before FOLDER] [--postgres] [--peers]
   --loads     small: chat calls; stream: streams of 20 events at 50/s; burst: streams of ${BURST_EVENTS} events, as many as possible;
               tool: tools/call of MCP; message, task: SendMessage to an agent that answers with a message or a completed task
   --rates     calls a second, on schedule; max: as many as ${SMALL_CONNECTIONS} connections get
   --cores     1: the gateway has one core of its own, the upstream and the load another one. 2: all share both
+  --pause     seconds without calls before each round
   --before    another checkout of tollgate, with its node_modules
   --postgres  also tollgate on a PostgreSQL of its own (its CPU is not counted)
   --peers     also the gateways that npm installs
@@ -37,6 +39,7 @@ const { values: flags } = parseArgs({
     cores: { type: 'string', default: '1,2' },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '4' },
+    pause: { type: 'string', default: '0' },
     before: { type: 'string' },
     postgres: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
@@ -214,6 +217,7 @@ async function measure(cores: string, name: string, load: Load, upstreamPort: nu
       const rounds: Cost[][] = [];
       for (let round = 0; round < Number(flags.rounds); round++) {
         process.stderr.write(`${cores} core${cores === '1' ? '' : 's'}, ${name}, ${rate}: round ${round + 1}\n`);
+        await pause(Number(flags.pause) * 1000);
         const costs: Cost[] = [];
         for (const { target } of running)
           costs.push(await costOf(generator, target, load.job(target, shapeOf(rate, load)), load.units ?? 1));
