@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs';
-import { createServer, request as ask, type Server } from 'node:http';
+import { createServer, request as ask } from 'node:http';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -62,7 +62,7 @@ export async function listenForReload(
   file: string,
   reload: () => Promise<ReloadReport>,
   log: Log,
-): Promise<Server | null> {
+): Promise<{ close(): void } | null> {
   const server = createServer((request, response) => {
     const asked = request.method === 'POST' && request.url === PATH;
     // The head goes out at once, so that the command can tell a proxy that is at work from one that hangs.
@@ -73,17 +73,29 @@ export async function listenForReload(
       answer({ problem: error instanceof Error ? error.message : String(error) }),
     );
   });
+  let folder: string | null = null;
+  const leave = () => {
+    if (folder !== null) removeIfEmpty(folder);
+  };
   try {
-    const folder = socketFolder();
+    folder = socketFolder();
     if (folder === null) return null;
     const path = join(folder, `${prefixOf(file)}${process.pid}.sock`);
     // A process with the same id may have been killed.
     rmSync(path, { force: true });
     server.listen(path);
     await once(server, 'listening');
-    server.once('close', () => removeIfEmpty(folder));
-    return server.unref();
+    server.unref();
+    return {
+      close() {
+        // Removes the socket at once.
+        server.close();
+        leave();
+      },
+    };
   } catch (error) {
+    // Such as a path that is too long for a socket.
+    leave();
     log.warn({ error }, 'this proxy takes no requests of --reload; a SIGHUP reloads it');
     return null;
   }

@@ -70,7 +70,7 @@ function processMetrics(): prom.Registry {
 }
 
 /**
- * The delays of the event loop since the last scrape, under the names that prom-client gives them. Each turn of the loop
+ * The delays of the event loop since the last scrape, with the names that prom-client gives them. Each turn of the loop
  * is a sample: the time in which it could not take the next event. A Node that does not know `samplePerIteration` takes
  * a sample each 100 ms instead, and counts these 100 ms too.
  */

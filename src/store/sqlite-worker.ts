@@ -366,8 +366,8 @@ async function answerOne({ id, work }: Request): Promise<Reply> {
 }
 
 /**
- * The work of this thread can wait while calls are being served. Linux has a priority for each thread; elsewhere it would
- * be that of the process. Readers of snapshots are the least urgent.
+ * The work of this thread can wait while calls are being served. Linux has a priority for each thread; elsewhere it
+ * would be that of the process. Readers of snapshots are the least urgent.
  */
 function yieldTo(more: number): void {
   if (process.platform !== 'linux') return;

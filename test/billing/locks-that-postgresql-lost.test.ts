@@ -6,8 +6,8 @@ import { CRASH_PRICE } from '../support/crash-price.ts';
 import { startPostgres, type Postgres } from '../support/postgres.ts';
 
 /*
- * A lock that ends with its call is flushed with the next group. On this server nothing else flushes for ten seconds, so
- * a crash loses what was committed last.
+ * A lock that ends with its call is flushed with the next group. On this server nothing else flushes for ten seconds,
+ * so a crash loses what was committed last.
  */
 let postgres: Postgres;
 let database: OpenDatabase;

@@ -73,8 +73,8 @@ export function findRecord(folder: string, n: number, to: number): LogRecord | n
 }
 
 /**
- * False if the byte before a position is not the last one of a record. The zeros behind the last record hide that a file
- * is too short.
+ * False if the byte before a position is not the last one of a record. The zeros behind the last record hide that a
+ * file is too short.
  */
 function isEndOfRecord(folder: string, position: number): boolean {
   const segment = listSegments(folder).findLast(({ start }) => start < position);

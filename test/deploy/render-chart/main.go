@@ -33,6 +33,14 @@ func main() {
 			indent := "\n" + strings.Repeat(" ", spaces)
 			return indent + strings.ReplaceAll(text, "\n", indent)
 		},
+		// Numbers of YAML and JSON are floating point here, as in Helm.
+		"int64": func(value any) (int64, error) {
+			number, isNumber := value.(float64)
+			if !isNumber {
+				return 0, fmt.Errorf("%v is no number", value)
+			}
+			return int64(number), nil
+		},
 		"quote":      func(value any) string { return fmt.Sprintf("%q", fmt.Sprint(value)) },
 		"join":       join,
 		"sha256sum":  func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) },
