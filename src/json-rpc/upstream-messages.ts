@@ -33,6 +33,8 @@ import {
  */
 export interface Received {
   readonly message: JsonRpcMessage;
+  /** Further events of the same read follow, so nobody waits for the next message. */
+  readonly more?: boolean;
   readonly raw: string | null;
   readonly eventId: string | null;
 }
@@ -40,6 +42,7 @@ export interface Received {
 /** An event without a message. It may set an event id, or the time to wait before a reconnect. */
 export interface Marker {
   readonly message: null;
+  readonly more?: undefined;
   readonly raw: string;
   /** Whether the event has data. The data is not a JSON-RPC message, so clients do not get the event. */
   readonly unread: boolean;
@@ -127,6 +130,12 @@ function readBatch(text: string): readonly JsonRpcMessage[] {
   }
 }
 
+/** `more`: further events with data follow that came in the same read. */
+interface EventRead {
+  readonly event: SseEvent;
+  readonly more: boolean;
+}
+
 /**
  * The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. `large`: as
  * readText.
@@ -135,7 +144,7 @@ export async function* readEventData(
   reply: UpstreamReply,
   bytesMax: number,
   large?: LargeReply,
-): AsyncGenerator<SseEvent, void, undefined> {
+): AsyncGenerator<EventRead, void, undefined> {
   const reader = createEventReader(
     large === undefined ? { bytesMax } : { bytesMax: large.bytesMax, largeOver: largeOver(bytesMax) },
   );
@@ -154,8 +163,11 @@ export async function* readEventData(
         cause: error,
       });
     }
-    if (large === undefined) yield* events;
-    else for (const event of events) yield await withoutLargeStrings(event, bytesMax, large, reply.status);
+    const last = events.findLastIndex(({ data, largeData }) => data !== '' || largeData !== undefined);
+    for (const [index, event] of events.entries()) {
+      const read = large === undefined ? event : await withoutLargeStrings(event, bytesMax, large, reply.status);
+      yield { event: read, more: index < last };
+    }
     if (chunks === null) return;
     kept = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, kept);
     await reply.memory?.keeps(kept);
@@ -189,7 +201,8 @@ async function* readEvents(
   strict: boolean,
   large?: LargeReply,
 ): AsyncGenerator<Received | Marker, void, undefined> {
-  for await (const { data, raw, id, retry } of readEventData(reply, bytesMax, large)) {
+  for await (const { event, more } of readEventData(reply, bytesMax, large)) {
+    const { data, raw, id, retry } = event;
     if (data.length > OWN_TURN_BYTES) await ownTurn();
     const said = data === '' ? null : parseGuarded(data, reply.status);
     if (!said) {
@@ -206,7 +219,7 @@ async function* readEvents(
       continue;
     }
     const message = scrubbed(said, reply);
-    yield { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id };
+    yield { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id, more };
   }
 }
 

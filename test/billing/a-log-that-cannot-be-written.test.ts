@@ -85,7 +85,7 @@ function failFlush(error: Error, first?: () => void): void {
     if (!isLeft) return real(...args);
     isLeft = false;
     first?.();
-    real(...(args.slice(0, -1) as Parameters<Write>), () => (args.at(-1) as unknown as Done)(error));
+    real(...(args.slice(0, -1) as Parameters<Write>), () => (args.at(-1) as Done)(error));
   });
 }
 

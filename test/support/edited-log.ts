@@ -25,9 +25,10 @@ export function segmentOf(dataDir: string): string {
   return join(folder, name);
 }
 
+/** Zeros behind the last record, as a ledger that is open has them, are left out. */
 export function readLog(path: string): EditableRecord[] {
   const records: EditableRecord[] = [];
-  for (let rest = readFileSync(path); rest.byteLength > 0;) {
+  for (let rest = readFileSync(path); rest.byteLength > 0 && rest[0] !== 0;) {
     const begin = rest.indexOf('\n') + 1;
     const { bytes, ...header } = JSON.parse(rest.toString('utf8', 0, begin)) as EditableRecord & { bytes: number };
     records.push({ ...header, rows: JSON.parse(rest.toString('utf8', begin, begin + bytes)) as Entry[] });

@@ -17,7 +17,9 @@ import { resultFromBare } from '../wire/bare-body.ts';
 import { exactValue } from '../wire/edit-json.ts';
 
 /** A result, an event or an error of an agent, in the version of the link. */
-export type AgentSaid = AgentResult | { readonly kind: 'error'; readonly error: JsonRpcError };
+export type AgentSaid =
+  | AgentResult
+  | { readonly kind: 'error'; readonly error: JsonRpcError; readonly more?: undefined };
 
 export interface AgentResult {
   readonly kind: 'result';
@@ -26,6 +28,8 @@ export interface AgentResult {
   readonly value: unknown;
   /** null: it has no marks. */
   readonly large: LargeStrings | null;
+  /** Further events came with it, so nobody waits for the next one. */
+  readonly more: boolean;
 }
 
 /**
@@ -47,7 +51,7 @@ export async function* readAgent(
     throw broken(`the agent answered with status ${status}`, status);
   if (link.binding === 'jsonrpc') {
     // Each event is part of the answer. A client of A2A ends the stream at an event that it cannot read.
-    for await (const { message } of readReply(reply, bytesMax, { strict: true, large })) {
+    for await (const { message, more } of readReply(reply, bytesMax, { strict: true, large })) {
       if (message === null) continue;
       if (message.kind !== 'response') throw broken('the agent sent something that is not a response', status);
       refuseOtherAnswer(message, id, status);
@@ -56,20 +60,21 @@ export async function* readAgent(
         yield { kind: 'error', error: message.error };
       } else {
         const { start, end } = message.members.get('result')!;
-        yield resultOf(message.text.slice(start, end), message.result, large);
+        yield resultOf(message.text.slice(start, end), message.result, large, more);
       }
     }
     return;
   }
   if (hasEvents(reply)) {
-    for await (const { data, event } of readEventData(reply, bytesMax, large)) {
+    for await (const { event: read, more } of readEventData(reply, bytesMax, large)) {
+      const { data, event } = read;
       if (data === '') continue;
       if (data.length > OWN_TURN_BYTES) await ownTurn();
       const value = parse(data, status);
       if (event === 'error') {
         refuseLargeError(data, large, status);
         yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
-      } else yield resultOf(data, value, large);
+      } else yield resultOf(data, value, large, more);
     }
     return;
   }
@@ -93,13 +98,14 @@ function refuseLargeError(text: string, large: LargeReply | undefined, status: n
 }
 
 /** Removes the members about money from an agent's value, because only this gateway may set them. */
-function resultOf(text: string, value: unknown, large?: LargeReply): AgentResult {
+function resultOf(text: string, value: unknown, large?: LargeReply, more = false): AgentResult {
   const clean = withoutMoney(value);
   return {
     kind: 'result',
     large: large?.strings.isIn(text) ? large.strings : null,
     text: clean === value ? text : JSON.stringify(withoutMoney(exactValue(text, value))),
     value: clean,
+    more,
   };
 }
 

@@ -135,27 +135,39 @@ async function* inEvents(
   showBefore: (() => Promise<unknown>) | null,
 ): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
   let isOver = false;
+  let events: CallEvent[] = [];
+  /** The events since the last batch. */
+  const taken = (): readonly EventBatch[] => {
+    const batch = eventBatch(events);
+    events = [];
+    return batch === null ? [] : [batch];
+  };
   try {
-    if (showBefore !== null) yield* oneByOne(answer.read(await showBefore()));
+    if (showBefore !== null) events.push(...answer.read(await showBefore()));
     for (;;) {
-      const step = await attempt.next();
+      let step: Awaited<ReturnType<typeof attempt.next>>;
+      try {
+        step = await attempt.next();
+      } catch (error) {
+        yield* taken();
+        throw error;
+      }
       if (step.done) {
         isOver = true;
         const { result, ...end } = step.value;
         const { text, error, cut } = result;
-        if (text !== null) yield* oneByOne(answer.read(JSON.parse(text)));
-        yield* oneByOne(answer.rest());
+        if (text !== null) events.push(...answer.read(JSON.parse(text)));
+        events.push(...answer.rest());
+        yield* taken();
         return { ...end, result: answer.end(end, error?.message ?? cut) };
       }
-      const { text, value } = step.value;
-      yield* oneByOne(answer.read(value ?? JSON.parse(text)));
+      const { text, value, more } = step.value;
+      events.push(...answer.read(value ?? JSON.parse(text)));
+      // Events that the agent sent together are passed on together.
+      if (!more) yield* taken();
     }
   } finally {
     // An attempt that is stopped early still has to let go of its connection.
     if (!isOver) await attempt.return(undefined as never);
   }
 }
-
-/** Each event as a batch, because MCP joins the texts of a batch in one progress notification. */
-const oneByOne = (events: readonly CallEvent[]): readonly EventBatch[] =>
-  events.flatMap((event) => eventBatch([event]) ?? []);

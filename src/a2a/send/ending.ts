@@ -42,12 +42,15 @@ export interface EventText {
   readonly byteLength: number;
   /** The parsed text; undefined if it was translated, and so not parsed. */
   readonly value: unknown;
+  /** Further events of the agent came with it. */
+  readonly more: boolean;
 }
 
-export const eventText = (text: string, value?: unknown): EventText => ({
+export const eventText = (text: string, value?: unknown, more = false): EventText => ({
   text,
   byteLength: Buffer.byteLength(text),
   value,
+  more,
 });
 
 /** The text of an answer, with the strings whose marks it has. */

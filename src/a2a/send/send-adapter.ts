@@ -69,7 +69,7 @@ async function* startAttempt(
         const step = await adapter.heard(said, reply.status);
         if (step === null) break;
         if (typeof step !== 'string') return step;
-        yield eventText(step, said.kind === 'result' && step === said.text ? said.value : undefined);
+        yield eventText(step, said.kind === 'result' && step === said.text ? said.value : undefined, said.more);
       }
       if (adapter.task === null) throw broken('the agent ended its answer without any content', reply.status);
     } catch (error) {

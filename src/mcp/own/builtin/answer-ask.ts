@@ -164,18 +164,25 @@ function createPartsAnswer({ kind, message, modern, events, info, charsMax }: Pa
     events(batch) {
       let notes = '';
       let text = '';
+      const tellText = () => {
+        if (text !== '' && token !== null) notes += notify(text);
+        text = '';
+      };
       for (const event of batch.events) {
         if (event.type === 'progress') {
+          tellText();
           if (token !== null) notes += notify(event.text);
           continue;
         }
         const part = partOf(event);
         if (part === null) continue;
         content.add(part);
-        if (part.kind === 'text') text += part.text;
+        if (part.kind !== 'text') continue;
+        text += part.text;
+        // An agent's events are messages of their own. The deltas of a model that came together are one.
+        if (kind === 'a2a') tellText();
       }
-      if (token === null) return null;
-      if (text !== '') notes += notify(text);
+      tellText();
       return notes === '' ? null : Buffer.from(notes);
     },
     response(result) {
