@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { GENESIS, loadStatements, type OpenDatabase, type SqliteDatabase } from '#store';
+import { GENESIS, loadStatements, type Database, type OpenDatabase, type Row, type SqliteDatabase } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
 
 export interface ChainHead {
@@ -93,6 +93,8 @@ type JournalState =
 const SQL = loadStatements(import.meta.url, './sql/journal.sql', [
   'chainHead',
   'findBatch',
+  'pgCommitDurably',
+  'pgWriteSomething',
   'noteLogPosition',
   'logPosition',
 ]);
@@ -110,9 +112,23 @@ export async function hasOldBooks(database: OpenDatabase): Promise<boolean> {
  * in the tables.
  */
 export async function journalHead(database: OpenDatabase, chain: string): Promise<JournalHead> {
-  const statement = database.engine === 'sqlite' ? SQL.noteLogPosition : SQL.chainHead;
-  const [row] = await database.query(statement, database.engine === 'sqlite' ? [] : [chain]);
+  const [row] =
+    database.engine === 'sqlite' ? await database.query(SQL.noteLogPosition) : await durableHead(database, chain);
   return row ? { chain, n: Number(row['n']), hash: row['hash'] as string } : { chain, n: 0, hash: GENESIS };
+}
+
+/**
+ * The last group of a chain may be of locks, whose flush nobody has waited for. A crash of the server would lose it, and
+ * the head outside of the database must never be newer than the database. So this transaction writes something, and its
+ * commit flushes all before it.
+ */
+async function durableHead(database: Database, chain: string): Promise<readonly Row[]> {
+  const [, rows] = await database.batch([
+    { statement: SQL.pgCommitDurably },
+    { statement: SQL.chainHead, params: [chain] },
+    { statement: SQL.pgWriteSomething },
+  ]);
+  return rows!;
 }
 
 /** Checks whether the database still has the batch of `head`. */

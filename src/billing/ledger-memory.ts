@@ -155,14 +155,14 @@ const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToReso
  */
 export class RowsInMemory implements LedgerState {
   readonly #memory: LedgerMemory;
-  readonly #unwritten: readonly Unwritten[];
+  readonly #unwritten: () => readonly Unwritten[];
   /** Rows that were read for the operation. */
   #locks: Map<string, LockRow | typeof ABSENT> | null = null;
   #transfers: Map<string, boolean> | null = null;
   #missing: Missing | null = null;
 
   /** `unwritten`: records that are not on the disk yet, the newest first. */
-  constructor(memory: LedgerMemory, unwritten: readonly Unwritten[]) {
+  constructor(memory: LedgerMemory, unwritten: () => readonly Unwritten[]) {
     this.#memory = memory;
     this.#unwritten = unwritten;
   }
@@ -181,14 +181,29 @@ export class RowsInMemory implements LedgerState {
 
   /** Gives a copy, because the row in memory is a part of a record that is not on the disk yet. */
   lock(id: string): LockRow | undefined {
-    const row = this.#memory.locks.get(id) ?? this.#locks?.get(id);
+    const row = this.#memory.locks.get(id) ?? this.#readLock(id);
     if (row) return { ...row };
     if (row === undefined && !this.#memory.freeIds.isFree(id)) this.#lacks().locks.add(id);
     return undefined;
   }
 
+  /** A lock that was read. An operation that was decided after the reading may have changed it. */
+  #readLock(id: string): LockRow | typeof ABSENT | undefined {
+    const read = this.#locks?.get(id);
+    return read === undefined ? undefined : (this.#lastOf((record) => lockIn(record, id)) ?? read);
+  }
+
+  /** The newest of the unwritten rows. */
+  #lastOf<T>(find: (record: Unwritten) => T | undefined): T | undefined {
+    for (const record of this.#unwritten()) {
+      const found = find(record);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   hasTransfer(id: string): boolean {
-    if (this.#unwritten.some(({ transfers }) => transfers.some((transfer) => transfer.id === id))) return true;
+    if (this.#unwritten().some(({ transfers }) => transfers.some((transfer) => transfer.id === id))) return true;
     const found = this.#transfers?.get(id);
     if (found === undefined) this.#lacks().transfers.add(id);
     return found ?? false;
@@ -214,23 +229,16 @@ export class RowsInMemory implements LedgerState {
       const [row] = await query(SQL.findLockToResolve, [id]);
       return row ? toOpenLock(row) : ABSENT;
     };
-    const unwritten = <T>(find: (record: Unwritten) => T | undefined): T | undefined => {
-      for (const record of this.#unwritten) {
-        const found = find(record);
-        if (found !== undefined) return found;
-      }
-      return undefined;
-    };
     // All queries are made in one turn, so they are sent to the database thread in one message.
     await Promise.all([
       ...[...accounts].map(async (id) =>
-        memory.accounts.set(id, unwritten((record) => record.accounts.get(id)) ?? (await readAccount(query, id))),
+        memory.accounts.set(id, this.#lastOf((record) => record.accounts.get(id)) ?? (await readAccount(query, id))),
       ),
       ...[...budgets].map(async (id) =>
-        memory.budgets.set(id, unwritten((record) => record.budgets.get(id)) ?? (await readBudget(query, id))),
+        memory.budgets.set(id, this.#lastOf((record) => record.budgets.get(id)) ?? (await readBudget(query, id))),
       ),
       ...[...locks].map(async (id) =>
-        foundLocks.set(id, unwritten((record) => lockIn(record, id)) ?? (await readLock(id))),
+        foundLocks.set(id, this.#lastOf((record) => lockIn(record, id)) ?? (await readLock(id))),
       ),
       ...[...transfers].map(async (id) => foundTransfers.set(id, (await query(SQL.findTransfer, [id])).length > 0)),
     ]);
@@ -239,7 +247,7 @@ export class RowsInMemory implements LedgerState {
     // The ids of the next locks are usually in the same gap.
     const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
     memory.freeIds.learn({ after, before });
-    for (const { newLocks } of this.#unwritten) for (const { id } of newLocks) memory.freeIds.take(id);
+    for (const { newLocks } of this.#unwritten()) for (const { id } of newLocks) memory.freeIds.take(id);
   }
 }
 

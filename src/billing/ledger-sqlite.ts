@@ -63,6 +63,11 @@ interface Submitted {
   readonly deadline: number;
   readonly resolve: (result: OperationResult) => void;
   readonly reject: (error: Error) => void;
+  /**
+   * Rows that were read for it, together with those for others. They are right in the turn of the event loop in which
+   * they were read: what is decided in it is still in the unwritten records.
+   */
+  rows: RowsInMemory | null;
 }
 
 interface Waiter extends Submitted {
@@ -112,6 +117,8 @@ class Draft implements RecordRows {
 const LATE_MS = 100;
 /** If more operations than this wait for the disk, new locks wait for it too. */
 const LATE_MAX = 2_000;
+/** Rows are read together for so many operations. */
+const READ_MAX = 1_000;
 
 /**
  * The commit of the embedded ledger. An operation is decided at once, on rows in memory, and its changes take effect
@@ -136,14 +143,22 @@ class LedgerLogCommit {
   /** Operations that wait for rows of the tables, or for a log that can be written. */
   #undecided: Submitted[] = [];
   #isReading = false;
+  /** Number of decisions until now, and until the last reading of rows. */
+  #decisions = 0;
+  #readAt = 0;
   /** Why the log cannot be written at the moment. */
   #failure: DatabaseError | null = null;
   /** Why the log will never be written again by this process. */
   #ended: Error | null = null;
   #onIdle: (() => void)[] = [];
 
+  /** Records that are not on the disk yet, the newest first. */
+  readonly #unwritten: () => readonly Draft[];
+
   constructor(database: SqliteDatabase) {
     this.#database = database;
+    const unwritten = () => (this.#flushing === null ? [this.#draft] : [this.#draft, this.#flushing]);
+    this.#unwritten = unwritten;
     const settled = () => this.#settled();
     database.log.beforeReading = settled;
   }
@@ -155,7 +170,7 @@ class LedgerLogCommit {
   submit(operation: Operation, now: () => number): Promise<OperationResult> {
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + patienceMs(operation);
-      const submitted: Submitted = { operation, now, deadline, resolve, reject };
+      const submitted: Submitted = { operation, now, deadline, resolve, reject, rows: null };
       if (this.#ended !== null) return reject(this.#ended);
       if (!this.#isReading && this.#failure === null && this.#undecided.length === 0) return this.#decide(submitted);
       if (this.#failure?.full === true && !isEnd(operation)) return reject(isFull(this.#failure));
@@ -172,18 +187,28 @@ class LedgerLogCommit {
     });
   }
 
-  #decide(submitted: Submitted, state = new RowsInMemory(this.memory, this.#unwritten())): void {
+  #decide(submitted: Submitted): void {
     const { operation, reject } = submitted;
+    let state = submitted.rows ?? this.#rows();
     const at = submitted.now();
     let decision: Decision;
     try {
       decision = decide(state, [operation], at);
-      if (state.isMissingRows) return this.#read(submitted, state);
+      if (state.isMissingRows) {
+        // Rows that were read before other decisions may be wrong when the next ones have been read.
+        if (submitted.rows !== null && this.#decisions !== this.#readAt) {
+          state = this.#rows();
+          decide(state, [operation], at);
+        }
+        submitted.rows = state;
+        return this.#read(submitted);
+      }
       checkWritten(decision);
     } catch (error) {
       return reject(error as Error);
     }
     this.memory.take(decision);
+    this.#decisions += 1;
     const isWritten = this.#draft.add(at, decision);
     const result = decision.results[0]!;
     if (isWritten ? this.#mayAnswerNow(operation) : operation.kind === 'lock') {
@@ -194,25 +219,42 @@ class LedgerLogCommit {
     // A result without an effect tells of what was decided before, which must be on the disk first.
     const record = this.#draft.isEmpty ? this.#flushing : this.#draft;
     if (record === null) return submitted.resolve(result);
-    record.waiters.push({ ...submitted, result });
+    record.waiters.push({ ...submitted, rows: null, result });
     if (record === this.#draft) this.#schedule();
   }
 
-  #unwritten(): readonly Draft[] {
-    return this.#flushing === null ? [this.#draft] : [this.#draft, this.#flushing];
+  #rows(): RowsInMemory {
+    return new RowsInMemory(this.memory, this.#unwritten);
   }
 
   #mayAnswerNow(operation: Operation): boolean {
     return mayBeLate(operation) && this.#draft.operations < LATE_MAX;
   }
 
-  /** Reads the rows that the decision needs. Other operations wait, so nothing changes these rows meanwhile. */
-  #read(submitted: Submitted, state: RowsInMemory): void {
+  /**
+   * Reads the rows that the decision needs, and those that waiting operations need, in one message. Other operations
+   * wait, so nothing changes these rows meanwhile.
+   */
+  #read(submitted: Submitted): void {
     this.#isReading = true;
+    const states = [submitted.rows!];
+    for (const waiting of this.#undecided.slice(0, READ_MAX)) {
+      // Rows of an earlier reading may have changed since.
+      const state = this.#rows();
+      waiting.rows = state;
+      try {
+        decide(state, [waiting.operation], waiting.now());
+      } catch {
+        // It fails when it is decided.
+      }
+      if (state.isMissingRows) states.push(state);
+    }
+    for (const waiting of this.#undecided.slice(READ_MAX)) waiting.rows = null;
     const read = async () => {
       for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
         try {
-          return await state.read(this.#database.queryLog);
+          await Promise.all(states.map((state) => state.read(this.#database.queryLog)));
+          return;
         } catch (error) {
           if (!(error instanceof DatabaseError && error.unavailable)) throw error;
           if (error.code === 'closed' || performance.now() > submitted.deadline)
@@ -224,13 +266,14 @@ class LedgerLogCommit {
     read().then(
       () => {
         this.#isReading = false;
-        // If the log cannot be written, the tables may lack what was decided: the rows are read again afterwards.
-        if (this.#failure === null) this.#decide(submitted, state);
+        this.#readAt = this.#decisions;
+        if (this.#ended === null && this.#failure === null) this.#decide(submitted);
         else this.#undecided.unshift(submitted);
         this.#decideWaiting();
       },
       (error: Error) => {
         this.#isReading = false;
+        for (const waiting of this.#undecided) waiting.rows = null;
         submitted.reject(error);
         this.#decideWaiting();
       },
@@ -238,6 +281,10 @@ class LedgerLogCommit {
   }
 
   #decideWaiting(): void {
+    const ended = this.#ended;
+    if (ended !== null) rejectFrom(this.#undecided, () => ended);
+    // If the log cannot be written, the tables may lack what was decided: the rows are read again afterwards.
+    if (this.#failure !== null) for (const waiting of this.#undecided) waiting.rows = null;
     while (this.#undecided.length > 0 && !this.#isReading && this.#failure === null)
       this.#decide(this.#undecided.shift()!);
     this.#tellIdle();
@@ -261,7 +308,7 @@ class LedgerLogCommit {
   flush(): void {
     this.#isScheduled = false;
     const record = this.#draft;
-    if (record.isEmpty) return;
+    if (record.isEmpty || this.#ended !== null) return;
     this.#draft = new Draft();
     this.#flushing = record;
     void this.#write(record);
@@ -289,8 +336,13 @@ class LedgerLogCommit {
     for (const resolve of record.readers) resolve();
     const batch = { chain: EMBEDDED_CHAIN, size: record.operations, durationMs: performance.now() - begun };
     for (const listener of this.#listeners) listener(batch);
-    if (this.#draft.waiters.length > 0 || this.#draft.readers.length > 0) this.#schedule();
-    else this.#before = 0;
+    const { waiters, readers, isEmpty } = this.#draft;
+    if (waiters.length > 0 || readers.length > 0 || (this.#onIdle.length > 0 && !isEmpty)) this.#schedule();
+    else {
+      this.#before = 0;
+      // The time of a lock that came during the flush may have passed.
+      if (!isEmpty) this.#flushLater();
+    }
     this.#decideWaiting();
   }
 

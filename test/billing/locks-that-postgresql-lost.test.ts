@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
+import { audit, compareJournal, createBill, createLedger, createPriceBook, journalHead } from '#billing/compose';
 import { CancelSource, type Ledger, type LockRequest } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
+import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { startPostgres, type Postgres } from '../support/postgres.ts';
 
@@ -154,4 +155,18 @@ test('a call whose lock was lost, and whose money was spent meanwhile, is not se
   expect({ lost, states }).toEqual({ lost: [last], states: ['unresolved'] });
   expect((await ledger.balance('escrow:a'))!.available).toBe(0n);
   expect(await failing()).toEqual([]);
+});
+
+test('the head of the journal that is stored elsewhere is never lost', async () => {
+  const chain = async () => {
+    const [row] = await database.query(adHoc('SELECT chain FROM journal_batches ORDER BY at DESC, n DESC LIMIT 1'));
+    return row!['chain'] as string;
+  };
+  await credit('more', 1_000n);
+  expect(await ledger.lock(request(`${last}-1`, true))).toMatchObject({ ok: true });
+  const head = await journalHead(database, await chain());
+  await crash();
+  expect(await compareJournal(database, head)).toEqual({ state: 'there' });
+  expect(await ledger.lock(request(`${last}-2`, true))).toMatchObject({ ok: true });
+  expect(await compareJournal(database, head)).toEqual({ state: 'there' });
 });

@@ -3,7 +3,7 @@ import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import type { Ledger } from '#billing';
+import { LedgerUnavailable, type Ledger } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
@@ -207,4 +207,150 @@ test('after a crash the locks that were not on the disk are as if they had never
   rmSync(copy, { recursive: true });
   disk.release();
   expect(await settled).toMatchObject({ ok: true });
+});
+
+const head = () => (database.engine === 'sqlite' ? database.log.head.n : 0);
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('a lock that comes during a long flush is written after it, without anything that follows', async () => {
+  const disk = holdWrites();
+  await lock('1-flushed');
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await lock('2-late');
+  // Its time passes while the disk is held up.
+  await pause(250);
+  const before = head();
+  disk.release();
+  await vi.waitFor(() => expect(head()).toBe(before + 2), { timeout: 10_000, interval: 5 });
+});
+
+test('the end of the ledger during a flush writes the locks that came meanwhile', async () => {
+  const disk = holdWrites();
+  await lock('1-flushed');
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await lock('2-late');
+  const closed = ledger.close();
+  await pause(250);
+  disk.release();
+  await closed;
+  ledger = await createLedger({ database });
+  expect(await ledger.find('2-late')).toMatchObject({ state: 'held' });
+});
+
+test('a database that is closed while a settlement is written keeps it', async () => {
+  await lock('last');
+  const disk = holdWrites();
+  const settled = settle('last');
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  const closed = database.close();
+  await pause(20);
+  disk.release();
+  expect(await settled).toMatchObject({ ok: true });
+  await closed;
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  expect(await ledger.find('last')).toMatchObject({ state: 'settled' });
+  expect(await failing()).toEqual([]);
+});
+
+test('what waits for rows is answered if the database is closed meanwhile', async () => {
+  if (database.engine !== 'sqlite') return;
+  const read = Promise.withResolvers<void>();
+  const real = database.queryLog;
+  vi.spyOn(database, 'queryLog').mockImplementation((...args) => read.promise.then(() => real(...args)));
+  const waiting = [credit('one', 5n), credit('two', 5n)];
+  await pause(20);
+  await database.close();
+  read.resolve();
+  for (const each of waiting) await expect(each).rejects.toThrow(LedgerUnavailable);
+  await ledger.close();
+  vi.restoreAllMocks();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 1_000_000n, locked: 0n });
+});
+
+test('operations whose rows are read together see what those before them have done', async () => {
+  for (const id of ['kept-1', 'kept-2', 'kept-3']) {
+    await lock(id);
+    await ledger.keep(id, Date.now() + 900_000);
+  }
+  await ledger.close();
+  await database.close();
+  // Nothing is in memory now.
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  const results = await Promise.all([
+    settle('kept-1'),
+    settle('kept-1'),
+    ledger.release({ id: 'kept-1', detail: '{}' }),
+    lock('new'),
+    lock('new'),
+    settle('new'),
+    settle('new'),
+    lock('new'),
+    credit('same', 5n),
+    credit('same', 5n),
+    ledger.release({ id: 'kept-2', detail: '{}' }),
+    settle('kept-2'),
+    settle('kept-3'),
+  ]);
+  expect(results.map((result) => (result.ok ? 'ok' : result.reason))).toEqual([
+    'ok',
+    'already_resolved',
+    'already_resolved',
+    'ok',
+    'duplicate',
+    'ok',
+    'already_resolved',
+    'duplicate',
+    'ok',
+    'duplicate',
+    'ok',
+    'already_resolved',
+    'ok',
+  ]);
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 1_000_005n - 21n, locked: 0n });
+  expect(await failing()).toEqual([]);
+});
+
+test('a parent and its children whose rows are read together agree', async () => {
+  await ledger.lock({
+    id: 'run',
+    account: 'a',
+    amount: 500n,
+    lendable: 400n,
+    prices: [CRASH_PRICE.id],
+    expiresAt: Date.now() + 600_000,
+    detail: '{}',
+  });
+  await lock('run-1', 'run');
+  for (const id of ['run', 'run-1']) await ledger.keep(id, Date.now() + 900_000);
+  await ledger.close();
+  await database.close();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  const results = await Promise.all([
+    lock('run-2', 'run'),
+    settle('run-1'),
+    lock('run-3', 'run'),
+    lock('run-4', 'run'),
+    lock('run-5', 'run'),
+    settle('run-2'),
+    settle('run'),
+    settle('run-3'),
+  ]);
+  expect(results.map((result) => (result.ok ? 'ok' : result.reason))).toEqual([
+    'ok',
+    'ok',
+    'ok',
+    'ok',
+    'parent_exhausted',
+    'ok',
+    'ok',
+    'ok',
+  ]);
+  await ledger.release({ id: 'run-4', detail: '{}' });
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 1_000_000n - 28n, locked: 0n });
+  expect(await failing()).toEqual([]);
 });

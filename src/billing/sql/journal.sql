@@ -37,3 +37,10 @@ SELECT position, n, hash, noted FROM ledger_log
 -- Stores the number of the last record that was noted outside of the database. It shows later whether the tables were
 -- replaced by an older copy.
 UPDATE ledger_log SET noted = n RETURNING n, hash
+
+-- name: pgCommitDurably
+SELECT set_config('synchronous_commit', 'on', true)
+
+-- name: pgWriteSomething
+-- A message in the log of the server that nobody reads. It needs no table.
+SELECT CAST(pg_logical_emit_message(true, 'tollgate', '') AS TEXT) AS position

@@ -2,7 +2,7 @@ import { closeSync, createReadStream, existsSync, fstatSync, openSync, readFileS
 import { basename, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { createHash } from 'node:crypto';
-import { readToEnd } from '../log/reader.ts';
+import { LogCorrupt, readToEnd } from '../log/reader.ts';
 import type { LogHead } from '../log/record.ts';
 import { compressedPath, LOG_FOLDER, listSegments, readSegment, segmentPath, type Segment } from '../log/segments.ts';
 import { BackupError, type ArchiveEntry } from './archive.ts';
@@ -80,14 +80,26 @@ function readCopy(path: string): Position {
   }
 }
 
-/** The last complete record. Throws LogCorrupt. */
+/** While a gateway writes, its log is read so often. */
+const READS_MAX = 5;
+
+/**
+ * The last complete record. Throws LogCorrupt. Records that a gateway writes during the reading can look as if they
+ * followed damaged bytes, because those before them were read as the zeros that were there. So the log is read again.
+ */
 function endOfLog(folder: string, { position, n, hash }: Position): LogHead {
   const from = { position: Number(position), n: Number(n), hash };
   if (!existsSync(folder)) return from;
-  const records = readToEnd(folder, from);
-  for (;;) {
-    const { done, value } = records.next();
-    if (done) return value;
+  for (let reads = 1; ; reads += 1) {
+    try {
+      const records = readToEnd(folder, from);
+      for (;;) {
+        const { done, value } = records.next();
+        if (done) return value;
+      }
+    } catch (error) {
+      if (!(error instanceof LogCorrupt) || reads === READS_MAX) throw error;
+    }
   }
 }
 

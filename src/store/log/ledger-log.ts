@@ -36,25 +36,38 @@ interface Tables {
 export function openLedgerLog(start: LogStart, progress: SharedProgress, tables: Tables): LedgerLog {
   const writer = openLogWriter(start);
   let isClosed = false;
+  /** The append under way. It never rejects. */
+  let appending: Promise<unknown> = Promise.resolve();
+  const append = async (at: number, payload: string) => {
+    if (progress.state === 'stopped' || progress.end - progress.followed > BEHIND_MAX)
+      await tables.follow().catch(unavailable);
+    // It may have been closed while the tables followed.
+    if (isClosed) throw closed();
+    await writer.append(at, payload);
+    progress.end = writer.head.position;
+    if (!progress.wake()) tables.wake();
+  };
   return {
     beforeReading: null,
     get head() {
       return writer.head;
     },
-    async append(at, payload) {
-      if (isClosed) throw new DatabaseError('The database is closed', { code: 'closed', unavailable: true });
-      if (progress.state === 'stopped' || progress.end - progress.followed > BEHIND_MAX)
-        await tables.follow().catch(unavailable);
-      await writer.append(at, payload);
-      progress.end = writer.head.position;
-      if (!progress.wake()) tables.wake();
+    append(at, payload) {
+      if (isClosed) return Promise.reject(closed());
+      const appended = append(at, payload);
+      appending = appended.catch(() => {});
+      return appended;
     },
-    close() {
+    async close() {
       isClosed = true;
-      return writer.close();
+      // A record that is being written must not be cut off.
+      await appending;
+      await writer.close();
     },
   };
 }
+
+const closed = () => new DatabaseError('The database is closed', { code: 'closed', unavailable: true });
 
 /** Refuses an append because the tables cannot follow the log. */
 function unavailable(error: unknown): never {
