@@ -118,9 +118,9 @@ export async function journalHead(database: OpenDatabase, chain: string): Promis
 }
 
 /**
- * The last group of a chain may be of locks, whose flush nobody has waited for. A crash of the server would lose it, and
- * the head outside of the database must never be newer than the database. So this transaction writes something, and its
- * commit flushes all before it.
+ * The last group of a chain may be of locks, whose flush nobody has waited for. A crash of the server would lose it,
+ * and the head outside of the database must never be newer than the database. So this transaction writes something, and
+ * its commit flushes all before it.
  */
 async function durableHead(database: Database, chain: string): Promise<readonly Row[]> {
   const [, rows] = await database.batch([

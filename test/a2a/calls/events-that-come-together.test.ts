@@ -3,7 +3,7 @@ import { useCallsWorld } from './support/calls-world.ts';
 import { serveRaw, statusEvent, taskResult } from './support/raw-served.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 
-// Events that an agent writes at once go on at once to a client of another API, and none of them waits for the next read.
+// Events that an agent writes at once go on at once to a client of another API. None of them waits for the next read.
 
 const calls = useCallsWorld();
 
