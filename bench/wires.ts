@@ -3,8 +3,10 @@
  * wires and at others, and of an agent that is asked by chat and by messages, in one run. Also measures the counting of
  * tokens compared with a bare Fastify route, and another router of messages. `--rounds` and `--ms` set the duration.
  * `--only native` measures chat and the routes with this word in their names. `--only count` measures the counting.
+ * `--before ../another-checkout` also measures the agent through the gateway of that checkout.
  */
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     ms: { type: 'string', default: '1500' },
     only: { type: 'string', default: '' },
+    before: { type: 'string' },
   },
 });
 const PEER = '@musistudio/llms';
@@ -92,13 +95,20 @@ try {
   add('messages, translated', gateway, '/api/v1/messages', { model: MODELS.wire, ...messages });
   add('messages, native', gateway, '/api/v1/messages', { model: NATIVE, ...messages });
   add('responses, translated', gateway, '/api/v1/responses', { model: MODELS.wire, ...responses });
+  const unkept = { ...responses, store: false };
+  add('responses, translated, not kept', gateway, '/api/v1/responses', { model: MODELS.wire, ...unkept });
   add('responses, native', gateway, '/api/v1/responses', { model: NATIVE, ...responses });
-  add('an agent, by chat', gateway, '/api/v1/chat/completions', {
-    model: `a2a/${AGENT}`,
-    messages: turns,
-    stream: true,
-  });
-  add('an agent, by messages', gateway, '/api/v1/messages', { ...messages, model: `a2a/${AGENT}` });
+  const addAgent = (target: Target, when: string) => {
+    const model = `a2a/${AGENT}`;
+    add(`an agent, by chat${when}`, target, '/api/v1/chat/completions', { model, messages: turns, stream: true });
+    add(`an agent, by messages${when}`, target, '/api/v1/messages', { ...messages, model });
+  };
+  addAgent(gateway, '');
+  if (values.before !== undefined) {
+    const before = await tollgate(port, { blocks, main: resolve(values.before, 'bin/tollgate.mjs') });
+    targets.push(before);
+    addAgent(before, ', before');
+  }
   if (values.only === '') installPeers(PEER);
   if (values.only === '' && existsSync(here(`node_modules/${PEER}`))) {
     const router = await passthrough('targets/musistudio.ts', port, { path: '/v1/messages' });
