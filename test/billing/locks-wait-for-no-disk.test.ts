@@ -43,17 +43,17 @@ const lock = (id: string, parent?: string) =>
     detail: '{}',
     ...(parent === undefined ? {} : { parent }),
   });
-const settle = (id: string) =>
-  ledger.settle({
-    id,
-    charge: 7n,
-    price: CRASH_PRICE.id,
-    provider: 'p',
-    draw: false,
-    feeBps: 0,
-    usage: '{"call":7}',
-    detail: '{}',
-  });
+const settlement = (id: string) => ({
+  id,
+  charge: 7n,
+  price: CRASH_PRICE.id,
+  provider: 'p',
+  draw: false,
+  feeBps: 0,
+  usage: '{"call":7}',
+  detail: '{}',
+});
+const settle = (id: string) => ledger.settle(settlement(id));
 
 type Write = (file: number, bytes: Buffer, ...rest: unknown[]) => void;
 
@@ -162,16 +162,7 @@ test('locks and settlements of one moment are one record, with the time of each 
   const request = { account: 'a', amount: 100n, prices: [CRASH_PRICE.id], expiresAt: at + 600_000, detail: '{}' };
   await own.lock({ id: 'one', ...request });
   await own.lock({ id: 'two', ...request });
-  await own.settle({
-    id: 'one',
-    charge: 7n,
-    price: CRASH_PRICE.id,
-    provider: 'p',
-    draw: false,
-    feeBps: 0,
-    usage: '{"call":7}',
-    detail: '{}',
-  });
+  await own.settle(settlement('one'));
   const [one, two] = [(await own.find('one'))!, (await own.find('two'))!];
   expect(one).toMatchObject({ createdAt: begun + 1, state: 'settled' });
   expect(two).toMatchObject({ createdAt: begun + 2, state: 'held' });

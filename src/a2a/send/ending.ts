@@ -53,6 +53,9 @@ export const eventText = (text: string, value?: unknown, more = false): EventTex
   more,
 });
 
+/** Adds nothing to the answer, and nothing came with it. So the events before it are passed on. */
+export const NO_EVENT = eventText('null');
+
 /** The text of an answer, with the strings whose marks it has. */
 export const withLarge = (text: string, large: LargeStrings | null | undefined): string | MarkedText =>
   large ? { text, large } : text;

@@ -7,7 +7,16 @@ import { chooseLink } from '../agent/resolve.ts';
 import { A2aError, A2A_ERRORS } from '../wire/errors.ts';
 import { AgentStream } from './agent-stream.ts';
 import { claimContext, observationOf } from '../tasks/agent-tasks.ts';
-import { type A2aResult, type EventText, eventText, isTooLarge, measureWork, pendingEnd, toEnd } from './ending.ts';
+import {
+  type A2aResult,
+  type EventText,
+  eventText,
+  isTooLarge,
+  measureWork,
+  NO_EVENT,
+  pendingEnd,
+  toEnd,
+} from './ending.ts';
 import { type RunningTask, type SendAdapterDeps, type SendRequest, SentMessage, update } from './sent-message.ts';
 import { askOfTask } from '../agent/ask-for-task.ts';
 import { isInterrupted, isTerminal } from '../wire/events.ts';
@@ -76,7 +85,10 @@ async function* startAttempt(
       if (!adapter.waitsDespite(error)) throw error;
       if (!(error instanceof UpstreamFailure)) deps.onError(error);
     }
-    return adapter.waits ? yield* waitForTask(message, adapter.task!, send, adapter.ending) : pendingEnd(null);
+    if (!adapter.waits) return pendingEnd(null);
+    // The events that were said to follow at once do not come, and the task may go on for long.
+    yield NO_EVENT;
+    return yield* waitForTask(message, adapter.task!, send, adapter.ending);
   } catch (error) {
     return await adapter.failed(error);
   } finally {

@@ -28,11 +28,14 @@ export const LINE_END = 0x0a;
 /** The beginning of every header. */
 export const OPENING = '{"n":';
 
+/** The text that is hashed before the payload. */
+const hashedBefore = (prev: string, n: number, at: number): string => `${prev}\n[${n},${at}]\n`;
+
 /** sha256 over the previous hash, the number and time, and the payload. */
 const hashOf = (prev: string, n: number, at: number, payload: string | Uint8Array): string =>
   typeof payload === 'string'
-    ? hash('sha256', `${prev}\n[${n},${at}]\n${payload}`)
-    : hash('sha256', Buffer.concat([Buffer.from(`${prev}\n[${n},${at}]\n`), payload]));
+    ? hash('sha256', hashedBefore(prev, n, at) + payload)
+    : hash('sha256', Buffer.concat([Buffer.from(hashedBefore(prev, n, at)), payload]));
 
 /**
  * Makes the bytes of records. A record is a header line with its number, its time, the length of its payload and both
@@ -57,7 +60,7 @@ export class RecordEncoder {
       bytes.write(text, begin, 'latin1');
       return bytes.subarray(begin, end);
     };
-    const own = hash('sha256', before(`${head.hash}\n[${n},${at}]\n`));
+    const own = hash('sha256', before(hashedBefore(head.hash, n, at)));
     const record = before(
       `${OPENING}${n},"at":${at},"bytes":${end - HEADER_MAX},"prev":"${head.hash}","hash":"${own}"}\n`,
     );

@@ -34,6 +34,33 @@ test.each([
     response.end(eventOf(id, statusEvent(taskId, 'COMPLETED')).slice(behind === 'da' ? behind.length : 0));
   };
   const { service } = await serveRaw(calls.world, answer, { pricing: 'per_task = 0.001' });
+  await expectWordsBefore(service, goOn);
+});
+
+// The agent breaks its stream off, and the gateway looks at its task until it ends.
+test('what came together with an error does not wait for the end of the task', async () => {
+  const goOn = Promise.withResolvers<void>();
+  let isOver = false;
+  void goOn.promise.then(() => (isOver = true));
+  const taskId = 't-broken-off';
+  const answer = ({ request, response }: RawExchange) => {
+    const { id, method } = JSON.parse(request.body) as { id: unknown; method: string };
+    if (method === 'GetTask') {
+      const { task } = taskResult(taskId, isOver ? 'COMPLETED' : 'WORKING');
+      response.writeHead(200, { 'content-type': 'application/json' });
+      return void response.end(JSON.stringify({ jsonrpc: '2.0', id, result: task }));
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const said = ['It ', 'rains', '.'].map((text, index) => eventOf(id, artifact(taskId, text, index > 0)));
+    const error = `data: ${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'broken' } })}\n\n`;
+    response.end(eventOf(id, taskResult(taskId, 'WORKING')) + said.join('') + error);
+  };
+  const { service } = await serveRaw(calls.world, answer, { pricing: 'per_task = 0.001' });
+  await expectWordsBefore(service, goOn);
+});
+
+/** Asks the agent by chat. Its words have to come before the agent goes on. */
+async function expectWordsBefore(service: string, goOn: PromiseWithResolvers<void>): Promise<void> {
   const { origin, key } = calls.world.spine;
   const response = await fetch(`${origin}/api/v1/chat/completions`, {
     method: 'POST',
@@ -50,4 +77,4 @@ test.each([
   }
   expect(words().filter((word) => word !== '')).toEqual(['It ', 'rains', '.']);
   expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
-});
+}
