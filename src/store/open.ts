@@ -115,15 +115,14 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
     engine: 'sqlite',
     queryLog: (statement, params = []) =>
       writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
-    query: (statement, params = []) =>
-      (isAboutLog(statement) ? performBehindLog : writer.perform)({ kind: 'query', statement, params }) as Promise<
-        readonly Row[]
-      >,
-    batch: (steps: readonly Step[]) =>
-      (steps.some(({ statement }) => isAboutLog(statement)) ? performBehindLog : writer.perform)({
-        kind: 'batch',
-        steps,
-      }) as Promise<readonly (readonly Row[])[]>,
+    query(statement, params = []) {
+      const perform = isAboutLog(statement) ? performBehindLog : writer.perform;
+      return perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
+    },
+    batch(steps: readonly Step[]) {
+      const perform = steps.some(({ statement }) => isAboutLog(statement)) ? performBehindLog : writer.perform;
+      return perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>;
+    },
     program: (module, args) => performBehindLog({ kind: 'program', module, args }),
     async snapshot(run, temporary = []) {
       await performBehindLog({ kind: 'follow' });
