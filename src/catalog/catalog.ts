@@ -70,9 +70,6 @@ const NOT_FOUND = {
   { readonly code: ErrorCode; readonly kind: string; readonly hint: string; readonly param: string }
 >;
 
-/** The errors that say that a name does not exist. */
-const UNKNOWN: ReadonlySet<ErrorCode> = new Set(Object.values(NOT_FOUND).map(({ code }) => code));
-
 /**
  * All offers of all sources, by name. Names are case-sensitive and may contain colons, so they are looked up in this
  * order: the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`, the
@@ -132,39 +129,36 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
     }
   };
 
+  /** What `name` resolves to; `departed` if its last provider left a moment ago; null if it does not exist. */
+  const find = (name: string, primitive: Primitive): Resolved | 'departed' | null => {
+    const { byName, byDirectForm } = indexOf(primitive);
+    const exact = byName.get(name);
+    if (exact) return exact;
+    const direct = EVM_PIN.test(name) ? name.slice(0, ADDRESS_LENGTH).toLowerCase() + name.slice(ADDRESS_LENGTH) : name;
+    const suffixed = SUFFIXES.find(([suffix]) => direct.endsWith(suffix));
+    const bare = suffixed && direct.slice(0, -suffixed[0].length);
+    const found =
+      (bare !== undefined && byName.get(bare)) ||
+      byDirectForm.get(direct) ||
+      (bare !== undefined && byDirectForm.get(bare));
+    if (found) return suffixed && bare === nameOf(found) ? { ...found, sort: suffixed[1] } : found;
+    return [name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)) ? 'departed' : null;
+  };
+
   const catalog: Catalog = {
     resolve(name, primitive) {
-      const { byName, byDirectForm } = indexOf(primitive);
-      const exact = byName.get(name);
-      if (exact) return exact;
-      const direct = EVM_PIN.test(name)
-        ? name.slice(0, ADDRESS_LENGTH).toLowerCase() + name.slice(ADDRESS_LENGTH)
-        : name;
-      const suffixed = SUFFIXES.find(([suffix]) => direct.endsWith(suffix));
-      const bare = suffixed && direct.slice(0, -suffixed[0].length);
-      const found =
-        (bare !== undefined && byName.get(bare)) ||
-        byDirectForm.get(direct) ||
-        (bare !== undefined && byDirectForm.get(bare));
-      if (found) return suffixed && bare === nameOf(found) ? { ...found, sort: suffixed[1] } : found;
-      if ([name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)))
+      const found = find(name, primitive);
+      if (found === 'departed')
         throw new GatewayError(
           'no_provider_healthy',
           `The last provider of ${printable(name)} has disconnected. If it comes back, that takes seconds: retry a few times, then take another service`,
           { retryAfterS: BACK_S },
         );
+      if (found !== null) return found;
       const { code, kind, hint, param } = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}${hint}`, { param });
     },
-    knows(name, primitive) {
-      try {
-        catalog.resolve(name, primitive);
-        return true;
-      } catch (error) {
-        if (error instanceof GatewayError) return !UNKNOWN.has(error.code);
-        throw error;
-      }
-    },
+    knows: (name, primitive) => find(name, primitive) !== null,
     offers: (primitive) => list(primitive ?? 'all'),
     replace(source, offers) {
       const ids = new Set<string>();

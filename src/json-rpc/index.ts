@@ -25,6 +25,7 @@ export {
   onceOnly,
   onlyAnswerTo,
   parseGuarded,
+  readBatches,
   readEventData,
   readOne,
   readReply,

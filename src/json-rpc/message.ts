@@ -86,6 +86,48 @@ export function parseRaw(text: string): RawMessage | null | undefined {
   }
 }
 
+/**
+ * Makes a parseMessage for the messages of one stream. The events of an agent's stream differ in their results alone.
+ * So the text around the result is compared with that of the response before, and only the result is parsed.
+ */
+export function createMessageParser(): typeof parseMessage {
+  let form: { readonly of: ResponseMessage; readonly before: string; readonly behind: string } | null = null;
+
+  /** A text that is JSON by itself, between texts that make a message around another result, makes one too. */
+  const alike = (text: string): ResponseMessage | null => {
+    if (form === null) return null;
+    const { of, before, behind } = form;
+    const [start, end] = [before.length, text.length - behind.length];
+    if (start >= end || !text.startsWith(before) || !text.endsWith(behind)) return null;
+    // JSON.parse takes white space around the result, which is no part of it.
+    if (text.charCodeAt(start) <= SPACE || text.charCodeAt(end - 1) <= SPACE) return null;
+    let result: unknown;
+    try {
+      result = JSON.parse(text.slice(start, end));
+    } catch {
+      return null;
+    }
+    const { kind, id, idText } = of;
+    const members = new Map(of.members).set('result', { keyStart: of.members.get('result')!.keyStart, start, end });
+    return { kind, id, idText, result, text, value: { ...of.value, result }, members };
+  };
+
+  return (text) => {
+    const again = alike(text);
+    if (again !== null) return again;
+    const message = parseMessage(text);
+    if (message?.kind !== 'response' || text.length > FORM_CHARS_MAX) return message;
+    const result = message.members.get('result');
+    const behind = result && text.slice(result.end);
+    if (behind?.trim() === '}') form = { of: message, before: text.slice(0, result!.start), behind };
+    return message;
+  };
+}
+
+const SPACE = 0x20;
+/** Longer messages are not kept to compare others with them. */
+const FORM_CHARS_MAX = 16 * 1024;
+
 function toCall(raw: RawMessage): RequestMessage | NotificationMessage | null {
   const { text, value, members } = raw;
   const { id, method } = value;

@@ -20,6 +20,7 @@ import {
 } from '#wire';
 import type { UpstreamReply } from '#gateway';
 import {
+  createMessageParser,
   exactId,
   parseMessage,
   type JsonRpcMessage,
@@ -33,8 +34,6 @@ import {
  */
 export interface Received {
   readonly message: JsonRpcMessage;
-  /** Further events of the same read follow, so nobody waits for the next message. */
-  readonly more?: boolean;
   readonly raw: string | null;
   readonly eventId: string | null;
 }
@@ -42,7 +41,6 @@ export interface Received {
 /** An event without a message. It may set an event id, or the time to wait before a reconnect. */
 export interface Marker {
   readonly message: null;
-  readonly more?: undefined;
   readonly raw: string;
   /** Whether the event has data. The data is not a JSON-RPC message, so clients do not get the event. */
   readonly unread: boolean;
@@ -50,19 +48,44 @@ export interface Marker {
   readonly retryMs: number | null;
 }
 
+interface ReadOptions {
+  readonly strict?: boolean;
+  readonly large?: LargeReply | undefined;
+}
+
 /**
- * The messages of a server's reply (JSON or an event stream), one by one as they arrive. A reply with a status of 400
- * or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a body or event
- * of more than `bytesMax` bytes. `strict`: throws UpstreamFailure also for an event whose data is not a message, and
- * for an array of messages. `large`: see readText.
+ * The messages of a server's reply (JSON or an event stream) as they arrive: those of one read together. A reply with a
+ * status of 400 or above counts if its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for a
+ * body or event of more than `bytesMax` bytes, after the messages before it. `strict`: throws UpstreamFailure also for
+ * an event whose data is not a message, and for an array of messages. `large`: see readText.
  */
+export async function* readBatches(
+  reply: UpstreamReply,
+  bytesMax: number,
+  { strict = false, large }: ReadOptions = {},
+): AsyncGenerator<readonly (Received | Marker)[], void, undefined> {
+  if (!hasEvents(reply)) return yield await readBody(reply, bytesMax, !strict, large);
+  const parse = createMessageParser();
+  for await (const events of readEventData(reply, bytesMax, large)) {
+    const read: (Received | Marker)[] = [];
+    try {
+      for (const event of events) {
+        // oxlint-disable-next-line no-await-in-loop -- a large event is parsed in a turn of its own
+        if (event.data.length > OWN_TURN_BYTES) await ownTurn();
+        read.push(...messagesOf(event, reply, strict, parse));
+      }
+    } finally {
+      if (read.length > 0) yield read;
+    }
+  }
+}
+
+/** The messages of readBatches one by one. */
 export async function* readReply(
   reply: UpstreamReply,
   bytesMax: number,
-  { strict = false, large }: { readonly strict?: boolean; readonly large?: LargeReply | undefined } = {},
 ): AsyncGenerator<Received | Marker, void, undefined> {
-  if (hasEvents(reply)) return yield* readEvents(reply, bytesMax, strict, large);
-  yield* await readBody(reply, bytesMax, !strict, large);
+  for await (const messages of readBatches(reply, bytesMax)) yield* messages;
 }
 
 /** Whether a reply is an event stream. Otherwise it is one message. */
@@ -130,21 +153,15 @@ function readBatch(text: string): readonly JsonRpcMessage[] {
   }
 }
 
-/** `more`: further events with data follow that came in the same read. */
-interface EventRead {
-  readonly event: SseEvent;
-  readonly more: boolean;
-}
-
 /**
- * The whole events of a reply as they arrive. Throws UpstreamFailure for an event that is too large. `large`: as
- * readText.
+ * The whole events of a reply as they arrive: those of one read together. Throws UpstreamFailure for an event that is
+ * too large, after the events before it. `large`: as readText.
  */
 export async function* readEventData(
   reply: UpstreamReply,
   bytesMax: number,
   large?: LargeReply,
-): AsyncGenerator<EventRead, void, undefined> {
+): AsyncGenerator<readonly SseEvent[], void, undefined> {
   const reader = createEventReader(
     large === undefined ? { bytesMax } : { bytesMax: large.bytesMax, largeOver: largeOver(bytesMax) },
   );
@@ -153,21 +170,27 @@ export async function* readEventData(
   let kept = 0;
   for (;;) {
     const chunks = await reply.read();
-    let events;
+    let events: readonly SseEvent[] = [];
+    let fault: UpstreamFailure | null = null;
     try {
-      events = chunks === null ? reader.end() : chunks.flatMap((chunk) => [...reader.push(chunk)]);
+      if (chunks === null) events = reader.end();
+      else
+        for (const chunk of chunks)
+          events = events.length === 0 ? reader.push(chunk) : [...events, ...reader.push(chunk)];
     } catch (error) {
-      throw tooLarge(`the provider sent an event of more than ${most} bytes`, {
+      fault = tooLarge(`the provider sent an event of more than ${most} bytes`, {
         status: reply.status,
         received: most,
         cause: error,
       });
     }
-    const last = events.findLastIndex(({ data, largeData }) => data !== '' || largeData !== undefined);
-    for (const [index, event] of events.entries()) {
-      const read = large === undefined ? event : await withoutLargeStrings(event, bytesMax, large, reply.status);
-      yield { event: read, more: index < last };
-    }
+    if (large === undefined || events.every(({ data, largeData }) => !largeData && data.length <= bytesMax)) {
+      if (events.length > 0) yield events;
+    } else
+      for (const event of events)
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, because each may be large
+        yield [await withoutLargeStrings(event, bytesMax, large, reply.status)];
+    if (fault !== null) throw fault;
     if (chunks === null) return;
     kept = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, kept);
     await reply.memory?.keeps(kept);
@@ -192,35 +215,30 @@ async function withoutLargeStrings(
 }
 
 /**
- * An event without a message may be a keep-alive, such as `event: ping`. Clients of MCP skip it, so it ends no call. An
- * event with another name than `message` is still a message if it parses as one.
+ * The messages of an event. An event without one may be a keep-alive, such as `event: ping`. Clients of MCP skip it, so
+ * it ends no call. An event with another name than `message` is still a message if it parses as one.
  */
-async function* readEvents(
+function messagesOf(
+  { data, raw, id, retry }: SseEvent,
   reply: UpstreamReply,
-  bytesMax: number,
   strict: boolean,
-  large?: LargeReply,
-): AsyncGenerator<Received | Marker, void, undefined> {
-  for await (const { event, more } of readEventData(reply, bytesMax, large)) {
-    const { data, raw, id, retry } = event;
-    if (data.length > OWN_TURN_BYTES) await ownTurn();
-    const said = data === '' ? null : parseGuarded(data, reply.status);
-    if (!said) {
-      const unread = data !== '';
-      if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
-      const batch = unread ? readBatch(data) : [];
-      for (const [index, one] of batch.entries()) {
-        const shown = scrubbed(one, reply);
-        // A stream that breaks in the middle of the array is resumed before it.
-        const eventId = index === batch.length - 1 ? id : null;
-        yield { message: shown, raw: eventOf(shown.text, eventId), eventId };
-      }
-      if (batch.length === 0) yield { message: null, raw, unread, eventId: id, retryMs: retry };
-      continue;
-    }
+  parse: typeof parseMessage,
+): readonly (Received | Marker)[] {
+  const said = data === '' ? null : parseGuarded(data, reply.status, parse);
+  if (said) {
     const message = scrubbed(said, reply);
-    yield { message, raw: message === said ? raw : eventOf(message.text, id), eventId: id, more };
+    return [{ message, raw: message === said ? raw : eventOf(message.text, id), eventId: id }];
   }
+  const unread = data !== '';
+  if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
+  const batch = unread ? readBatch(data) : [];
+  if (batch.length === 0) return [{ message: null, raw, unread, eventId: id, retryMs: retry }];
+  return batch.map((one, index) => {
+    const message = scrubbed(one, reply);
+    // A stream that breaks in the middle of the array is resumed before it.
+    const eventId = index === batch.length - 1 ? id : null;
+    return { message, raw: eventOf(message.text, eventId), eventId };
+  });
 }
 
 /**
@@ -301,9 +319,9 @@ function eventOf(text: string, id: string | null): string {
 }
 
 /** Parses a message from an event. Throws UpstreamFailure if it has more structure than ANSWER_LIMITS. */
-export function parseGuarded(data: string, status: number): ReturnType<typeof parseMessage> {
+export function parseGuarded(data: string, status: number, parse = parseMessage): ReturnType<typeof parseMessage> {
   if (data.length > UNGUARDED_MAX) guard(Buffer.from(data), status);
-  return parseMessage(data);
+  return parse(data);
 }
 
 /** A text up to this length cannot have much structure, so it is not checked. */

@@ -1,9 +1,10 @@
 import { isObject, type LargeStrings, OWN_TURN_BYTES, ownTurn, UpstreamFailure, guardStructure } from '#wire';
 import {
   type JsonRpcError,
+  type JsonRpcMessage,
   ANSWER_LIMITS,
   readEventData,
-  readReply,
+  readBatches,
   readText,
   refuseOtherAnswer,
   hasEvents,
@@ -17,9 +18,7 @@ import { resultFromBare } from '../wire/bare-body.ts';
 import { exactValue } from '../wire/edit-json.ts';
 
 /** A result, an event or an error of an agent, in the version of the link. */
-export type AgentSaid =
-  | AgentResult
-  | { readonly kind: 'error'; readonly error: JsonRpcError; readonly more?: undefined };
+export type AgentSaid = AgentResult | { readonly kind: 'error'; readonly error: JsonRpcError };
 
 export interface AgentResult {
   readonly kind: 'result';
@@ -28,22 +27,21 @@ export interface AgentResult {
   readonly value: unknown;
   /** null: it has no marks. */
   readonly large: LargeStrings | null;
-  /** Further events came with it, so nobody waits for the next one. */
-  readonly more: boolean;
 }
 
 /**
- * Reads an agent's answer to the request with this id, piece by piece. Throws UpstreamFailure if the answer is not A2A,
- * belongs to another request, or has a piece of more than `bytesMax` bytes. `large`: large strings of an answer do not
- * count as part of such a piece, and are replaced by marks.
+ * Reads an agent's answer to the request with this id, piece by piece: the pieces of one read together. Throws
+ * UpstreamFailure if the answer is not A2A, belongs to another request, or has a piece of more than `bytesMax` bytes,
+ * after the pieces before it. `large`: large strings of an answer do not count as part of such a piece, and are
+ * replaced by marks.
  */
-export async function* readAgent(
+export async function* readAgentBatches(
   link: Link,
   id: string,
   reply: UpstreamReply,
   bytesMax: number,
   large?: LargeReply,
-): AsyncGenerator<AgentSaid, void, undefined> {
+): AsyncGenerator<readonly AgentSaid[], void, undefined> {
   const { status } = reply;
   // The agent refuses the credentials of the provider. The status is not passed on, because the client would think that
   // its own credential is wrong.
@@ -51,30 +49,20 @@ export async function* readAgent(
     throw broken(`the agent answered with status ${status}`, status);
   if (link.binding === 'jsonrpc') {
     // Each event is part of the answer. A client of A2A ends the stream at an event that it cannot read.
-    for await (const { message, more } of readReply(reply, bytesMax, { strict: true, large })) {
-      if (message === null) continue;
-      if (message.kind !== 'response') throw broken('the agent sent something that is not a response', status);
-      refuseOtherAnswer(message, id, status);
-      if (message.error !== undefined) {
-        refuseLargeError(message.text, large, status);
-        yield { kind: 'error', error: message.error };
-      } else {
-        const { start, end } = message.members.get('result')!;
-        yield resultOf(message.text.slice(start, end), message.result, large, more);
-      }
-    }
+    for await (const messages of readBatches(reply, bytesMax, { strict: true, large }))
+      yield* inOrder(messages, ({ message }) => (message === null ? null : saidIn(message, id, status, large)));
     return;
   }
   if (hasEvents(reply)) {
-    for await (const { event: read, more } of readEventData(reply, bytesMax, large)) {
-      const { data, event } = read;
-      if (data === '') continue;
-      if (data.length > OWN_TURN_BYTES) await ownTurn();
-      const value = parse(data, status);
-      if (event === 'error') {
+    for await (const events of readEventData(reply, bytesMax, large)) {
+      if (events.some(({ data }) => data.length > OWN_TURN_BYTES)) await ownTurn();
+      yield* inOrder(events, ({ data, event }) => {
+        if (data === '') return null;
+        const value = parse(data, status);
+        if (event !== 'error') return resultOf(data, value, large);
         refuseLargeError(data, large, status);
-        yield { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
-      } else yield resultOf(data, value, large, more);
+        return { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
+      });
     }
     return;
   }
@@ -84,12 +72,43 @@ export async function* readAgent(
   const value = text === '' && status < 300 ? {} : parse(text, status);
   if (status >= 400) {
     refuseLargeError(text, large, status);
-    return yield { kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) };
+    return yield [{ kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) }];
   }
-  if (link.binding === 'rest') return yield resultOf(text === '' ? '{}' : text, value, large);
+  if (link.binding === 'rest') return yield [resultOf(text === '' ? '{}' : text, value, large)];
   const result = resultFromBare(exactValue(text, value));
   if (result === null) throw broken('the agent answered with no task', status);
-  yield resultOf(JSON.stringify(result), result, large);
+  yield [resultOf(JSON.stringify(result), result, large)];
+}
+
+/** The pieces of readAgentBatches one by one. */
+export async function* readAgent(
+  ...answer: Parameters<typeof readAgentBatches>
+): AsyncGenerator<AgentSaid, void, undefined> {
+  for await (const pieces of readAgentBatches(...answer)) yield* pieces;
+}
+
+/** What the agent said by some pieces of one read, together. If one of them cannot be read, those before it come first. */
+function* inOrder<T>(pieces: readonly T[], read: (piece: T) => AgentSaid | null): Iterable<readonly AgentSaid[]> {
+  const said: AgentSaid[] = [];
+  try {
+    for (const piece of pieces) {
+      const one = read(piece);
+      if (one !== null) said.push(one);
+    }
+  } finally {
+    if (said.length > 0) yield said;
+  }
+}
+
+function saidIn(message: JsonRpcMessage, id: string, status: number, large: LargeReply | undefined): AgentSaid {
+  if (message.kind !== 'response') throw broken('the agent sent something that is not a response', status);
+  refuseOtherAnswer(message, id, status);
+  if (message.error !== undefined) {
+    refuseLargeError(message.text, large, status);
+    return { kind: 'error', error: message.error };
+  }
+  const { start, end } = message.members.get('result')!;
+  return resultOf(message.text.slice(start, end), message.result, large);
 }
 
 /** Throws UpstreamFailure for an error with large strings, because the provider's secrets could be in them. */
@@ -98,14 +117,13 @@ function refuseLargeError(text: string, large: LargeReply | undefined, status: n
 }
 
 /** Removes the members about money from an agent's value, because only this gateway may set them. */
-function resultOf(text: string, value: unknown, large?: LargeReply, more = false): AgentResult {
+function resultOf(text: string, value: unknown, large?: LargeReply): AgentResult {
   const clean = withoutMoney(value);
   return {
     kind: 'result',
     large: large?.strings.isIn(text) ? large.strings : null,
     text: clean === value ? text : JSON.stringify(withoutMoney(exactValue(text, value))),
     value: clean,
-    more,
   };
 }
 

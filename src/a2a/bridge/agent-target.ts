@@ -15,7 +15,7 @@ import {
 import { NO_PREFERENCES, type Call, type ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
-import type { A2aResult, EventText } from '../send/ending.ts';
+import type { A2aResult, EventTexts } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { resolveAgent } from '../agent/resolve.ts';
@@ -130,41 +130,28 @@ function messageOf({ turns, contextId, taskId }: TargetRequest): JsonObject {
  * continues; null if the message continues no task.
  */
 async function* inEvents(
-  attempt: AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined>,
+  attempt: AsyncGenerator<EventTexts, ReplyEnd<A2aResult>, undefined>,
   answer: AnswerReader,
   showBefore: (() => Promise<unknown>) | null,
 ): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
   let isOver = false;
-  let events: CallEvent[] = [];
-  /** The events since the last batch. */
-  const taken = (): readonly EventBatch[] => {
-    const batch = eventBatch(events);
-    events = [];
-    return batch === null ? [] : [batch];
-  };
   try {
-    if (showBefore !== null) events.push(...answer.read(await showBefore()));
+    let events: readonly CallEvent[] = showBefore === null ? [] : answer.read(await showBefore());
     for (;;) {
-      let step: Awaited<ReturnType<typeof attempt.next>>;
-      try {
-        step = await attempt.next();
-      } catch (error) {
-        yield* taken();
-        throw error;
-      }
+      // Events that the agent sent together are passed on together.
+      const batch = eventBatch(events);
+      if (batch !== null) yield batch;
+      // oxlint-disable-next-line no-await-in-loop -- the events of an answer are in order
+      const step = await attempt.next();
       if (step.done) {
         isOver = true;
         const { result, ...end } = step.value;
         const { text, error, cut } = result;
-        if (text !== null) events.push(...answer.read(JSON.parse(text)));
-        events.push(...answer.rest());
-        yield* taken();
+        const last = eventBatch([...(text === null ? [] : answer.read(JSON.parse(text))), ...answer.rest()]);
+        if (last !== null) yield last;
         return { ...end, result: answer.end(end, error?.message ?? cut) };
       }
-      const { text, value, more } = step.value;
-      events.push(...answer.read(value ?? JSON.parse(text)));
-      // Events that the agent sent together are passed on together.
-      if (!more) yield* taken();
+      events = step.value.events.flatMap(({ text, value }) => answer.read(value ?? JSON.parse(text)));
     }
   } finally {
     // An attempt that is stopped early still has to let go of its connection.

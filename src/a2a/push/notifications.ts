@@ -26,28 +26,30 @@ interface PushRelayOptions {
  * dropped.
  */
 const WAITING_MAX = 1_000;
+/** What `notificationOf` takes. The notification is only made for a task that has a webhook. */
+type WaitingEvent = readonly [version: A2aVersion, value: unknown];
 /** Pauses between the attempts while the database cannot be reached. */
 const PAUSES_MS = [1_000, 5_000, 15_000] as const;
 
 export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOptions): Notify {
-  const waiting = new Map<string, Notification[]>();
+  const waiting = new Map<string, WaitingEvent[]>();
 
   /**
    * Delivers the waiting events. It checks for a webhook once for each group of events and not for each event, because
    * most tasks have no webhook.
    */
-  const deliverAll = async (key: TaskKey, events: Notification[]) => {
+  const deliverAll = async (key: TaskKey, events: WaitingEvent[]) => {
     while (events.length > 0) {
       if (!(await webhooks.has(key))) return void events.splice(0);
       for (let left = events.length; left > 0 && events.length > 0; left -= 1) {
-        const event = events[0]!;
-        await webhooks.deliver(key, event.priced(await generationOf(key, event.ended)));
+        const event = notificationOf(...events[0]!);
+        if (event !== null) await webhooks.deliver(key, event.priced(await generationOf(key, event.ended)));
         events.shift();
       }
     }
   };
 
-  const drain = async (name: string, key: TaskKey, events: Notification[]) => {
+  const drain = async (name: string, key: TaskKey, events: WaitingEvent[]) => {
     for (let failures = 0; events.length > 0; failures += 1) {
       try {
         await deliverAll(key, events);
@@ -62,9 +64,9 @@ export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOp
   };
 
   return (key, { version }, value) => {
-    const event = notificationOf(version, value);
-    if (event === null) return;
-    const name = JSON.stringify([key.primitive, key.service, key.taskId]);
+    // The id of a task may hold any character, so it comes last.
+    const name = `${key.primitive} ${key.service} ${key.taskId}`;
+    const event: WaitingEvent = [version, value];
     const events = waiting.get(name);
     if (events) {
       // The first event is being delivered, so the second is dropped.

@@ -140,8 +140,10 @@ export class AgentStream {
     const first = this.task === null;
     const task = (this.task ??= await this.#begin(event));
     if (!isOfTask(event, task.key.taskId)) throw broken('the agent sent an event of another task', status);
-    const ended = await this.#saw(task, event, first);
-    if (ended !== null) return ended;
+    if (changes(task, event, first)) {
+      const ended = await this.#saw(task, event);
+      if (ended !== null) return ended;
+    }
     update(task, event);
     this.#told = true;
     if (ask.left?.aborted) this.#unread();
@@ -164,11 +166,9 @@ export class AgentStream {
     return this.task;
   }
 
-  /** Stores the state of the task if it has changed. Returns the end of the call if the task was already over. */
-  async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd<A2aResult> | null> {
+  /** Stores what an event changes of the task. Returns the end of the call if the task was already over. */
+  async #saw(task: RunningTask, event: A2aEvent): Promise<ReplyEnd<A2aResult> | null> {
     const { ask, deps, measuring } = this.#message;
-    const moved = event.state !== null && event.state !== task.state && !first;
-    if (isTerminal(event.state) || !(moved || (event.output && !task.gave))) return null;
     const observation = observationOf(task.offer, event, task.gave, measuring.bytes);
     const seen = observation && (await deps.tasks.saw(task.key, observation));
     // The task was ended through another route, so later output would not be paid. But the client of a completed task
@@ -217,4 +217,10 @@ export class AgentStream {
     this.#forget();
     this.#place?.leave();
   }
+}
+
+/** Whether an event changes what is stored of its task, apart from its end. The first event is stored with the task. */
+function changes(task: RunningTask, { state, output }: A2aEvent, first: boolean): boolean {
+  const moved = state !== null && state !== task.state && !first;
+  return !isTerminal(state) && (moved || (output && !task.gave));
 }

@@ -36,25 +36,24 @@ export interface EventResult extends A2aResult {
 /** The outcome of a call that has nothing more for its client. */
 export const NO_RESULT: A2aResult = { text: null, event: null, error: null, cut: null };
 
-/** An event of a stream, as JSON text in the client's version. `byteLength`: its size in UTF-8. */
+/** An event of a stream, as JSON text in the client's version. */
 export interface EventText {
   readonly text: string;
-  readonly byteLength: number;
   /** The parsed text; undefined if it was translated, and so not parsed. */
   readonly value: unknown;
-  /** Further events of the agent came with it. */
-  readonly more: boolean;
 }
 
-export const eventText = (text: string, value?: unknown, more = false): EventText => ({
-  text,
-  byteLength: Buffer.byteLength(text),
-  value,
-  more,
-});
+/** The events that came together, in their order. */
+export interface EventTexts {
+  readonly events: readonly EventText[];
+  /** About the size of their texts: the number of characters. */
+  readonly byteLength: number;
+}
 
-/** Adds nothing to the answer, and nothing came with it. So the events before it are passed on. */
-export const NO_EVENT = eventText('null');
+export const eventTexts = (events: readonly EventText[]): EventTexts => ({
+  events,
+  byteLength: events.reduce((sum, { text }) => sum + text.length, 0),
+});
 
 /** The text of an answer, with the strings whose marks it has. */
 export const withLarge = (text: string, large: LargeStrings | null | undefined): string | MarkedText =>

@@ -20,7 +20,7 @@ import { pinned, type Catalog } from '#catalog';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aResult, type EventText, NO_RESULT, withLarge } from './ending.ts';
+import { type A2aResult, type EventTexts, NO_RESULT, withLarge } from './ending.ts';
 import { lastInContext, isCovered, beganBy, keyOf, versionIn } from '../tasks/agent-tasks.ts';
 import { costHeaders, withCost, withReceipt, withTaskCost } from '../http/metadata.ts';
 import type { PaymentTasks } from '../http/x402.ts';
@@ -90,7 +90,7 @@ interface Message {
   readonly left: AbortSignal;
 }
 
-interface StartedMessage extends StartedProviderCall<A2aResult, EventText> {
+interface StartedMessage extends StartedProviderCall<A2aResult, EventTexts> {
   readonly adapter: SendAdapter;
 }
 
@@ -126,15 +126,15 @@ async function write(
 ): Promise<Answered | null> {
   let begun = false;
   for await (const frame of frames) {
-    if (frame.type === 'data') {
-      const { text } = frame.data;
-      const large = adapter.large.isIn(text) ? adapter.large : null;
-      const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
-      const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
-      await out.event(shown, begun || call.free !== null ? undefined : costHeaders(call.id, null));
-      large?.forget(text);
-      begun = true;
-    }
+    if (frame.type === 'data')
+      for (const { text } of frame.data.events) {
+        const large = adapter.large.isIn(text) ? adapter.large : null;
+        const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
+        const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
+        await out.event(shown, begun || call.free !== null ? undefined : costHeaders(call.id, null));
+        large?.forget(text);
+        begun = true;
+      }
     if (frame.type !== 'settled') continue;
     await adapter.noted();
     const answered = await writeEnd(deps, ask, call, frame, out);
@@ -245,10 +245,10 @@ function toCallRequest(
   adapter: SendAdapter,
   covered: boolean,
   sticky: string | null,
-): CallRequest<A2aResult, EventText> {
+): CallRequest<A2aResult, EventTexts> {
   const offerId = task?.offerId ?? sticky;
   const cap = capOf(ask);
-  const request: CallRequest<A2aResult, EventText> = {
+  const request: CallRequest<A2aResult, EventTexts> = {
     primitive: 'agent',
     caller: ask.caller,
     requestId: ask.requestId,

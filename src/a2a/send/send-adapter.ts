@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type LargeStrings, UpstreamFailure } from '#wire';
 import type { Offer } from '#catalog';
 import type { GeneratedAdapter, ReplyEnd, Send } from '#gateway';
-import { broken, readAgent } from '../agent/agent-reply.ts';
+import { broken, readAgentBatches } from '../agent/agent-reply.ts';
 import { chooseLink } from '../agent/resolve.ts';
 import { A2aError, A2A_ERRORS } from '../wire/errors.ts';
 import { AgentStream } from './agent-stream.ts';
@@ -10,10 +10,10 @@ import { claimContext, observationOf } from '../tasks/agent-tasks.ts';
 import {
   type A2aResult,
   type EventText,
-  eventText,
+  type EventTexts,
+  eventTexts,
   isTooLarge,
   measureWork,
-  NO_EVENT,
   pendingEnd,
   toEnd,
 } from './ending.ts';
@@ -22,7 +22,7 @@ import { askOfTask } from '../agent/ask-for-task.ts';
 import { isInterrupted, isTerminal } from '../wire/events.ts';
 
 /** The native side of a message to an agent. */
-export interface SendAdapter extends GeneratedAdapter<A2aResult, EventText> {
+export interface SendAdapter extends GeneratedAdapter<A2aResult, EventTexts> {
   /** Id of the task that the message began or continued; null until the agent names one. */
   task(): string | null;
   /** The large strings of its frames, which have their marks. Forget those of a frame that was written. */
@@ -59,7 +59,7 @@ async function* startAttempt(
   send: Send,
   signal: AbortSignal,
   detached: Send,
-): AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined> {
+): AsyncGenerator<EventTexts, ReplyEnd<A2aResult>, undefined> {
   const { deps, ask, call } = message;
   if (ask.taskId === null) await deps.tasks.admit(call.caller.account);
   await claimContext(deps.tasks, call.caller, offer.service, ask.contextId);
@@ -74,11 +74,20 @@ async function* startAttempt(
     const exchange = adapter.ask(facts);
     try {
       const reply = await exchange.head;
-      for await (const said of readAgent(link, call.id, reply, deps.replyBytesMax, large)) {
-        const step = await adapter.heard(said, reply.status);
-        if (step === null) break;
-        if (typeof step !== 'string') return step;
-        yield eventText(step, said.kind === 'result' && step === said.text ? said.value : undefined, said.more);
+      reading: for await (const batch of readAgentBatches(link, call.id, reply, deps.replyBytesMax, large)) {
+        const texts: EventText[] = [];
+        try {
+          for (const said of batch) {
+            // oxlint-disable-next-line no-await-in-loop -- the events of a task are in order
+            const step = await adapter.heard(said, reply.status);
+            if (step === null) break reading;
+            if (typeof step !== 'string') return step;
+            texts.push({ text: step, value: said.kind === 'result' && step === said.text ? said.value : undefined });
+          }
+        } finally {
+          // Whatever comes after them, they come first.
+          if (texts.length > 0) yield eventTexts(texts);
+        }
       }
       if (adapter.task === null) throw broken('the agent ended its answer without any content', reply.status);
     } catch (error) {
@@ -86,8 +95,6 @@ async function* startAttempt(
       if (!(error instanceof UpstreamFailure)) deps.onError(error);
     }
     if (!adapter.waits) return pendingEnd(null);
-    // The events that were said to follow at once do not come, and the task may go on for long.
-    yield NO_EVENT;
     return yield* waitForTask(message, adapter.task!, send, adapter.ending);
   } catch (error) {
     return await adapter.failed(error);
@@ -122,7 +129,7 @@ async function* waitForTask(
   task: RunningTask,
   send: Send,
   ending: AbortSignal,
-): AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined> {
+): AsyncGenerator<EventTexts, ReplyEnd<A2aResult>, undefined> {
   for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
     await sleep(pauseMs, undefined, { signal: ending });
     let step: ReplyEnd<A2aResult> | string | null;
@@ -135,7 +142,7 @@ async function* waitForTask(
       if (!(error instanceof UpstreamFailure)) message.deps.onError(error);
       continue;
     }
-    if (typeof step === 'string') yield eventText(step);
+    if (typeof step === 'string') yield eventTexts([{ text: step, value: undefined }]);
     else if (step !== null) return step;
   }
 }

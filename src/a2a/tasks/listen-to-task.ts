@@ -6,7 +6,7 @@ import { runFree, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aResult, type EventText, NO_RESULT } from '../send/ending.ts';
+import { type A2aResult, type EventTexts, NO_RESULT } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskAdapter, type TaskAdapterDeps } from './task-adapter.ts';
 import { exactly } from '../wire/edit-json.ts';
@@ -65,7 +65,9 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     // The request names only the task, because its other parameters belong to one listener only.
     const params = { id: task.taskId };
     const request = { ...ask, params, paramsText: JSON.stringify(params) };
-    poll(request, task, stop.signal, ({ text, byteLength }) => events.push(text, byteLength))
+    poll(request, task, stop.signal, async ({ events: texts }) => {
+      for (const { text } of texts) await events.push(text, Buffer.byteLength(text));
+    })
       .finally(close)
       .then(
         (result) => events.end(result ?? NO_RESULT),
@@ -79,7 +81,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     ask: A2aRequest,
     task: Task,
     gone: AbortSignal,
-    onEvent?: (event: EventText) => Promise<void>,
+    onEvents?: (events: EventTexts) => Promise<void>,
   ): Promise<A2aResult | null> {
     const listens = ask.operation === 'subscribe';
     const call = {
@@ -94,7 +96,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
       facts: () => ({ 'a2a.protocol.version': ask.version }),
       ...(listens ? { timeoutMs: LISTEN_MS + MARGIN_MS } : {}),
     } as const;
-    return runFree(pipeline, call, gone, onEvent);
+    return runFree(pipeline, call, gone, onEvents);
   }
 
   /** Shows the present task to a client that joins later, and resolves with it. null if nothing follows. */

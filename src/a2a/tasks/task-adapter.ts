@@ -11,8 +11,8 @@ import type { Cards } from '../cards/cards.ts';
 import {
   type A2aResult,
   bytesBehind,
-  type EventText,
-  eventText,
+  type EventTexts,
+  eventTexts,
   measureWork,
   NO_RESULT,
   refusedEnd,
@@ -63,7 +63,7 @@ export function createTaskAdapter(
   deps: TaskAdapterDeps,
   ask: TaskRequest,
   task: TalkedTask,
-): ProviderAdapter<A2aResult, EventText> {
+): ProviderAdapter<A2aResult, EventTexts> {
   return { startAttempt: (offer, send) => startAttempt(deps, ask, task, offer, send) };
 }
 
@@ -73,7 +73,7 @@ async function* startAttempt(
   { service, taskId, live, notes, output }: TalkedTask,
   offer: Offer,
   send: Send,
-): AsyncGenerator<EventText, ReplyEnd<A2aResult>, undefined> {
+): AsyncGenerator<EventTexts, ReplyEnd<A2aResult>, undefined> {
   const { operation, version } = ask;
   const begunIn = versionIn(notes);
   const link = chooseLink(offer, await cards.facts(offer), begunIn ?? version);
@@ -126,7 +126,7 @@ async function* startAttempt(
       const result: A2aResult = { text, large: said.large, event, error: null, cut: null };
       if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, result };
       told = true;
-      yield eventText(text);
+      yield eventTexts([{ text, value: undefined }]);
     }
     return OVER;
   } catch (error) {

@@ -83,8 +83,25 @@ interface Told {
 }
 
 function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatWire<ResponsesBody> {
-  const { kept, background, now } = deps;
+  const { kept, background, now, config } = deps;
+  const route = {
+    path: RESPONSES_PATH,
+    schema: responsesSchema(config.limits.messagesMax),
+    noun: 'A response',
+    answerSchema: responseAnswerSchema,
+    streamType: 'text/event-stream',
+    described: {
+      summary: 'Create a response',
+      operationId: 'createResponse',
+      description:
+        "OpenAI's Responses API for every model, agent and tool of the gateway. A provider that supports this API gets the request unchanged. For other providers the gateway translates the request to a chat completion, and translates the reply back. Routing and billing are always those of a chat completion. " +
+        'With `stream` the answer is `text/event-stream` with the events of that API. A response is kept for later requests, unless the request says `store: false`. `x-tollgate-dropped` names the fields that the provider did not get.',
+    },
+    nameOf: (field: string) => NAMES[field] ?? field,
+    toError: toResponseError,
+  };
   return {
+    ...route,
     ...wireFor(deps, { isKept: false, previous: null, isInBackground: false }),
     async resolve(asked, bytes, caller, memory) {
       refuseNeverKept(asked);
@@ -93,7 +110,7 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
       const isKept = kept !== null && asked.store !== false && !caller.anonymous;
       const { previous_response_id: previousId, metadata } = asked;
       const previous = previousId ?? null;
-      const wire = wireFor(deps, { isKept, previous, metadata, isInBackground });
+      const wire = { ...route, ...wireFor(deps, { isKept, previous, metadata, isInBackground }) };
       const resolved = await conversations.resolve(asked, bytes, caller, memory);
       if (!isInBackground) {
         if (!isKept) return { ...resolved, wire };
@@ -128,26 +145,13 @@ function streamed({ asked, bytes }: Pick<Resolved<ResponsesBody>, 'asked' | 'byt
   return { asked: { ...rest, stream: true }, bytes: Buffer.from(text) };
 }
 
+/** What depends on one request. */
 function wireFor(
   { config, thinking, calls, now: clock }: ResponsesDeps,
   { isKept, previous, metadata, isInBackground }: Told,
-): ChatWire<ResponsesBody> {
+): Pick<ChatWire<ResponsesBody>, 'native' | 'runsHere' | 'translate'> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
-    path: RESPONSES_PATH,
-    schema: responsesSchema(config.limits.messagesMax),
-    noun: 'A response',
-    answerSchema: responseAnswerSchema,
-    streamType: 'text/event-stream',
-    described: {
-      summary: 'Create a response',
-      operationId: 'createResponse',
-      description:
-        "OpenAI's Responses API for every model, agent and tool of the gateway. A provider that supports this API gets the request unchanged. For other providers the gateway translates the request to a chat completion, and translates the reply back. Routing and billing are always those of a chat completion. " +
-        'With `stream` the answer is `text/event-stream` with the events of that API. A response is kept for later requests, unless the request says `store: false`. `x-tollgate-dropped` names the fields that the provider did not get.',
-    },
-    nameOf: (field) => NAMES[field] ?? field,
-    toError: toResponseError,
     native: ownResponsesWire(
       (callId) => ({
         ...(isKept ? { id: responseIdOf(callId), store: true } : {}),

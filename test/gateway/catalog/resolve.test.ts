@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createCatalog } from '../../../src/catalog/catalog.ts';
-import { ERROR_CODES, GatewayError } from '../../../src/errors.ts';
+import { GatewayError } from '../../../src/errors.ts';
 import { names, offer } from '../routing/offers.ts';
 
 function catalogOf(...offers: readonly ReturnType<typeof offer>[]) {
@@ -119,15 +119,4 @@ describe('an unknown name', () => {
       'Model not found: aset-cookie: bc',
     );
   });
-});
-
-test('a name that is refused for another reason than that there is none is known', () => {
-  const known = ERROR_CODES.filter((code) => {
-    const refusing = createCatalog();
-    refusing.resolve = () => {
-      throw new GatewayError(code, 'Refused');
-    };
-    return refusing.knows('acme/small', 'model');
-  });
-  expect(new Set(ERROR_CODES).difference(new Set(known))).toEqual(new Set(['invalid_model', 'not_found']));
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { errorText, parseMessage, resultText } from '../../../src/json-rpc/message.ts';
+import { createMessageParser, errorText, parseMessage, resultText } from '../../../src/json-rpc/message.ts';
 import { object, space, value } from '../json/json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
@@ -139,5 +139,52 @@ describe('parsing a JSON-RPC message of MCP', () => {
     expect(errorText('null', { code: 1, message: 'm' })).toBe(
       '{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}',
     );
+  });
+});
+
+describe('the parser of one stream', () => {
+  /** Results, and texts in their place that change what the message is. */
+  const result = fc.oneof(
+    { weight: 4, arbitrary: value },
+    fc.constantFrom(
+      '{},"id":2',
+      '1,"result":2',
+      '{}}',
+      '',
+      ' {}',
+      '[] ',
+      '{"a":1',
+      '{},"error":{"code":1,"message":""}',
+    ),
+  );
+  const envelope = fc.constantFrom(
+    ['{"jsonrpc":"2.0","id":"a","result":', '}'],
+    ['{"id":1,"jsonrpc":"2.0","result": ', ' }'],
+    ['{"jsonrpc":"2.0","result":', ',"id":1}'],
+    ['{"jsonrpc":"2.0","id":1,"__proto__":{},"result":', '}'],
+    ['{"jsonrpc":"2.0","method":"x","params":', '}'],
+    ['{"jsonrpc":"2.0","id":1,"method":"x","result":', '}'],
+  );
+
+  it('reads each message as parseMessage does', () => {
+    const streams = fc.array(fc.tuple(fc.nat({ max: 1 }), result), { minLength: 2, maxLength: 12 });
+    fc.assert(
+      fc.property(fc.tuple(envelope, envelope), streams, (envelopes, events) => {
+        const parse = createMessageParser();
+        for (const [which, inside] of events) {
+          const text = envelopes[which]!.join(inside);
+          expect(isDeepStrictEqual(parse(text), parseMessage(text)), text).toBe(true);
+        }
+      }),
+      { numRuns: deep ? 100_000 : 1_000 },
+    );
+  });
+
+  it('parses the result alone if only that differs', () => {
+    const parse = createMessageParser();
+    const [first, second] = [1, 2].map((at) => `{"jsonrpc":"2.0","id":"a","result":{"n":${at}}}`) as [string, string];
+    const read = parse(first);
+    expect(parse(second)).toMatchObject({ result: { n: 2 }, text: second });
+    expect(parse(first)).toEqual(read);
   });
 });
