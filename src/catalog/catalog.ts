@@ -129,7 +129,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
     }
   };
 
-  /** What `name` resolves to; `departed` if its last provider left a moment ago; null if it does not exist. */
+  /** The offers of a name; `departed` if its last provider left a moment ago; null if the name does not exist. */
   const find = (name: string, primitive: Primitive): Resolved | 'departed' | null => {
     const { byName, byDirectForm } = indexOf(primitive);
     const exact = byName.get(name);

@@ -87,7 +87,7 @@ export async function* readAgent(
   for await (const pieces of readAgentBatches(...answer)) yield* pieces;
 }
 
-/** What the agent said by some pieces of one read, together. If one of them cannot be read, those before it come first. */
+/** The answers in the pieces of one read, together. If a piece cannot be read, those before it come first. */
 function* inOrder<T>(pieces: readonly T[], read: (piece: T) => AgentSaid | null): Iterable<readonly AgentSaid[]> {
   const said: AgentSaid[] = [];
   try {

@@ -26,7 +26,7 @@ interface PushRelayOptions {
  * dropped.
  */
 const WAITING_MAX = 1_000;
-/** What `notificationOf` takes. The notification is only made for a task that has a webhook. */
+/** The arguments of `notificationOf`. The notification is only made for a task that has a webhook. */
 type WaitingEvent = readonly [version: A2aVersion, value: unknown];
 /** Pauses between the attempts while the database cannot be reached. */
 const PAUSES_MS = [1_000, 5_000, 15_000] as const;

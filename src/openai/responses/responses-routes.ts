@@ -145,7 +145,7 @@ function streamed({ asked, bytes }: Pick<Resolved<ResponsesBody>, 'asked' | 'byt
   return { asked: { ...rest, stream: true }, bytes: Buffer.from(text) };
 }
 
-/** What depends on one request. */
+/** The parts of the wire that depend on one request. */
 function wireFor(
   { config, thinking, calls, now: clock }: ResponsesDeps,
   { isKept, previous, metadata, isInBackground }: Told,
