@@ -74,6 +74,7 @@ interface BudgetChange extends BudgetRow {
 
 /** A change of a lock of an earlier batch that is not its resolution: `lent`, `kept` or `expiresAt`. */
 interface LockChange {
+  readonly id: string;
   readonly row: LockRow;
   readonly lentBefore: MicroUsd;
 }
@@ -137,19 +138,22 @@ export interface Written {
   readonly transfers: readonly TransferRequest[];
 }
 
-/** The rows that a batch has read so far, with its changes, and the journal of these changes. */
+/**
+ * The rows that a batch has read so far, with its changes, and the journal of these changes. Most batches of the
+ * embedded ledger are one operation, so lists are only made when they get a row.
+ */
 export class LedgerChanges {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly #state: LedgerState;
-  readonly #accounts = new Rows<AccountChange | null>();
-  readonly #budgets = new Rows<BudgetChange>();
-  readonly #locks = new Rows<LockRow | null>();
-  readonly #newLocks: LockRow[] = [];
-  readonly #resolvedLocks: LockRow[] = [];
-  readonly #changedLocks = new Rows<LockChange>();
-  readonly #transfers = new Rows<TransferRequest>();
-  readonly #journal: JournalRow[] = [];
+  readonly #accounts = new Rows<AccountChange>();
+  readonly #locks = new Rows<LockRow>();
+  #budgets: Rows<BudgetChange> | null = null;
+  #changedLocks: Rows<LockChange> | null = null;
+  #transfers: Rows<TransferRequest> | null = null;
+  #newLocks: LockRow[] | null = null;
+  #resolvedLocks: LockRow[] | null = null;
+  #journal: JournalRow[] | null = null;
 
   constructor(state: LedgerState, now: number) {
     this.#state = state;
@@ -157,20 +161,15 @@ export class LedgerChanges {
   }
 
   account(id: AccountName): AccountChange | null {
-    let found = this.#accounts.get(id);
-    if (found === undefined) {
-      const row = this.#state.account(id);
-      found = row ? changeOf(row, false) : null;
-      this.#accounts.set(id, found);
-    }
-    return found;
+    const found = this.#accounts.get(id);
+    if (found !== undefined) return found;
+    const row = this.#state.account(id);
+    return row ? this.#accounts.add(changeOf(row, false)) : null;
   }
 
   /** The account; a missing one is created. */
   openAccount(id: AccountName): AccountChange {
-    let found = this.account(id);
-    if (!found) this.#accounts.set(id, (found = emptyAccount(id)));
-    return found;
+    return this.account(id) ?? this.#accounts.add(emptyAccount(id));
   }
 
   /**
@@ -182,19 +181,18 @@ export class LedgerChanges {
   }
 
   budget(id: string): BudgetChange {
-    let found = this.#budgets.get(id);
-    if (!found) {
-      const row = this.#state.budget(id) ?? NOTHING_SPENT;
-      found = { id, spent: row.spent, locked: row.locked, spentBefore: row.spent, lockedBefore: row.locked };
-      this.#budgets.set(id, found);
-    }
-    return found;
+    const budgets = (this.#budgets ??= new Rows());
+    const found = budgets.get(id);
+    if (found !== undefined) return found;
+    const { spent, locked } = this.#state.budget(id) ?? NOTHING_SPENT;
+    return budgets.add({ id, spent, locked, spentBefore: spent, lockedBefore: locked });
   }
 
   lock(id: string): LockRow | undefined {
-    let found = this.#locks.get(id);
-    if (found === undefined) this.#locks.set(id, (found = this.#state.lock(id) ?? null));
-    return found ?? undefined;
+    const found = this.#locks.get(id);
+    if (found !== undefined) return found;
+    const row = this.#state.lock(id);
+    return row && this.#locks.add(row);
   }
 
   heldLock(id: string): LockRow | 'not_found' | 'already_resolved' {
@@ -204,28 +202,29 @@ export class LedgerChanges {
   }
 
   addLock(row: LockRow): void {
-    this.#locks.set(row.id, row);
-    this.#newLocks.push(row);
+    this.#locks.add(row);
+    this.#newLocks = withOne(this.#newLocks, row);
   }
 
   /** Must be called before the first change of a lock that is not its resolution. */
   changeLock(row: LockRow): void {
-    if (this.#changedLocks.get(row.id) === undefined) this.#changedLocks.set(row.id, { row, lentBefore: row.lent });
+    const changed = (this.#changedLocks ??= new Rows());
+    if (changed.get(row.id) === undefined) changed.add({ id: row.id, row, lentBefore: row.lent });
   }
 
   resolveLock(row: LockRow, state: LockRow['state'], detail: string | null): void {
     row.state = state;
     row.resolvedAt = this.now;
     row.detail = detail;
-    this.#resolvedLocks.push(row);
+    this.#resolvedLocks = withOne(this.#resolvedLocks, row);
   }
 
   hasTransfer(id: string): boolean {
-    return this.#transfers.get(id) !== undefined || this.#state.hasTransfer(id);
+    return this.#transfers?.get(id) !== undefined || this.#state.hasTransfer(id);
   }
 
   addTransfer(request: TransferRequest): void {
-    this.#transfers.set(request.id, request);
+    (this.#transfers ??= new Rows()).add(request);
   }
 
   push(
@@ -236,11 +235,12 @@ export class LedgerChanges {
     counterparty: string | null = null,
   ): void {
     const at = this.now;
-    this.#journal.push({ kind, id, account, counterparty, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at });
+    const row = { kind, id, account, counterparty, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at } as const;
+    this.#journal = withOne<JournalRow>(this.#journal, row);
   }
 
   pushSettle(row: LockRow, earnings: AccountName, holds: MicroUsd): void {
-    this.#journal.push({
+    this.#journal = withOne<JournalRow>(this.#journal, {
       kind: 'settle',
       id: row.id,
       account: escrowOf(row.account),
@@ -255,54 +255,62 @@ export class LedgerChanges {
   }
 
   written(): Written {
-    const newLocks = this.#newLocks;
-    const changed = this.#changedLocks.values;
-    const isNew = changed.length > 0 ? new Set(newLocks) : null;
+    const newLocks = this.#newLocks ?? NONE;
+    const changed = this.#changedLocks?.values ?? NONE;
+    const isNew = changed.length > 0 ? new Set<LockRow>(newLocks) : null;
     return {
-      journal: this.#journal,
-      accounts: this.#accounts.values.filter(isChanged),
-      budgets: this.#budgets.values.filter(isUsed),
+      journal: this.#journal ?? NONE,
+      accounts: onlyThose(this.#accounts.values, isChanged),
+      budgets: this.#budgets === null ? NONE : onlyThose(this.#budgets.values, isUsed),
       newLocks,
-      resolvedLocks: this.#resolvedLocks,
+      resolvedLocks: this.#resolvedLocks ?? NONE,
       changedLocks: isNew ? changed.filter(({ row }) => !isNew.has(row)) : changed,
-      transfers: this.#transfers.values,
+      transfers: this.#transfers?.values ?? NONE,
     };
   }
 }
 
-const isChanged = (row: AccountChange | null): row is AccountChange =>
-  row !== null && (row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore);
+const isChanged = (row: AccountChange): boolean =>
+  row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore;
 const isUsed = (row: BudgetChange): boolean => row.spent !== row.spentBefore || row.locked !== row.lockedBefore;
+
+const NONE: readonly never[] = [];
+
+/** The list with one more element. A list of one is made with room for one: V8 gives an empty list room for 17 first. */
+function withOne<T>(list: T[] | null, one: T): T[] {
+  if (list === null) return [one];
+  list.push(one);
+  return list;
+}
+
+/** The list itself if the condition holds for each element, as it mostly does. */
+const onlyThose = <T>(list: readonly T[], holds: (one: T) => boolean): readonly T[] =>
+  list.every(holds) ? list : list.filter(holds);
 
 /** Up to so many rows are searched one by one, which costs less than a Map. Most operations touch two or three rows. */
 const FEW_ROWS = 8;
 
-/** Rows by their ids, in the order in which they were set first. */
-class Rows<T> {
-  readonly #ids: string[] = [];
-  readonly values: T[] = [];
-  #places: Map<string, number> | null = null;
+/** Rows by their ids, in the order in which they were added. */
+class Rows<T extends { readonly id: string }> {
+  #rows: T[] | null = null;
+  #byId: Map<string, T> | null = null;
+
+  get values(): readonly T[] {
+    return this.#rows ?? NONE;
+  }
 
   get(id: string): T | undefined {
-    const place = this.#placeOf(id);
-    return place === -1 ? undefined : this.values[place];
+    if (this.#byId !== null) return this.#byId.get(id);
+    if (this.#rows !== null) for (const row of this.#rows) if (row.id === id) return row;
+    return undefined;
   }
 
-  set(id: string, row: T): void {
-    const place = this.#placeOf(id);
-    if (place !== -1) {
-      this.values[place] = row;
-      return;
-    }
-    this.#places?.set(id, this.#ids.length);
-    this.#ids.push(id);
-    this.values.push(row);
-    if (this.#places === null && this.#ids.length > FEW_ROWS)
-      this.#places = new Map(this.#ids.map((each, index) => [each, index]));
-  }
-
-  #placeOf(id: string): number {
-    return this.#places === null ? this.#ids.indexOf(id) : (this.#places.get(id) ?? -1);
+  /** Its id must be a new one. */
+  add(row: T): T {
+    this.#rows = withOne(this.#rows, row);
+    if (this.#byId !== null) this.#byId.set(row.id, row);
+    else if (this.#rows.length > FEW_ROWS) this.#byId = new Map(this.#rows.map((each) => [each.id, each]));
+    return row;
   }
 }
 

@@ -89,25 +89,25 @@ export interface RecordRows {
 
 /** The payload of a record. */
 export function payloadOf(rows: RecordRows): string {
-  const entries: Entry[] = [];
+  let text = '';
+  const write = (entry: Entry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);
   const newLocks = rows.newLocks.values();
   const resolvedLocks = rows.resolvedLocks.values();
   const transfers = rows.transfers.values();
   for (const row of rows.journal) {
-    if (row.kind === 'lock') entries.push(lockEntry(newLocks.next().value!, rows.at));
-    else if (row.kind === 'settle') entries.push(settleEntry(resolvedLocks.next().value!, row));
-    else if (row.kind === 'transfer') entries.push(transferEntry(transfers.next().value!));
-    else if (row.kind === 'return') entries.push(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
+    if (row.kind === 'lock') write(lockEntry(newLocks.next().value!, rows.at));
+    else if (row.kind === 'settle') write(settleEntry(resolvedLocks.next().value!, row));
+    else if (row.kind === 'transfer') write(transferEntry(transfers.next().value!));
+    else if (row.kind === 'return') write(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
     else if (row.kind !== 'lend') {
       const { account, detail } = resolvedLocks.next().value!;
-      entries.push([row.kind, row.id, account, `${row.amount}`, detail]);
+      write([row.kind, row.id, account, `${row.amount}`, detail]);
     }
   }
-  for (const row of rows.changedLocks) entries.push(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
-  for (const { id, available, locked } of rows.accounts.values())
-    entries.push(['account', id, `${available}`, `${locked}`]);
-  for (const { id, spent, locked } of rows.budgets.values()) entries.push(['budget', id, `${spent}`, `${locked}`]);
-  return `[${entries.map((entry) => JSON.stringify(entry)).join(',\n')}]\n`;
+  for (const row of rows.changedLocks) write(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
+  for (const { id, available, locked } of rows.accounts.values()) write(['account', id, `${available}`, `${locked}`]);
+  for (const { id, spent, locked } of rows.budgets.values()) write(['budget', id, `${spent}`, `${locked}`]);
+  return `${text || '['}]\n`;
 }
 
 export const entriesOf = (payload: string): readonly Entry[] => JSON.parse(payload) as readonly Entry[];

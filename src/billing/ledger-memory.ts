@@ -31,8 +31,9 @@ export class LedgerMemory {
 
   /** Applies a group's changes. Call it after the group is on disk. */
   take({ accounts, budgets, newLocks, resolvedLocks, changedLocks }: Written): void {
-    for (const { id, available, locked } of accounts) this.accounts.set(id, { id, available, locked });
-    for (const { id, spent, locked } of budgets) this.budgets.set(id, { id, spent, locked });
+    // Nobody changes the rows of a decision, so they are not copied.
+    for (const row of accounts) this.accounts.set(row.id, row);
+    for (const row of budgets) this.budgets.set(row.id, row);
     for (const row of newLocks) {
       this.freeIds.take(row.id);
       this.locks.set(row.id, row);

@@ -68,10 +68,8 @@ interface Submitted {
    * they were read: what is decided in it is still in the unwritten records.
    */
   rows: RowsInMemory | null;
-}
-
-interface Waiter extends Submitted {
-  readonly result: OperationResult;
+  /** The answer, which is given when its record is on the disk; null before the decision. */
+  result: OperationResult | null;
 }
 
 /** The operations that were decided since the last record was begun: they become the next record of the log. */
@@ -88,7 +86,7 @@ class Draft implements RecordRows {
   readonly accounts = new Map<string, AccountRow>();
   readonly budgets = new Map<string, BudgetRow>();
   /** They are answered when the record is on the disk. */
-  readonly waiters: Waiter[] = [];
+  readonly waiters: Submitted[] = [];
   /** Readers of the tables, who must see what was decided before. */
   readonly readers: (() => void)[] = [];
 
@@ -170,7 +168,7 @@ class LedgerLogCommit {
   submit(operation: Operation, now: () => number): Promise<OperationResult> {
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + patienceMs(operation);
-      const submitted: Submitted = { operation, now, deadline, resolve, reject, rows: null };
+      const submitted: Submitted = { operation, now, deadline, resolve, reject, rows: null, result: null };
       if (this.#ended !== null) return reject(this.#ended);
       if (!this.#isReading && this.#failure === null && this.#undecided.length === 0) return this.#decide(submitted);
       if (this.#failure?.full === true && !isEnd(operation)) return reject(isFull(this.#failure));
@@ -219,7 +217,9 @@ class LedgerLogCommit {
     // A result without an effect tells of what was decided before, which must be on the disk first.
     const record = this.#draft.isEmpty ? this.#flushing : this.#draft;
     if (record === null) return submitted.resolve(result);
-    record.waiters.push({ ...submitted, rows: null, result });
+    submitted.rows = null;
+    submitted.result = result;
+    record.waiters.push(submitted);
     if (record === this.#draft) this.#schedule();
   }
 
@@ -332,7 +332,7 @@ class LedgerLogCommit {
     this.#failure = null;
     this.#flushing = null;
     this.#before = record.operations;
-    for (const { resolve, result } of record.waiters) resolve(result);
+    for (const { resolve, result } of record.waiters) resolve(result!);
     for (const resolve of record.readers) resolve();
     const batch = { chain: EMBEDDED_CHAIN, size: record.operations, durationMs: performance.now() - begun };
     for (const listener of this.#listeners) listener(batch);
