@@ -95,13 +95,15 @@ const BUSY = 5;
 /** SQLite's result code for a full disk. */
 const FULL = 13;
 /**
- * Milliseconds before new records are applied to the tables. A larger transaction costs less per record, so few records
- * wait longer.
+ * New records are applied to the tables in steps of about so many bytes, those of 50 calls. A larger step would hold a
+ * single core for longer than 2 ms, while calls wait. A smaller one costs more per record.
  */
-const GATHER_MS = 250;
-const GATHER_FEW_MS = 1_000;
-/** Records of fewer bytes are few: those of about 250 calls. */
-const FEW_BYTES = 512 * 1024;
+const STEP_BYTES = 96 * 1024;
+/** The longest time in milliseconds in which records gather for a step, if calls are few. */
+const GATHER_MS_MAX = 5_000;
+/** The time in which they gather if they come faster than steps of this size could follow them: then steps are larger. */
+const GATHER_MS_BUSY = 250;
+const GATHER_MS_MIN = 50;
 
 /** Nice values. A thread with 5 gets about a third of the share of one with 0, if both want the same core. */
 const WRITER_NICE = 5;
@@ -245,8 +247,10 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
         if (isAskedAgain) compress();
       });
   };
+  /** When the first record of the next step came, and how long records gather for it. */
+  let since = 0;
+  let gatherMs = GATHER_MS_BUSY;
   const turn = () => {
-    timer = undefined;
     try {
       catchUp();
     } catch {
@@ -256,12 +260,23 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     progress.sleep();
     if (progress.end > progress.followed && !progress.wake()) wake();
   };
-  const gathered = () => {
-    if (progress.end - progress.followed < FEW_BYTES) timer = setTimeout(turn, GATHER_FEW_MS - GATHER_MS);
-    else turn();
+  const look = () => {
+    timer = undefined;
+    const bytes = progress.end - progress.followed;
+    // A statement has made the tables follow in the meantime.
+    if (bytes === 0) return turn();
+    const elapsedMs = performance.now() - since;
+    const stepMs = (elapsedMs * STEP_BYTES) / bytes;
+    gatherMs = stepMs < GATHER_MS_MIN ? GATHER_MS_BUSY : Math.min(stepMs, GATHER_MS_MAX);
+    const leftMs = gatherMs - elapsedMs;
+    if (leftMs < GATHER_MS_MIN) return turn();
+    // Calls may become more at any time, so a long wait is made of waits that grow.
+    timer = setTimeout(look, Math.min(leftMs, 4 * elapsedMs));
   };
   const wake = () => {
-    timer ??= setTimeout(gathered, GATHER_MS);
+    if (timer !== undefined) return;
+    since = performance.now();
+    timer = setTimeout(look, Math.min(gatherMs, GATHER_MS_BUSY));
   };
   return {
     start: follow.start,
