@@ -28,7 +28,8 @@ const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,
   --before    another checkout of tollgate, with its node_modules
   --postgres  also tollgate on a PostgreSQL of its own (its CPU is not counted)
   --peers     also the gateways that npm installs
-The figures are medians over the rounds; every round measures each target once, in turns. CPU is of all threads of the
+The figures are medians over the rounds; every round measures each target once, in turns, and the others stand still
+meanwhile. CPU is of all threads of the
 gateway's process. "Added" is the latency beyond that of the upstream, called directly in the same round.
 `;
 
@@ -189,6 +190,21 @@ interface Running {
   readonly target: Target;
 }
 
+/** Time for a target to do what it has put off, before it is measured. */
+const SETTLE_MS = 300;
+
+/** Runs `measured` while all other targets stand still, so that none of them uses the core in the meantime. */
+async function alone<T>(target: Target, running: readonly Running[], measured: () => Promise<T>): Promise<T> {
+  const others = running.flatMap(({ target: { pid } }) => (pid === null || pid === target.pid ? [] : [pid]));
+  for (const pid of others) process.kill(pid, 'SIGSTOP');
+  try {
+    await pause(SETTLE_MS);
+    return await measured();
+  } finally {
+    for (const pid of others) process.kill(pid, 'SIGCONT');
+  }
+}
+
 const kindOf = (name: string): TargetKind =>
   [...TARGETS, ...MCP_TARGETS, ...A2A_TARGETS].find((kind) => kind.name === name)!;
 
@@ -220,7 +236,11 @@ async function measure(cores: string, name: string, load: Load, upstreamPort: nu
         await pause(Number(flags.pause) * 1000);
         const costs: Cost[] = [];
         for (const { target } of running)
-          costs.push(await costOf(generator, target, load.job(target, shapeOf(rate, load)), load.units ?? 1));
+          costs.push(
+            await alone(target, running, () =>
+              costOf(generator, target, load.job(target, shapeOf(rate, load)), load.units ?? 1),
+            ),
+          );
         rounds.push(costs);
       }
       for (const [at, { title, target }] of running.entries()) {
