@@ -1,25 +1,40 @@
 /** The cost of a call for several gateways' ledgers on one PostgreSQL, and for the database. See `--help`. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { bareDatabase } from '../test/support/fresh-database.ts';
 import { startPostgres } from '../test/support/postgres.ts';
+import type { LedgerGatewayOptions } from './ledger-gateway.ts';
 import { percentile, type LedgerCost } from './ledger-load.ts';
 import { cpuMicros } from './program.ts';
 
-const HELP = `node bench/gateways.ts [--gateways 1,2,4] [--concurrent 32,256] [--ms 3000]
+const HELP = `node bench/gateways.ts [--gateways 1,2,4] [--concurrent 32,256] [--rate 50] [--consumers 200] [--ms 3000] [--rounds 1]
+                       [--far MS --flush MS] [--before FOLDER]
   --gateways    processes, each with a ledger of its own on the same database
   --concurrent  calls at once, over all gateways
-A call is a lock and a settlement. All gateways share 200 consumers, 8 providers and the account of the fees. PostgreSQL is
-the server of DATABASE_URL, on this machine (a database is made on it and dropped), else one that is started for the run.
+  --rate        instead: calls a second at each gateway, at random times
+  --consumers   accounts that pay, the same ones at all gateways
+  --far         milliseconds between the gateways and the database, in each direction
+  --flush       milliseconds that a flush of the database takes at least
+  --before      also another checkout of tollgate, with its node_modules, in turns with this one
+A call is a lock and a settlement. All gateways share the consumers, 8 providers and the account of the fees. PostgreSQL is
+the server of DATABASE_URL, on this machine (databases are made on it and dropped), else one that is started for the run.
 `;
 
 const { values: flags } = parseArgs({
   options: {
     gateways: { type: 'string', default: '1,2,4' },
     concurrent: { type: 'string', default: '32,256' },
+    rate: { type: 'string' },
+    consumers: { type: 'string', default: '200' },
     ms: { type: 'string', default: '3000' },
+    rounds: { type: 'string', default: '1' },
+    far: { type: 'string' },
+    flush: { type: 'string' },
+    before: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
@@ -28,6 +43,7 @@ if (flags.help) {
   process.exit();
 }
 const numbers = (list: string) => list.split(',').map(Number);
+const here = (path: string) => new URL(path, import.meta.url).pathname;
 
 /** A gateway's process. It writes one answer per line of its input. */
 interface GatewayProcess {
@@ -35,41 +51,95 @@ interface GatewayProcess {
   next(): Promise<unknown>;
 }
 
+/** A version of tollgate, with a database and gateways of its own. */
+interface Version {
+  readonly title: string;
+  readonly checkout: string;
+  readonly url: string;
+  readonly observer: Client;
+  readonly gateways: GatewayProcess[];
+  readonly drop: () => Promise<void>;
+}
+
 const server = process.env['DATABASE_URL']
   ? null
-  : await startPostgres({ settings: { shared_buffers: '512MB', max_wal_size: '8GB' } });
-const { url, drop } = await bareDatabase(server?.url ?? process.env['DATABASE_URL']!);
-const observer = new Client({ connectionString: url });
-await observer.connect();
-const gateways: GatewayProcess[] = [];
+  : await startPostgres({
+      settings: {
+        shared_buffers: '512MB',
+        max_wal_size: '8GB',
+        // The leader of each flush waits so long before it.
+        ...(flags.flush ? { commit_delay: String(Number(flags.flush) * 1_000), commit_siblings: '0' } : {}),
+      },
+    });
+const serverUrl = server?.url ?? process.env['DATABASE_URL']!;
+const proxy = flags.far
+  ? startLines([here('targets/delay-proxy.ts'), new URL(serverUrl).port || '5432', flags.far])
+  : null;
+const proxyPort = proxy && ((await proxy.next()) as { port: number }).port;
+const versions: Version[] = [];
 try {
+  const checkouts = [
+    ...(flags.before ? [['before', pathToFileURL(`${resolve(flags.before)}/`).href]] : []),
+    ['now', new URL('../', import.meta.url).href],
+  ] as [string, string][];
+  for (const [title, checkout] of checkouts) {
+    const { url, drop } = await bareDatabase(serverUrl);
+    const observer = new Client({ connectionString: url });
+    await observer.connect();
+    versions.push({ title, checkout, url, observer, drop, gateways: [] });
+  }
   console.log(
-    '| gateways | calls at once | calls/s | operations a group | lock p50 ms | p99 ms | gateways, CPU µs a call | database, CPU µs a call | WAL bytes a call |',
+    '| gateways | load | version | calls/s | operations a group | lock p50 ms | p99 ms | settle p50 ms | p99 ms | gateways, CPU µs a call | database, CPU µs a call | WAL bytes a call |',
   );
-  console.log('| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
+  console.log('| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
   for (const count of numbers(flags.gateways)) {
-    while (gateways.length < count) gateways.push(await startGatewayProcess(gateways.length));
-    for (const concurrent of numbers(flags.concurrent)) await measure(gateways.slice(0, count), concurrent);
+    for (const version of versions)
+      while (version.gateways.length < count)
+        version.gateways.push(await startGatewayProcess(version, version.gateways.length));
+    const loads = flags.rate ? numbers(flags.rate) : numbers(flags.concurrent);
+    for (const load of loads)
+      for (let round = 0; round < Number(flags.rounds); round += 1)
+        for (const version of versions) await measure(version, count, load);
   }
 } finally {
-  await Promise.all(gateways.map(end));
-  await observer.end();
-  await drop();
+  for (const { gateways, observer, drop } of versions) {
+    await Promise.all(gateways.map(end));
+    await observer.end();
+    await drop();
+  }
+  if (proxy) await end(proxy);
   await server?.stop();
 }
 
-async function startGatewayProcess(index: number): Promise<GatewayProcess> {
-  const program = new URL('ledger-gateway.ts', import.meta.url).pathname;
-  const name = `${Date.now().toString(36)}-${index}`;
-  const child = spawn(process.execPath, [program, url, name], { stdio: ['pipe', 'pipe', 'inherit'] });
+/** Starts a program of this folder. It writes JSON lines. */
+function startLines(args: readonly string[]): GatewayProcess {
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const next = async () => {
-    const line = await lines.next();
-    if (line.done) throw new Error(`gateway ${index} has ended`);
-    return JSON.parse(line.value) as unknown;
+  return {
+    child,
+    async next() {
+      const line = await lines.next();
+      if (line.done) throw new Error(`${args[0]} has ended`);
+      return JSON.parse(line.value) as unknown;
+    },
   };
-  await next();
-  return { child, next };
+}
+
+async function startGatewayProcess({ url, checkout }: Version, index: number): Promise<GatewayProcess> {
+  const far = new URL(url);
+  if (proxyPort !== null) {
+    far.port = String(proxyPort);
+    far.hostname = '127.0.0.1';
+  }
+  const options: LedgerGatewayOptions = {
+    url: far.href,
+    name: `${Date.now().toString(36)}-${index}`,
+    consumers: Number(flags.consumers),
+    checkout,
+  };
+  const gateway = startLines([here('ledger-gateway.ts'), JSON.stringify(options)]);
+  await gateway.next();
+  return gateway;
 }
 
 async function end({ child }: GatewayProcess): Promise<void> {
@@ -78,38 +148,44 @@ async function end({ child }: GatewayProcess): Promise<void> {
 }
 
 /** CPU microseconds of each process of the PostgreSQL server. */
-async function databaseCpu(): Promise<Map<number, number>> {
+async function databaseCpu(observer: Client): Promise<Map<number, number>> {
   const { rows } = await observer.query<{ pid: number }>(
     'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
   );
   return new Map(rows.map(({ pid }) => [pid, cpuMicros(pid)]));
 }
 
-async function walBytes(): Promise<number> {
+async function walBytes(observer: Client): Promise<number> {
   const { rows } = await observer.query<{ bytes: string }>(
     "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes",
   );
   return Number(rows[0]!.bytes);
 }
 
-async function measure(used: readonly GatewayProcess[], concurrent: number): Promise<void> {
-  const [cpuBefore, walBefore] = [await databaseCpu(), await walBytes()];
-  for (const { child } of used)
-    child.stdin!.write(`${JSON.stringify({ concurrency: concurrent / used.length, ms: Number(flags.ms) })}\n`);
+async function measure({ title, gateways, observer }: Version, count: number, load: number): Promise<void> {
+  const used = gateways.slice(0, count);
+  const ms = Number(flags.ms);
+  const order = flags.rate ? { rate: load, ms } : { concurrency: load / count, ms };
+  const [cpuBefore, walBefore] = [await databaseCpu(observer), await walBytes(observer)];
+  for (const { child } of used) child.stdin!.write(`${JSON.stringify(order)}\n`);
   const costs = (await Promise.all(used.map(({ next }) => next()))) as LedgerCost[];
-  const [cpuAfter, walAfter] = [await databaseCpu(), await walBytes()];
+  const [cpuAfter, walAfter] = [await databaseCpu(observer), await walBytes(observer)];
   const sum = (value: (cost: LedgerCost) => number) => costs.reduce((total, cost) => total + value(cost), 0);
   const calls = sum(({ pairs }) => pairs);
   const groups = costs.flatMap((cost) => cost.groups);
   const lockMs = costs.flatMap((cost) => cost.lockMs);
+  const settleMs = costs.flatMap((cost) => cost.settleMs);
   const database = cpuAfter.entries().reduce((total, [pid, cpu]) => total + cpu - (cpuBefore.get(pid) ?? 0), 0);
   const cells = [
-    used.length,
-    concurrent,
-    Math.round(sum(({ pairs, ms }) => (pairs / ms) * 1_000)).toLocaleString('en'),
+    count,
+    flags.rate ? `${load}/s each` : `${load} at once`,
+    title,
+    Math.round(sum(({ pairs, ms: took }) => (pairs / took) * 1_000)).toLocaleString('en'),
     ((2 * calls) / groups.length).toFixed(1),
     percentile(lockMs, 0.5).toFixed(1),
     percentile(lockMs, 0.99).toFixed(1),
+    percentile(settleMs, 0.5).toFixed(1),
+    percentile(settleMs, 0.99).toFixed(1),
     (sum(({ cpuMicros: cpu }) => cpu) / calls).toFixed(1),
     (database / calls).toFixed(1),
     Math.round((walAfter - walBefore) / calls).toLocaleString('en'),

@@ -1,15 +1,25 @@
-/* The ledger of one gateway in its own process: `node bench/ledger-gateway.ts <database url> <name>`. It warms up
-   and prints {"ready":true}. Then it executes each line of its stdin, {"concurrency":n,"ms":n}, and prints what the
-   work cost. */
+/* The ledger of one gateway in its own process: `node bench/ledger-gateway.ts <options as JSON>`. It warms up and prints
+   {"ready":true}. Then it executes each line of its stdin, {"concurrency":n,"ms":n} or {"rate":n,"ms":n}, and prints
+   what the work cost. */
 import { createInterface } from 'node:readline';
 import { openLoaded } from './ledger-load.ts';
 
-const [url, name] = process.argv.slice(2) as [string, string];
-const ledger = await openLoaded({ url, dataDir: '' }, name);
+export interface LedgerGatewayOptions {
+  /** URL of the database. */
+  readonly url: string;
+  readonly name: string;
+  readonly consumers: number;
+  /** URL of the folder of the checkout whose ledger is measured. */
+  readonly checkout: string;
+}
+
+const { url, name, consumers, checkout } = JSON.parse(process.argv[2]!) as LedgerGatewayOptions;
+const ledger = await openLoaded({ url, dataDir: '' }, name, new URL(checkout), consumers);
 await ledger.drive(64, 1_000);
 console.log(JSON.stringify({ ready: true }));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { concurrency, ms } = JSON.parse(line) as { concurrency: number; ms: number };
-  console.log(JSON.stringify(await ledger.drive(concurrency, ms)));
+  const { concurrency, rate, ms } = JSON.parse(line) as { concurrency?: number; rate?: number; ms: number };
+  const cost = rate === undefined ? ledger.drive(concurrency!, ms) : ledger.driveAtRate(rate, ms);
+  console.log(JSON.stringify(await cost));
 }
 await ledger.close();

@@ -14,12 +14,16 @@ export interface LedgerCost {
   groups: number[];
   /** Milliseconds of a sample of locks, each from request to answer. */
   lockMs: number[];
+  /** The same of the settlements of these calls. */
+  settleMs: number[];
 }
 
 /** A ledger under measurement. */
 export interface Loaded {
   /** Locks and settles for this time, with this many calls at once. */
   drive(concurrency: number, forMs: number): Promise<LedgerCost>;
+  /** Begins so many pairs a second, at random times (a Poisson process), however long they take. */
+  driveAtRate(perSecond: number, forMs: number): Promise<LedgerCost>;
   close(): Promise<void>;
 }
 
@@ -31,6 +35,7 @@ export async function openLoaded(
   options: Parameters<typeof OpenDatabase>[0],
   name: string,
   checkout: URL = new URL('../', import.meta.url),
+  accounts = ACCOUNTS,
 ): Promise<Loaded> {
   const { openDatabase } = (await import(new URL('src/store/open.ts', checkout).href)) as {
     openDatabase: typeof OpenDatabase;
@@ -41,28 +46,34 @@ export async function openLoaded(
   const database = await openDatabase(options);
   let groups: number[] = [];
   const ledger = await createLedger({ database, onBatch: ({ size }) => groups.push(size) });
-  for (let account = 0; account < ACCOUNTS; account += 1)
-    await ledger.transfer({
-      id: `${name}-${account}`,
-      from: 'treasury:bench',
-      to: `escrow:bench-${account}`,
-      amount: 10n ** 12n,
-      memo: 'bench',
-    });
+  // All gateways fund the same accounts.
+  await Promise.all(
+    Array.from({ length: accounts }, (_, account) =>
+      ledger.transfer({
+        id: `${name}-${account}`,
+        from: 'treasury:bench',
+        to: `escrow:bench-${account}`,
+        amount: 10n ** 12n,
+        memo: 'bench',
+      }),
+    ),
+  );
   let run = 0;
+  const costOf = async (drive: (prefix: string) => ReturnType<typeof callers>): Promise<LedgerCost> => {
+    groups = [];
+    run += 1;
+    const cpu = process.cpuUsage();
+    const begun = performance.now();
+    const driven = await drive(`${name}-${run.toString(36)}`);
+    const ms = performance.now() - begun;
+    // A read waits until the tables of the embedded ledger have caught up with its log.
+    await ledger.find('none');
+    const { user, system } = process.cpuUsage(cpu);
+    return { ...driven, ms, cpuMicros: user + system, groups };
+  };
   return {
-    async drive(concurrency, forMs) {
-      groups = [];
-      run += 1;
-      const cpu = process.cpuUsage();
-      const begun = performance.now();
-      const { pairs, lockMs } = await callers(ledger, concurrency, forMs, `${name}-${run.toString(36)}`);
-      const ms = performance.now() - begun;
-      // A read waits until the tables of the embedded ledger have caught up with its log.
-      await ledger.find('none');
-      const { user, system } = process.cpuUsage(cpu);
-      return { pairs, ms, cpuMicros: user + system, groups, lockMs };
-    },
+    drive: (concurrency, forMs) => costOf((prefix) => callers(ledger, accounts, concurrency, forMs, prefix)),
+    driveAtRate: (perSecond, forMs) => costOf((prefix) => arrivals(ledger, accounts, perSecond, forMs, prefix)),
     async close() {
       await ledger.close();
       await database.close();
@@ -70,42 +81,69 @@ export async function openLoaded(
   };
 }
 
-async function callers(ledger: Ledger, concurrency: number, forMs: number, prefix: string) {
-  let pairs = 0;
+interface Driven {
+  pairs: number;
+  readonly lockMs: number[];
+  readonly settleMs: number[];
+}
+
+/** One pair: a lock and its settlement. Its latencies are noted if it is a part of the sample. */
+async function pair(ledger: Ledger, driven: Driven, id: string, account: number, isSample: boolean): Promise<void> {
+  const asked = performance.now();
+  const locked = await ledger.lock({
+    id,
+    account: `bench-${account}`,
+    amount: 900n,
+    prices: ['price-0123456789abcdef0123456789abcdef'],
+    expiresAt: Date.now() + 600_000,
+    detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
+  });
+  const given = performance.now();
+  if (!locked.ok) throw new Error(`lock refused: ${locked.reason}`);
+  const settled = await ledger.settle({
+    id,
+    price: 'price-0123456789abcdef0123456789abcdef',
+    provider: `provider-${account % 8}`,
+    charge: 345n,
+    draw: false,
+    feeBps: 100,
+    usage: '{"prompt":1200,"completion":345}',
+    detail: '{"finish_reason":"stop","latency_ms":812,"stream":true}',
+  });
+  if (!settled.ok) throw new Error(`settlement refused: ${settled.reason}`);
+  driven.pairs += 1;
+  if (!isSample) return;
+  driven.lockMs.push(given - asked);
+  driven.settleMs.push(performance.now() - given);
+}
+
+/** Ids in the gateway's format: a prefix of the process and a counter. */
+const idOf = (prefix: string, count: number) => `gen-${prefix}-${count.toString(36).padStart(8, '0')}`;
+
+async function callers(ledger: Ledger, accounts: number, concurrency: number, forMs: number, prefix: string) {
+  const driven: Driven = { pairs: 0, lockMs: [], settleMs: [] };
   let count = 0;
-  const lockMs: number[] = [];
   const begun = performance.now();
   const caller = async (index: number) => {
-    for (let turn = 0; performance.now() - begun < forMs; turn += 1) {
-      // Ids in the gateway's format: a prefix of the process and a counter.
-      const id = `gen-${prefix}-${(count += 1).toString(36).padStart(8, '0')}`;
-      const asked = performance.now();
-      const locked = await ledger.lock({
-        id,
-        account: `bench-${(index + turn) % ACCOUNTS}`,
-        amount: 900n,
-        prices: ['price-0123456789abcdef0123456789abcdef'],
-        expiresAt: Date.now() + 600_000,
-        detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
-      });
-      if (turn % 16 === 0) lockMs.push(performance.now() - asked);
-      if (!locked.ok) throw new Error(`lock refused: ${locked.reason}`);
-      const settled = await ledger.settle({
-        id,
-        price: 'price-0123456789abcdef0123456789abcdef',
-        provider: `provider-${index % 8}`,
-        charge: 345n,
-        draw: false,
-        feeBps: 100,
-        usage: '{"prompt":1200,"completion":345}',
-        detail: '{"finish_reason":"stop","latency_ms":812,"stream":true}',
-      });
-      if (!settled.ok) throw new Error(`settlement refused: ${settled.reason}`);
-      pairs += 1;
-    }
+    for (let turn = 0; performance.now() - begun < forMs; turn += 1)
+      await pair(ledger, driven, idOf(prefix, (count += 1)), (index + turn) % accounts, turn % 16 === 0);
   };
   await Promise.all(Array.from({ length: concurrency }, (_, index) => caller(index)));
-  return { pairs, lockMs };
+  return driven;
+}
+
+async function arrivals(ledger: Ledger, accounts: number, perSecond: number, forMs: number, prefix: string) {
+  const driven: Driven = { pairs: 0, lockMs: [], settleMs: [] };
+  const pairs: Promise<void>[] = [];
+  const begun = performance.now();
+  for (let at = 0; at < forMs; at += (-Math.log(1 - Math.random()) * 1_000) / perSecond) {
+    const waitMs = begun + at - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const account = Math.floor(Math.random() * accounts);
+    pairs.push(pair(ledger, driven, idOf(prefix, pairs.length + 1), account, true));
+  }
+  await Promise.all(pairs);
+  return driven;
 }
 
 /** The percentile `part` (0 to 1) of the values. NaN for an empty list. */

@@ -11,6 +11,7 @@ const LEDGER_POSTGRES_SQL = loadStatements(import.meta.url, './sql/ledger-postgr
   'pgAccounts',
   'pgLocks',
   'pgBudgets',
+  'pgFoldStripes',
   'pgNewBudgets',
   'pgTransfers',
   'pgCommitted',
@@ -38,6 +39,11 @@ export type Send = (steps: readonly Step[]) => Promise<readonly (readonly Row[])
 interface ReadState extends LedgerState {
   readonly head: ChainHead;
   readonly committed: Doubt | undefined;
+  /**
+   * Accounts that are only credited. Their rows are neither locked nor read, and `account` gives them with zeros: the
+   * decision does not depend on their balances, and the credits are added to stripes of this gateway.
+   */
+  readonly credited: ReadonlySet<string>;
   /** True if the database has a lock with one of these ids. */
   isAnyInUse(ids: readonly string[]): Promise<boolean>;
 }
@@ -73,6 +79,8 @@ export async function readState(
   };
   const lockStep: Step = { statement: LEDGER_POSTGRES_SQL.pgLocks, params: [lockIds] };
   const budgetStep: Step = { statement: LEDGER_POSTGRES_SQL.pgBudgets, params: [budgetIds, lockIds] };
+  const striped = [...touched.accounts].filter(isStriped);
+  const foldStep: Step = { statement: LEDGER_POSTGRES_SQL.pgFoldStripes, params: [texts(striped, (id) => id)] };
   const transferStep: Step = {
     statement: LEDGER_POSTGRES_SQL.pgTransfers,
     params: [texts([...touched.transfers], (id) => id)],
@@ -89,7 +97,9 @@ export async function readState(
     hasLocks ? lockStep : null,
     hasLocks || touched.budgets.size > 0 ? budgetStep : null,
   ] as const;
-  const first = await ask([BEGIN, ...rows, touched.transfers.size > 0 ? transferStep : null]);
+  // Rows are locked in the order of their ids before stripes are folded, and read again afterwards.
+  const folds = striped.length === 0 ? [] : [{ ...accountStep }, foldStep];
+  const first = await ask([BEGIN, ...folds, ...rows, touched.transfers.size > 0 ? transferStep : null]);
   const transfers = new Set(first(transferStep).map((row) => row.id));
   let accounts = byId(first(accountStep), toAccount);
   let locks = byId(first(lockStep), toOpenLock);
@@ -133,7 +143,8 @@ export async function readState(
   return {
     head,
     committed,
-    account: (id) => accounts.get(id),
+    credited: touched.credited,
+    account: (id) => accounts.get(id) ?? (touched.credited.has(id) ? { id, available: 0n, locked: 0n } : undefined),
     lock: (id) => locks.get(id) ?? own?.get(id),
     budget: (id) => budgets.get(id),
     hasTransfer: (id) => transfers.has(id),
@@ -174,6 +185,7 @@ function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, 
  */
 function touch(operations: readonly Operation[], own: OwnLocks | null) {
   const accounts = new Set<string>();
+  const credited = new Set<string>();
   const locks = new Set<string>();
   const budgets = new Set<string>();
   const transfers = new Set<string>();
@@ -197,11 +209,14 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
       else for (const budget of request.budgets ?? []) budgets.add(budget.id);
     } else if (kind === 'settle') {
       touchLock(request.id);
-      accounts.add(earningsOf(request.provider));
-      if (request.feeBps > 0) accounts.add(FEES);
+      credited.add(earningsOf(request.provider));
+      if (request.feeBps > 0) credited.add(FEES);
     } else if (kind === 'release') touchLock(request.id);
     // Another gateway may have changed `kept` and `expiresAt`, so the lock is always read.
     else locks.add(request.id);
   }
-  return { accounts, locks, budgets, transfers };
+  return { accounts, credited: credited.difference(accounts), locks, budgets, transfers };
 }
+
+/** Accounts that every settlement may credit. */
+const isStriped = (id: string): boolean => id === FEES || id.startsWith(earningsOf(''));

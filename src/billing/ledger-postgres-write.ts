@@ -19,6 +19,12 @@ interface GroupRecord extends GroupHeader {
   readonly movements: string;
 }
 
+/** The stripe of a gateway, and the accounts that are credited there. The decision has their credits as balances. */
+interface Stripe {
+  readonly number: number;
+  readonly credited: ReadonlySet<string>;
+}
+
 /** Creates accounts with zero balances. */
 export const openStep = (ids: readonly string[]): Step => ({
   statement: SQL.pgOpenAccounts,
@@ -27,11 +33,14 @@ export const openStep = (ids: readonly string[]): Step => ({
 
 /**
  * The statements that write a decision. Rare changes have separate statements, which are left out if there is nothing
- * to write. All accounts of the decision must have rows already, see openStep. Throws DatabaseError `check_violation`
+ * to write. All
+ * accounts of the decision must have rows already, see openStep, except those that are credited in the stripe. Throws DatabaseError `check_violation`
  * for a text of a lock that contains one of the control characters that separate the texts.
  */
-export function writeSteps(decision: Decision, record: GroupRecord): readonly Step[] {
-  const { accounts, newLocks, resolvedLocks, transfers } = decision;
+export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stripe): readonly Step[] {
+  const { newLocks, resolvedLocks, transfers } = decision;
+  const accounts = decision.accounts.filter(({ id }) => !stripe.credited.has(id));
+  const credited = decision.accounts.filter(({ id }) => stripe.credited.has(id));
   const ended = newLocks.filter((row) => row.resolvedAt !== null);
   const isEnded = new Set(ended);
   const resolved = ended.length === 0 ? resolvedLocks : resolvedLocks.filter((row) => !isEnded.has(row));
@@ -64,6 +73,9 @@ export function writeSteps(decision: Decision, record: GroupRecord): readonly St
       prev,
       hash,
       movements,
+      texts(credited, (row) => row.id),
+      numbers(credited, (row) => row.available),
+      stripe.number,
     ],
   };
   const steps = [commit];

@@ -24,12 +24,14 @@ const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgCommitTransaction',
   'pgFlushLater',
   'pgRollback',
+  'pgTakeStripe',
 ]);
 
 const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
 const COMMIT: Step = { statement: SQL.pgCommitTransaction };
 const FLUSH_LATER: Step = { statement: SQL.pgFlushLater };
 const ROLLBACK: Step = { statement: SQL.pgRollback };
+const TAKE_STRIPE: Step = { statement: SQL.pgTakeStripe };
 
 /** If a round trip takes longer, the connection is closed and the round trip counts as lost. */
 const ATTEMPT_MS = 4_000;
@@ -50,6 +52,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
   const ownLocks = new OwnLocks();
   let session: PostgresSession | null = null;
+  /** Credits to fees and earnings are added to rows of this number, which other gateways do not touch. */
+  let stripe = 0;
   // null if it must be read: at the start, and after every failure.
   let head: ChainHead | null = null;
 
@@ -74,6 +78,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   ): Promise<readonly OperationResult[]> => {
     if (!session || session.lost) {
       session = await database.session(SETUP);
+      const [free] = await send([TAKE_STRIPE]);
+      stripe = Number(free![0]?.['stripe'] ?? 0);
       // The server may have crashed, and lost groups whose flush nobody waited for.
       head = null;
     }
@@ -111,7 +117,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       const group = { chain, n: n + 1, at, count: decision.journal.length };
       const movements = movementsText(decision.journal);
       const hash = hashGroup(prev, group, movements);
-      const steps = writeSteps(decision, { ...group, prev, hash, movements });
+      const written = { number: stripe, credited: state.credited };
+      const steps = writeSteps(decision, { ...group, prev, hash, movements }, written);
       try {
         await send(operations.every(endsWithProcess) ? [...steps, FLUSH_LATER, COMMIT] : [...steps, COMMIT]);
       } catch (error) {

@@ -33,7 +33,16 @@ const TAMPERINGS: readonly {
     statements: ["UPDATE accounts SET available = available + locked, locked = 0 WHERE id = 'escrow:a'"],
     checks: ['balances', 'held locks'],
   },
-  { what: 'an account is dropped', statements: ["DELETE FROM accounts WHERE id = 'fees'"], checks: ['balances'] },
+  {
+    what: 'an account is dropped',
+    statements: ["DELETE FROM accounts WHERE id = 'fees'", "DELETE FROM account_stripes WHERE account = 'fees'"],
+    checks: ['balances'],
+  },
+  {
+    what: 'a stripe gets money',
+    statements: ["INSERT INTO account_stripes (account, stripe, available) VALUES ('earnings:nobody', 9, 5)"],
+    checks: ['balances'],
+  },
   {
     what: 'a movement and the balances with it are changed',
     statements: [

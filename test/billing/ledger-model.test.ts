@@ -15,7 +15,7 @@ const PRICES = PROVIDERS.map((provider) => ({
   rates: RATES,
 }));
 const PRICE_IDS = [PRICES[0]!.id, PRICES[1]!.id] as const;
-const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches'];
+const TABLES = ['accounts', 'account_stripes', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches'];
 const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));
 
 describe.each(ENGINES)('%s', (name) => {

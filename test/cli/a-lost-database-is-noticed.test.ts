@@ -208,7 +208,7 @@ describe('PostgreSQL', { timeout: 120_000 }, () => {
     // The books of before the credit.
     await command(
       database.url,
-      'DELETE FROM journal; DELETE FROM journal_batches; DELETE FROM transfers; DELETE FROM accounts',
+      'DELETE FROM journal; DELETE FROM journal_batches; DELETE FROM transfers; DELETE FROM accounts; DELETE FROM account_stripes',
     );
 
     expect(await place.run(['serve'], env)).toMatchObject({

@@ -4,6 +4,8 @@ SELECT account, CAST(SUM(available) AS BIGINT) AS available, CAST(SUM(locked) AS
 FROM (
   SELECT id AS account, available, locked FROM accounts
   UNION ALL
+  SELECT account, available, 0 FROM account_stripes
+  UNION ALL
   SELECT account, -available, -locked FROM entries
 ) AS both_sides
 GROUP BY account HAVING SUM(available) <> 0 OR SUM(locked) <> 0
@@ -180,14 +182,18 @@ WHERE state = 'settled' AND id > $1 ORDER BY id LIMIT $2
 SELECT CAST(COALESCE(SUM(available), 0) + COALESCE(SUM(locked), 0) AS BIGINT) AS total, COUNT(*) AS legs FROM entries
 
 -- name: auditTotals
-SELECT COUNT(*) AS accounts,
+SELECT COUNT(DISTINCT id) AS accounts,
   CAST(COALESCE(SUM(CASE WHEN id LIKE 'escrow:%' THEN available ELSE 0 END), 0) AS BIGINT) AS escrow_available,
   CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS escrow_locked,
   CAST(COALESCE(SUM(CASE WHEN id LIKE 'earnings:%' THEN available ELSE 0 END), 0) AS BIGINT) AS earnings,
   CAST(COALESCE(SUM(CASE WHEN id = 'fees' THEN available ELSE 0 END), 0) AS BIGINT) AS fees,
   CAST(COALESCE(SUM(CASE WHEN id = 'suspense' THEN available ELSE 0 END), 0) AS BIGINT) AS suspense,
   CAST(COALESCE(SUM(CASE WHEN id LIKE 'treasury:%' THEN available ELSE 0 END), 0) AS BIGINT) AS treasury
-FROM accounts
+FROM (
+  SELECT id, available, locked FROM accounts
+  UNION ALL
+  SELECT account, available, 0 FROM account_stripes
+) AS parts
 
 -- name: auditTransfers
 -- Transfers that differ from the journal.

@@ -38,6 +38,11 @@ changed_accounts AS (
   FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS c (id, available, locked)
   WHERE accounts.id = c.id
 ),
+credited_stripes AS (
+  INSERT INTO account_stripes (account, stripe, available)
+  SELECT account, $37::bigint, available FROM unnest($35::text[], $36::bigint[]) AS c (account, available) ORDER BY account
+  ON CONFLICT (account, stripe) DO UPDATE SET available = account_stripes.available + excluded.available
+),
 new_locks AS (
   INSERT INTO locks (id, account, amount, prices, budget, created_at, expires_at, lock_detail,
     state, charged, fee, drawn, shortfall, parent, depth, lendable, lent, kept)
@@ -71,6 +76,21 @@ SELECT hash FROM journal_batches WHERE chain = $1 AND hash = ANY ($2::text[])
 INSERT INTO transfers (id, from_account, to_account, amount, memo, at)
 SELECT id, from_account, to_account, amount, memo, $6
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) AS t (id, from_account, to_account, amount, memo)
+
+-- name: pgFoldStripes
+-- Moves what the stripes of accounts hold to their rows of `accounts`. Call it when the rows of `accounts` are locked. A
+-- gateway that credits one of the stripes meanwhile is waited for, and one that comes later begins a new stripe.
+WITH held AS (
+  SELECT account, stripe FROM account_stripes WHERE account = ANY ($1::text[]) ORDER BY account, stripe FOR UPDATE
+),
+folded AS (
+  DELETE FROM account_stripes USING held
+  WHERE account_stripes.account = held.account AND account_stripes.stripe = held.stripe
+  RETURNING account_stripes.account, account_stripes.available
+)
+INSERT INTO accounts (id, available, locked)
+SELECT account, CAST(SUM(available) AS BIGINT), 0 FROM folded GROUP BY account ORDER BY account
+ON CONFLICT (id) DO UPDATE SET available = accounts.available + excluded.available
 
 -- name: pgLocks
 -- Needs no FOR UPDATE. A transaction changes a lock only while it holds the row of the lock's account, and the locks
@@ -120,6 +140,11 @@ SELECT set_config('idle_in_transaction_session_timeout', '10s', false), set_conf
 -- scan the tables after they have grown.
 SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
   set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)
+
+-- name: pgTakeStripe
+-- The first stripe that no other connection holds. It is held until the connection ends. The number of the class is any
+-- that nobody else uses. If two gateways get the same stripe, through a pooler, they wait for one another.
+SELECT stripe FROM generate_series(0, 1023) AS s (stripe) WHERE pg_try_advisory_lock(1416588354, stripe) LIMIT 1
 
 -- name: pgTransfers
 SELECT id FROM transfers WHERE id = ANY ($1::text[])

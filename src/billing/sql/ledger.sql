@@ -1,5 +1,11 @@
 -- name: findAccount
-SELECT id, available, locked FROM accounts WHERE id = $1
+SELECT id, CAST(SUM(available) AS BIGINT) AS available, CAST(SUM(locked) AS BIGINT) AS locked
+FROM (
+  SELECT id, available, locked FROM accounts WHERE id = $1
+  UNION ALL
+  SELECT account, available, 0 FROM account_stripes WHERE account = $1
+) AS parts
+GROUP BY id
 
 -- name: findBudget
 SELECT id, spent, locked FROM budgets WHERE id = $1
