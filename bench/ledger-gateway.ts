@@ -1,6 +1,6 @@
-/* The ledger of one gateway in its own process: `node bench/ledger-gateway.ts <options as JSON>`. It warms up and prints
-   {"ready":true}. Then it executes each line of its stdin, {"concurrency":n,"ms":n} or {"rate":n,"ms":n}, and prints
-   what the work cost. */
+/* The ledger of one gateway in its own process: `node bench/ledger-gateway.ts <options as JSON>`. It warms up and
+   prints {"ready":true}. Then it executes each line of its stdin, {"concurrency":n,"ms":n} or {"rate":n,"ms":n}, and
+   prints what the work cost. */
 import { createInterface } from 'node:readline';
 import { openLoaded } from './ledger-load.ts';
 

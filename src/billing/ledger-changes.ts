@@ -276,7 +276,7 @@ const isUsed = (row: BudgetChange): boolean => row.spent !== row.spentBefore || 
 
 const NONE: readonly never[] = [];
 
-/** The list with one more element. A list of one is made with room for one: V8 gives an empty list room for 17 first. */
+/** The list with one more element. A list of one has room for one: V8 gives an empty list room for 17 first. */
 function withOne<T>(list: T[] | null, one: T): T[] {
   if (list === null) return [one];
   list.push(one);

@@ -33,9 +33,9 @@ export const openStep = (ids: readonly string[]): Step => ({
 
 /**
  * The statements that write a decision. Rare changes have separate statements, which are left out if there is nothing
- * to write. All
- * accounts of the decision must have rows already, see openStep, except those that are credited in the stripe. Throws DatabaseError `check_violation`
- * for a text of a lock that contains one of the control characters that separate the texts.
+ * to write. All accounts of the decision must have rows already, see openStep, except those that are credited in the
+ * stripe. Throws DatabaseError `check_violation` for a text of a lock that contains one of the control characters that
+ * separate the texts.
  */
 export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stripe): readonly Step[] {
   const { newLocks, resolvedLocks, transfers } = decision;

@@ -101,7 +101,7 @@ const FULL = 13;
 const STEP_BYTES = 96 * 1024;
 /** The longest time in milliseconds in which records gather for a step, if calls are few. */
 const GATHER_MS_MAX = 5_000;
-/** The time in which they gather if they come faster than steps of this size could follow them: then steps are larger. */
+/** The time in which they gather if they come faster than such steps could follow them: then steps are larger. */
 const GATHER_MS_BUSY = 250;
 const GATHER_MS_MIN = 50;
 

@@ -175,7 +175,7 @@ test(
   async () => {
     const gateways = await Promise.all([start(), start(), start()]);
     const calls = DEEP ? 2_000 : 120;
-    for (const account of ['a', 'b', 'c']) await fund(gateways[0]!, account, 100_000_000n);
+    for (const account of ['a', 'b', 'c']) await fund(gateways[0], account, 100_000_000n);
     let paid = 0n;
     await Promise.all(
       gateways.map(async (gateway, at) => {
@@ -190,8 +190,8 @@ test(
         }
       }),
     );
-    const { available } = (await gateways[0]!.ledger.balance(earningsOf(PROVIDER)))!;
+    const { available } = (await gateways[0].ledger.balance(earningsOf(PROVIDER)))!;
     expect(available + paid).toBe(72n * BigInt(calls * 3));
-    await expectCleanBooks(gateways[1]!);
+    await expectCleanBooks(gateways[1]);
   },
 );
