@@ -72,6 +72,68 @@ export class OwnLocks {
   }
 }
 
+const TRUST_MS = 10_000;
+const TRUST_MS_MIN = 250;
+const TRUST_MS_MAX = 60_000;
+/** So that about one group in thirty is wrong where consumers move between gateways. */
+const TRUST_GROWTH = 1.02;
+/** Rows of a group that was wrong are read for so long: they may be busy at several gateways at once. */
+const BUSY_ELSEWHERE_MS = 5_000;
+
+/**
+ * Rows as this gateway has last written them. Another gateway may have changed them since, so a group that is decided on
+ * them is written on condition that they are the same. How long rows are trusted follows from how often they were not.
+ */
+export class KnownRows {
+  readonly #accounts = new Recently<Known<AccountRow>>(ACCOUNTS);
+  readonly #budgets = new Recently<Known<BudgetRow>>(BUDGETS);
+  #trustMs = TRUST_MS;
+
+  account(id: string): AccountRow | null {
+    return this.#trusted(this.#accounts.get(id));
+  }
+
+  budget(id: string): BudgetRow | null {
+    return this.#trusted(this.#budgets.get(id));
+  }
+
+  #trusted<T>(known: Known<T> | undefined): T | null {
+    return known !== undefined && performance.now() - known.at < this.#trustMs ? known.row : null;
+  }
+
+  /** Applies a group's changes. Call it after the group is committed. `credited`: accounts whose rows it did not see. */
+  take({ accounts, budgets }: Decision, credited: ReadonlySet<string>): void {
+    const at = performance.now();
+    const set = <T extends { readonly id: string }>(rows: Recently<Known<T>>, row: T) => {
+      const before = rows.get(row.id);
+      if (before === undefined || before.row !== null || at - before.at > BUSY_ELSEWHERE_MS)
+        rows.set(row.id, { row, at });
+    };
+    for (const row of accounts) if (!credited.has(row.id)) set<AccountRow>(this.#accounts, row);
+    for (const row of budgets) set<BudgetRow>(this.#budgets, row);
+  }
+
+  /** A group that was decided on these rows was committed. */
+  wereRight(): void {
+    this.#trustMs = Math.min(this.#trustMs * TRUST_GROWTH, TRUST_MS_MAX);
+  }
+
+  /** Some of the rows that this decision changes were not the same. */
+  wereWrong({ accounts, budgets }: Decision): void {
+    this.#trustMs = Math.max(this.#trustMs / 2, TRUST_MS_MIN);
+    const busy = { row: null, at: performance.now() };
+    for (const { id } of accounts) this.#accounts.set(id, busy);
+    for (const { id } of budgets) this.#budgets.set(id, busy);
+  }
+}
+
+interface Known<T> {
+  /** null: it was not the same lately, so it is read. */
+  readonly row: T | null;
+  /** Milliseconds on the monotonic clock. */
+  readonly at: number;
+}
+
 /** A range of ids without a lock. Both ends are exclusive; null means no limit. */
 interface Gap {
   readonly after: string | null;

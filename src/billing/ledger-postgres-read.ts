@@ -1,11 +1,11 @@
 import { GENESIS, loadStatements, type Row, type Step } from '#store';
-import { earningsOf, escrowOf, FEES } from './ledger.ts';
-import type { LedgerState, LockRow } from './ledger-changes.ts';
+import { earningsOf, escrowOf, FEES, type AccountName } from './ledger.ts';
+import type { AccountRow, BudgetRow, LedgerState, LockRow } from './ledger-changes.ts';
 import type { ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { texts } from './ledger-postgres-write.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
-import type { OwnLocks } from './ledger-memory.ts';
+import type { KnownRows, OwnLocks } from './ledger-memory.ts';
 
 const LEDGER_POSTGRES_SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgAccounts',
@@ -144,7 +144,7 @@ export async function readState(
     head,
     committed,
     credited: touched.credited,
-    account: (id) => accounts.get(id) ?? (touched.credited.has(id) ? { id, available: 0n, locked: 0n } : undefined),
+    account: (id) => accounts.get(id) ?? (touched.credited.has(id) ? { id, ...NOTHING } : undefined),
     lock: (id) => locks.get(id) ?? own?.get(id),
     budget: (id) => budgets.get(id),
     hasTransfer: (id) => transfers.has(id),
@@ -153,6 +153,52 @@ export async function readState(
       const [found] = await send([{ statement: LEDGER_POSTGRES_SQL.pgLocks, params: [texts(ids, (id) => id)] }]);
       return found!.length > 0;
     },
+  };
+}
+
+/** Rows on which a group is decided without a question to the database, and the accounts that it credits in a stripe. */
+interface AssumedState extends LedgerState {
+  readonly credited: ReadonlySet<string>;
+}
+
+/**
+ * The rows for operations that only lock, settle or release, if all of them are known; null if one must be read. The
+ * decision on them must be written with assumeSteps, and counts only if it refuses nothing: rows that it does not change
+ * are not compared.
+ */
+export function assumeState(
+  operations: readonly Operation[],
+  { known, own }: { readonly known: KnownRows; readonly own: OwnLocks },
+): AssumedState | null {
+  const isUsual = ({ kind, request }: Operation): boolean =>
+    (kind === 'lock' && request.parent === undefined) || kind === 'settle' || kind === 'release';
+  if (!operations.every(isUsual)) return null;
+  const { accounts, credited, locks, budgets } = touch(operations, own);
+  if (locks.size > 0) return null;
+  const accountRows = new Map<string, AccountRow>(
+    [...credited].map((id) => [id, { id: id as AccountName, ...NOTHING }]),
+  );
+  for (const id of accounts) {
+    const row = known.account(id);
+    if (row === null) return null;
+    accountRows.set(id, row);
+  }
+  const budgetRows = new Map<string, BudgetRow>();
+  for (const id of budgets) {
+    const row = known.budget(id);
+    if (row === null) return null;
+    budgetRows.set(id, row);
+  }
+  return {
+    credited,
+    account: (id) => accountRows.get(id),
+    // A copy, because the decision may be discarded.
+    lock: (id) => {
+      const row = own.get(id);
+      return row && { ...row };
+    },
+    budget: (id) => budgetRows.get(id),
+    hasTransfer: () => false,
   };
 }
 
@@ -217,6 +263,9 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
   }
   return { accounts, credited: credited.difference(accounts), locks, budgets, transfers };
 }
+
+/** The row of an account that is credited in a stripe, as a decision sees it. */
+const NOTHING = { available: 0n, locked: 0n };
 
 /** Accounts that every settlement may credit. */
 const isStriped = (id: string): boolean => id === FEES || id.startsWith(earningsOf(''));

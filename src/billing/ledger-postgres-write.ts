@@ -4,6 +4,8 @@ import type { Decision } from './ledger-decide.ts';
 import type { GroupHeader } from './journal.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
+  'pgAssumeAccounts',
+  'pgAssumeBudgets',
   'pgOpenAccounts',
   'pgCommit',
   'pgChangeLocks',
@@ -86,6 +88,37 @@ export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stri
     steps.push({ statement: SQL.pgInsertTransfers, params: [...transferParams(transfers), at] });
   return [...steps, ...changeSteps(decision)];
 }
+
+/**
+ * The statements that a decision on rows that were not read needs before it is written. They lock the rows that it
+ * changes, and fail with ASSUMED_WRONGLY if one of them has changed.
+ */
+export function assumeSteps({ accounts, budgets }: Decision, credited: ReadonlySet<string>): readonly Step[] {
+  const own = accounts.filter(({ id }) => !credited.has(id));
+  const steps: Step[] = [];
+  if (own.length > 0)
+    steps.push({
+      statement: SQL.pgAssumeAccounts,
+      params: [
+        texts(own, (row) => row.id),
+        numbers(own, (row) => row.availableBefore),
+        numbers(own, (row) => row.lockedBefore),
+      ],
+    });
+  if (budgets.length > 0)
+    steps.push({
+      statement: SQL.pgAssumeBudgets,
+      params: [
+        texts(budgets, (row) => row.id),
+        numbers(budgets, (row) => row.spentBefore),
+        numbers(budgets, (row) => row.lockedBefore),
+      ],
+    });
+  return steps;
+}
+
+/** The code of the error of assumeSteps: a division by zero. */
+export const ASSUMED_WRONGLY = '22012';
 
 /** Writes the changes of locks of earlier groups that are not resolutions; empty if there are no such changes. */
 export function changeSteps({ changedLocks: changed }: Decision): readonly Step[] {

@@ -12,15 +12,16 @@ import { decide, type Decision } from './ledger-decide.ts';
 import { mayBeLate, type Attempt, type Engine } from './group-commit.ts';
 import { hashGroup, movementsText, type ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
-import { readState, type Doubt } from './ledger-postgres-read.ts';
-import { changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
+import { assumeState, readState, type Doubt } from './ledger-postgres-read.ts';
+import { assumeSteps, ASSUMED_WRONGLY, changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
-import { OwnLocks } from './ledger-memory.ts';
+import { KnownRows, OwnLocks } from './ledger-memory.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgSetupPlans',
   'pgSetupLimits',
   'pgSetupDurable',
+  'pgBegin',
   'pgCommitTransaction',
   'pgFlushLater',
   'pgRollback',
@@ -28,6 +29,7 @@ const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
 ]);
 
 const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
+const BEGIN: Step = { statement: SQL.pgBegin };
 const COMMIT: Step = { statement: SQL.pgCommitTransaction };
 const FLUSH_LATER: Step = { statement: SQL.pgFlushLater };
 const ROLLBACK: Step = { statement: SQL.pgRollback };
@@ -43,14 +45,18 @@ const ATTEMPT_MS = 4_000;
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'unique_violation', 'not_null_violation']);
 
 /**
- * The PostgreSQL engine. It uses one dedicated connection and two round trips per group. The first round trip locks the
- * rows in id order and reads them. Then the decision is made in this process. The second round trip writes everything
- * and commits. If the decision needs new accounts, they are created first, in a separate transaction, and the group
- * begins again. Locks that this gateway made are not read again, unless an attempt has failed.
+ * The PostgreSQL engine. It uses one dedicated connection, and one or two round trips per group. The first round trip
+ * locks the rows in id order and reads them. Then the decision is made in this process. The second round trip writes
+ * everything and commits. If the decision needs new accounts, they are created first, in a separate transaction, and the
+ * group begins again. Locks that this gateway made are not read again, unless an attempt has failed.
+ *
+ * The first round trip is left out if all rows are known from earlier groups of this gateway. Then the group is written
+ * on condition that they have not changed since, and is begun again with rows that are read if they have.
  */
 export function createPostgresEngine(database: PostgresDatabase, now: () => number): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
   const ownLocks = new OwnLocks();
+  const known = new KnownRows();
   let session: PostgresSession | null = null;
   /** Credits to fees and earnings are added to rows of this number, which other gateways do not touch. */
   let stripe = 0;
@@ -83,6 +89,10 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       // The server may have crashed, and lost groups whose flush nobody waited for.
       head = null;
     }
+    if (head !== null && own !== null && doubts.length === 0 && opened === NONE) {
+      const results = await assume(operations, doubts, head, own);
+      if (results !== null) return results;
+    }
     const state = await readState(send, operations, { chain, askHead: head === null, doubts, own });
     if (state.committed) {
       const { results } = state.committed;
@@ -113,22 +123,63 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       // Keeping a lock writes no journal row. It is idempotent, so it can be repeated after a lost response.
       const changes = changeSteps(decision);
       await send(changes.length === 0 ? [ROLLBACK] : [...changes, COMMIT]);
-    } else {
-      const group = { chain, n: n + 1, at, count: decision.journal.length };
-      const movements = movementsText(decision.journal);
-      const hash = hashGroup(prev, group, movements);
-      const written = { number: stripe, credited: state.credited };
-      const steps = writeSteps(decision, { ...group, prev, hash, movements }, written);
-      try {
-        await send(operations.every(endsWithProcess) ? [...steps, FLUSH_LATER, COMMIT] : [...steps, COMMIT]);
-      } catch (error) {
-        if (error instanceof DatabaseError && error.unavailable)
-          doubts.push({ hash, results: resultsByOperation(operations, decision) });
-        throw error;
-      }
-      head = { n: n + 1, hash };
-    }
+    } else await write(operations, decision, { doubts, at, head: { n, hash: prev }, credited: state.credited });
     ownLocks.take(decision);
+    known.take(decision, state.credited);
+    return decision.results;
+  };
+
+  /** Writes and commits a decision that has an effect. `before`: statements of the same transaction before it. */
+  const write = async (
+    operations: readonly Operation[],
+    decision: Decision,
+    { doubts, at, head: { n, hash: prev }, credited }: WriteOptions,
+    before: readonly Step[] = [],
+  ) => {
+    const group = { chain, n: n + 1, at, count: decision.journal.length };
+    const movements = movementsText(decision.journal);
+    const hash = hashGroup(prev, group, movements);
+    const steps = writeSteps(decision, { ...group, prev, hash, movements }, { number: stripe, credited });
+    const flush = operations.every(endsWithProcess) ? [FLUSH_LATER] : [];
+    try {
+      await send([...before, ...steps, ...flush, COMMIT]);
+    } catch (error) {
+      if (error instanceof DatabaseError && error.unavailable)
+        doubts.push({ hash, results: resultsByOperation(operations, decision) });
+      throw error;
+    }
+    head = { n: n + 1, hash };
+  };
+
+  /**
+   * Decides on known rows, and writes on condition that they are still the same. null without an effect: a row must be
+   * read, something is refused, or a row has changed.
+   */
+  const assume = async (
+    operations: readonly Operation[],
+    doubts: Doubt[],
+    last: ChainHead,
+    own: OwnLocks,
+  ): Promise<readonly OperationResult[] | null> => {
+    const state = assumeState(operations, { known, own });
+    if (state === null) return null;
+    const at = now();
+    const decision = decide(state, operations, at);
+    const isWhole = decision.results.every(({ ok }) => ok) && missingAccounts(decision, NONE).length === 0;
+    if (!isWhole || decision.journal.length === 0) return null;
+    const { credited } = state;
+    try {
+      const conditions = [BEGIN, ...assumeSteps(decision, credited)];
+      await write(operations, decision, { doubts, at, head: last, credited }, conditions);
+    } catch (error) {
+      if (!(error instanceof DatabaseError && error.code === ASSUMED_WRONGLY)) throw error;
+      // Its COMMIT, which was sent with it, has ended the failed transaction.
+      known.wereWrong(decision);
+      return null;
+    }
+    known.wereRight();
+    ownLocks.take(decision);
+    known.take(decision, credited);
     return decision.results;
   };
 
@@ -157,6 +208,14 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       await session?.close().catch(() => {});
     },
   };
+}
+
+interface WriteOptions {
+  readonly doubts: Doubt[];
+  readonly at: number;
+  /** The group before it. */
+  readonly head: ChainHead;
+  readonly credited: ReadonlySet<string>;
 }
 
 /** No other row of the database refers to the lock before it is settled. */

@@ -15,6 +15,12 @@ const ROW_LOCKS: Mutation = {
   find: "SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))\nORDER BY id FOR UPDATE",
   put: "SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))\nORDER BY id",
 };
+/** Rows that this gateway knows are compared when a group that was decided on them is written. */
+const ASSUMPTIONS: Mutation = {
+  file: 'src/billing/ledger-postgres.ts',
+  find: '[BEGIN, ...assumeSteps(decision, credited)]',
+  put: '[BEGIN]',
+};
 const CHECK: Mutation = {
   file: 'src/store/migrations/0001_ledger.sql',
   find: "CHECK (available >= 0 OR id LIKE 'treasury:%')",
@@ -87,6 +93,12 @@ describe('the race is lost without', () => {
     expect(granted).toBeGreaterThan(AFFORDABLE);
     expect(available).toBeLessThan(0n);
   });
+
+  test('the comparison of known rows and the CHECK (postgres)', async () => {
+    const { granted, available } = await race('postgres', [ASSUMPTIONS, CHECK]);
+    expect(granted).toBeGreaterThan(AFFORDABLE);
+    expect(available).toBeLessThan(0n);
+  });
 });
 
 describe('the CHECK alone refuses, with errors instead of refusals, without', () => {
@@ -101,6 +113,10 @@ describe('the CHECK alone refuses, with errors instead of refusals, without', ()
 
   test('the row locks (postgres)', async () => {
     expect(await race('postgres', [ROW_LOCKS])).toMatchObject({ granted: AFFORDABLE, available: 0n });
+  });
+
+  test('the comparison of known rows (postgres)', async () => {
+    expect(await race('postgres', [ASSUMPTIONS])).toMatchObject({ granted: AFFORDABLE, available: 0n });
   });
 });
 

@@ -5,6 +5,23 @@ SELECT id, available, locked FROM accounts
 WHERE id = ANY (ARRAY(SELECT unnest($1::text[]) UNION SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))
 ORDER BY id FOR UPDATE
 
+-- name: pgAssumeAccounts
+-- Locks the rows of accounts $1 in the order of their ids. Fails with a division by zero unless they hold what a decision
+-- has assumed: $2 available, $3 locked.
+WITH held AS (
+  SELECT id, available, locked FROM accounts WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE
+)
+SELECT 1 / CAST(count(*) = cardinality($1::text[]) AS INT)
+FROM held JOIN unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (id, available, locked) USING (id, available, locked)
+
+-- name: pgAssumeBudgets
+-- The same for budgets: $2 spent, $3 locked.
+WITH held AS (
+  SELECT id, spent, locked FROM budgets WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE
+)
+SELECT 1 / CAST(count(*) = cardinality($1::text[]) AS INT)
+FROM held JOIN unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (id, spent, locked) USING (id, spent, locked)
+
 -- name: pgBegin
 BEGIN ISOLATION LEVEL READ COMMITTED
 
