@@ -81,8 +81,9 @@ const TRUST_GROWTH = 1.02;
 const BUSY_ELSEWHERE_MS = 5_000;
 
 /**
- * Rows as this gateway has last written them. Another gateway may have changed them since, so a group that is decided on
- * them is written on condition that they are the same. How long rows are trusted follows from how often they were not.
+ * Rows as this gateway has last written them. Another gateway may have changed them since, so a group that is decided
+ * on them is written on condition that they are the same. How long rows are trusted follows from how often they were
+ * not.
  */
 export class KnownRows {
   readonly #accounts = new Recently<Known<AccountRow>>(ACCOUNTS);
@@ -101,7 +102,7 @@ export class KnownRows {
     return known !== undefined && performance.now() - known.at < this.#trustMs ? known.row : null;
   }
 
-  /** Applies a group's changes. Call it after the group is committed. `credited`: accounts whose rows it did not see. */
+  /** Applies a group's changes, after its commit. `credited`: accounts whose rows it did not see. */
   take({ accounts, budgets }: Decision, credited: ReadonlySet<string>): void {
     const at = performance.now();
     const set = <T extends { readonly id: string }>(rows: Recently<Known<T>>, row: T) => {

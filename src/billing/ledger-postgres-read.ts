@@ -1,5 +1,5 @@
 import { GENESIS, loadStatements, type Row, type Step } from '#store';
-import { earningsOf, escrowOf, FEES, type AccountName } from './ledger.ts';
+import { earningsOf, escrowOf, FEES } from './ledger.ts';
 import type { AccountRow, BudgetRow, LedgerState, LockRow } from './ledger-changes.ts';
 import type { ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
@@ -156,15 +156,15 @@ export async function readState(
   };
 }
 
-/** Rows on which a group is decided without a question to the database, and the accounts that it credits in a stripe. */
+/** Rows on which a group is decided without reading, and the accounts that it credits in a stripe. */
 interface AssumedState extends LedgerState {
   readonly credited: ReadonlySet<string>;
 }
 
 /**
  * The rows for operations that only lock, settle or release, if all of them are known; null if one must be read. The
- * decision on them must be written with assumeSteps, and counts only if it refuses nothing: rows that it does not change
- * are not compared.
+ * decision on them must be written with assumeSteps, and counts only if it refuses nothing: rows that it does not
+ * change are not compared.
  */
 export function assumeState(
   operations: readonly Operation[],
@@ -175,9 +175,7 @@ export function assumeState(
   if (!operations.every(isUsual)) return null;
   const { accounts, credited, locks, budgets } = touch(operations, own);
   if (locks.size > 0) return null;
-  const accountRows = new Map<string, AccountRow>(
-    [...credited].map((id) => [id, { id: id as AccountName, ...NOTHING }]),
-  );
+  const accountRows = new Map<string, AccountRow>([...credited].map((id) => [id, { id, ...NOTHING }]));
   for (const id of accounts) {
     const row = known.account(id);
     if (row === null) return null;

@@ -47,8 +47,8 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'uniq
 /**
  * The PostgreSQL engine. It uses one dedicated connection, and one or two round trips per group. The first round trip
  * locks the rows in id order and reads them. Then the decision is made in this process. The second round trip writes
- * everything and commits. If the decision needs new accounts, they are created first, in a separate transaction, and the
- * group begins again. Locks that this gateway made are not read again, unless an attempt has failed.
+ * everything and commits. If the decision needs new accounts, they are created first, in a separate transaction, and
+ * the group begins again. Locks that this gateway made are not read again, unless an attempt has failed.
  *
  * The first round trip is left out if all rows are known from earlier groups of this gateway. Then the group is written
  * on condition that they have not changed since, and is begun again with rows that are read if they have.
