@@ -19,7 +19,7 @@ import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 import { WARM, warm } from './warm.ts';
 
 const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,100,500,max] [--cores 1,2] [--rounds 3] [--seconds 4] [--pause 0]
-                    [--before FOLDER] [--postgres] [--peers]
+                    [--before FOLDER] [--postgres] [--peers] [--node 'ARGS']
   --loads     small: chat calls; stream: streams of 20 events at 50/s; burst: streams of ${BURST_EVENTS} events, as many as possible;
               tool: tools/call of MCP; message, task: SendMessage to an agent that answers with a message or a completed task
   --rates     calls a second, on schedule; max: as many as ${SMALL_CONNECTIONS} connections get
@@ -28,6 +28,7 @@ const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,
   --before    another checkout of tollgate, with its node_modules
   --postgres  also tollgate on a PostgreSQL of its own (its CPU is not counted)
   --peers     also the gateways that npm installs
+  --node      arguments of Node for tollgate, such as flags of V8
 The figures are medians over the rounds; every round measures each target once, in turns, and the others stand still
 meanwhile. CPU is of all threads of the
 gateway's process. "Added" is the latency beyond that of the upstream, called directly in the same round.
@@ -44,6 +45,7 @@ const { values: flags } = parseArgs({
     before: { type: 'string' },
     postgres: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
+    node: { type: 'string', default: '' },
     help: { type: 'boolean' },
   },
 });
@@ -213,7 +215,8 @@ async function measure(cores: string, name: string, load: Load, upstreamPort: nu
   const start = async (title: string, kind: TargetKind, main?: string) => {
     const missing = kind.missing?.();
     if (missing) return void process.stderr.write(`${kind.title} is not measured: ${missing}\n`);
-    const target = await kind.start(upstreamPort, [], main);
+    const nodeArgs = title === 'tollgate' ? flags.node.split(' ').filter((one) => one !== '') : [];
+    const target = await kind.start(upstreamPort, nodeArgs, main);
     running.push({ title, target });
     if (cores === '1' && target.pid !== null) pin(target.pid, '0');
     if (target.pid !== null)
