@@ -13,6 +13,7 @@ export {
   parseMessage,
   readClientMessage,
   resultText,
+  resultTextOf,
 } from './message.ts';
 export {
   ANSWER_LIMITS,

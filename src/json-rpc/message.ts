@@ -48,6 +48,8 @@ export interface ResponseMessage extends RawMessage {
   readonly idText: string;
   readonly result?: unknown;
   readonly error?: JsonRpcError;
+  /** The text of the result, if it is known without `members`. */
+  readonly resultText?: string;
 }
 
 export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
@@ -101,15 +103,12 @@ export function createMessageParser(): typeof parseMessage {
     if (start >= end || !text.startsWith(before) || !text.endsWith(behind)) return null;
     // JSON.parse takes white space around the result, which is no part of it.
     if (text.charCodeAt(start) <= SPACE || text.charCodeAt(end - 1) <= SPACE) return null;
-    let result: unknown;
+    const resultText = text.slice(start, end);
     try {
-      result = JSON.parse(text.slice(start, end));
+      return new AlikeResponse(of, text, resultText, JSON.parse(resultText));
     } catch {
       return null;
     }
-    const { kind, id, idText } = of;
-    const members = new Map(of.members).set('result', { keyStart: of.members.get('result')!.keyStart, start, end });
-    return { kind, id, idText, result, text, value: { ...of.value, result }, members };
   };
 
   return (text) => {
@@ -122,6 +121,35 @@ export function createMessageParser(): typeof parseMessage {
     if (behind?.trim() === '}') form = { of: message, before: text.slice(0, result!.start), behind };
     return message;
   };
+}
+
+/** A response like `of`, but for its result. Few readers need the parts that are made when they are asked for. */
+class AlikeResponse implements ResponseMessage {
+  readonly kind = 'response';
+  readonly id: RequestId | null;
+  readonly idText: string;
+  readonly text: string;
+  readonly resultText: string;
+  readonly result: unknown;
+  readonly #of: ResponseMessage;
+
+  constructor(of: ResponseMessage, text: string, resultText: string, result: unknown) {
+    this.id = of.id;
+    this.idText = of.idText;
+    this.text = text;
+    this.resultText = resultText;
+    this.result = result;
+    this.#of = of;
+  }
+
+  get value(): JsonObject {
+    return { ...this.#of.value, result: this.result };
+  }
+
+  get members(): Members {
+    const { keyStart, start } = this.#of.members.get('result')!;
+    return new Map(this.#of.members).set('result', { keyStart, start, end: start + this.resultText.length });
+  }
 }
 
 const SPACE = 0x20;
@@ -163,6 +191,13 @@ export const exactId = ({ id, idText }: Pick<RequestMessage, 'id' | 'idText'>): 
 
 function isError(error: unknown): error is JsonRpcError {
   return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
+}
+
+/** The text of the result of a response that has one. */
+export function resultTextOf({ resultText: known, text, members }: ResponseMessage): string {
+  if (known !== undefined) return known;
+  const { start, end } = members.get('result')!;
+  return text.slice(start, end);
 }
 
 /** The reply with a result. Both parameters are JSON text. */

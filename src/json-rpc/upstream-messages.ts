@@ -65,7 +65,8 @@ export async function* readBatches(
   { strict = false, large }: ReadOptions = {},
 ): AsyncGenerator<readonly (Received | Marker)[], void, undefined> {
   if (!hasEvents(reply)) return yield await readBody(reply, bytesMax, !strict, large);
-  const parse = createMessageParser();
+  // In other streams at most one event is a response.
+  const parse = strict ? createMessageParser() : parseMessage;
   for await (const events of readEventData(reply, bytesMax, large)) {
     const read: (Received | Marker)[] = [];
     try {
@@ -247,10 +248,10 @@ function messagesOf(
  */
 function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scrub }: UpstreamReply): M {
   if (message?.kind !== 'response') return message;
-  const { error, result, members } = message;
+  const { error, result } = message;
   if (error === undefined && !(isObject(result) && result['isError'] === true)) return message;
   const member = error === undefined ? 'result' : 'error';
-  const { start, end } = members.get(member)!;
+  const { start, end } = message.members.get(member)!;
   const said = message.text.slice(start, end);
   const text = scrub(said);
   return text === said ? message : (parseMessage(splice(message.text, [{ start, end, text }])) as M);

@@ -7,6 +7,7 @@ import {
   readBatches,
   readText,
   refuseOtherAnswer,
+  resultTextOf,
   hasEvents,
   type LargeReply,
 } from '#json-rpc';
@@ -107,8 +108,7 @@ function saidIn(message: JsonRpcMessage, id: string, status: number, large: Larg
     refuseLargeError(message.text, large, status);
     return { kind: 'error', error: message.error };
   }
-  const { start, end } = message.members.get('result')!;
-  return resultOf(message.text.slice(start, end), message.result, large);
+  return resultOf(resultTextOf(message), message.result, large);
 }
 
 /** Throws UpstreamFailure for an error with large strings, because the provider's secrets could be in them. */
