@@ -204,8 +204,7 @@ async function* run<C extends BilledCall>(
     let result: SettleResult;
     let settlement: Settlement;
     try {
-      const request = () =>
-        settleOf(call.id, quoteOf(call, end), { ...end, detail: { ...end.detail, clientGone: gone } }, options.feeBps);
+      const request = () => settleOf(call.id, quoteOf(call, end), end, detailText(end, gone), options.feeBps);
       result = await ended(options, locked, () => options.ledger.settle(request()));
       settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, call.id, result);
     } catch (error) {
@@ -357,7 +356,8 @@ async function lock<C extends BilledCall>(options: BillOptions<C>, asked: C): Pr
 function settleOf(
   id: string,
   quote: Quote,
-  end: Charged & Pick<EndFrame, 'provider' | 'detail'>,
+  end: Charged & Pick<EndFrame, 'provider'>,
+  detail: string,
   feeBps: number,
 ): SettleRequest {
   const charge = chargeOf(quote, end);
@@ -370,8 +370,14 @@ function settleOf(
     draw: false,
     feeBps,
     usage: usageToText(end.usage ?? {}),
-    detail: JSON.stringify(end.detail),
+    detail,
   };
+}
+
+/** How the run went, and whether its client had left, as JSON. */
+function detailText({ detail }: EndFrame, clientGone: boolean): string {
+  const text = JSON.stringify(detail);
+  return `${text.slice(0, -1)}${text === '{}' ? '' : ','}"clientGone":${clientGone}}`;
 }
 
 /** The quote of the provider that served. */
@@ -450,7 +456,9 @@ export function createSettlePendingCall({ ledger, prices, feeBps }: SettlePendin
     if (!price) throw new Error(`call ${id}: price version ${priceId} is not stored`);
     const own = lock.amount - lock.lendable;
     const quote = { price, estimate: most !== null && most < own ? most : own };
-    const result = await ledger.settle(settleOf(id, quote, { outcome, usage, provider, detail }, feeBps));
+    const result = await ledger.settle(
+      settleOf(id, quote, { outcome, usage, provider }, JSON.stringify(detail), feeBps),
+    );
     return { lock, settlement: await resolutionOf(ledger, id, result), before: !result.ok };
   };
 }

@@ -118,7 +118,10 @@ function isPlain(value: unknown, depthMax: number): boolean {
   if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   if (typeof value !== 'object' || value === null) return true;
   if (depthMax === 0 || containersLeft-- <= 0) return false;
-  if (Array.isArray(value)) return value.every((element) => isPlain(element, depthMax - 1));
+  if (Array.isArray(value)) {
+    for (const element of value) if (!isPlain(element, depthMax - 1)) return false;
+    return true;
+  }
   for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depthMax - 1)) return false;
   return true;
 }
