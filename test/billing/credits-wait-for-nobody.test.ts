@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { earningsOf, escrowOf, FEES, priceId, treasuryOf, type Ledger } from '#billing';
+import { earningsOf, earningsTotals, escrowOf, FEES, priceId, treasuryOf, type Ledger } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
@@ -134,6 +134,7 @@ test('a debit takes what all gateways have credited, and no more', async () => {
   ]);
   await call(second, 'b2', 'b');
   expect(await second.ledger.balance(earnings)).toEqual({ available: 72n, locked: 0n });
+  expect(await earningsTotals(second.database.query, PROVIDER)).toEqual({ available: 72n, earned: 216n });
   // A withdrawal that is given back is a credit to the account's own row.
   await second.ledger.transfer({ id: 'back', from: treasuryOf('test'), to: earnings, amount: 44n, memo: '' });
   expect(await first.ledger.balance(earnings)).toEqual({ available: 116n, locked: 0n });
