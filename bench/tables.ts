@@ -14,6 +14,7 @@ import type * as Following from '../src/billing/ledger-follower.ts';
 import type * as Follow from '../src/store/log/follow.ts';
 import type * as Progress from '../src/store/log/shared-progress.ts';
 import { readRecords } from '../src/store/log/reader.ts';
+import { MIGRATED_BY_TABLE, MIGRATIONS_TABLE } from '../src/store/migrations.ts';
 import type { Prepare } from '../src/store/statement.ts';
 import { openLoaded, percentile } from './ledger-load.ts';
 
@@ -120,6 +121,7 @@ function measure(tree: Tree, log: string, length: number) {
   mkdirSync(own);
   const database = new DatabaseSync(join(dataDir, 'tollgate.db'), { timeout: 5_000, readBigInts: true });
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000');
+  database.exec(`${MIGRATIONS_TABLE};${MIGRATED_BY_TABLE}`);
   const migrations = new URL('src/store/migrations/', tree.root);
   for (const name of readdirSync(migrations).toSorted()) database.exec(readFileSync(new URL(name, migrations), 'utf8'));
   database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
