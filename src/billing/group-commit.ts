@@ -174,6 +174,9 @@ export const PAUSE_MAX_MS = 500;
 export const patienceMs = ({ kind, request }: Operation): number =>
   PATIENCE_MS[kind === 'lock' && request.workDone ? 'settle' : kind];
 
+/** The code of an engine's error if the database has lost operations that were acknowledged. Nothing is written then. */
+export const LOST = 'lost';
+
 /** One group that was committed or given up: the number of its operations, and the time until all had an answer. */
 export interface LedgerBatch {
   /** The hash chain that the group was written to, if it had an effect. */
@@ -216,6 +219,7 @@ async function commit(engine: Engine, group: readonly Pending[], groups: GroupCo
       if (!(error instanceof DatabaseError)) return reject(members, error);
       if (error.code === 'closed')
         return reject(members, new LedgerUnavailable('The database is closed', { cause: error }));
+      if (error.code === LOST) return reject(members, new LedgerUnavailable(error.message, { cause: error }));
       const again = error.unavailable || engine.isConflict(error);
       if (!again && members.length === 1) return reject(members, error);
       if (!again) {

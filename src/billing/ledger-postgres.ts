@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   DatabaseError,
+  GENESIS,
   loadStatements,
   type PostgresDatabase,
   type PostgresSession,
@@ -9,7 +10,7 @@ import {
 } from '#store';
 import type { AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
-import { mayBeLate, type Attempt, type Engine } from './group-commit.ts';
+import { LOST, mayBeLate, type Attempt, type Engine } from './group-commit.ts';
 import { hashGroup, movementsText, type ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { assumeState, readState, type Doubt } from './ledger-postgres-read.ts';
@@ -62,6 +63,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   let stripe = 0;
   // null if it must be read: at the start, and after every failure.
   let head: ChainHead | null = null;
+  /** The last group that was flushed when its operations were answered. */
+  let durable: ChainHead = { n: 0, hash: GENESIS };
 
   const send = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
     const used = session!;
@@ -94,6 +97,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       if (results !== null) return results;
     }
     const state = await readState(send, operations, { chain, askHead: head === null, doubts, own });
+    if (head === null) refuseOlder(state.head, durable);
     if (state.committed) {
       const { results } = state.committed;
       await send([ROLLBACK]);
@@ -140,15 +144,16 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     const movements = movementsText(decision.journal);
     const hash = hashGroup(prev, group, movements);
     const steps = writeSteps(decision, { ...group, prev, hash, movements }, { number: stripe, credited });
-    const flush = operations.every(endsWithProcess) ? [FLUSH_LATER] : [];
+    const isFlushedLater = operations.every(endsWithProcess);
     try {
-      await send([...before, ...steps, ...flush, COMMIT]);
+      await send([...before, ...steps, ...(isFlushedLater ? [FLUSH_LATER] : []), COMMIT]);
     } catch (error) {
       if (error instanceof DatabaseError && error.unavailable)
         doubts.push({ hash, results: resultsByOperation(operations, decision) });
       throw error;
     }
     head = { n: n + 1, hash };
+    if (!isFlushedLater) durable = head;
   };
 
   /**
@@ -208,6 +213,19 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       await session?.close().catch(() => {});
     },
   };
+}
+
+/**
+ * Throws DatabaseError `lost` if the journal of this gateway ends before a group whose operations were answered. So it
+ * is after a failover to a standby that had not received everything, and after a restore beside a running gateway.
+ */
+function refuseOlder(found: ChainHead, durable: ChainHead): void {
+  if (found.n > durable.n || (found.n === durable.n && found.hash === durable.hash)) return;
+  throw new DatabaseError(
+    `The database lacks operations that were acknowledged: the journal of this gateway ends with group ${found.n}, and had group ${durable.n}. ` +
+      'Bring back the database that has them, or restart the gateway: it says what is missing and how to go on without it.',
+    { code: LOST },
+  );
 }
 
 interface WriteOptions {

@@ -1,9 +1,20 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { findPostgres } from './find-postgres.ts';
 import type { PostgresPrograms } from './find-postgres.ts';
 import { killTree, signalTree } from './process-tree.ts';
@@ -21,6 +32,8 @@ export interface PostgresOptions {
   readonly keepAs?: string;
   /** Additional settings of postgresql.conf, for example `{ max_connections: '20' }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** The server is a standby of this one: it begins with a copy of its data, and follows it until `promote`. */
+  readonly standbyOf?: Postgres;
 }
 
 /** A separate PostgreSQL server with an empty data directory. It ends with this process at the latest. */
@@ -33,6 +46,9 @@ export interface Postgres {
   readonly version: string;
   /** Folder of its programs, which this user can run. It can be used as TOLLGATE_TEST_POSTGRES_BIN. */
   readonly bin: string;
+  readonly dataDir: string;
+  /** Makes a standby a primary. */
+  promote(): Promise<void>;
   /**
    * Restarts the server on the same port, also after `kill9`. `immediate` is PostgreSQL's own crash: no checkpoint, and
    * clients are disconnected.
@@ -51,6 +67,7 @@ export interface Postgres {
 /** The environment variable with the folder of `keepAs`. */
 const KEPT = 'TOLLGATE_TEST_POSTGRES_DATA';
 const READY = 'database system is ready to accept connections';
+const STANDBY_READY = 'database system is ready to accept read-only connections';
 const PORT_ATTEMPTS = 5;
 
 /** Makes a data directory and starts a server with it. This takes about a second. */
@@ -61,7 +78,13 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const dataDir = join(home, 'data');
   const socketDir = join(home, 'socket');
   const kept = process.env[KEPT];
-  const password = kept === undefined ? randomBytes(12).toString('hex') : readFileSync(passwordOf(kept), 'utf8');
+  const { standbyOf } = options;
+  const password =
+    standbyOf !== undefined
+      ? new URL(standbyOf.url).password
+      : kept === undefined
+        ? randomBytes(12).toString('hex')
+        : readFileSync(passwordOf(kept), 'utf8');
   let server: ServerProcess | null = null;
   let port = 0;
 
@@ -74,7 +97,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       gid: programs.gid,
     });
     server = started;
-    await started.wrote(READY);
+    await started.wrote(existsSync(join(dataDir, STANDBY_SIGNAL)) ? STANDBY_READY : READY);
   };
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (server === null || server.exitCode !== null || server.signalCode !== null) return;
@@ -89,7 +112,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       for (const path of [home, socketDir, passwordOf(dataDir)]) chownSync(path, programs.uid, programs.gid);
     }
     chmodSync(home, 0o700);
-    if (kept === undefined) await initialise(programs, home, dataDir);
+    if (standbyOf !== undefined) await copyPrimary(standbyOf, dataDir);
+    else if (kept === undefined) await initialise(programs, home, dataDir);
     else copyData(kept, dataDir);
     if (options.keepAs !== undefined) {
       copyData(dataDir, options.keepAs);
@@ -117,6 +141,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     socketDir,
     version: programs.version,
     bin: programs.bin,
+    dataDir,
+    async promote() {
+      await query(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, ['SELECT pg_promote(true, 60)']);
+    },
     async restart(mode = 'fast') {
       await end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
       await start();
@@ -146,6 +174,51 @@ const passwordOf = (dataDir: string) => `${dataDir}.password`;
 /** Keeps the owner of the files. If this user is root, the owner is another user. */
 function copyData(from: string, to: string): void {
   execFileSync('cp', ['-Rp', from, to]);
+}
+
+const STANDBY_SIGNAL = 'standby.signal';
+
+/** Runs statements on one connection. Resolves with the first value of the last one. */
+async function query(url: string, statements: readonly string[]): Promise<unknown> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    let value: unknown;
+    for (const text of statements)
+      value = Object.values((await client.query<Record<string, unknown>>(text)).rows[0] ?? {})[0];
+    return value;
+  } finally {
+    await client.end();
+  }
+}
+
+/** A copy of the data of a running server, with which a standby can begin. */
+async function copyPrimary({ url, port, dataDir: from }: Postgres, to: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query("SELECT pg_backup_start('standby', true)");
+    copyData(from, to);
+    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
+    // Files in the copied folder belong to the user of the server.
+    const write = (name: string, text: string) => {
+      const path = join(to, name);
+      writeFileSync(path, text, { flag: 'a', mode: 0o600 });
+      const { uid, gid } = statSync(join(to, 'PG_VERSION'));
+      chownSync(path, uid, gid);
+    };
+    rmSync(join(to, 'postmaster.pid'), { force: true });
+    rmSync(join(to, 'backup_label'), { force: true });
+    write('backup_label', rows[0]!.labelfile);
+    write(STANDBY_SIGNAL, '');
+    const password = new URL(url).password;
+    write(
+      'postgresql.auto.conf',
+      `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres password=${password} application_name=standby'\n`,
+    );
+  } finally {
+    await client.end();
+  }
 }
 
 async function initialise(programs: PostgresPrograms, home: string, dataDir: string): Promise<void> {
