@@ -174,7 +174,7 @@ export const PAUSE_MAX_MS = 500;
 export const patienceMs = ({ kind, request }: Operation): number =>
   PATIENCE_MS[kind === 'lock' && request.workDone ? 'settle' : kind];
 
-/** The code of an engine's error if the database has lost operations that were acknowledged. Nothing is written then. */
+/** The code of an error of an engine whose database has lost acknowledged operations. Nothing is written then. */
 export const LOST = 'lost';
 
 /** One group that was committed or given up: the number of its operations, and the time until all had an answer. */
