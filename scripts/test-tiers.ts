@@ -65,7 +65,7 @@ const DEEP_ONLY = [
   'test/release/{package-installs,provider-package,sources-of-a-package}.test.ts',
   'test/rpc/nothing-is-left.test.ts',
   'test/spine/soak.test.ts',
-  'test/store/{a-backup-of-many-files,upgrade-with-calls-under-way}.test.ts',
+  'test/store/{a-backup-of-many-files,behind-a-pooler,upgrade-with-calls-under-way}.test.ts',
   'test/support-tests/{gateway-process,no-orphans}.test.ts',
   'test/web/guide-in-a-browser.test.ts',
   'test/tunnel/five-hundred-streams.test.ts',

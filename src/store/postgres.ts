@@ -124,6 +124,7 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
     });
 
   try {
+    await withClient((client) => withClient((other) => refuseOtherSession(client, other)));
     await transaction('BEGIN', migrate);
   } catch (error) {
     await pool.end();
@@ -191,6 +192,29 @@ async function perform(
     ...limits,
   });
   return result.rows;
+}
+
+/**
+ * Throws DatabaseError if a connection does not keep its session of the server, because it leads to a pooler that gives
+ * out sessions for single transactions or statements. Settings and prepared statements of a session would be those of
+ * another gateway.
+ */
+async function refuseOtherSession(client: PoolClient, other: PoolClient): Promise<void> {
+  const sessionOf = async (one: PoolClient) =>
+    (await one.query<{ pid: bigint }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
+  const before = await sessionOf(client);
+  await other.query('BEGIN');
+  try {
+    // A pooler has given the session that was just free to the transaction.
+    const taken = await sessionOf(other);
+    if (taken !== before && (await sessionOf(client)) === before) return;
+  } finally {
+    await other.query('ROLLBACK');
+  }
+  throw new DatabaseError(
+    'it is behind a pooler in transaction mode, and tollgate needs sessions. Set pool_mode = session in PgBouncer, or connect to PostgreSQL itself',
+    { code: 'pooler' },
+  );
 }
 
 async function migrate(client: PoolClient): Promise<void> {

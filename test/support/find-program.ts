@@ -21,6 +21,13 @@ const PROGRAMS = {
     unpacked: 'usr/sbin/nginx',
     version: '-v',
   },
+  pgbouncer: {
+    from: 'pgbouncer',
+    folder: 'pgbouncer',
+    chosenBy: 'TOLLGATE_TEST_PGBOUNCER_BIN',
+    unpacked: 'usr/sbin/pgbouncer',
+    version: '--version',
+  },
   caddy: {
     from: 'caddy',
     folder: 'caddy',
