@@ -119,13 +119,19 @@ export class KnownRows {
     this.#trustMs = Math.min(this.#trustMs * TRUST_GROWTH, TRUST_MS_MAX);
   }
 
-  /** Some of the rows that this decision changes were not the same. */
-  wereWrong({ accounts, budgets }: Decision): void {
+  /** Some of these rows were not the same. */
+  wereWrong({ accounts, budgets }: AssumedRows): void {
     this.#trustMs = Math.max(this.#trustMs / 2, TRUST_MS_MIN);
     const busy = { row: null, at: performance.now() };
     for (const { id } of accounts) this.#accounts.set(id, busy);
     for (const { id } of budgets) this.#budgets.set(id, busy);
   }
+}
+
+/** The known rows on which a group was decided. */
+export interface AssumedRows {
+  readonly accounts: readonly AccountRow[];
+  readonly budgets: readonly BudgetRow[];
 }
 
 interface Known<T> {

@@ -5,7 +5,7 @@ import type { ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { texts } from './ledger-postgres-write.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
-import type { KnownRows, OwnLocks } from './ledger-memory.ts';
+import type { AssumedRows, KnownRows, OwnLocks } from './ledger-memory.ts';
 
 const LEDGER_POSTGRES_SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgAccounts',
@@ -97,8 +97,10 @@ export async function readState(
     hasLocks ? lockStep : null,
     hasLocks || touched.budgets.size > 0 ? budgetStep : null,
   ] as const;
-  // Rows are locked in the order of their ids before stripes are folded, and read again afterwards.
-  const folds = striped.length === 0 ? [] : [{ ...accountStep }, foldStep];
+  // Rows are locked in the order of their ids before stripes are folded, and read again afterwards. Stripes come after
+  // budgets, as in a group that is written.
+  const folds =
+    striped.length === 0 ? [] : [{ ...accountStep }, ...(rows[2] === null ? [] : [{ ...budgetStep }]), foldStep];
   const first = await ask([BEGIN, ...folds, ...rows, touched.transfers.size > 0 ? transferStep : null]);
   const transfers = new Set(first(transferStep).map((row) => row.id));
   let accounts = byId(first(accountStep), toAccount);
@@ -129,8 +131,8 @@ export async function readState(
   let head: ChainHead = { n: 0, hash: GENESIS };
   let committed: Doubt | undefined;
   if (askHead) {
-    // Read after the rows are locked. A transaction in doubt held these row locks, so by now it is either committed or
-    // lost.
+    // Read after the rows are locked. A transaction in doubt that holds these rows is by now committed or lost. One that
+    // only arrives later finds rows that have changed, or the number of its group taken.
     const [headRows, committedRows] = await send([
       { statement: JOURNAL_SQL.chainHead, params: [chain] },
       { statement: LEDGER_POSTGRES_SQL.pgCommitted, params: [chain, texts(doubts, ({ hash }) => hash)] },
@@ -157,14 +159,13 @@ export async function readState(
 }
 
 /** Rows on which a group is decided without reading, and the accounts that it credits in a stripe. */
-interface AssumedState extends LedgerState {
+interface AssumedState extends LedgerState, AssumedRows {
   readonly credited: ReadonlySet<string>;
 }
 
 /**
  * The rows for operations that only lock, settle or release, if all of them are known; null if one must be read. The
- * decision on them must be written with assumeSteps, and counts only if it refuses nothing: rows that it does not
- * change are not compared.
+ * decision on them must be written with assumeSteps, and counts only if it refuses nothing.
  */
 export function assumeState(
   operations: readonly Operation[],
@@ -189,6 +190,8 @@ export function assumeState(
   }
   return {
     credited,
+    accounts: [...accountRows.values()].filter(({ id }) => !credited.has(id)),
+    budgets: [...budgetRows.values()],
     account: (id) => accountRows.get(id),
     // A copy, because the decision may be discarded.
     lock: (id) => {

@@ -2,6 +2,7 @@ import { DatabaseError, loadStatements, type Step, type Value } from '#store';
 import { budgetText, isPlain, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import type { GroupHeader } from './journal.ts';
+import type { AssumedRows } from './ledger-memory.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgAssumeAccounts',
@@ -90,30 +91,19 @@ export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stri
 }
 
 /**
- * The statements that a decision on rows that were not read needs before it is written. They lock the rows that it
- * changes, and fail with ASSUMED_WRONGLY if one of them has changed.
+ * The statements that a decision on known rows needs before it is written. They lock all rows that it was decided on,
+ * also those that it leaves as they are, and fail with ASSUMED_WRONGLY if one of them has changed.
  */
-export function assumeSteps({ accounts, budgets }: Decision, credited: ReadonlySet<string>): readonly Step[] {
-  const own = accounts.filter(({ id }) => !credited.has(id));
+export function assumeSteps({ accounts, budgets }: AssumedRows): readonly Step[] {
   const steps: Step[] = [];
-  if (own.length > 0)
-    steps.push({
-      statement: SQL.pgAssumeAccounts,
-      params: [
-        texts(own, (row) => row.id),
-        numbers(own, (row) => row.availableBefore),
-        numbers(own, (row) => row.lockedBefore),
-      ],
-    });
-  if (budgets.length > 0)
-    steps.push({
-      statement: SQL.pgAssumeBudgets,
-      params: [
-        texts(budgets, (row) => row.id),
-        numbers(budgets, (row) => row.spentBefore),
-        numbers(budgets, (row) => row.lockedBefore),
-      ],
-    });
+  if (accounts.length > 0) {
+    const values = [numbers(accounts, (row) => row.available), numbers(accounts, (row) => row.locked)];
+    steps.push({ statement: SQL.pgAssumeAccounts, params: [texts(accounts, (row) => row.id), ...values] });
+  }
+  if (budgets.length > 0) {
+    const values = [numbers(budgets, (row) => row.spent), numbers(budgets, (row) => row.locked)];
+    steps.push({ statement: SQL.pgAssumeBudgets, params: [texts(budgets, (row) => row.id), ...values] });
+  }
   return steps;
 }
 

@@ -120,7 +120,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       // Accounts are created in a separate transaction. A transaction that already holds row locks would take the new
       // ones out of order, and could deadlock.
       ownLocks.forget(operations);
-      await send([ROLLBACK, openStep(missing)]);
+      await send([ROLLBACK, BEGIN, openStep(missing), COMMIT]);
       return attempt(operations, doubts, null, new Set([...opened, ...missing]));
     }
     if (decision.journal.length === 0) {
@@ -174,12 +174,12 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     if (!isWhole || decision.journal.length === 0) return null;
     const { credited } = state;
     try {
-      const conditions = [BEGIN, ...assumeSteps(decision, credited)];
+      const conditions = [BEGIN, ...assumeSteps(state)];
       await write(operations, decision, { doubts, at, head: last, credited }, conditions);
     } catch (error) {
       if (!(error instanceof DatabaseError && error.code === ASSUMED_WRONGLY)) throw error;
       // Its COMMIT, which was sent with it, has ended the failed transaction.
-      known.wereWrong(decision);
+      known.wereWrong(state);
       return null;
     }
     known.wereRight();
@@ -204,7 +204,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
           ownLocks.forget(operations);
           // Ends the failed transaction. If the connection is lost, the server has ended the transaction itself.
           if (session && !session.lost) await send([ROLLBACK]).catch(() => session?.destroy());
-          throw error;
+          throw isOfStandby(error) ? standbyError(error) : error;
         }
       };
     },
@@ -235,6 +235,14 @@ interface WriteOptions {
   readonly head: ChainHead;
   readonly credited: ReadonlySet<string>;
 }
+
+/** A standby refuses to begin a transaction that writes, with the code of what is not supported. */
+const isOfStandby = (error: unknown): error is DatabaseError =>
+  error instanceof DatabaseError && error.code === '0A000';
+
+/** It may become the primary in a moment, so the group is tried again. */
+const standbyError = (cause: DatabaseError) =>
+  new DatabaseError(cause.message, { code: cause.code, unavailable: true, cause });
 
 /** No other row of the database refers to the lock before it is settled. */
 const endsWithProcess = (operation: Operation): boolean =>

@@ -320,7 +320,7 @@ const CONSTRAINTS: Readonly<Record<string, string>> = {
  * Codes after which a retry may succeed: the server shuts down, crashed, starts, is out of connections, memory or disk,
  * is a standby, or ended an idle session.
  */
-const UNAVAILABLE = /^(08...|53...|57P0[1-5]|58030|25006|25P03|E.*)$/;
+const UNAVAILABLE = /^(08...|53...|57P0[1-5]|58030|25006|25P0[34]|E.*)$/;
 
 const DISK_FULL = '53100';
 

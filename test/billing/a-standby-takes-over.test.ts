@@ -125,6 +125,8 @@ test(
       const standby = await startStandby(primary, true);
       await pairsMore(PAIRS);
       await primary.kill9();
+      // Some find a standby at the address before it is the primary.
+      if (round % 2 === 1) address.leadTo(standby);
       await standby.promote();
       // The one that is left is alone until it has a standby.
       await ask(standby, 'ALTER SYSTEM RESET synchronous_standby_names');

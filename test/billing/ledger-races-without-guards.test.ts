@@ -18,7 +18,7 @@ const ROW_LOCKS: Mutation = {
 /** Rows that this gateway knows are compared when a group that was decided on them is written. */
 const ASSUMPTIONS: Mutation = {
   file: 'src/billing/ledger-postgres.ts',
-  find: '[BEGIN, ...assumeSteps(decision, credited)]',
+  find: '[BEGIN, ...assumeSteps(state)]',
   put: '[BEGIN]',
 };
 const CHECK: Mutation = {

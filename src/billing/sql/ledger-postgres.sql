@@ -7,23 +7,28 @@ ORDER BY id FOR UPDATE
 
 -- name: pgAssumeAccounts
 -- Locks the rows of accounts $1 in the order of their ids. Fails with a division by zero unless they hold what a decision
--- has assumed: $2 available, $3 locked.
+-- has assumed: $2 available, $3 locked. The rows are found by their keys: a join of the locked rows would be one of each
+-- with each.
 WITH held AS (
-  SELECT id, available, locked FROM accounts WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE
+  SELECT accounts.available = known.available AND accounts.locked = known.locked AS same
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (id, available, locked) JOIN accounts ON accounts.id = known.id
+  ORDER BY accounts.id FOR UPDATE OF accounts
 )
-SELECT 1 / CAST(count(*) = cardinality($1::text[]) AS INT)
-FROM held JOIN unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (id, available, locked) USING (id, available, locked)
+SELECT 1 / CAST(count(*) FILTER (WHERE same) = cardinality($1::text[]) AS INT) FROM held
 
 -- name: pgAssumeBudgets
 -- The same for budgets: $2 spent, $3 locked.
 WITH held AS (
-  SELECT id, spent, locked FROM budgets WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE
+  SELECT budgets.spent = known.spent AND budgets.locked = known.locked AS same
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (id, spent, locked) JOIN budgets ON budgets.id = known.id
+  ORDER BY budgets.id FOR UPDATE OF budgets
 )
-SELECT 1 / CAST(count(*) = cardinality($1::text[]) AS INT)
-FROM held JOIN unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (id, spent, locked) USING (id, spent, locked)
+SELECT 1 / CAST(count(*) FILTER (WHERE same) = cardinality($1::text[]) AS INT) FROM held
 
 -- name: pgBegin
-BEGIN ISOLATION LEVEL READ COMMITTED
+-- All steps of a group are sent at once, and each would run by itself if this one failed. So the session is read-only
+-- outside of such a transaction, see pgSetupLimits.
+BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE
 
 -- name: pgBudgets
 SELECT id, spent, locked FROM budgets
@@ -149,8 +154,10 @@ SELECT set_config('synchronous_commit', 'off', true)
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
 
 -- name: pgSetupLimits
--- A gateway that disappears inside a transaction must not block accounts for the other gateways.
-SELECT set_config('idle_in_transaction_session_timeout', '10s', false), set_config('lock_timeout', '2500ms', false)
+-- A gateway that disappears inside a transaction must not block accounts for the other gateways. Nothing is written
+-- outside of a transaction that pgBegin has begun.
+SELECT set_config('idle_in_transaction_session_timeout', '10s', false), set_config('lock_timeout', '2500ms', false),
+  set_config('default_transaction_read_only', 'on', false)
 
 -- name: pgSetupPlans
 -- The session's statements access rows by key only. A generic plan that was made while the tables were small must not
