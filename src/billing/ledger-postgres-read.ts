@@ -131,8 +131,8 @@ export async function readState(
   let head: ChainHead = { n: 0, hash: GENESIS };
   let committed: Doubt | undefined;
   if (askHead) {
-    // Read after the rows are locked. A transaction in doubt that holds these rows is by now committed or lost. One that
-    // only arrives later finds rows that have changed, or the number of its group taken.
+    // Read after the rows are locked. A transaction in doubt that holds these rows is by now committed or lost. One
+    // that only arrives later finds rows that have changed, or the number of its group taken.
     const [headRows, committedRows] = await send([
       { statement: JOURNAL_SQL.chainHead, params: [chain] },
       { statement: LEDGER_POSTGRES_SQL.pgCommitted, params: [chain, texts(doubts, ({ hash }) => hash)] },
