@@ -33,8 +33,6 @@ const PAUSES_MS = [1_000, 5_000, 15_000] as const;
 
 export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOptions): Notify {
   const waiting = new Map<string, WaitingEvent[]>();
-  /** The task that began to wait last. Its next events usually come together. */
-  let latest: { readonly key: TaskKey; readonly events: WaitingEvent[] } | null = null;
 
   /**
    * Delivers the waiting events. It checks for a webhook once for each group of events and not for each event, because
@@ -63,13 +61,10 @@ export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOp
       }
     }
     waiting.delete(name);
-    if (latest?.events === events) latest = null;
   };
 
   return (key, { version }, value) => {
     const event: WaitingEvent = [version, value];
-    if (latest?.key === key && latest.events.length > 0 && latest.events.length < WAITING_MAX)
-      return void latest.events.push(event);
     // The id of a task may hold any character, so it comes last.
     const name = `${key.primitive} ${key.service} ${key.taskId}`;
     const events = waiting.get(name);
@@ -81,7 +76,6 @@ export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOp
     }
     const first = [event];
     waiting.set(name, first);
-    latest = { key, events: first };
     void drain(name, key, first);
   };
 }
