@@ -103,6 +103,7 @@ const STEP_BYTES = 96 * 1024;
 const GATHER_MS_MAX = 5_000;
 /** The time in which they gather if they come faster than such steps could follow them: then steps are larger. */
 const GATHER_MS_BUSY = 250;
+/** The shortest time for which a step is waited for. */
 const GATHER_MS_MIN = 50;
 
 /** Nice values. A thread with 5 gets about a third of the share of one with 0, if both want the same core. */

@@ -167,7 +167,7 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin',
 
 -- name: pgTakeStripe
 -- The first stripe that no other connection holds. It is held until the connection ends. The number of the class is any
--- that nobody else uses. If two gateways get the same stripe, through a pooler, they wait for one another.
+-- that nobody else uses. No row if all are held: then several gateways use stripe 0, and wait for one another.
 SELECT stripe FROM generate_series(0, 1023) AS s (stripe) WHERE pg_try_advisory_lock(1416588354, stripe) LIMIT 1
 
 -- name: pgTransfers
