@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { TOKEN_PARTS } from '#billing/amounts';
 import type { Row } from '#store';
 
 /** A range of UTC days in days since 1970-01-01. `last` is included. */
@@ -89,9 +90,8 @@ export function readCall(row: Row): CallFacts | null {
     isSettled: row['state'] === 'settled',
     charged: row['charged'] as bigint,
     fee: row['fee'] as bigint,
-    // Billing counts cached tokens apart if they have a price of their own.
-    prompt: countOf(usage['prompt']) + countOf(usage['input_cache_read']) + countOf(usage['input_cache_write']),
-    completion: countOf(usage['completion']),
+    prompt: tokensOf(usage, 'prompt'),
+    completion: tokensOf(usage, 'completion'),
     reasoning: countOf(run['reasoning']),
     cached: countOf(run['cached']),
     // For other primitives `image` counts images in the prompt, which are not produced.
@@ -101,6 +101,10 @@ export function readCall(row: Row): CallFacts | null {
     durationMs: countOf(run['durationMs']),
   };
 }
+
+/** All tokens of the prompt or the completion. Billing counts those apart that have a price of their own. */
+const tokensOf = (usage: Readonly<Record<string, unknown>>, whole: 'prompt' | 'completion'): number =>
+  TOKEN_PARTS[whole].reduce((sum, part) => sum + countOf(usage[part]), countOf(usage[whole]));
 
 const WALLET = /^(?:solana|eip155):/;
 

@@ -1,6 +1,6 @@
 import { createBill, type BilledHandler } from '#billing/compose';
-import { promptTokens } from '#billing';
-import { lockOf, releaseProbes, type Candidate } from '#gateway/compose';
+import { completionTokens, promptTokens } from '#billing';
+import { lockOf, pricesOf, releaseProbes, type Candidate } from '#gateway/compose';
 import { limitedAs, sharedAs, spendTokens, UNLIMITED } from '#limits';
 import type { Quotes, Call } from '#gateway';
 import { receiptOfCall } from '#pages';
@@ -14,7 +14,7 @@ export function openBilling(
   const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger, metrics } =
     routed;
   const { networks, graceMs, now } = routed;
-  const isKept = ({ price }: Candidate) => prices.has(price.id);
+  const isKept = (candidate: Candidate) => pricesOf(candidate).every(({ id }) => prices.has(id));
   // A failure is harmless: the next use of the quote checks in the ledger whether the call was charged.
   const free = async ({ id, quote }: Call): Promise<void> => {
     if (quote === undefined) return;
@@ -48,11 +48,10 @@ export function openBilling(
     // that cannot be locked. A price is stored with its first call, because most prices are never used.
     prepay(call) {
       if (call.candidates.every(isKept)) return lockPayments.ofCalls.prepay(call);
-      const versions = call.candidates.map(({ offer, price }) => ({
-        ...price,
-        provider: offer.provider.id,
-        service: offer.service,
-      }));
+      const versions = call.candidates.flatMap((candidate) => {
+        const { provider, service } = candidate.offer;
+        return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service }));
+      });
       return prices.remember(versions).then(() => lockPayments.ofCalls.prepay(call) ?? undefined);
     },
     receipt: (call, end, settlement) =>
@@ -80,7 +79,7 @@ export function openBilling(
       // A caller who pays in place uses no token limit: strangers of one network share a limit, but each pays for its
       // own call.
       if (used && !call.caller.paying) {
-        const tokens = Number(promptTokens(used) + (used.completion ?? 0n));
+        const tokens = Number(promptTokens(used) + completionTokens(used));
         spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), tokens);
         const shared = policies.shared(call.caller);
         if (shared !== null && shared.tokensPerMinute !== UNLIMITED)

@@ -2,17 +2,20 @@ export type { Frame, Piece, SettledFrame } from './bill.ts';
 export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signalOf } from './cancel-signal.ts';
 export type { Settlement } from './ledger.ts';
 export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
+export { METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
+export { parseRates, unitUsd } from './price-text.ts';
 export {
-  METERS,
-  type Meter,
+  DEFAULT_TIER,
   type Price,
+  type PriceTier,
   type Rates,
+  type ServiceTiers,
   type Usage,
+  completionTokens,
   cost,
   costAtMost,
-  parseRates,
-  pricesCache,
+  pricedMeters,
   promptTokens,
-  rateOf,
-  unitUsd,
+  ratesAt,
+  settledPrice,
 } from './price.ts';

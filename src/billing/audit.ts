@@ -5,7 +5,8 @@ import type { MicroUsd } from './money.ts';
 import type { JournalRow } from './ledger-changes.ts';
 import { areMovements, hashBatch, hashGroup } from './journal.ts';
 import { feeOf } from './ledger-operations.ts';
-import { cost, priceId, usageFromText, type Rates } from './price.ts';
+import { cost, priceId, type Rates } from './price.ts';
+import { usageFromText } from './price-text.ts';
 import { ratesFromText } from './price-book.ts';
 
 export interface AuditCheck {

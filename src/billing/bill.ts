@@ -10,7 +10,8 @@ import type {
   LockRecord,
 } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
-import { cost, usageToText, type Price, type Usage } from './price.ts';
+import { cost, type Price, type ServiceTiers, type Usage } from './price.ts';
+import { usageToText } from './price-text.ts';
 import type { PriceBook } from './price-book.ts';
 
 /** The part of a call that billing reads, beside its LockRequest. The pipeline's Call has it. */
@@ -32,6 +33,8 @@ interface BilledCall {
 interface Quote {
   readonly price: Price;
   readonly estimate: MicroUsd;
+  /** Prices of which one is charged instead if the call comes to less by it. Absent: only `price`. */
+  readonly serviceTiers?: ServiceTiers | undefined;
 }
 
 /** A reply has begun. Sent again if the reply fails before its first data and another provider takes over. */
@@ -383,8 +386,10 @@ function detailText({ detail }: EndFrame, clientGone: boolean): string {
 /** The quote of the provider that served. */
 function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
   const quote = candidates.find((candidate) => candidate.price.id === price);
-  if (!quote) throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
-  return quote;
+  if (quote) return quote;
+  for (const { estimate, serviceTiers = {} } of candidates)
+    for (const tier of Object.values(serviceTiers)) if (tier.id === price) return { price: tier, estimate };
+  throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
 }
 
 type Charged = Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>;

@@ -39,29 +39,27 @@ export {
 export { MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
 export type { Payout, Payouts } from './payouts.ts';
 export type { PriceBook, PriceVersion } from './price-book.ts';
+export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
+export { JUMP, jumpsBetween, leastRates, ratesAbove } from './price-jumps.ts';
+export { parseRates, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToText } from './price-text.ts';
 export {
-  JUMP,
-  METERS,
-  type Meter,
+  DEFAULT_TIER,
   type Price,
+  type PriceTier,
   type Rates,
+  type ServiceTiers,
   type Usage,
+  completionTokens,
   cost,
   costAtMost,
   isPriced,
-  jumpedMeters,
   maxPromptRate,
+  maxRateOf,
   offerId,
-  parseRates,
   partsOfOffer,
   priceId,
   promptTokens,
-  rateOf,
-  ratesAbove,
-  ratesFromJson,
-  ratesToJson,
-  ratesToUsd,
-  unitUsd,
-  usageToText,
+  ratesAt,
+  settledPrice,
 } from './price.ts';
 export type { Receipt, ReceiptSigner } from './receipt.ts';

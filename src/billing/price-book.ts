@@ -1,5 +1,6 @@
 import { loadStatements, type Database } from '#store';
-import { ratesFromJson, ratesToJson, type Price, type Rates } from './price.ts';
+import type { Price, Rates } from './price.ts';
+import { ratesFromJson, ratesToJson } from './price-text.ts';
 
 /** A price version with its provider and its service. `id` is priceId(provider, service, rates). */
 export interface PriceVersion extends Price {

@@ -1,42 +1,27 @@
 import { createHash } from 'node:crypto';
-import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
+import { isPart, METERS, rateOf, TOKEN_PARTS, type Meter, type MeterRates } from './meters.ts';
+import type { MicroUsd } from './money.ts';
 
-/**
- * The meters that a provider can charge for. A protocol maps its units to these meters, so billing does not know the
- * protocol.
- */
-export const METERS = [
-  'prompt',
-  'completion',
-  'image',
-  'second',
-  'call',
-  'input_image',
-  'input_cache_read',
-  'input_cache_write',
-] as const;
-export type Meter = (typeof METERS)[number];
+/** The rates of a price. `tiers`: other rates for requests with long prompts, by rising `above`. */
+export interface Rates extends MeterRates {
+  readonly tiers?: readonly PriceTier[];
+}
 
-/**
- * Micro-USD per 1,000,000 units of each meter. All meters have the same scale, so a cost is one sum and one division.
- */
-export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
+/** The rates of a whole request whose prompt has more than `above` tokens, those of a cache included. */
+export interface PriceTier {
+  readonly above: bigint;
+  /** Complete: a rate that the tier did not name is that of the tier before it. */
+  readonly rates: MeterRates;
+}
 
-/**
- * Meters of prompt tokens that a provider read from a cache or wrote to one. By default they cost the same as `prompt`.
- */
-const CACHE_METERS = ['input_cache_read', 'input_cache_write'] as const;
-const ofCache = (meter: Meter): boolean => (CACHE_METERS as readonly Meter[]).includes(meter);
-
-/** The rate of a meter; 0 if it has no price. */
-export const rateOf = (rates: Rates, meter: Meter): MicroUsd =>
-  rates[meter] ?? (ofCache(meter) ? rates.prompt : undefined) ?? 0n;
-
-/** True if cache tokens have a separate price. */
-export const pricesCache = (rates: Rates): boolean => CACHE_METERS.some((meter) => rates[meter] !== undefined);
-
-/** Units used, each a non-negative integer. An absent meter counts as 0. */
+/** Units used, each a non-negative integer. An absent meter counts as 0. No token is counted at two meters. */
 export type Usage = Readonly<Partial<Record<Meter, bigint>>>;
+
+/**
+ * The most that a call can use. `prompt` and `completion` are all tokens. A part of them that is named is at most so
+ * many of these tokens; one that is not named may be all of them.
+ */
+type UsageAtMost = Usage;
 
 /** One immutable price of one provider for one service. A change of rates is a new version with a new id. */
 export interface Price {
@@ -45,152 +30,166 @@ export interface Price {
 }
 
 const UNITS = 1_000_000n;
+const NO_TIERS: readonly PriceTier[] = [];
+
+/** All tokens of the prompt, including those of a cache and of sound. */
+export const promptTokens = (usage: Usage): bigint => tokensOf(usage, 'prompt');
+
+/** All tokens of the completion, including those of reasoning, sound and pictures. */
+export const completionTokens = (usage: Usage): bigint => tokensOf(usage, 'completion');
+
+function tokensOf(usage: Usage, whole: 'prompt' | 'completion'): bigint {
+  let tokens = usage[whole] ?? 0n;
+  for (const part of TOKEN_PARTS[whole]) tokens += usage[part] ?? 0n;
+  return tokens;
+}
+
+/** The rates for a request whose prompt has so many tokens. */
+export function ratesAt(rates: Rates, tokens: bigint): MeterRates {
+  let at: MeterRates = rates;
+  for (const tier of rates.tiers ?? NO_TIERS) if (tokens > tier.above) at = tier.rates;
+  return at;
+}
+
+/** The tiers of a price, the first with `above` 0. */
+const tiersOf = (rates: Rates): readonly PriceTier[] => [{ above: 0n, rates }, ...(rates.tiers ?? NO_TIERS)];
 
 /**
  * The cost of `usage` at `rates`: computed exactly over all meters, then rounded up to one micro-USD, once.
  * A non-zero rate with non-zero usage therefore never costs 0.
  */
 export function cost(rates: Rates, usage: Usage): MicroUsd {
+  const at = rates.tiers === undefined ? rates : ratesAt(rates, promptTokens(usage));
   let sum = 0n;
   for (const meter of METERS) {
     const units = usage[meter];
-    if (units) sum += rateOf(rates, meter) * units;
+    if (units) sum += rateOf(at, meter) * units;
   }
-  return (sum + UNITS - 1n) / UNITS;
+  return roundedUp(sum);
 }
+
+const roundedUp = (sum: bigint): MicroUsd => (sum + UNITS - 1n) / UNITS;
 
 /**
- * The most that `usage` can cost at `rates`, because any prompt token may turn out to be read from a cache or written
- * to one.
+ * The most that a call can cost that uses `most`, whichever tier its prompt is in, and whichever parts its tokens turn
+ * out to be.
  */
-export function costAtMost(rates: Rates, usage: Usage): MicroUsd {
-  return pricesCache(rates) ? cost({ ...rates, prompt: maxPromptRate(rates) }, usage) : cost(rates, usage);
+export function costAtMost(rates: Rates, most: UsageAtMost): MicroUsd {
+  if (rates.tiers === undefined) return roundedUp(sumAtMost(rates, most));
+  const { prompt = 0n } = most;
+  const tiers = tiersOf(rates);
+  let dearest = 0n;
+  tiers.forEach(({ above, rates: at }, index) => {
+    if (index > 0 && prompt <= above) return;
+    const end = tiers[index + 1]?.above ?? prompt;
+    const sum = sumAtMost(at, { ...most, prompt: end < prompt ? end : prompt });
+    if (sum > dearest) dearest = sum;
+  });
+  return roundedUp(dearest);
 }
 
-/** The highest rate of a prompt token, in micro-USD per 1M tokens. */
+function sumAtMost(rates: MeterRates, most: UsageAtMost): bigint {
+  let sum = tokensAtMost(rates, most, 'prompt') + tokensAtMost(rates, most, 'completion');
+  for (const meter of METERS) {
+    const units = most[meter];
+    if (units && meter !== 'prompt' && meter !== 'completion' && !isPart(meter)) sum += rateOf(rates, meter) * units;
+  }
+  return sum;
+}
+
+/** The dearest parts first, each as far as it is possible. */
+function tokensAtMost(rates: MeterRates, most: UsageAtMost, whole: 'prompt' | 'completion'): bigint {
+  let left = most[whole] ?? 0n;
+  const rate = rateOf(rates, whole);
+  const dearer = TOKEN_PARTS[whole].filter((part) => rateOf(rates, part) > rate);
+  if (dearer.length > 1) dearer.sort((a, b) => (rateOf(rates, a) > rateOf(rates, b) ? -1 : 1));
+  let sum = 0n;
+  for (const part of dearer) {
+    const bound = most[part] ?? left;
+    const tokens = bound < left ? bound : left;
+    sum += rateOf(rates, part) * tokens;
+    left -= tokens;
+  }
+  return sum + rate * left;
+}
+
+/** The highest rate of a text token of the prompt in the first tier, in micro-USD per 1M tokens. */
 export function maxPromptRate(rates: Rates): MicroUsd {
   let dearest = rateOf(rates, 'prompt');
-  for (const meter of CACHE_METERS) if (rateOf(rates, meter) > dearest) dearest = rateOf(rates, meter);
+  for (const meter of ['input_cache_read', 'input_cache_write'] as const)
+    if (rateOf(rates, meter) > dearest) dearest = rateOf(rates, meter);
   return dearest;
 }
 
-/** All tokens of the prompt, including cache tokens. */
-export const promptTokens = ({
-  prompt = 0n,
-  input_cache_read: read = 0n,
-  input_cache_write: written = 0n,
-}: Usage): bigint => prompt + read + written;
+/** The highest rate of a meter in the tiers that a prompt of at most so many tokens can be in. */
+export function maxRateOf(rates: Rates, meter: Meter, prompt: bigint): MicroUsd {
+  let dearest = rateOf(rates, meter);
+  for (const { above, rates: at } of rates.tiers ?? NO_TIERS)
+    if (prompt > above && rateOf(at, meter) > dearest) dearest = rateOf(at, meter);
+  return dearest;
+}
+
+const priced = new WeakMap<Rates, ReadonlySet<Meter>>();
+
+/** The meters that have a rate of their own in any tier. */
+export function pricedMeters(rates: Rates): ReadonlySet<Meter> {
+  let meters = priced.get(rates);
+  if (meters === undefined) {
+    const tiers = tiersOf(rates);
+    meters = new Set(METERS.filter((meter) => tiers.some(({ rates: at }) => at[meter] !== undefined)));
+    priced.set(rates, meters);
+  }
+  return meters;
+}
 
 /** True when any meter has a non-zero rate. */
 export function isPriced(rates: Rates): boolean {
-  return METERS.some((meter) => (rates[meter] ?? 0n) > 0n);
+  return tiersOf(rates).some(({ rates: at }) => METERS.some((meter) => (at[meter] ?? 0n) > 0n));
 }
 
-/** Meters whose price is written per 1M units; the others are written per single unit. */
-const PER_MILLION: ReadonlySet<Meter> = new Set(['prompt', 'completion', ...CACHE_METERS]);
+/** The prices of an offer by the name of the service tier. `default` is the price of a call that names no tier. */
+export type ServiceTiers = Readonly<Record<string, Price>>;
+
+/** The tier of a call that names none. */
+export const DEFAULT_TIER = 'default';
 
 /**
- * Parses prices as providers write them: USD per 1M for tokens, USD per unit for the others.
- * Throws MoneyError that names the meter. Unknown meters are refused.
+ * The price that is charged: that of the asked service tier, or that of the tier that the reply claims if it comes to
+ * less. A reply that claims no tier, or one without a price, counts as served in the default tier.
  */
-export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
-  const rates: Partial<Record<Meter, MicroUsd>> = {};
-  for (const [name, value] of Object.entries(pricing)) {
-    if (value === undefined || value === null) continue;
-    if (!(METERS as readonly string[]).includes(name))
-      throw new MoneyError(`pricing.${name} is not a price; prices are ${METERS.join(', ')}`);
-    const meter = name as Meter;
-    const amount = parseUsd(value, `pricing.${name}`);
-    rates[meter] = PER_MILLION.has(meter) ? amount : amount * UNITS;
-  }
-  return rates;
-}
-
-/**
- * The inverse of parseRates, for display: USD per 1M for tokens, USD per unit for the others.
- */
-export function ratesToUsd(rates: Rates): Partial<Record<Meter, number>> {
-  const usd: Partial<Record<Meter, number>> = {};
-  for (const meter of METERS) {
-    const rate = rates[meter];
-    if (rate !== undefined) usd[meter] = toUsdNumber(PER_MILLION.has(meter) ? rate : rate / UNITS);
-  }
-  return usd;
-}
-
-/**
- * USD for one unit of a meter as an exact decimal text: a rate of 150,000 (0.15 USD per 1M tokens) is "0.00000015"
- * a token.
- */
-export function unitUsd(rate: MicroUsd): string {
-  const digits = rate.toString().padStart(13, '0');
-  const fraction = digits.slice(-12).replace(/0+$/, '');
-  return digits.slice(0, -12) + (fraction ? `.${fraction}` : '');
+export function settledPrice(
+  asked: Price,
+  tiers: ServiceTiers | undefined,
+  claimed: string | null | undefined,
+  usage: Usage | null,
+): Price {
+  if (tiers === undefined || usage === null) return asked;
+  const name = claimed !== null && claimed !== undefined && Object.hasOwn(tiers, claimed) ? claimed : DEFAULT_TIER;
+  const proven = tiers[name] ?? asked;
+  return cost(proven.rates, usage) < cost(asked.rates, usage) ? proven : asked;
 }
 
 /** Meters of the first release. Prices without a later meter keep the ids that they have had since then. */
 const FIRST_METERS = 5;
 
+/** The rates that distinguish a price. A part of the tokens that is free differs from one that costs what they do. */
+const laterRates = (rates: MeterRates, meters: readonly Meter[]): readonly (readonly [Meter, string])[] =>
+  meters.flatMap((meter) => {
+    const rate = rates[meter];
+    return rate || (rate !== undefined && isPart(meter)) ? [[meter, rate.toString()] as const] : [];
+  });
+
 /**
- * The id of a price version: a digest of provider, service and rates, so every gateway derives the same id. A free
- * cache rate differs from an absent one, which costs the same as the prompt.
+ * The id of a price version: a digest of provider, service and rates, so every gateway derives the same id. A price
+ * without tiers and later meters has the id that it had before there were any.
  */
 export function priceId(provider: string, service: string, rates: Rates): string {
   const first = METERS.slice(0, FIRST_METERS).map((meter) => (rates[meter] ?? 0n).toString());
-  const later = METERS.slice(FIRST_METERS).flatMap((meter) => {
-    const rate = rates[meter];
-    return rate || (rate !== undefined && ofCache(meter)) ? [[meter, rate.toString()] as const] : [];
-  });
-  const canonical = JSON.stringify([provider, service, first, ...later]);
+  const later = laterRates(rates, METERS.slice(FIRST_METERS));
+  const tiers = (rates.tiers ?? NO_TIERS).map(({ above, rates: at }) => [`>${above}`, ...laterRates(at, METERS)]);
+  const canonical = JSON.stringify([provider, service, first, ...later, ...tiers]);
   return `price-${createHash('sha256').update(canonical).digest('hex').slice(0, 32)}`;
 }
-
-/** Rates as a JSON object of decimal strings, the form in which a price version is stored. */
-export function ratesToJson(rates: Rates): Record<string, string> {
-  return Object.fromEntries(
-    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, rates[meter]!.toString()]),
-  );
-}
-
-/** The inverse of ratesToJson. */
-export function ratesFromJson(json: Readonly<Record<string, string>>): Rates {
-  return Object.fromEntries(Object.entries(json).map(([meter, rate]) => [meter, BigInt(rate)]));
-}
-
-/** Usage as JSON text, the form that a generation stores: `{"prompt":12,"completion":34}`. */
-export function usageToText(usage: Usage): string {
-  let text = '';
-  for (const meter of METERS) {
-    const units = usage[meter];
-    if (units !== undefined) text += `${text === '' ? '' : ','}"${meter}":${units}`;
-  }
-  return `{${text}}`;
-}
-
-/** The inverse of usageToText. */
-export function usageFromText(text: string): Usage {
-  return Object.fromEntries(
-    Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)]),
-  );
-}
-
-/** A price that grows by more than this factor counts as a jump. */
-export const JUMP = 2n;
-
-/** True if the rate of any meter is more than `times` its old rate. */
-export function ratesAbove(rates: Rates, was: Rates, times: bigint = JUMP): boolean {
-  return METERS.some((meter) => isAbove(meter, rates, was, times));
-}
-
-/**
- * The meters whose price has jumped. A meter without a price before and after is left out, because the meter that it
- * follows shows the jump.
- */
-export const jumpedMeters = (rates: Rates, was: Rates): readonly Meter[] =>
-  METERS.filter((meter) => (rates[meter] ?? was[meter]) !== undefined && isAbove(meter, rates, was, JUMP));
-
-const isAbove = (meter: Meter, rates: Rates, was: Rates, times: bigint): boolean =>
-  rateOf(rates, meter) > times * rateOf(was, meter);
 
 interface OfferParts {
   readonly primitive: string;

@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import type { EndFrame, Piece } from '#billing';
+import { completionTokens, type EndFrame, type Piece, settledPrice } from '#billing';
 import type { Primitive } from '#config';
 import { type Offer, type Health, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
@@ -84,7 +84,7 @@ export class Attempts<R> {
     const sample = {
       firstByteMs: this.#firstByteAt - this.#startedAt,
       durationMs: at - this.#startedAt,
-      completionTokens: primitive === 'model' ? Number(end.usage?.completion ?? 0n) : 0,
+      completionTokens: primitive === 'model' && end.usage ? Number(completionTokens(end.usage)) : 0,
     };
     health.succeeded(offer, sample, free === null);
     this.#attributedTo?.over(this.#candidate);
@@ -173,8 +173,9 @@ export class Attempts<R> {
   }
 
   #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {
-    const { offer, price } = this.#candidate;
-    const { usage, outcome, estimated, finishReason, costMax = null, flags, result, details } = end;
+    const { offer, price: asked, serviceTiers } = this.#candidate;
+    const { usage, outcome, estimated, finishReason, costMax = null, flags, result, details, serviceTier } = end;
+    const price = settledPrice(asked, serviceTiers, serviceTier, usage);
     return {
       type: 'end',
       price: price.id,
@@ -194,6 +195,7 @@ export class Attempts<R> {
         cached: toldOf(details?.cached),
         cacheWritten: toldOf(details?.cacheWritten),
         reasoning: toldOf(details?.reasoning),
+        serviceTier: serviceTier ?? undefined,
         attempts: this.#count,
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
         durationMs: Math.round(at - this.#call.begunAt),

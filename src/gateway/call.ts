@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Frame, Piece, CancelSignal, MicroUsd, Price, Usage, EndFrame, Resolution } from '#billing';
+import type { Frame, Piece, CancelSignal, MicroUsd, Price, ServiceTiers, Usage, EndFrame, Resolution } from '#billing';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
@@ -75,6 +75,8 @@ export interface Candidate {
   /** The price of this call: that of the called part if it has one, else that of the offer. */
   readonly price: Price;
   readonly estimate: MicroUsd;
+  /** The offer's prices by service tier. `price` is that of the tier that the call asks for. Absent for one price. */
+  readonly serviceTiers?: ServiceTiers | undefined;
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */
@@ -240,6 +242,8 @@ export interface ReplyEnd<R = unknown> {
   readonly flags: readonly ProviderFlag[];
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
+  /** The service tier in which the provider says that it served; null or absent if it does not say. */
+  readonly serviceTier?: string | null;
   /** The rest of the reply in the terms of its protocol. The route gets it back after the settlement. */
   readonly result: R;
 }

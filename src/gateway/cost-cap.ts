@@ -7,11 +7,12 @@ import {
   MoneyError,
   parseUsd,
   type MicroUsd,
-  jumpedMeters,
+  isPerMillion,
+  jumpsBetween,
   type Meter,
   ratesToUsd,
-  rateOf,
   type Rates,
+  TOKEN_PARTS,
 } from '#billing';
 import type { Offer } from '#catalog';
 import type { CallRequest, CostCap } from './call.ts';
@@ -111,12 +112,13 @@ export function rejectPriceIncrease(offer: Offer, call: RaisedCall, rates: Rates
   const { was } = raised;
   const before = ratesBefore({ ...offer, ...was }, call);
   const words: string[] = [];
-  const meters = jumpedMeters(rates, before);
-  if (meters.length > 0) {
-    if (maxPrice === null || !meters.every((meter) => isBounded(maxPrice, meter)))
-      for (const meter of meters)
-        words.push(`${meter} from ${usdOf(before, meter)} to ${usdOf(rates, meter)} USD${UNITS[meter] ?? ''}`);
-  }
+  const jumps = jumpsBetween(rates, before);
+  if (maxPrice === null || !jumps.every(({ meter }) => isBounded(maxPrice, meter)))
+    for (const { meter, above, from, to } of jumps) {
+      const unit = isPerMillion(meter) ? ' per 1M tokens' : '';
+      const long = above === 0n ? '' : ` for prompts of more than ${above} tokens`;
+      words.push(`${meter} from ${usdOf(from, meter)} to ${usdOf(to, meter)} USD${unit}${long}`);
+    }
   if (was.agent?.chargedPer === 'task' && offer.agent?.chargedPer === 'message')
     words.push('from a price per task to the same per message');
   const nested = [was.agent?.nestedMax ?? 0n, offer.agent?.nestedMax ?? 0n] as const;
@@ -144,17 +146,10 @@ function ratesBefore(old: Offer, { price, priceBefore = price }: RaisedCall): Ra
   }
 }
 
-const PER_TOKENS = ' per 1M tokens';
-const UNITS: Readonly<Partial<Record<Meter, string>>> = {
-  prompt: PER_TOKENS,
-  completion: PER_TOKENS,
-  input_cache_read: PER_TOKENS,
-  input_cache_write: PER_TOKENS,
-};
-
-const usdOf = (rates: Rates, meter: Meter): number => ratesToUsd({ [meter]: rateOf(rates, meter) })[meter] ?? 0;
+const usdOf = (rate: MicroUsd, meter: Meter): number => ratesToUsd({ [meter]: rate })[meter] ?? 0;
 
 function isBounded(maxPrice: NonNullable<RoutePreferences['maxPrice']>, meter: Meter): boolean {
-  const named = meter === 'input_cache_read' || meter === 'input_cache_write' ? 'prompt' : meter;
+  const whole = (['prompt', 'completion'] as const).find((one) => TOKEN_PARTS[one].includes(meter));
+  const named = whole ?? meter;
   return (named === 'prompt' || named === 'completion' || named === 'image') && maxPrice[named] !== undefined;
 }

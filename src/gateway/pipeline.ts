@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '#errors';
 import { after, NEVER_ABORTED, orElse } from '#wire';
-import type { Frame, CancelSignal, LockRequest, Piece } from '#billing';
+import type { Frame, CancelSignal, LockRequest, Piece, Price } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { SIGN_IN_HEADERS } from '#security';
 import { webRequestOf } from '#http';
-import type { Call, Handler, CallRequest, CallObserver } from './call.ts';
+import type { Call, Candidate, Handler, CallRequest, CallObserver } from './call.ts';
 import { mostOf } from './lock-payments.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 
@@ -194,7 +194,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
     amount: mostOf(call),
     lendable: call.lendable,
     endsWithCall: call.adapter.endsWithCall === true && call.lendable === 0n,
-    prices: call.candidates.map(({ price }) => price.id),
+    prices: call.candidates.flatMap((candidate) => pricesOf(candidate).map(({ id }) => id)),
     budgets: call.caller.budgets ?? NO_BUDGETS,
     // Rounded up because the remaining time of a call in a run has fractions of a millisecond.
     expiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
@@ -213,6 +213,12 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
     }),
   };
   return call.parent === null ? own : { ...own, parent: call.parent };
+}
+
+/** The prices by which a call may be settled at a candidate, that of the asked service tier first. */
+export function pricesOf({ price, serviceTiers }: Candidate): readonly Price[] {
+  if (serviceTiers === undefined) return [price];
+  return [price, ...Object.values(serviceTiers).filter(({ id }) => id !== price.id)];
 }
 
 const NO_BUDGETS: NonNullable<LockRequest['budgets']> = [];

@@ -1,6 +1,17 @@
 import { after } from '#wire';
 import { GatewayError } from '#errors';
-import { costAtMost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
+import {
+  costAtMost,
+  DEFAULT_TIER,
+  formatUsd,
+  isPriced,
+  maxRateOf,
+  type MicroUsd,
+  type Price,
+  type ServiceTiers,
+  TOKEN_PARTS,
+  type Usage,
+} from '#billing';
 import { type Offer, type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny, type Health } from '#catalog';
 import type { Caller } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
@@ -157,7 +168,10 @@ function choose(
     try {
       const price = request.price?.(offer) ?? offer.price;
       if (offer.raised !== undefined && !free) rejectPriceIncrease(offer, request, price.rates, now);
-      return { offer, price, estimate: free ? 0n : estimate(price, request.estimate(offer)) };
+      if (free) return { offer, price, estimate: 0n };
+      const most = request.estimate(offer);
+      refuseAboveMaxPrice(offer, price, most, request.preferences);
+      return { offer, price, estimate: estimate(price, most), serviceTiers: serviceTiersOf(offer) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       unfit ??= error;
@@ -229,6 +243,38 @@ function toCall(
 function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
   const amount = 'costMax' in most ? most.costMax : costAtMost(rates, most);
   return amount === 0n && isPriced(rates) ? 1n : amount;
+}
+
+/** The prices of a model by service tier; undefined for all other offers. */
+function serviceTiersOf({ primitive, price, variants }: Offer): ServiceTiers | undefined {
+  if (primitive !== 'model' || Object.keys(variants).length === 0) return undefined;
+  return { ...variants, [DEFAULT_TIER]: price };
+}
+
+/**
+ * Throws GatewayError `unprocessable` if a token of this call may cost more than `max_price`. Routing has compared the
+ * prices of short prompts only, because it does not know the length of the prompt and what the call asks for.
+ */
+function refuseAboveMaxPrice(
+  { service, provider }: Offer,
+  { rates }: Price,
+  most: Usage | ChargeCap,
+  { maxPrice }: CallRequest['preferences'],
+): void {
+  if (maxPrice === null || 'costMax' in most) return;
+  for (const whole of ['prompt', 'completion'] as const) {
+    const limit = maxPrice[whole];
+    if (limit === undefined) continue;
+    for (const meter of [whole, ...TOKEN_PARTS[whole]]) {
+      const rate = most[meter] === 0n ? 0n : maxRateOf(rates, meter, most.prompt ?? 0n);
+      if (rate <= limit) continue;
+      throw new GatewayError(
+        'unprocessable',
+        `provider.max_price.${whole} is ${formatUsd(limit)} USD per 1M tokens, but ${meter} of this call may cost ${formatUsd(rate)} at ${provider.name} (${service})`,
+        { param: `provider.max_price.${whole}` },
+      );
+    }
+  }
 }
 
 const nestedMaxOf = ({ offer }: Candidate): MicroUsd => offer.agent?.nestedMax ?? 0n;

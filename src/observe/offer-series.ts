@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { promptTokens, type Settlement, type Usage } from '#billing';
+import { completionTokens, promptTokens, type Settlement, type Usage } from '#billing';
 import type { Primitive } from '#config';
 import type { Offer } from '#catalog';
 import {
@@ -141,7 +141,7 @@ export function createOfferSeries(registry: Registry, isOwn: (offerId: string) =
     },
     settled(one, usage, { charged: cost, fee, shortfall: lost }, money = one) {
       if (usage?.prompt !== undefined) one.input.observe(Number(promptTokens(usage)));
-      if (usage?.completion !== undefined) one.output.observe(Number(usage.completion));
+      if (usage?.completion !== undefined) one.output.observe(Number(completionTokens(usage)));
       if (cost > 0n) money.charged.inc(Number(cost));
       if (fee > 0n) money.fee.inc(Number(fee));
       if (lost > 0n) shortfall.inc(Number(lost));

@@ -1,6 +1,6 @@
 import type { Context, Span, SpanStatusCode, Tracer as SpanTracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
-import { promptTokens } from '#billing';
+import { completionTokens, promptTokens } from '#billing';
 import type { Config } from '#config';
 import { OWN_ACCOUNT } from '#accounts';
 import type { Call } from '#gateway';
@@ -186,7 +186,8 @@ function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
     const { settlement } = resolution;
     const usage = resolution.end?.usage;
     if (usage?.prompt !== undefined) span.setAttribute('gen_ai.usage.input_tokens', Number(promptTokens(usage)));
-    if (usage?.completion !== undefined) span.setAttribute('gen_ai.usage.output_tokens', Number(usage.completion));
+    if (usage?.completion !== undefined)
+      span.setAttribute('gen_ai.usage.output_tokens', Number(completionTokens(usage)));
     span.setAttribute('tollgate.cost_micro_usd', Number(settlement.charged));
     span.setAttribute('tollgate.lock', resolution.state);
   }

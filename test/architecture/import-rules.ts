@@ -182,7 +182,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
   // The second public API of billing is for the thread that reads the journal.
-  analytics: { modules: ['store', 'billing', 'billing/resolved'], packages: [] },
+  analytics: { modules: ['store', 'billing', 'billing/amounts', 'billing/resolved'], packages: [] },
   pages: {
     modules: [
       'errors',

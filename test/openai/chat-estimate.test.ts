@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '#errors';
 import { chatBudget, checkFits, toUsage } from '../../src/openai/chat/chat-budget.ts';
 import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
+import { PLAIN } from '../../src/openai/chat/priced-parts.ts';
 import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';
 import { makeOffer } from './support/offers.ts';
 
@@ -137,12 +138,12 @@ describe('the estimate of a chat call', () => {
 
   it('counts every completion and every image', () => {
     const request = body({ n: 3, max_tokens: 10, messages: [{ role: 'user', content: [picture, picture] }] });
-    expect(toUsage(budget(request), measurePrompt(request))).toEqual({
+    expect(toUsage(budget(request), measurePrompt(request), PLAIN)).toEqual({
       prompt: BigInt(4 + 16 + 64 + 4096),
       completion: 30n,
       image: 2n,
     });
-    expect(toUsage(budget(body()), measurePrompt(body()))).not.toHaveProperty('image');
+    expect(toUsage(budget(body()), measurePrompt(body()), PLAIN)).not.toHaveProperty('image');
   });
 
   it('is at least what any tokenizer that works on bytes makes of the prompt', () => {

@@ -114,7 +114,14 @@ describe('a field beyond', () => {
     expect(sent(dialledIn('all'), odd).dropped).toEqual([]);
   });
 
-  it.each(['service_tier', 'priority', 'web_search_options', 'prediction', 'lora', 'enable_search'])(
+  it('service_tier is listed by every model that has no price for it', () => {
+    for (const offer of [own(), own('all'), dialledIn(), dialledIn('all')])
+      expect(sent(offer, { service_tier: 'priority' })).toEqual({ body: OURS, dropped: ['service_tier'] });
+    expect(sent(own(['service_tier']), { service_tier: 'x' }).body).toHaveProperty('service_tier', 'x');
+    expect(sent(dialledIn(['service_tier']), { service_tier: 'x' }).body).toHaveProperty('service_tier', 'x');
+  });
+
+  it.each(['priority', 'web_search_options', 'prediction', 'lora', 'enable_search'])(
     '%s costs more than tokens: providers that dial in list it by name',
     (field) => {
       for (const offer of [dialledIn(), dialledIn('all'), dialledIn(['x'])])

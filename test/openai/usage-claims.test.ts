@@ -2,10 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { promptTokens } from '#billing';
 import { measureUsage, readUsage, NO_DETAILS } from '../../src/openai/chat/chat-usage.ts';
+import { PLAIN } from '../../src/openai/chat/priced-parts.ts';
 import type { UnseenTokens } from '../../src/openai/chat/chat-budget.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });
+const CACHE_PARTS = { ...PLAIN, priced: new Set(['input_cache_read', 'input_cache_write'] as const) };
 const read = (claim: unknown, outputBytes = 40) => readUsage(claim, CONTEXT, of(outputBytes));
 
 describe('a claim of usage', () => {
@@ -114,7 +116,7 @@ describe('a claim of usage', () => {
     ['by names of routers', { prompt_tokens_details: { cached_tokens: 4, cache_creation_tokens: 6 } }],
   ])('is metered by the tokens of a cache where these have a price, %s', (_name, more) => {
     const claim = { ...USAGE, ...more };
-    const priced = { ...CONTEXT, pricesCache: true };
+    const priced = { ...CONTEXT, parts: CACHE_PARTS };
     expect(readUsage(claim, priced, of(40))).toMatchObject({
       usage: { prompt: 2n, completion: 5n, input_cache_read: 4n, input_cache_write: 6n },
       details: { cached: 4, cacheWritten: 6, reasoning: 0 },
@@ -187,7 +189,7 @@ describe('a claim of usage', () => {
           }),
         ),
         (claim) => {
-          const { usage, flags } = readUsage(claim, { ...CONTEXT, pricesCache: true }, of(40));
+          const { usage, flags } = readUsage(claim, { ...CONTEXT, parts: CACHE_PARTS }, of(40));
           const parts = [usage?.prompt, usage?.input_cache_read, usage?.input_cache_write];
           expect(parts.every((units = 0n) => units >= 0n)).toBe(true);
           expect(

@@ -1,8 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Table } from '../toml.ts';
 import type { Option, OptionTable, TableOption, ValueOf, ValuesOf } from '../option.ts';
 
 /** A value as a file or a registration has it. Amounts of money are text. */
-export type Written = string | number | boolean | readonly string[] | Readonly<Record<string, string>>;
+export type Written =
+  | string
+  | number
+  | boolean
+  | readonly string[]
+  | Readonly<Record<string, string>>
+  | Table
+  | readonly Table[];
 
 /**
  * The part of an option's row that says which fields its value sets: fields of the service, or of the target where the

@@ -1,4 +1,4 @@
-import type { Rates } from '#billing/amounts';
+import type { MicroUsd, Rates } from '#billing/amounts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
@@ -6,14 +6,22 @@ import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
 import { apiOptions, COMMON_OPTIONS, defineBlock, toHttpTarget, UPSTREAM_MODEL, words } from './block.ts';
 import { alwaysWritten, field, optionalField } from './field.ts';
 import {
-  CACHE_READ_PRICE,
-  CACHE_WRITE_PRICE,
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
+  MODEL_PART_PRICES as PARTS,
   optionalRate,
   PROMPT_PRICE,
   rate,
+  rates,
 } from './price.ts';
+import {
+  completeServiceTiers,
+  completeTiers,
+  priceTiers,
+  serviceTiers,
+  writeServiceTiers,
+  writeTiers,
+} from './price-tiers.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;
@@ -21,8 +29,13 @@ const TOKENS_MAX = 100_000_000;
 const CONTEXT_ASSUMED = 131_072;
 /** The most tokens of an image for a model that does not say. Most models have fewer. */
 export const IMAGE_TOKENS_MAX = 2048;
+/** The most searches of a call that sets no limit, for a model that does not say. */
+export const SEARCHES_MAX = 10;
 const FIELDS_MAX = 64;
 const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;
+
+/** Prices that may depend on the length of the prompt and on the service tier. */
+const TIER_PRICES = { prompt: PROMPT_PRICE, completion: COMPLETION_PRICE, image: INPUT_IMAGE_PRICE, ...PARTS };
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -42,8 +55,18 @@ const offer = {
   'pricing.prompt': rate(PROMPT_PRICE),
   'pricing.completion': rate(COMPLETION_PRICE),
   'pricing.image': optionalRate(INPUT_IMAGE_PRICE),
-  'pricing.input_cache_read': optionalRate(CACHE_READ_PRICE, 'that of `pricing.prompt`'),
-  'pricing.input_cache_write': optionalRate(CACHE_WRITE_PRICE, 'that of `pricing.prompt`'),
+  'pricing.input_cache_read': optionalRate(PARTS.input_cache_read, 'that of `pricing.prompt`'),
+  'pricing.input_cache_write': optionalRate(PARTS.input_cache_write, 'that of `pricing.prompt`'),
+  'pricing.input_cache_write_1h': optionalRate(PARTS.input_cache_write_1h, 'that of `pricing.input_cache_write`'),
+  'pricing.audio': optionalRate(PARTS.audio, 'that of `pricing.prompt`'),
+  'pricing.input_audio_cache': optionalRate(PARTS.input_audio_cache, 'that of `pricing.audio`'),
+  'pricing.internal_reasoning': optionalRate(PARTS.internal_reasoning, 'that of `pricing.completion`'),
+  'pricing.audio_output': optionalRate(PARTS.audio_output, 'that of `pricing.completion`'),
+  'pricing.image_output': optionalRate(PARTS.image_output, 'that of `pricing.completion`'),
+  'pricing.web_search': optionalRate(PARTS.web_search),
+  'pricing.file_search': optionalRate(PARTS.file_search),
+  'pricing.tiers': priceTiers(TIER_PRICES),
+  'pricing.service_tiers': serviceTiers(TIER_PRICES),
   'params.model': field('model.upstreamModel', UPSTREAM_MODEL),
   'params.cap': optionalField(
     'model.cap',
@@ -77,6 +100,16 @@ const offer = {
       meaning:
         'Largest number of tokens that one image in a request may have. A call locks the price of this many for each image, and a claim beyond the lock is not charged. Raise it if the usage of the model reports more: `26000` for gpt-4o-mini.',
       absent: String(IMAGE_TOKENS_MAX),
+    }),
+  ),
+  'params.searches_max': optionalField(
+    'model.searchesMax',
+    optionalWhole({
+      min: 1,
+      max: 1_000,
+      meaning:
+        'Largest number of searches of one call that does not set a limit itself. The gateway sends it as the limit, and locks the price of this many.',
+      absent: String(SEARCHES_MAX),
     }),
   ),
   'params.hidden_reasoning_max': optionalTokens(
@@ -181,6 +214,8 @@ interface HiddenReasoning {
 }
 
 interface CombinedFields {
+  readonly rates: Pick<Rates, 'tiers'>;
+  /** The prices of service tiers, by their names. */
   readonly variants: Readonly<Record<string, Rates>>;
   readonly model: {
     /** The provider's limit of completion tokens. null if it declares none. */
@@ -189,6 +224,14 @@ interface CombinedFields {
     readonly hiddenReasoning?: HiddenReasoning;
   };
 }
+
+/** The rates of the options below `pricing`. */
+const baseRates = (values: Readonly<Record<string, unknown>>): Rates =>
+  rates(
+    Object.fromEntries(
+      Object.entries(TIER_PRICES).map(([key, { meter }]) => [meter, values[`pricing.${key}`] as MicroUsd | null]),
+    ),
+  );
 
 /** `[[models]]`: an API with chat completions. */
 export const MODEL_BLOCK = defineBlock({
@@ -213,22 +256,31 @@ export const MODEL_BLOCK = defineBlock({
         `is more than params.hidden_reasoning_max, ${hiddenMax ?? 0}`,
         'at most params.hidden_reasoning_max',
       );
+    if (values['pricing.input_audio_cache'] !== null && values['pricing.audio'] === null)
+      complain('pricing.input_audio_cache', 'is the price of a part of the sound', 'give pricing.audio too');
   },
   combine({
     max_output_tokens: besides,
     'params.max_output_tokens': bound,
     'params.hidden_reasoning_max': max,
     'params.hidden_reasoning_usual': usual,
+    'pricing.tiers': tiers,
+    'pricing.service_tiers': named,
+    ...values
   }): CombinedFields {
+    const base = baseRates(values);
     return {
-      variants: {},
+      rates: completeTiers(base, tiers),
+      variants: completeServiceTiers(base, named),
       model: {
         maxOutputTokens: bound ?? besides,
         ...(max === null ? {} : { hiddenReasoning: { max, usual: usual ?? 0 } }),
       },
     };
   },
-  separate: ({ model: { maxOutputTokens, hiddenReasoning } }) => ({
+  separate: ({ rates, variants, model: { maxOutputTokens, hiddenReasoning } }) => ({
+    'pricing.tiers': writeTiers(rates, rates.tiers, TIER_PRICES),
+    'pricing.service_tiers': writeServiceTiers(rates, variants, TIER_PRICES),
     max_output_tokens: undefined,
     'params.max_output_tokens': maxOutputTokens ?? undefined,
     'params.hidden_reasoning_max': hiddenReasoning?.max,

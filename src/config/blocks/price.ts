@@ -11,7 +11,8 @@ import {
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 
-interface PriceBounds {
+/** The meter that a price is for, and the bounds of the price. */
+export interface PriceBounds {
   readonly meter: Meter;
   /** The unit of the price, such as `image`. */
   readonly unit: string;
@@ -27,17 +28,35 @@ export const COMPLETION_PRICE = {
   least: 0.001,
   most: 10_000,
 } as const;
-export const CACHE_READ_PRICE = {
+const CACHE_READ_PRICE = {
   meter: 'input_cache_read',
   unit: '1M prompt tokens read from a cache',
   least: 0.001,
   most: 10_000,
 } as const;
-export const CACHE_WRITE_PRICE = {
+const CACHE_WRITE_PRICE = {
   meter: 'input_cache_write',
   unit: '1M prompt tokens written to a cache',
   least: 0.001,
   most: 10_000,
+} as const;
+const tokens = (meter: Meter, unit: string) =>
+  ({ meter, unit: `1M ${unit}`, least: 0.001, most: 10_000 }) as const satisfies PriceBounds;
+const search = (meter: Meter, unit: string) =>
+  ({ meter, unit, least: 0.000001, most: 100 }) as const satisfies PriceBounds;
+
+/** Prices of parts of a model's tokens, and of searches that its provider runs, by their keys. */
+export const MODEL_PART_PRICES = {
+  input_cache_read: CACHE_READ_PRICE,
+  input_cache_write: CACHE_WRITE_PRICE,
+  input_cache_write_1h: tokens('input_cache_write_1h', 'prompt tokens written to a cache for an hour'),
+  audio: tokens('audio', 'prompt tokens of sound'),
+  input_audio_cache: tokens('input_audio_cache', 'prompt tokens of sound read from a cache'),
+  internal_reasoning: tokens('internal_reasoning', 'completion tokens of reasoning'),
+  audio_output: tokens('audio_output', 'completion tokens of sound'),
+  image_output: tokens('image_output', 'completion tokens of pictures'),
+  web_search: search('web_search', 'web search'),
+  file_search: search('file_search', 'file search'),
 } as const;
 export const INPUT_IMAGE_PRICE = { meter: 'image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
@@ -70,7 +89,7 @@ const takes = ({ unit, least, most }: PriceBounds) => `USD per ${unit}, ${decima
 const decimal = (amount: number) => (amount < 1 ? amount.toFixed(6).replace(/0+$/, '') : String(amount));
 
 /** Reads a price as a rate. Throws WrongValue. */
-function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
+export function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
   const right = `a decimal number of USD per ${unit}, from ${decimal(least)} to ${most}, or 0 for free`;
   const refused = (why: string) => new WrongValue(`is ${show(value)}: it ${why}`, right);
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string')
@@ -120,7 +139,8 @@ interface RateFields {
   readonly rates: Rates;
 }
 
-const formatRate = (value: MicroUsd, { unit }: PriceBounds): string =>
+/** A rate as a file has it. */
+export const formatRate = (value: MicroUsd, { unit }: PriceBounds): string =>
   ofMillion(unit) ? formatUsd(value) : perUnit(value);
 
 /** Whether a price is that of a million units. */

@@ -1,5 +1,5 @@
 import type { Row } from '#store';
-import { ratesFromJson, ratesToJson, type Rates, METERS, rateOf, type MicroUsd, JUMP, ratesAbove } from '#billing';
+import { JUMP, leastRates, type MicroUsd, type Rates, ratesAbove, ratesFromJson, ratesToJson } from '#billing';
 import { type AgentFacts, type Service, imageKinds, imageVariant } from '#config';
 import { RegistrationError } from './document.ts';
 
@@ -239,15 +239,6 @@ function isAbove(key: string, now: Prices, before: Prices, times = 1n): boolean 
 }
 
 const min = (one: bigint, other: bigint): bigint => (one < other ? one : other);
-
-function leastRates(one: Rates, other: Rates): Rates {
-  return Object.fromEntries(
-    METERS.filter((meter) => one[meter] !== undefined || other[meter] !== undefined).map((meter) => [
-      meter,
-      min(rateOf(one, meter), rateOf(other, meter)),
-    ]),
-  );
-}
 
 function leastOf(key: string, found: Prices, current: Prices): Prices {
   const [one, other] = withAllKinds(key, found, current);

@@ -4,6 +4,7 @@ import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { ChatBody } from './chat-schema.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
+import type { PricedParts } from './priced-parts.ts';
 import { chats } from '../embeddings/embeddings-schema.ts';
 
 /**
@@ -114,11 +115,12 @@ export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
   return { max: declared?.max ?? (endpoint.kind === 'direct' ? null : 0), usual: declared?.usual ?? 0 };
 }
 
-/** A budget in the units that billing knows. */
-export function toUsage(budget: ChatBudget, size: PromptSize): Usage {
+/** A budget in the units that billing knows: the most that the call can use. */
+export function toUsage(budget: ChatBudget, size: PromptSize, { atMost }: PricedParts): Usage {
   const prompt = BigInt(budget.promptTokensMax);
   const completion = BigInt(budget.completionTokensMax);
-  return size.images > 0 ? { prompt, completion, image: BigInt(size.images) } : { prompt, completion };
+  const image = BigInt(size.images);
+  return size.images > 0 ? { prompt, completion, image, ...atMost } : { prompt, completion, ...atMost };
 }
 
 /** How an offer takes the cap of a completion. */

@@ -1,8 +1,20 @@
 import type { Dialect } from '#http';
-import type { LargeStrings } from '#wire';
+import { isObject, type LargeStrings } from '#wire';
 import type { EventBatch } from '#bridge';
 import { GatewayError } from '#errors';
-import { formatUsd, type MicroUsd, type Rates, rateOf, type Usage } from '#billing/amounts';
+import {
+  formatUsd,
+  type Meter,
+  type MicroUsd,
+  promptTokens,
+  type Rates,
+  rateOf,
+  ratesAt,
+  type ServiceTiers,
+  settledPrice,
+  TOKEN_PARTS,
+  type Usage,
+} from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import {
   claimedCompletion,
@@ -21,8 +33,10 @@ export interface ReplyContext extends UsageBounds {
   readonly service: string;
   /** Name of the provider that serves, which replies carry as `provider`. */
   readonly provider: string;
-  /** The rates of the offer. */
+  /** The rates of the service tier that the call asks for. */
   readonly rates: Rates;
+  /** The prices of the offer by service tier; absent if it has only one. */
+  readonly serviceTiers?: ServiceTiers | undefined;
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
@@ -75,6 +89,8 @@ export interface Produced extends Output {
   readonly before: ChatPiece | null;
   /** The provider's `usage`, as it came. */
   readonly claim: unknown;
+  /** The service tier that the reply names; absent without one. */
+  readonly serviceTier?: unknown;
   /** One per finished choice. */
   readonly finishReasons: readonly string[];
   readonly choices: number;
@@ -135,46 +151,56 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd<
 const FINISH_REASON_MAX = 64;
 
 function toEnd(
-  { rates }: ReplyContext,
+  context: ReplyContext,
   produced: Produced,
   usage: ChatUsage,
   outcome: ReplyEnd['outcome'],
   estimated: boolean,
   flags: readonly ProviderFlag[],
 ): ReplyEnd<ChatResult> {
+  const serviceTier = tierOf(produced.serviceTier, produced.claim);
   const result: ChatResult = {
     before: produced.before,
     body: produced.body,
     usage: usage.shown,
-    ...costOfParts(rates, usage.usage),
+    ...costOfParts(context, usage.usage, serviceTier),
   };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage: usage.usage, outcome, estimated, finishReason, flags, result, details: usage.details };
+  return { usage: usage.usage, outcome, estimated, finishReason, flags, result, details: usage.details, serviceTier };
 }
 
-const PROMPT_METERS = ['prompt', 'input_cache_read', 'input_cache_write', 'image'] as const;
+/** The tier is stored with the call's record. */
+const TIER_MAX = 32;
+
+/** The service tier that a reply names, beside its usage or in it; null without one. */
+export function tierOf(beside: unknown, claim: unknown): string | null {
+  const named = typeof beside === 'string' ? beside : isObject(claim) ? claim['service_tier'] : null;
+  return typeof named === 'string' && named !== '' ? named.slice(0, TIER_MAX) : null;
+}
 
 /** The parts of a charge for tokens. Their sum may be less than the charge, because only the charge is rounded up. */
-export const costOfParts = (
-  rates: Rates,
+export function costOfParts(
+  { rates: asked, serviceTiers }: Pick<ReplyContext, 'rates' | 'serviceTiers'>,
   usage: Usage | null,
-): Pick<ChatResult, 'promptCost' | 'completionCost' | 'costDetails'> => ({
-  promptCost: PROMPT_METERS.reduce((sum, meter) => sum + partOf(rates, usage, meter), 0n),
-  completionCost: partOf(rates, usage, 'completion'),
-  ...costOfCache(rates, usage),
-});
-
-/** The part of a charge that is for one meter. */
-const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
-  (rateOf(rates, meter) * (usage?.[meter] ?? 0n)) / 1_000_000n;
-
-/** The part of a charge that is for cached tokens, if these have a price. */
-function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatResult, 'costDetails'> {
-  if (usage?.input_cache_read === undefined) return {};
+  serviceTier: string | null,
+): Pick<ChatResult, 'promptCost' | 'completionCost' | 'costDetails'> {
+  if (usage === null) return { promptCost: 0n, completionCost: 0n };
+  const { rates } = settledPrice({ id: '', rates: asked }, serviceTiers, serviceTier, usage);
+  const at = ratesAt(rates, promptTokens(usage));
+  const costOf = (meter: Meter): MicroUsd => (rateOf(at, meter) * (usage[meter] ?? 0n)) / 1_000_000n;
+  const sumOf = (meters: readonly Meter[]) => meters.reduce((sum, meter) => sum + costOf(meter), 0n);
   return {
-    costDetails: {
-      input_cache_read_usd: formatUsd(partOf(rates, usage, 'input_cache_read')),
-      input_cache_write_usd: formatUsd(partOf(rates, usage, 'input_cache_write')),
-    },
+    promptCost: sumOf(['prompt', ...TOKEN_PARTS.prompt, 'image']),
+    completionCost: sumOf(['completion', ...TOKEN_PARTS.completion]),
+    ...detailsOf(usage, costOf),
   };
+}
+
+/** Meters whose part of a charge is told, if they have a price of their own. */
+const TOLD = [...TOKEN_PARTS.prompt, ...TOKEN_PARTS.completion, 'web_search', 'file_search'] as const;
+
+function detailsOf(usage: Usage, costOf: (meter: Meter) => MicroUsd): Pick<ChatResult, 'costDetails'> {
+  const told = TOLD.filter((meter) => usage[meter] !== undefined);
+  if (told.length === 0) return {};
+  return { costDetails: Object.fromEntries(told.map((meter) => [`${meter}_usd`, formatUsd(costOf(meter))])) };
 }

@@ -1,4 +1,4 @@
-import { pricesCache } from '#billing/amounts';
+import type { Price } from '#billing/amounts';
 import type { Dialect } from '#http';
 import { type CapField, type CapName, readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
@@ -20,6 +20,15 @@ import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
+import {
+  type AskedParts,
+  asksHour,
+  NO_SEARCHES,
+  partsAt,
+  priceAt,
+  type PricedParts,
+  serviceTiersAt,
+} from './priced-parts.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
@@ -82,6 +91,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
   #form: Form | null = null;
   #refused: Refused | null = null;
+  #asked: AskedParts | null = null;
   /** The offer that refused the field `reasoning` in this call. */
   #withoutReasoning: Offer | null = null;
 
@@ -133,6 +143,16 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     return size;
   }
 
+  /** The price of the service tier that the request asks for. */
+  priceAt(offer: Offer): Price {
+    return priceAt(offer, this.#options.body['service_tier']);
+  }
+
+  /** The parts of the call's tokens that have their own price at an offer. */
+  partsAt(offer: Offer): PricedParts {
+    return partsAt(offer, () => (this.#asked ??= askedParts(this.#options.body, this.#options.size)));
+  }
+
   request(offer: Offer): UpstreamRequest {
     return { method: 'POST', path: '/chat/completions', headers: this.#headers, body: this.#formFor(offer).bytes };
   }
@@ -144,8 +164,9 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
       callId: this.callId,
       service: offer.service,
       provider: offer.provider.name,
-      rates: offer.price.rates,
-      pricesCache: pricesCache(offer.price.rates),
+      rates: this.priceAt(offer).rates,
+      serviceTiers: serviceTiersAt(offer),
+      parts: this.partsAt(offer),
       budget,
       size: received,
       created,
@@ -216,6 +237,20 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     const tokens = Math.min(completionCap, bound ?? Infinity, here?.tokens ?? Infinity);
     return { tokens, field: keptBy === 'provider' ? fieldOf(this.#options.body, here?.name ?? name) : null };
   }
+}
+
+/** The parts that a chat request asks for besides text. */
+export function askedParts(body: ChatBody, { audio }: PromptSize): AskedParts {
+  const { messages, tools, modalities, audio: voice, web_search_options: search } = body;
+  const searches = search === undefined || search === null ? 0 : 1;
+  return {
+    audio,
+    audioOutput: (voice !== undefined && voice !== null) || (Array.isArray(modalities) && modalities.includes('audio')),
+    cacheHour: () => asksHour(messages) || asksHour(tools),
+    webSearches: { sure: searches, open: 0 },
+    fileSearches: NO_SEARCHES,
+    webSearchesUnsaid: searches,
+  };
 }
 
 /** The locked budget, lowered to the cap of the form that is sent. Nearly always they are equal. */

@@ -93,8 +93,9 @@ export function toCall(
     estimate(offer) {
       const sent = adapter.sizeAt(offer, size);
       checkFits(sent, offer);
-      return toUsage(adapter.budgetAt(offer), sent);
+      return toUsage(adapter.budgetAt(offer), sent, adapter.partsAt(offer));
     },
+    ...(asksTier(body, context) ? { price: (offer) => adapter.priceAt(offer) } : {}),
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(stream, context),
@@ -104,6 +105,10 @@ export function toCall(
   };
   return { request: capCost(request, maxCostOf(body)), adapter };
 }
+
+/** Whether the request names a service tier, which may have its own price. */
+const asksTier = (body: ChatBody, { native }: ChatContext): boolean =>
+  typeof body['service_tier'] === 'string' || typeof native?.asked['service_tier'] === 'string';
 
 const nativeRequestAdapter = (
   native: NativeRequestFacts,

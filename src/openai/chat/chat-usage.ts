@@ -1,7 +1,8 @@
 import { isObject } from '#wire';
-import { promptTokens, type Usage } from '#billing/amounts';
+import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
 import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
+import { PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
 import { type PromptSize, tokensOf } from './prompt-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -26,8 +27,8 @@ const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 export interface UsageBounds {
   readonly budget: ChatBudget;
   readonly size: PromptSize;
-  /** Cached tokens have their own price. Default false. */
-  readonly pricesCache?: boolean;
+  /** The parts with their own price. Default none. */
+  readonly parts?: PricedParts;
   /** Absent for the operator's own model without declared hidden reasoning. */
   readonly unseen?: UnseenTokens;
 }
@@ -61,7 +62,12 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const completion = unseen.max === null ? within : Math.min(within, explained);
   // A provider that was sent no cap is not flagged for exceeding it.
   const claimed = budget.keptBy === 'provider' ? counts.completion : within;
-  const plausible = prompt === counts.prompt && completion === claimed && completion <= explained && counts.adds;
+  const plausible =
+    prompt === counts.prompt &&
+    completion === claimed &&
+    completion <= explained &&
+    counts.adds &&
+    searchesFit(claim as Json, bounds.parts ?? PLAIN);
   const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
   // If these members followed the spread in the literal, V8 would take many times as long.
   const shown: Record<string, unknown> = { ...claim };
@@ -69,7 +75,7 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   shown['completion_tokens'] = completion;
   shown['total_tokens'] = prompt + completion;
   return {
-    usage: toUsage(prompt, completion, bounds, details),
+    usage: toUsage(prompt, completion, bounds, { claim: claim as Json, details, output }),
     details,
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
     shown,
@@ -127,7 +133,7 @@ export function cutUsage(
   const claimed = readUsage(claim, bounds, output);
   const measuredUsage = measureUsage(bounds, output);
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
-  const { completion: said = 0n } = claimed.usage;
+  const said = completionTokens(claimed.usage);
   const saidPrompt = promptTokens(claimed.usage);
   const { prompt, completion } = measured(bounds, output);
   if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
@@ -136,7 +142,7 @@ export function cutUsage(
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
   const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
   return {
-    usage: toUsage(ofPrompt, tokens, bounds, claimed.details),
+    usage: toUsage(ofPrompt, tokens, bounds, { claim: claim as Json, details: claimed.details, output }),
     details: claimed.details,
     flags,
     shown: shownMeasured(ofPrompt, tokens),
@@ -225,21 +231,32 @@ function shownMeasured(prompt: number, completion: number): Record<string, unkno
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
 }
 
+/** A claim that counts, with what came. */
+interface CountedClaim {
+  readonly claim: Json;
+  readonly details: TokenDetails;
+  readonly output: Output;
+}
+
 function toUsage(
   prompt: number,
   completion: number,
-  { size, pricesCache = false }: UsageBounds,
-  { cached, cacheWritten }: TokenDetails = NO_DETAILS,
+  { size, parts = PLAIN, unseen = TRUSTED }: UsageBounds,
+  counted: CountedClaim | null = null,
 ): Usage {
   const tokens =
-    pricesCache && cached + cacheWritten > 0
-      ? {
-          prompt: BigInt(prompt - cached - cacheWritten),
-          completion: BigInt(completion),
-          input_cache_read: BigInt(cached),
-          input_cache_write: BigInt(cacheWritten),
-        }
-      : { prompt: BigInt(prompt), completion: BigInt(completion) };
+    counted === null || parts.priced.size === 0
+      ? { prompt: BigInt(prompt), completion: BigInt(completion) }
+      : splitUsage(
+          counted.claim,
+          {
+            ...counted.details,
+            prompt,
+            completion,
+            otherMost: unseen.max === null ? completion : counted.output.otherBytes,
+          },
+          parts,
+        );
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
 }
 

@@ -2,6 +2,7 @@ import type { CapField } from '#config';
 import { foldName } from '#wire';
 import type { Offer } from '#catalog';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
+import { prices, takesTier } from './priced-parts.ts';
 
 interface ForwardedBody {
   readonly body: Record<string, unknown>;
@@ -83,7 +84,9 @@ function other(offer: Offer, field: string, value: unknown, cap: number, dropped
   const name = foldName(field);
   // A server written in C reads a name only up to U+0000, so it could see another name.
   const sent =
-    !field.includes('\0') && goes(offer, field, name) ? boundedField(field, value, { offer, cap, dropped }) : undefined;
+    !field.includes('\0') && (isPaid(offer, field, value) || goes(offer, field, name))
+      ? boundedField(field, value, { offer, cap, dropped })
+      : undefined;
   if (sent === undefined) dropped.push(field);
   return sent;
 }
@@ -97,9 +100,16 @@ export function boundedField(field: string, value: unknown, { offer, ...bounds }
   return bounded(field, foldName(field), value, { offer, ...bounds, known }, known);
 }
 
+/** Whether a field asks for something that the model has a price for. */
+export const isPaid = (offer: Offer, field: string, value: unknown): boolean =>
+  (field === 'service_tier' && takesTier(offer, value)) ||
+  (field === 'web_search_options' && prices(offer, 'web_search'));
+
 function goes(offer: Offer, field: string, name: string): boolean {
   if (FOR_ANOTHER_ROUTER.has(field)) return false;
   if (listed(offer, field)) return true;
+  // A consumer could ask for a dearer tier at the price of the default tier.
+  if (name === 'servicetier') return false;
   // The operator chose the services in its own file, so they get all fields by default. A provider that dials in
   // lists the fields that it takes.
   const own = offer.endpoint.kind === 'direct';

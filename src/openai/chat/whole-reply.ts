@@ -75,6 +75,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     body,
     before: null,
     claim,
+    serviceTier: reply['service_tier'],
     outputBytes,
     otherBytes: unworded,
     finishReasons,

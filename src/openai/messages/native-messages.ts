@@ -1,4 +1,5 @@
 import { isObject } from '#wire';
+import type { Offer } from '#catalog';
 import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
@@ -22,6 +23,7 @@ import { plainId, isSealedHere } from '../chat/echo-fields.ts';
 import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './to-chat-body.ts';
 import { isCount, unfallen } from '../chat/chat-usage.ts';
+import { asksHour, NO_SEARCHES, prices, searchesMax } from '../chat/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -91,7 +93,7 @@ export const MESSAGES_WIRE: NativeWire = {
       dropped: asked.filter((one) => !passes(one)),
     };
   },
-  changed(asked, text, lists) {
+  changed(asked, text, lists, offer) {
     const { metadata, messages } = asked;
     const sent: Record<string, string | null> = {};
     const dropped: string[] = [];
@@ -101,8 +103,10 @@ export const MESSAGES_WIRE: NativeWire = {
     if (turns !== messages) sent['messages'] = JSON.stringify(turns);
     const management = withoutCompaction(asked['context_management'], lists, dropped);
     if (management !== undefined) sent['context_management'] = management;
-    if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl'))
-      for (const [field, value] of Object.entries({ ...asked, messages: turns })) {
+    const tools = withSearchesMax(asked['tools'], offer);
+    if (tools !== asked['tools']) sent['tools'] = JSON.stringify(tools);
+    if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl') && !prices(offer, 'input_cache_write_1h'))
+      for (const [field, value] of Object.entries({ ...asked, messages: turns, tools })) {
         if (!CACHED.has(field)) continue;
         const plain = withPlainCache({ [field]: value })[field];
         if (plain === value) continue;
@@ -118,9 +122,43 @@ export const MESSAGES_WIRE: NativeWire = {
       holds(messages, hasDocument)
     );
   },
+  asks({ tools, messages, system, cache_control: mark }, text) {
+    const searches = Array.isArray(tools) ? (tools as unknown[]).filter(isSearch).map(usesOf) : [];
+    return {
+      audio: false,
+      audioOutput: false,
+      cacheHour: () => MAY_HAVE_TTL.test(text) && asksHour([{ cache_control: mark }, messages, system, tools]),
+      webSearches: {
+        sure: searches.reduce<number>((sum, uses) => sum + (uses ?? 0), 0),
+        open: searches.filter((uses) => uses === null).length,
+      },
+      fileSearches: NO_SEARCHES,
+      webSearchesUnsaid: 0,
+    };
+  },
   loses: (text) => LOST.test(text),
   decoder: createMessagesDecoder,
 };
+
+/** Whether a tool searches the web at the provider. */
+const isSearch = (tool: unknown): tool is Json =>
+  isObject(tool) && typeof tool['type'] === 'string' && tool['type'].startsWith('web_search');
+
+/** How often the request allows a tool to be used; null if it does not say. */
+const usesOf = ({ max_uses: uses }: Json): number | null => (isCount(uses) ? uses : null);
+
+/**
+ * The tools. If the offer has a price for searches, each tool that searches gets a limit, because without one there
+ * is no highest price.
+ */
+function withSearchesMax(tools: unknown, offer: Offer): unknown {
+  if (!Array.isArray(tools) || !prices(offer, 'web_search')) return tools;
+  const all = tools as readonly unknown[];
+  if (!all.some((tool) => isSearch(tool) && usesOf(tool) === null)) return tools;
+  return all.map((tool) =>
+    isSearch(tool) && usesOf(tool) === null ? { ...tool, max_uses: searchesMax(offer) } : tool,
+  );
+}
 
 /** Members that are data. Providers do not look for `cache_control` in them. */
 const DATA: ReadonlySet<string> = new Set(['input', 'input_schema']);
@@ -312,6 +350,13 @@ class MessagesDecoder implements NativeDecoder {
     const { output_tokens_details: details } = given;
     const thinking = isObject(details) ? details['thinking_tokens'] : null;
     if (typeof thinking === 'number') counts['output_tokens_details'] = { thinking_tokens: thinking };
+    for (const [name, parts] of Object.entries(PARTS_OF_COUNTS)) {
+      const told = given[name];
+      if (!isObject(told)) continue;
+      const known = parts.filter((part) => typeof told[part] === 'number').map((part) => [part, told[part]]);
+      if (known.length > 0) counts[name] = Object.fromEntries(known);
+    }
+    if (typeof given['service_tier'] === 'string') counts['service_tier'] = given['service_tier'].slice(0, 32);
     this.#usage = { ...this.#usage, ...counts };
   }
 
@@ -329,8 +374,13 @@ class MessagesDecoder implements NativeDecoder {
 
 /** Only these counts are kept, because a stream may send its usage thousands of times, with any other members. */
 const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
-const OF_PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
-const OF_OUTPUT = ['output_tokens', 'output_tokens_details'] as const;
+/** Parts of counts that have their own price. */
+const PARTS_OF_COUNTS = {
+  cache_creation: ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'],
+  server_tool_use: ['web_search_requests', 'web_fetch_requests'],
+} as const;
+const OF_PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'cache_creation'] as const;
+const OF_OUTPUT = ['output_tokens', 'output_tokens_details', 'server_tool_use'] as const;
 const STOP = event('message_stop', {});
 
 /**
@@ -369,6 +419,9 @@ function claimOf(usage: Json): Json | null {
     completion_tokens: output,
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
     completion_tokens_details: { reasoning_tokens: (details as Json | null | undefined)?.['thinking_tokens'] },
+    cache_creation: usage['cache_creation'],
+    server_tool_use: usage['server_tool_use'],
+    service_tier: usage['service_tier'],
   };
 }
 

@@ -2,7 +2,7 @@ import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { GatewayError } from '#errors';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { type ReplyContext, type ChatResult, costOfParts } from '../chat/chat-end.ts';
+import { type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { partialTexts, parseReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
@@ -108,21 +108,22 @@ interface EndKind {
 const FINISH_REASON_MAX = 64;
 
 function toEnd(
-  { rates }: ReplyContext,
+  context: ReplyContext,
   { decoder, before, write }: NativeProduced,
   { usage, flags, shown, details }: ChatUsage,
   { outcome, estimated = false, isBroken = false }: EndKind,
 ): ReplyEnd<ChatResult> {
   const { claim } = decoder;
+  const serviceTier = tierOf(null, claim);
   const isCorrected =
     claim?.['prompt_tokens'] !== shown['prompt_tokens'] || claim?.['completion_tokens'] !== shown['completion_tokens'];
   const result: ChatResult = {
     before,
     body: {},
     usage: shown,
-    ...costOfParts(rates, usage),
+    ...costOfParts(context, usage, serviceTier),
     native: (cost, cut) => write({ cost, usage: shown, isCorrected, cut, isBroken }),
   };
   const finishReason = decoder.finish?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage, outcome, estimated, finishReason, flags, result, details };
+  return { usage, outcome, estimated, finishReason, flags, result, details, serviceTier };
 }

@@ -1,5 +1,5 @@
+import type { Price } from '#billing/amounts';
 import { readCapRefusal } from '#config';
-import { pricesCache } from '#billing/amounts';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
 import type { Offer } from '#catalog';
 import {
@@ -14,6 +14,7 @@ import {
 import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
+import { type AskedParts, partsAt, priceAt, type PricedParts, serviceTiersAt } from '../chat/priced-parts.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from './native-request.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
@@ -44,6 +45,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   readonly #budgets = new Map<Offer, ChatBudget>();
   #size: PromptSize | null = null;
   #asked: Offer | null = null;
+  #parts: AskedParts | null = null;
   #dropped: readonly string[] = [];
   #callId = '';
   #refusals = 0;
@@ -94,6 +96,19 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     return this.speaks(offer) ? this.size : translated;
   }
 
+  /** The price of the service tier that the offer is asked for. */
+  priceAt(offer: Offer): Price {
+    const { native, chat } = this.#options;
+    return this.speaks(offer) ? priceAt(offer, native.asked['service_tier']) : chat.priceAt(offer);
+  }
+
+  /** See ChatRequestAdapter. */
+  partsAt(offer: Offer): PricedParts {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) return chat.partsAt(offer);
+    return partsAt(offer, () => (this.#parts ??= native.wire.asks(native.asked, native.text)));
+  }
+
   /**
    * The most that the call may use at an offer. Throws GatewayError if the offer does not speak the wire and the
    * request cannot be translated.
@@ -134,8 +149,9 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
       callId: this.#callId,
       service: offer.service,
       provider: offer.provider.name,
-      rates: offer.price.rates,
-      pricesCache: pricesCache(offer.price.rates),
+      rates: this.priceAt(offer).rates,
+      serviceTiers: serviceTiersAt(offer),
+      parts: this.partsAt(offer),
       budget: this.budgetAt(offer),
       size: this.size,
       created,

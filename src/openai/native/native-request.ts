@@ -12,6 +12,7 @@ import {
   COSTLY,
   FOR_ANOTHER_ROUTER,
   FOR_THE_GATEWAY,
+  isPaid,
   MORE_COMPLETIONS,
   REDIRECTING,
 } from '../chat/forwarded-body.ts';
@@ -130,7 +131,7 @@ export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Off
   dropped.push(...changed.dropped);
   for (const field of Object.keys(asked)) {
     if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
-    else if (field !== wire.cap && !goes(field, wire, offer, lists)) {
+    else if (field !== wire.cap && !isPaid(offer, field, asked[field]) && !goes(field, wire, offer, lists)) {
       changes[field] = null;
       if (asked[field] !== null) dropped.push(field);
     } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });

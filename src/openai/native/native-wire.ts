@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
 import type { Offer } from '#catalog';
 import type { GatewayError } from '#errors';
+import type { AskedParts } from '../chat/priced-parts.ts';
 import { isObject, RawJsonError, spanAt, splice, withMembers } from '#wire';
 import { toHttpError } from '#http';
 
@@ -45,6 +46,8 @@ export interface NativeWire {
    * model, and documents that the provider fetches or unpacks.
    */
   hidesPrompt(asked: Json): boolean;
+  /** The parts that the request asks for besides text. */
+  asks(asked: Json, text: string): AskedParts;
   /** Whether the request has parts that a translation loses without naming them. */
   loses(text: string): boolean;
   /** Reads the replies of the call with this id. `model` is the name that they carry. */

@@ -19,6 +19,8 @@ import {
 } from '../native/native-wire.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId, isSealedHere } from '../chat/echo-fields.ts';
+import { isCount } from '../chat/chat-usage.ts';
+import { type AskedSearches, NO_SEARCHES, prices, searchesMax } from '../chat/priced-parts.ts';
 import { isPlainFile } from '../chat/prompt-size.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
 import { costNamed } from './response-object.ts';
@@ -73,7 +75,7 @@ export const RESPONSES_WIRE: NativeWire = {
   fields: FIELDS,
   headers: () => ({ sent: {}, dropped: [] }),
   isRetold: isContainerRun,
-  changed({ input, metadata, store, background }) {
+  changed({ input, metadata, store, background, tools, max_tool_calls: calls }, _text, _lists, offer) {
     const told = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
     const sent = {
       // `metadata` is for the gateway's own logs.
@@ -83,13 +85,41 @@ export const RESPONSES_WIRE: NativeWire = {
       // All consumers share the account at a provider, so it must store nothing. Without the field it would store.
       ...(store === false ? {} : { store: 'false' }),
       ...(told === input ? {} : { input: JSON.stringify(told) }),
+      // Without a limit there is no highest price.
+      ...(!isCount(calls) && SEARCHES.some(({ meter, type }) => prices(offer, meter) && hasTool(tools, type))
+        ? { max_tool_calls: String(searchesMax(offer)) }
+        : {}),
     };
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
+  asks({ tools, max_tool_calls: calls }) {
+    const most = (type: string): AskedSearches =>
+      !hasTool(tools, type) ? NO_SEARCHES : isCount(calls) ? { sure: calls, open: 0 } : { sure: 0, open: 1 };
+    return {
+      audio: false,
+      audioOutput: false,
+      cacheHour: () => false,
+      webSearches: most('web_search'),
+      fileSearches: most('file_search'),
+      webSearchesUnsaid: 0,
+    };
+  },
   loses: (text) => LOST.test(text),
   decoder: (model) => createResponsesDecoder(model),
 };
+
+/** Searches that the provider runs, by the beginning of the tool's type. */
+const SEARCHES = [
+  { type: 'web_search', meter: 'web_search' },
+  { type: 'file_search', meter: 'file_search' },
+] as const;
+
+const hasTool = (tools: unknown, type: string): boolean =>
+  Array.isArray(tools) &&
+  (tools as unknown[]).some(
+    (tool) => isObject(tool) && typeof tool['type'] === 'string' && tool['type'].startsWith(type),
+  );
 
 /** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
 const WITHOUT_THINKING = new WeakSet<Offer>();
@@ -176,6 +206,10 @@ class ResponsesDecoder implements NativeDecoder {
   finish: string | null = null;
   readonly #own: Json;
   #usage: JsonObject | null = null;
+  #serviceTier: string | null = null;
+  /** Searches in the finished items. */
+  #webSearches = 0;
+  #fileSearches = 0;
   #held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
   #sequence = 0;
   /** The response as it began, and its finished items. A cut reply is made of them. */
@@ -188,7 +222,12 @@ class ResponsesDecoder implements NativeDecoder {
   }
 
   get claim(): Json | null {
-    return this.#usage === null ? null : claimOf(this.#usage);
+    if (this.#usage === null) return null;
+    return {
+      ...claimOf(this.#usage),
+      server_tool_use: { web_search_requests: this.#webSearches, file_search_requests: this.#fileSearches },
+      service_tier: this.#serviceTier,
+    };
   }
 
   get isOver(): boolean {
@@ -208,6 +247,7 @@ class ResponsesDecoder implements NativeDecoder {
     if (type === 'response.output_item.done') {
       this.#keptLength += text.length;
       if (this.#keptLength <= KEPT_MAX) this.#items.push(event['item']);
+      this.#countSearch(event['item']);
     }
     if (!isObject(response)) return text;
     if (text.length <= KEPT_MAX) this.#begun = response;
@@ -239,6 +279,7 @@ class ResponsesDecoder implements NativeDecoder {
     const { output } = reply;
     if (!Array.isArray(output)) throw malformed('its reply has no output');
     this.#takeResponse(reply);
+    for (const item of output as unknown[]) this.#countSearch(item);
     return sumOf((output as unknown[]).map(sizeOfItem));
   }
 
@@ -256,13 +297,23 @@ class ResponsesDecoder implements NativeDecoder {
 
   #takeResponse(response: JsonObject): void {
     if (isObject(response['usage'])) this.#usage = response['usage'];
-    const { status, incomplete_details: details, error } = response;
+    const { status, incomplete_details: details, error, service_tier: tier } = response;
+    if (typeof tier === 'string') this.#serviceTier = tier;
     if (isObject(error)) throw failedByItsOwnWords(error);
     if (status === 'failed' || status === 'cancelled')
       throw failedByItsOwnWords({ message: `the response is ${status}` });
     const reason = isObject(details) ? details['reason'] : null;
     if (typeof reason === 'string') this.finish = reason;
     else if (typeof status === 'string') this.finish = status;
+  }
+
+  /** Opening a page, and looking for a text in it, is no search. */
+  #countSearch(item: unknown): void {
+    if (!isObject(item)) return;
+    const { type, action } = item;
+    if (type === 'file_search_call') this.#fileSearches++;
+    if (type !== 'web_search_call') return;
+    if (!isObject(action) || action['type'] === undefined || action['type'] === 'search') this.#webSearches++;
   }
 
   #told(end: NativeEnd): Json {

@@ -26,6 +26,7 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
   ['top_p', 'top_p'],
   ['user', 'user'],
   ['safety_identifier', 'safety_identifier'],
+  ['service_tier', 'service_tier'],
   ['metadata', 'metadata'],
   ['models', 'models'],
   ['provider', 'provider'],

@@ -33,6 +33,7 @@ export class ChunkRewriter {
   #parsed = 0;
   #created: number | null = null;
   #claim: unknown = null;
+  #serviceTier: unknown = undefined;
   #held: Json | null = null;
 
   /** `parseAll`: every event is parsed, as a reference for the fast path. */
@@ -79,6 +80,7 @@ export class ChunkRewriter {
       body,
       before: this.#output.take(),
       claim: this.#claim,
+      serviceTier: this.#serviceTier,
       outputBytes: bytes,
       otherBytes,
       finishReasons: [...this.#choices.finishReasons.values()],
@@ -94,6 +96,7 @@ export class ChunkRewriter {
     // vLLM puts its error in the place of a chunk.
     if (chunk['object'] === 'error') throw failedByItsOwnWords(chunk);
     const claims = this.#takeClaim(chunk);
+    this.#serviceTier = chunk['service_tier'] ?? this.#serviceTier;
     const choices = choicesOf(chunk);
     if (!choices) return true;
     this.#stamp(chunk);

@@ -11,6 +11,8 @@ import { toCall, type ChatContext, maxCostOf } from '../chat/chat-to-call.ts';
 import { resolveServerTools, type ToolFacts, type ServerTool } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
 import { chatBudget, checkFits, toUsage } from '../chat/chat-budget.ts';
+import { askedParts } from '../chat/chat-request-adapter.ts';
+import { partsAt, priceAt } from '../chat/priced-parts.ts';
 import { measurePrompt } from '../chat/prompt-size.ts';
 
 export interface ToolLoopDeps {
@@ -152,7 +154,9 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
     for (const offer of offers) {
       try {
         checkFits(size, offer);
-        most = max(most ?? 0n, costAtMost(offer.price.rates, toUsage(chatBudget(body, size, offer), size)));
+        const parts = partsAt(offer, () => askedParts(body, size));
+        const { rates } = priceAt(offer, body['service_tier']);
+        most = max(most ?? 0n, costAtMost(rates, toUsage(chatBudget(body, size, offer), size, parts)));
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         unfit ??= error;

@@ -1,4 +1,4 @@
-import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd, type Ledger } from '#billing';
+import { formatUsd, TOKEN_PARTS, toUsdNumber, type LockRecord, type MicroUsd, type Ledger } from '#billing';
 import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
 import { objectOf } from '../route-schemas.ts';
@@ -24,16 +24,12 @@ const CONSTANT = {
   external_user: null,
   http_referer: null,
   moderation_latency: null,
-  native_tokens_completion_images: null,
   num_fetches: null,
-  num_input_audio_prompt: null,
   num_media_completion: null,
-  num_search_results: null,
   preset_id: null,
   provider_responses: null,
   response_cache_source_id: null,
   router: null,
-  service_tier: null,
   session_id: null,
   upstream_id: null,
   upstream_inference_cost: null,
@@ -58,7 +54,16 @@ const otherClientsSchema = {
   native_tokens_completion: tokens,
   native_tokens_cached: tokens,
   native_tokens_reasoning: tokens,
+  native_tokens_completion_images: {
+    type: ['integer', 'null'],
+    description: 'Tokens of pictures in the completion, where they have their own price.',
+  },
+  num_input_audio_prompt: {
+    type: ['integer', 'null'],
+    description: 'Tokens of sound in the prompt, where they have their own price.',
+  },
   num_media_prompt: { type: ['integer', 'null'], description: 'Images in the prompt.' },
+  num_search_results: { type: ['integer', 'null'], description: 'Searches that the provider ran and charged.' },
 };
 
 const callProperties = {
@@ -107,6 +112,10 @@ const callProperties = {
     description: 'Prompt tokens written to a cache, as reported by the provider.',
   },
   tokens_reasoning: { type: ['integer', 'null'], description: 'Part of the completion, as reported by the provider.' },
+  service_tier: {
+    type: ['string', 'null'],
+    description: 'The service tier in which the provider says that it served; null if it did not say.',
+  },
   total_cost: { type: 'number', description: 'USD charged.' },
   cost_micro_usdc: money,
   fee_micro_usdc: { ...money, description: "The operator's part of the cost." },
@@ -194,9 +203,9 @@ export function accountOfRecord(
 const accountOfCall = (account: string, call: Readonly<Record<string, unknown>>, networks: readonly string[]): string =>
   text(call['caip10']) ?? toCaip10(account, networks);
 
-/** Cached tokens are included. */
-const tokensOfPrompt = (usage: Readonly<Record<string, number>>): number =>
-  (usage['prompt'] ?? 0) + (usage['input_cache_read'] ?? 0) + (usage['input_cache_write'] ?? 0);
+/** All tokens of the prompt or the completion. Those with their own price are counted at their own meters. */
+const tokensOf = (usage: Readonly<Record<string, number>>, whole: 'prompt' | 'completion'): number =>
+  TOKEN_PARTS[whole].reduce((sum, part) => sum + (usage[part] ?? 0), usage[whole] ?? 0);
 
 /** A call's record in the form of a list. */
 export function viewCall(record: LockRecord, networks: readonly string[]) {
@@ -221,11 +230,12 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     streamed: typeof call['stream'] === 'boolean' ? call['stream'] : null,
     usage: toUsdNumber(record.charged),
     usage_details: usage,
-    tokens_prompt: tokensOfPrompt(usage),
-    tokens_completion: usage['completion'] ?? 0,
+    tokens_prompt: tokensOf(usage, 'prompt'),
+    tokens_completion: tokensOf(usage, 'completion'),
     tokens_cached: whole(run['cached']),
     tokens_cache_written: whole(run['cacheWritten']),
     tokens_reasoning: whole(run['reasoning']),
+    service_tier: text(run['serviceTier']),
     total_cost: toUsdNumber(record.charged),
     cost_micro_usdc: Number(record.charged),
     fee_micro_usdc: Number(record.fee),
@@ -272,6 +282,7 @@ interface ShownCall {
   /** Units by meter. */
   readonly usage_details: Readonly<Record<string, number>>;
   readonly tokens_prompt: number;
+  readonly tokens_completion: number;
   readonly tokens_cached: number | null;
   readonly tokens_reasoning: number | null;
   readonly finish_reason: string | null;
@@ -285,8 +296,11 @@ export function viewForOtherClients({ primitive, usage_details: usage, ...call }
     native_tokens_prompt: usage['prompt'] === undefined ? null : call.tokens_prompt,
     native_tokens_cached: call.tokens_cached,
     native_tokens_reasoning: call.tokens_reasoning,
-    native_tokens_completion: usage['completion'] ?? null,
+    native_tokens_completion: usage['completion'] === undefined ? null : call.tokens_completion,
+    native_tokens_completion_images: usage['image_output'] ?? null,
+    num_input_audio_prompt: usage['audio'] ?? null,
     num_media_prompt: usage['image'] ?? null,
+    num_search_results: usage['web_search'] ?? null,
   };
 }
 

@@ -8,6 +8,7 @@ import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
 import { base, type Case, key, list, model, names } from './block-case.ts';
 import { IMAGE_CASES } from './image-cases.ts';
+import { PRICE_CASES } from './price-cases.ts';
 import { block, type BlockTable } from './load.ts';
 
 const command = { with: { endpoint: null, command: '"run"' } };
@@ -79,6 +80,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: 1_000_000_000_000n,
       fallback: undefined,
     },
+    ...PRICE_CASES,
     'params.model': { ...model, of: ({ service }) => service.primitive === 'model' && service.model.upstreamModel },
     'params.cap': {
       toml: '"max_completion_tokens"',

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { METERS } from '#billing';
 import { readRegistration, RegistrationError, toRegistrationDocument } from '../../../src/network/registry/document.ts';
 import { loadProviderText } from '../../provide/load.ts';
 import { damaged, JSON_PIECES, soup } from '../config/damage.ts';
@@ -8,6 +9,11 @@ import { block } from '../config/load.ts';
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const documents = [
   block('models', { 'pricing.image': '0' }) + block('agents'),
+  block('models', {
+    'pricing.input_cache_write_1h': '4',
+    'pricing.tiers': '[{ above = 9, prompt = 3 }]',
+    'pricing.service_tiers': '{ flex = { prompt = 1, tiers = [{ above = 9, completion = 2 }] } }',
+  }),
   block('tools', { 'pricing.tools.a': '1' }),
   block('images', { 'pricing.resolutions.1K': '1', formats: '["png"]' }),
   block('videos', { 'pricing.base': '1', 'pricing.audio_multiplier': '1.5' }),
@@ -23,7 +29,8 @@ function readsOrRefuses(text: string): boolean {
     expect(services.length).toBeGreaterThan(0);
     for (const { rates, variants } of services)
       for (const of of [rates, ...Object.values(variants)])
-        for (const rate of Object.values(of)) expect(rate >= 0n && rate <= 10n ** 15n).toBe(true);
+        for (const { rates: at } of [{ rates: of }, ...(of.tiers ?? [])])
+          for (const meter of METERS) expect((at[meter] ?? 0n) >= 0n && (at[meter] ?? 0n) <= 10n ** 15n).toBe(true);
     const said = toRegistrationDocument(
       services.map((service) => ({ service, target: { kind: 'http', url: '', apiKey: null } })),
     );

@@ -1,0 +1,185 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Meter, MeterRates, MicroUsd, PriceTier, Rates } from '#billing/amounts';
+import { option, type Option } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
+import { isTable } from '../reading.ts';
+import type { Table } from '../toml.ts';
+import { formatRate, type PriceBounds, readPrice } from './price.ts';
+
+/* Prices of a model that depend on the length of the prompt, and on the service tier. */
+
+/** The prices that a tier may name, by their keys. */
+type TierPrices = Readonly<Record<string, PriceBounds>>;
+
+/** The rates that a table names. */
+interface NamedRates {
+  readonly rates: MeterRates;
+}
+
+/** A tier as it is written: only the rates that it names. */
+interface WrittenTier extends NamedRates {
+  readonly above: number;
+}
+
+/** A service tier as it is written. */
+interface WrittenServiceTier extends NamedRates {
+  readonly tiers: readonly WrittenTier[];
+}
+
+const TIERS_MAX = 8;
+const PROMPT_MAX = 100_000_000;
+const TIER_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
+/** Names of the tier that a model has anyway, in the words of several APIs. */
+const DEFAULT_NAMES: ReadonlySet<string> = new Set([
+  'auto',
+  'default',
+  'standard',
+  'standard_only',
+  'on_demand',
+  'scale',
+]);
+
+/** Whether a name means the tier of a call that names none. */
+export const isDefaultTier = (name: string): boolean => DEFAULT_NAMES.has(name);
+
+const TIERS_RIGHT =
+  'a list of tables such as { above = 200000, prompt = 2.5, completion = 15 }, each with a higher above than the one before';
+
+/** Rates for long prompts. */
+export function priceTiers(prices: TierPrices): Option<readonly WrittenTier[] | null> {
+  return option<readonly WrittenTier[] | null>({
+    takes: `list of at most ${TIERS_MAX} tables with \`above\` and prices`,
+    meaning:
+      'Other prices for a request whose prompt has more than `above` tokens, those of a cache included. They are the prices of the whole request. ' +
+      'A price that a tier does not name is that of the tier before it, in the first that of `pricing`.',
+    optional: { text: 'none', fallback: null },
+    read: (value) => readTiers(value, prices, ''),
+  });
+}
+
+/** Prices by service tier. */
+export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string, WrittenServiceTier>> | null> {
+  const right = 'a table of tables such as { flex = { prompt = 1, completion = 5 } }';
+  return option<Readonly<Record<string, WrittenServiceTier>> | null>({
+    takes: `table of at most ${TIERS_MAX} tables with prices and \`tiers\`, by the name of the tier`,
+    meaning:
+      'Prices for calls with `service_tier`, such as `flex` or `priority`. A price that a service tier does not name is that of `pricing`, but its `tiers` are its own. ' +
+      'A call costs the tier that it asked for, or the tier that the reply names if that comes to less.',
+    optional: { text: 'none', fallback: null },
+    read(value) {
+      if (!isTable(value)) throw new WrongValue(`is ${show(value)}`, right);
+      const entries = Object.entries(value);
+      if (entries.length > TIERS_MAX) throw new WrongValue(`has ${entries.length} tiers`, `at most ${TIERS_MAX}`);
+      const read = entries.map(([name, table]) => {
+        const path = `${show(name)}: `;
+        if (!TIER_NAME.test(name))
+          throw new WrongValue(`has the tier ${show(name)}`, 'names of 1 to 32 letters a-z, digits, _ and -');
+        if (isDefaultTier(name))
+          throw new WrongValue(`has the tier ${show(name)}`, 'other names: this one means the prices of `pricing`');
+        if (!isTable(table)) throw new WrongValue(`${path}is ${show(table)}`, right);
+        const { tiers, ...named } = table;
+        return [
+          name,
+          {
+            rates: readRates(named, prices, path, ['tiers']),
+            tiers: tiers === undefined ? [] : readTiers(tiers, prices, path),
+          },
+        ] as const;
+      });
+      return read.length === 0 ? null : Object.fromEntries(read);
+    },
+  });
+}
+
+/** Reads tiers. `path` is the beginning of messages, which names the table. Throws WrongValue. */
+function readTiers(value: unknown, prices: TierPrices, path: string): readonly WrittenTier[] {
+  if (!Array.isArray(value)) throw new WrongValue(`${path}is ${show(value)}`, TIERS_RIGHT);
+  if (value.length > TIERS_MAX) throw new WrongValue(`${path}has ${value.length} tiers`, `at most ${TIERS_MAX}`);
+  let last = 0;
+  return (value as readonly unknown[]).map((one) => {
+    if (!isTable(one)) throw new WrongValue(`${path}has ${show(one)}`, TIERS_RIGHT);
+    const { above, ...named } = one;
+    if (typeof above !== 'number' || !Number.isInteger(above) || above <= last || above > PROMPT_MAX)
+      throw new WrongValue(
+        above === undefined ? `${path}has a tier without above` : `${path}has a tier with above = ${show(above)}`,
+        `a whole number of tokens from ${last + 1} to ${PROMPT_MAX}`,
+      );
+    last = above;
+    const rates = readRates(named, prices, `${path}above ${above}: `, ['above']);
+    if (Object.keys(rates).length === 0)
+      throw new WrongValue(`${path}has no prices above ${above}`, `one of ${Object.keys(prices).join(', ')}`);
+    return { above, rates };
+  });
+}
+
+function readRates(table: Table, prices: TierPrices, path: string, besides: readonly string[]): MeterRates {
+  const rates: Partial<Record<Meter, MicroUsd>> = {};
+  for (const [key, value] of Object.entries(table)) {
+    const bounds = Object.hasOwn(prices, key) ? prices[key] : undefined;
+    if (bounds === undefined)
+      throw new WrongValue(`${path}has ${show(key)}`, `one of ${[...besides, ...Object.keys(prices)].join(', ')}`);
+    try {
+      rates[bounds.meter] = readPrice(value, bounds);
+    } catch (error) {
+      if (error instanceof WrongValue) throw new WrongValue(`${path}${key} ${error.message}`, error.right);
+      throw error;
+    }
+  }
+  return rates;
+}
+
+/** The tiers with complete rates. A tier that changes no rate is left out. */
+export function completeTiers(base: MeterRates, written: readonly WrittenTier[] | null): Pick<Rates, 'tiers'> {
+  const tiers: PriceTier[] = [];
+  let before = base;
+  for (const { above, rates } of written ?? []) {
+    const complete = { ...before, ...rates };
+    if (isDeepStrictEqual(complete, before)) continue;
+    before = complete;
+    tiers.push({ above: BigInt(above), rates: complete });
+  }
+  return tiers.length === 0 ? {} : { tiers };
+}
+
+/** The rates of each service tier, complete. */
+export const completeServiceTiers = (
+  base: MeterRates,
+  written: Readonly<Record<string, WrittenServiceTier>> | null,
+): Readonly<Record<string, Rates>> =>
+  Object.fromEntries(
+    Object.entries(written ?? {}).map(([name, { rates, tiers }]) => {
+      const complete = { ...base, ...rates };
+      return [name, { ...complete, ...completeTiers(complete, tiers) }];
+    }),
+  );
+
+/** The inverse of completeTiers: each tier with the rates that differ from those before it; undefined for none. */
+export function writeTiers(base: MeterRates, tiers: Rates['tiers'], prices: TierPrices): readonly Table[] | undefined {
+  let before = base;
+  return tiers?.map(({ above, rates }) => {
+    const named = writeRates(before, rates, prices);
+    before = rates;
+    return { above: Number(above), ...named };
+  });
+}
+
+/** The inverse of completeServiceTiers; undefined for none. */
+export function writeServiceTiers(
+  base: MeterRates,
+  variants: Readonly<Record<string, Rates>>,
+  prices: TierPrices,
+): Table | undefined {
+  const entries = Object.entries(variants).map(([name, rates]) => {
+    const tiers = writeTiers(rates, rates.tiers, prices);
+    return [name, { ...writeRates(base, rates, prices), ...(tiers === undefined ? {} : { tiers }) }] as const;
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+const writeRates = (before: MeterRates, rates: MeterRates, prices: TierPrices): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(prices).flatMap(([key, bounds]) => {
+      const rate = rates[bounds.meter];
+      return rate === undefined || rate === before[bounds.meter] ? [] : [[key, formatRate(rate, bounds)]];
+    }),
+  );

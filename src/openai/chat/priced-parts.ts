@@ -1,0 +1,197 @@
+import { isObject } from '#wire';
+import { DEFAULT_TIER, type Meter, type Price, pricedMeters, type ServiceTiers, type Usage } from '#billing/amounts';
+import { isDefaultTier, SEARCHES_MAX } from '#config';
+import type { Offer } from '#catalog';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A bound on searches: `sure` of them, and `open` times the most of a model, where the request sets no limit. */
+export interface AskedSearches {
+  readonly sure: number;
+  readonly open: number;
+}
+
+/** Facts of a request that decide which parts its tokens can have. */
+export interface AskedParts {
+  /** The prompt has sound. */
+  readonly audio: boolean;
+  /** The answer may be spoken. */
+  readonly audioOutput: boolean;
+  /** Whether the prompt may be written to a cache for an hour. It takes a search of the whole request. */
+  readonly cacheHour: () => boolean;
+  readonly webSearches: AskedSearches;
+  readonly fileSearches: AskedSearches;
+  /** Web searches of a reply that does not say how many it made. */
+  readonly webSearchesUnsaid: number;
+}
+
+export const NO_SEARCHES: AskedSearches = { sure: 0, open: 0 };
+
+/**
+ * The parts of a call at one offer: the meters that have their own price, and the most of them that the request can
+ * cause. A meter that is not in `atMost` is bounded by the tokens.
+ */
+export interface PricedParts {
+  readonly priced: ReadonlySet<Meter>;
+  readonly atMost: Usage;
+  readonly webSearchesUnsaid: number;
+}
+
+/** The parts of an offer that has prices for prompt and completion only. */
+export const PLAIN: PricedParts = { priced: new Set(), atMost: {}, webSearchesUnsaid: 0 };
+
+const WHOLE: ReadonlySet<Meter> = new Set<Meter>(['prompt', 'completion', 'image', 'call']);
+const known = new WeakMap<Offer, ReadonlySet<Meter>>();
+
+/** The meters, besides those of whole prompts and completions, that an offer has a price for in any service tier. */
+function pricedAt(offer: Offer): ReadonlySet<Meter> {
+  let meters = known.get(offer);
+  if (meters === undefined) {
+    const all = [offer.price, ...Object.values(offer.variants)].flatMap(({ rates }) => [...pricedMeters(rates)]);
+    meters = new Set(all.filter((meter) => !WHOLE.has(meter)));
+    known.set(offer, meters);
+  }
+  return meters;
+}
+
+/** Whether an offer has its own price for a meter, in any service tier. */
+export const prices = (offer: Offer, meter: Meter): boolean => pricedAt(offer).has(meter);
+
+/** The most searches of a call at an offer that sets no limit itself. */
+export const searchesMax = ({ model }: Offer): number => model!.searchesMax ?? SEARCHES_MAX;
+
+/** The parts of a call at an offer. `asked` is called only if the offer has a price for any part. */
+export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
+  const priced = pricedAt(offer);
+  if (priced.size === 0) return PLAIN;
+  const { audio, audioOutput, cacheHour, webSearches, fileSearches, webSearchesUnsaid } = asked();
+  const bound = ({ sure, open }: AskedSearches) => BigInt(sure + open * searchesMax(offer));
+  return {
+    priced,
+    atMost: {
+      ...(priced.has('input_cache_write_1h') && !cacheHour() ? { input_cache_write_1h: 0n } : {}),
+      ...(priced.has('audio') && !audio ? { audio: 0n, input_audio_cache: 0n } : {}),
+      ...(priced.has('audio_output') && !audioOutput ? { audio_output: 0n } : {}),
+      ...(priced.has('web_search') ? { web_search: bound(webSearches) } : {}),
+      ...(priced.has('file_search') ? { file_search: bound(fileSearches) } : {}),
+    },
+    webSearchesUnsaid,
+  };
+}
+
+/** Whether a value has a mark for a cache with another time than the usual five minutes, at any depth. */
+export function asksHour(value: unknown): boolean {
+  if (Array.isArray(value)) return (value as unknown[]).some(asksHour);
+  if (!isObject(value)) return false;
+  const mark = value['cache_control'];
+  if (isObject(mark) && mark['ttl'] !== undefined && mark['ttl'] !== '5m') return true;
+  return Object.values(value).some(asksHour);
+}
+
+/** The service tier that a request names, if the offer has a price for it; else null, which is the default tier. */
+const tierAt = ({ variants }: Offer, asked: unknown): string | null =>
+  typeof asked === 'string' && !isDefaultTier(asked) && Object.hasOwn(variants, asked) ? asked : null;
+
+/** The price of a call at an offer that asks for this service tier. */
+export function priceAt(offer: Offer, asked: unknown): Price {
+  const tier = tierAt(offer, asked);
+  return tier === null ? offer.price : offer.variants[tier]!;
+}
+
+/** Whether a model gets the `service_tier` of a request: it has prices for tiers, and the asked one is among them. */
+export const takesTier = (offer: Offer, asked: unknown): boolean =>
+  tierAt(offer, asked) !== null ||
+  (typeof asked === 'string' && isDefaultTier(asked) && Object.keys(offer.variants).length > 0);
+
+/** The prices of an offer by service tier; undefined if it has only one. */
+export const serviceTiersAt = ({ price, variants }: Offer): ServiceTiers | undefined =>
+  Object.keys(variants).length === 0 ? undefined : { ...variants, [DEFAULT_TIER]: price };
+
+/** The tokens of a claim that count, and the known parts of them. */
+interface Claimed {
+  readonly prompt: number;
+  readonly completion: number;
+  readonly cached: number;
+  readonly cacheWritten: number;
+  readonly reasoning: number;
+  /** The most completion tokens that can be sound or pictures. */
+  readonly otherMost: number;
+}
+
+const count = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+const member = (of: unknown, name: string): unknown => (isObject(of) ? of[name] : undefined);
+
+/**
+ * The usage of a claim, each token at the meter that prices it. Parts beyond what the request can cause count as
+ * ordinary tokens, and searches beyond their bound do not count.
+ */
+export function splitUsage(claim: Json, claimed: Claimed, { priced, atMost, webSearchesUnsaid }: PricedParts): Usage {
+  const { prompt, completion, cached, cacheWritten, reasoning, otherMost } = claimed;
+  const can = (meter: Meter) => priced.has(meter) && atMost[meter] !== 0n;
+  const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = claim;
+
+  const pricesCache = CACHE.some((meter) => priced.has(meter));
+  const written = pricesCache ? cacheWritten : 0;
+  const hour = can('input_cache_write_1h') ? Math.min(hourOf(claim), written) : 0;
+  const sound = can('audio') ? Math.min(count(member(ofPrompt, 'audio_tokens')) ?? 0, prompt - written) : 0;
+  // Without a count of its own, the cached part is text as far as there is text.
+  const cachedSound = Math.min(
+    count(member(member(ofPrompt, 'cached_tokens_details'), 'audio_tokens')) ?? Math.max(0, cached - (prompt - sound)),
+    sound,
+    cached,
+  );
+  const soundRead = can('input_audio_cache') ? cachedSound : 0;
+  const read = pricesCache ? Math.min(cached - cachedSound, prompt - written - sound) : 0;
+
+  const spoken = can('audio_output')
+    ? Math.min(count(member(ofCompletion, 'audio_tokens')) ?? 0, completion, otherMost)
+    : 0;
+  const pictures = can('image_output')
+    ? Math.min(count(member(ofCompletion, 'image_tokens')) ?? 0, completion - spoken, otherMost - spoken)
+    : 0;
+  const thought = can('internal_reasoning') ? Math.min(reasoning, completion - spoken - pictures) : 0;
+
+  const usage: Partial<Record<Meter, bigint>> = {
+    prompt: BigInt(prompt - read - written - sound),
+    completion: BigInt(completion - spoken - pictures - thought),
+  };
+  if (read + written > 0) {
+    usage.input_cache_read = BigInt(read);
+    usage.input_cache_write = BigInt(written - hour);
+  }
+  const rest: readonly (readonly [Meter, number | bigint])[] = [
+    ['input_cache_write_1h', hour],
+    ['audio', sound - soundRead],
+    ['input_audio_cache', soundRead],
+    ['internal_reasoning', thought],
+    ['audio_output', spoken],
+    ['image_output', pictures],
+    ['web_search', least(webSearchesOf(claim) ?? webSearchesUnsaid, atMost.web_search)],
+    ['file_search', least(fileSearchesOf(claim), atMost.file_search)],
+  ];
+  for (const [meter, units] of rest) if (units) usage[meter] = BigInt(units);
+  return usage;
+}
+
+/** Whether a claim has no more searches than the request allows. */
+export const searchesFit = (claim: Json, { atMost: { web_search: web, file_search: file } }: PricedParts): boolean =>
+  (web === undefined || (webSearchesOf(claim) ?? 0) <= web) && (file === undefined || fileSearchesOf(claim) <= file);
+
+const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
+
+const least = (claimed: number, bound: bigint | undefined): bigint => {
+  const units = BigInt(claimed);
+  return bound === undefined ? 0n : units < bound ? units : bound;
+};
+
+/** Tokens that were written to a cache for an hour, in the words of several services. */
+const hourOf = (claim: Json): number =>
+  count(member(claim['cache_creation'], 'ephemeral_1h_input_tokens')) ??
+  count(member(member(claim['prompt_tokens_details'], 'cache_creation_token_details'), 'ephemeral_1h_input_tokens')) ??
+  0;
+
+const webSearchesOf = (claim: Json): number | null =>
+  count(member(claim['server_tool_use'], 'web_search_requests')) ?? count(claim['num_search_queries']);
+
+const fileSearchesOf = (claim: Json): number => count(member(claim['server_tool_use'], 'file_search_requests')) ?? 0;
