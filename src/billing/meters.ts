@@ -20,7 +20,6 @@ export const METERS = [
   'audio_output',
   'image_output',
   'web_search',
-  'file_search',
 ] as const;
 export type Meter = (typeof METERS)[number];
 

@@ -1,4 +1,4 @@
-import { ratesToUsd, toUsdNumber, type MicroUsd, type Price, formatUsd, unitUsd } from '#billing';
+import { type Meter, ratesToUsd, toUsdNumber, type MicroUsd, type Price, formatUsd, unitUsd } from '#billing';
 import type { Primitive } from '#config';
 import type { Offer, PricedOffer } from './offers.ts';
 import { compare } from './listings.ts';
@@ -6,17 +6,20 @@ import { compare } from './listings.ts';
 /** Prices in the form that the catalogue shows: JSON numbers in USD, with the names of a provider's file. */
 export type PriceView = ModelPrice | ToolPrice | AgentPrice | ImagePrice | VideoPrice;
 
-/**
- * USD per 1M tokens, and per input image; `image` is null if images have no own price. The cache prices are present
- * only if tokens read from or written to a cache have their own price.
- */
-export interface ModelPrice {
+/** USD per 1M tokens, per input image and per search. A part of the tokens is present only if it has its own price. */
+type MeterPrices = Readonly<Partial<Record<Meter, number>>>;
+
+/** The prices of one service tier. `tiers`: those of requests whose prompt has more than `above` tokens. */
+type TierPrice = MeterPrices & { readonly tiers?: readonly (MeterPrices & { readonly above: number })[] };
+
+/** The price of a model. `image` is null if images have no own price. */
+export type ModelPrice = Omit<TierPrice, 'prompt' | 'completion' | 'image'> & {
   readonly prompt: number;
   readonly completion: number;
   readonly image: number | null;
-  readonly input_cache_read?: number;
-  readonly input_cache_write?: number;
-}
+  /** By the name of the service tier. */
+  readonly service_tiers?: Readonly<Record<string, TierPrice>>;
+};
 
 /**
  * USD per call. `tools`: the tools with another price. The rates and the maximum cost of a call are present only if
@@ -98,15 +101,21 @@ export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
     : null;
 }
 
-export function viewModelPrice({ price }: Priced): ModelPrice {
-  const { prompt = 0, completion = 0, image = null, input_cache_read, input_cache_write } = ratesToUsd(price.rates);
+export function viewModelPrice({ price, variants }: Pick<Priced, 'price' | 'variants'>): ModelPrice {
+  const { prompt = 0, completion = 0, image = null, ...parts } = viewTier(price);
+  const named = Object.entries(variants).map(([name, tier]) => [name, viewTier(tier)] as const);
   return {
     prompt,
     completion,
     image,
-    ...(input_cache_read === undefined ? {} : { input_cache_read }),
-    ...(input_cache_write === undefined ? {} : { input_cache_write }),
+    ...parts,
+    ...(named.length === 0 ? {} : { service_tiers: Object.fromEntries(named) }),
   };
+}
+
+function viewTier({ rates }: Price): TierPrice {
+  const tiers = rates.tiers?.map(({ above, rates: at }) => ({ above: Number(above), ...ratesToUsd(at) }));
+  return { ...ratesToUsd(rates), ...(tiers === undefined ? {} : { tiers }) };
 }
 
 function viewToolPrice({ price, variants, priceCap }: Priced): ToolPrice {
@@ -168,8 +177,6 @@ export function viewVideoPrice({ price, variants }: Priced): VideoPrice {
   }
   return { per_second: byName(silent, 'second'), base: usd(price, 'call'), audio_multiplier: multiplier };
 }
-
-type Meter = 'call' | 'image' | 'input_image' | 'second';
 
 const usd = ({ rates }: Price, meter: Meter) => ratesToUsd(rates)[meter] ?? 0;
 

@@ -37,7 +37,7 @@ const rates = (
 
 /* Public prices of the autumn of 2026. */
 const GPT = rates(
-  { prompt: 2, completion: 10, input_cache_read: 0.1, input_cache_write: 2.5, web_search: 0.01, file_search: 0.0025 },
+  { prompt: 2, completion: 10, input_cache_read: 0.1, input_cache_write: 2.5, web_search: 0.01 },
   { above: 272_000n, to: { prompt: 4, completion: 15, input_cache_read: 0.2, input_cache_write: 5 } },
 );
 const GPT_AUDIO = rates({ prompt: 2.5, completion: 10, audio: 32, audio_output: 64 });
@@ -89,13 +89,8 @@ describe('a call costs what the vendor charges', () => {
       { prompt: 500n, input_cache_write: 2_000n, input_cache_read: 10_000n, completion: 300n },
       1_000n + 5_000n + 1_000n + 3_000n,
     ],
-    // "Web search: $10.00 / 1k calls", "file search tool call: $2.50 / 1k calls".
-    [
-      'OpenAI, searches',
-      GPT,
-      { prompt: 1_000n, completion: 0n, web_search: 3n, file_search: 2n },
-      2_000n + 30_000n + 5_000n,
-    ],
+    // "Web search: $10.00 / 1k calls".
+    ['OpenAI, searches', GPT, { prompt: 1_000n, completion: 0n, web_search: 3n }, 2_000n + 30_000n],
     // Reasoning is billed as output tokens, so without a price of its own it is a part of the completion.
     ['OpenAI, reasoning', GPT, { prompt: 0n, completion: 200n, internal_reasoning: 4_000n }, 42_000n],
     [

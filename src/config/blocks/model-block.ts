@@ -64,7 +64,6 @@ const offer = {
   'pricing.audio_output': optionalRate(PARTS.audio_output, 'that of `pricing.completion`'),
   'pricing.image_output': optionalRate(PARTS.image_output, 'that of `pricing.completion`'),
   'pricing.web_search': optionalRate(PARTS.web_search),
-  'pricing.file_search': optionalRate(PARTS.file_search),
   'pricing.tiers': priceTiers(TIER_PRICES),
   'pricing.service_tiers': serviceTiers(TIER_PRICES),
   'params.model': field('model.upstreamModel', UPSTREAM_MODEL),

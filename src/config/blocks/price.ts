@@ -42,8 +42,6 @@ const CACHE_WRITE_PRICE = {
 } as const;
 const tokens = (meter: Meter, unit: string) =>
   ({ meter, unit: `1M ${unit}`, least: 0.001, most: 10_000 }) as const satisfies PriceBounds;
-const search = (meter: Meter, unit: string) =>
-  ({ meter, unit, least: 0.000001, most: 100 }) as const satisfies PriceBounds;
 
 /** Prices of parts of a model's tokens, and of searches that its provider runs, by their keys. */
 export const MODEL_PART_PRICES = {
@@ -55,8 +53,7 @@ export const MODEL_PART_PRICES = {
   internal_reasoning: tokens('internal_reasoning', 'completion tokens of reasoning'),
   audio_output: tokens('audio_output', 'completion tokens of sound'),
   image_output: tokens('image_output', 'completion tokens of pictures'),
-  web_search: search('web_search', 'web search'),
-  file_search: search('file_search', 'file search'),
+  web_search: { meter: 'web_search', unit: 'web search', least: 0.000001, most: 100 },
 } as const;
 export const INPUT_IMAGE_PRICE = { meter: 'image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;

@@ -197,7 +197,7 @@ export function costOfParts(
 }
 
 /** Meters whose part of a charge is told, if they have a price of their own. */
-const TOLD = [...TOKEN_PARTS.prompt, ...TOKEN_PARTS.completion, 'web_search', 'file_search'] as const;
+const TOLD = [...TOKEN_PARTS.prompt, ...TOKEN_PARTS.completion, 'web_search'] as const;
 
 function detailsOf(usage: Usage, costOf: (meter: Meter) => MicroUsd): Pick<ChatResult, 'costDetails'> {
   const told = TOLD.filter((meter) => usage[meter] !== undefined);

@@ -20,15 +20,7 @@ import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
-import {
-  type AskedParts,
-  asksHour,
-  NO_SEARCHES,
-  partsAt,
-  priceAt,
-  type PricedParts,
-  serviceTiersAt,
-} from './priced-parts.ts';
+import { type AskedParts, asksHour, partsAt, priceAt, type PricedParts, serviceTiersAt } from './priced-parts.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
@@ -248,7 +240,6 @@ export function askedParts(body: ChatBody, { audio }: PromptSize): AskedParts {
     audioOutput: (voice !== undefined && voice !== null) || (Array.isArray(modalities) && modalities.includes('audio')),
     cacheHour: () => asksHour(messages) || asksHour(tools),
     webSearches: { sure: searches, open: 0 },
-    fileSearches: NO_SEARCHES,
     webSearchesUnsaid: searches,
   };
 }

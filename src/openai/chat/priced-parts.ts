@@ -20,7 +20,6 @@ export interface AskedParts {
   /** Whether the prompt may be written to a cache for an hour. It takes a search of the whole request. */
   readonly cacheHour: () => boolean;
   readonly webSearches: AskedSearches;
-  readonly fileSearches: AskedSearches;
   /** Web searches of a reply that does not say how many it made. */
   readonly webSearchesUnsaid: number;
 }
@@ -64,16 +63,15 @@ export const searchesMax = ({ model }: Offer): number => model!.searchesMax ?? S
 export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
   const priced = pricedAt(offer);
   if (priced.size === 0) return PLAIN;
-  const { audio, audioOutput, cacheHour, webSearches, fileSearches, webSearchesUnsaid } = asked();
-  const bound = ({ sure, open }: AskedSearches) => BigInt(sure + open * searchesMax(offer));
+  const { audio, audioOutput, cacheHour, webSearches, webSearchesUnsaid } = asked();
+  const searches = BigInt(webSearches.sure + webSearches.open * searchesMax(offer));
   return {
     priced,
     atMost: {
       ...(priced.has('input_cache_write_1h') && !cacheHour() ? { input_cache_write_1h: 0n } : {}),
       ...(priced.has('audio') && !audio ? { audio: 0n, input_audio_cache: 0n } : {}),
       ...(priced.has('audio_output') && !audioOutput ? { audio_output: 0n } : {}),
-      ...(priced.has('web_search') ? { web_search: bound(webSearches) } : {}),
-      ...(priced.has('file_search') ? { file_search: bound(fileSearches) } : {}),
+      ...(priced.has('web_search') ? { web_search: searches } : {}),
     },
     webSearchesUnsaid,
   };
@@ -168,15 +166,14 @@ export function splitUsage(claim: Json, claimed: Claimed, { priced, atMost, webS
     ['audio_output', spoken],
     ['image_output', pictures],
     ['web_search', least(webSearchesOf(claim) ?? webSearchesUnsaid, atMost.web_search)],
-    ['file_search', least(fileSearchesOf(claim), atMost.file_search)],
   ];
   for (const [meter, units] of rest) if (units) usage[meter] = BigInt(units);
   return usage;
 }
 
 /** Whether a claim has no more searches than the request allows. */
-export const searchesFit = (claim: Json, { atMost: { web_search: web, file_search: file } }: PricedParts): boolean =>
-  (web === undefined || (webSearchesOf(claim) ?? 0) <= web) && (file === undefined || fileSearchesOf(claim) <= file);
+export const searchesFit = (claim: Json, { atMost: { web_search: most } }: PricedParts): boolean =>
+  most === undefined || (webSearchesOf(claim) ?? 0) <= most;
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
@@ -193,5 +190,3 @@ const hourOf = (claim: Json): number =>
 
 const webSearchesOf = (claim: Json): number | null =>
   count(member(claim['server_tool_use'], 'web_search_requests')) ?? count(claim['num_search_queries']);
-
-const fileSearchesOf = (claim: Json): number => count(member(claim['server_tool_use'], 'file_search_requests')) ?? 0;

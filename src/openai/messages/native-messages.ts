@@ -23,7 +23,7 @@ import { plainId, isSealedHere } from '../chat/echo-fields.ts';
 import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './to-chat-body.ts';
 import { isCount, unfallen } from '../chat/chat-usage.ts';
-import { asksHour, NO_SEARCHES, prices, searchesMax } from '../chat/priced-parts.ts';
+import { asksHour, prices, searchesMax } from '../chat/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -132,7 +132,6 @@ export const MESSAGES_WIRE: NativeWire = {
         sure: searches.reduce<number>((sum, uses) => sum + (uses ?? 0), 0),
         open: searches.filter((uses) => uses === null).length,
       },
-      fileSearches: NO_SEARCHES,
       webSearchesUnsaid: 0,
     };
   },

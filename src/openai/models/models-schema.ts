@@ -95,6 +95,20 @@ const architectureProperties = {
   output_modalities: texts,
 } as const;
 
+const own = (of: string) => ({ type: 'string', description: `Present if ${of} have their own price.` }) as const;
+
+const ownPrices = {
+  input_cache_read: own('prompt tokens read from a cache'),
+  input_cache_write: own('prompt tokens written to a cache'),
+  input_cache_write_1h: own('prompt tokens written to a cache for an hour'),
+  audio: own('prompt tokens of sound'),
+  input_audio_cache: own('prompt tokens of sound read from a cache'),
+  internal_reasoning: own('completion tokens of reasoning'),
+  audio_output: own('completion tokens of sound'),
+  image_output: own('completion tokens of pictures'),
+  web_search: { type: 'string', description: 'Per web search that the provider runs.' },
+} as const;
+
 const unitPricingSchema = {
   title: 'UnitPricing',
   type: 'object',
@@ -104,13 +118,22 @@ const unitPricingSchema = {
     prompt: text,
     completion: text,
     image: text,
-    input_cache_read: {
-      type: 'string',
-      description: 'Present if prompt tokens read from a cache have their own price.',
-    },
-    input_cache_write: {
-      type: 'string',
-      description: 'Present if prompt tokens written to a cache have their own price.',
+    ...ownPrices,
+    overrides: {
+      type: 'array',
+      description:
+        'Present if long prompts have other prices. The last entry whose `min_prompt_tokens` the prompt reaches, cached tokens included, has the prices of the whole request.',
+      items: {
+        type: 'object',
+        required: ['min_prompt_tokens'],
+        properties: {
+          min_prompt_tokens: { type: 'integer' },
+          prompt: text,
+          completion: text,
+          image: text,
+          ...ownPrices,
+        },
+      },
     },
   },
 } as const;

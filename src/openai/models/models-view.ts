@@ -1,4 +1,4 @@
-import { unitUsd, type Rates } from '#billing/amounts';
+import { type Meter, type MeterRates, METERS, unitUsd, type Rates } from '#billing/amounts';
 import { contextDeclared } from '#config';
 import {
   descriptionOf,
@@ -34,9 +34,8 @@ interface ModelItem {
     readonly prompt: string;
     readonly completion: string;
     readonly image: string;
-    /** Only if cached tokens have their own price. */
-    readonly input_cache_read?: string;
-    readonly input_cache_write?: string;
+    /** Only of parts that have their own price. */
+    readonly [part: string]: string | readonly PricingOverride[];
   };
   readonly supported_parameters: readonly string[];
   /** Of the cheapest provider. */
@@ -50,6 +49,12 @@ interface ModelItem {
   readonly default_parameters: null;
   readonly per_request_limits: null;
   readonly supported_voices: null;
+}
+
+/** Other prices for requests whose prompt has at least so many tokens, those of a cache included. */
+interface PricingOverride {
+  readonly min_prompt_tokens: number;
+  readonly [meter: string]: string | number;
 }
 
 interface Architecture {
@@ -223,14 +228,21 @@ function forwardedBeside({ model }: Offer): readonly string[] {
 }
 
 export function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
+  const { tiers = [] } = rates;
+  const overrides = tiers.map(({ above, rates: at }) => ({ min_prompt_tokens: Number(above) + 1, ...unitPrices(at) }));
   return {
-    prompt: unitUsd(rates.prompt ?? 0n),
-    completion: unitUsd(rates.completion ?? 0n),
-    image: unitUsd(rates.image ?? 0n),
-    ...(rates.input_cache_read === undefined ? {} : { input_cache_read: unitUsd(rates.input_cache_read) }),
-    ...(rates.input_cache_write === undefined ? {} : { input_cache_write: unitUsd(rates.input_cache_write) }),
+    prompt: '0',
+    completion: '0',
+    image: '0',
+    ...unitPrices(rates),
+    ...(overrides.length === 0 ? {} : { overrides }),
   };
 }
+
+const unitPrices = (rates: MeterRates): Readonly<Partial<Record<Meter, string>>> =>
+  Object.fromEntries(
+    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, unitUsd(rates[meter]!)]),
+  );
 
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
   offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));

@@ -20,7 +20,7 @@ import {
 import { holds } from '../native/native-request.ts';
 import { plainId, isSealedHere } from '../chat/echo-fields.ts';
 import { isCount } from '../chat/chat-usage.ts';
-import { type AskedSearches, NO_SEARCHES, prices, searchesMax } from '../chat/priced-parts.ts';
+import { NO_SEARCHES, prices, searchesMax } from '../chat/priced-parts.ts';
 import { isPlainFile } from '../chat/prompt-size.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
 import { costNamed } from './response-object.ts';
@@ -86,7 +86,7 @@ export const RESPONSES_WIRE: NativeWire = {
       ...(store === false ? {} : { store: 'false' }),
       ...(told === input ? {} : { input: JSON.stringify(told) }),
       // Without a limit there is no highest price.
-      ...(!isCount(calls) && SEARCHES.some(({ meter, type }) => prices(offer, meter) && hasTool(tools, type))
+      ...(!isCount(calls) && prices(offer, 'web_search') && searches(tools)
         ? { max_tool_calls: String(searchesMax(offer)) }
         : {}),
     };
@@ -94,14 +94,12 @@ export const RESPONSES_WIRE: NativeWire = {
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   asks({ tools, max_tool_calls: calls }) {
-    const most = (type: string): AskedSearches =>
-      !hasTool(tools, type) ? NO_SEARCHES : isCount(calls) ? { sure: calls, open: 0 } : { sure: 0, open: 1 };
+    const asked = isCount(calls) ? { sure: calls, open: 0 } : { sure: 0, open: 1 };
     return {
       audio: false,
       audioOutput: false,
       cacheHour: () => false,
-      webSearches: most('web_search'),
-      fileSearches: most('file_search'),
+      webSearches: searches(tools) ? asked : NO_SEARCHES,
       webSearchesUnsaid: 0,
     };
   },
@@ -109,16 +107,10 @@ export const RESPONSES_WIRE: NativeWire = {
   decoder: (model) => createResponsesDecoder(model),
 };
 
-/** Searches that the provider runs, by the beginning of the tool's type. */
-const SEARCHES = [
-  { type: 'web_search', meter: 'web_search' },
-  { type: 'file_search', meter: 'file_search' },
-] as const;
-
-const hasTool = (tools: unknown, type: string): boolean =>
+const searches = (tools: unknown): boolean =>
   Array.isArray(tools) &&
   (tools as unknown[]).some(
-    (tool) => isObject(tool) && typeof tool['type'] === 'string' && tool['type'].startsWith(type),
+    (tool) => isObject(tool) && typeof tool['type'] === 'string' && tool['type'].startsWith('web_search'),
   );
 
 /** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
@@ -207,9 +199,8 @@ class ResponsesDecoder implements NativeDecoder {
   readonly #own: Json;
   #usage: JsonObject | null = null;
   #serviceTier: string | null = null;
-  /** Searches in the finished items. */
+  /** Web searches in the finished items. */
   #webSearches = 0;
-  #fileSearches = 0;
   #held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
   #sequence = 0;
   /** The response as it began, and its finished items. A cut reply is made of them. */
@@ -225,7 +216,7 @@ class ResponsesDecoder implements NativeDecoder {
     if (this.#usage === null) return null;
     return {
       ...claimOf(this.#usage),
-      server_tool_use: { web_search_requests: this.#webSearches, file_search_requests: this.#fileSearches },
+      server_tool_use: { web_search_requests: this.#webSearches },
       service_tier: this.#serviceTier,
     };
   }
@@ -311,7 +302,6 @@ class ResponsesDecoder implements NativeDecoder {
   #countSearch(item: unknown): void {
     if (!isObject(item)) return;
     const { type, action } = item;
-    if (type === 'file_search_call') this.#fileSearches++;
     if (type !== 'web_search_call') return;
     if (!isObject(action) || action['type'] === undefined || action['type'] === 'search') this.#webSearches++;
   }

@@ -23,6 +23,49 @@ const modelPricing = {
   completion: usd('USD per 1M completion tokens'),
 } as const;
 
+const number = (description: string) => ({ type: 'number', description }) as const;
+
+/** Prices of parts of a model's tokens, and of searches. Each is present only where it has its own price. */
+const partPricing = {
+  input_cache_read: number('USD per 1M prompt tokens read from a cache, where they have their own price'),
+  input_cache_write: number('USD per 1M prompt tokens written to a cache, where they have their own price'),
+  input_cache_write_1h: number('USD per 1M prompt tokens written to a cache for an hour'),
+  audio: number('USD per 1M prompt tokens of sound'),
+  input_audio_cache: number('USD per 1M prompt tokens of sound read from a cache'),
+  internal_reasoning: number('USD per 1M completion tokens of reasoning'),
+  audio_output: number('USD per 1M completion tokens of sound'),
+  image_output: number('USD per 1M completion tokens of pictures'),
+  web_search: number('USD per web search that the provider runs'),
+} as const;
+
+const tierPricing = {
+  prompt: number('USD per 1M prompt tokens'),
+  completion: number('USD per 1M completion tokens'),
+  image: number('USD per input image'),
+  ...partPricing,
+} as const;
+
+const tiersSchema = {
+  type: 'array',
+  description: 'Prices of the whole request if its prompt has more than `above` tokens, those of a cache included',
+  items: {
+    title: 'PriceTier',
+    type: 'object',
+    required: ['above'],
+    properties: { above: { type: 'integer' }, ...tierPricing },
+  },
+} as const;
+
+const serviceTiersSchema = {
+  type: 'object',
+  description: 'Prices of calls with `service_tier`, by its name',
+  additionalProperties: {
+    title: 'ServiceTierPrice',
+    type: 'object',
+    properties: { ...tierPricing, tiers: tiersSchema },
+  },
+} as const;
+
 const named = (description: string) =>
   ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
 
@@ -31,12 +74,13 @@ export const pricingSchema = {
   title: 'Pricing',
   type: 'object',
   description:
-    'Models: `prompt`, `completion`, `image`, `input_cache_read`, `input_cache_write`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
+    'Models: `prompt`, `completion`, `image`, prices of parts such as `input_cache_read`, `tiers`, `service_tiers`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
   properties: {
     ...modelPricing,
     image: usd('USD per input image'),
-    input_cache_read: usd('USD per 1M prompt tokens read from a cache, where they have their own price'),
-    input_cache_write: usd('USD per 1M prompt tokens written to a cache, where they have their own price'),
+    ...partPricing,
+    tiers: tiersSchema,
+    service_tiers: serviceTiersSchema,
     per_call: usd('USD per call, of agents per message'),
     per_task: usd('USD per task, whatever the number of its messages'),
     per_call_max: { type: 'number', description: 'Highest price in USD of a call that is charged by use' },

@@ -51,16 +51,63 @@ function range(values: readonly number[]): string {
 const secondsOf = ({ per_second }: Pricing): Readonly<Record<string, number>> =>
   typeof per_second === 'number' ? { '': per_second } : (per_second ?? {});
 
+/** Units of a model's prices, in the order in which they are shown. */
+const TOKEN_UNITS = {
+  prompt: 'Per 1M tokens in',
+  completion: 'Per 1M tokens out',
+  image: 'Per input image',
+  input_cache_read: 'Per 1M tokens read from a cache',
+  input_cache_write: 'Per 1M tokens written to a cache',
+  input_cache_write_1h: 'Per 1M tokens written for an hour',
+  audio: 'Per 1M tokens of sound in',
+  input_audio_cache: 'Per 1M tokens of sound read from a cache',
+  internal_reasoning: 'Per 1M tokens of reasoning',
+  audio_output: 'Per 1M tokens of sound out',
+  image_output: 'Per 1M tokens of pictures out',
+  web_search: 'Per web search',
+} as const;
+type TokenPrices = Partial<Readonly<Record<keyof typeof TOKEN_UNITS, number | null>>>;
+
+const tokenPrices = (prices: TokenPrices, before: TokenPrices = {}): [number | null | undefined, string][] =>
+  Object.entries(TOKEN_UNITS).map(([meter, unit]) => {
+    const usd = prices[meter as keyof TokenPrices];
+    return [usd === before[meter as keyof TokenPrices] ? null : usd, unit];
+  });
+
+/** Prices that hold for some calls only, such as those with long prompts. */
+export interface PriceGroup {
+  readonly title: string;
+  readonly lines: readonly PriceLine[];
+}
+
+/** The prices of long prompts and of service tiers, each with the prices that differ from those before. */
+export function priceGroups(pricing: Pricing): readonly PriceGroup[] {
+  const { service_tiers: named = {} } = pricing;
+  return [
+    ...tierGroups(pricing, pricing.tiers, ''),
+    ...Object.entries(named).flatMap(([name, tier]) => [
+      { title: `Service tier ${name}`, lines: linesOf(tokenPrices(tier, pricing)) },
+      ...tierGroups(tier, tier.tiers, `Service tier ${name}, `),
+    ]),
+  ].filter(({ lines }) => lines.length > 0);
+}
+
+function tierGroups(base: TokenPrices, tiers: Pricing['tiers'] = [], title: string): PriceGroup[] {
+  let before = base;
+  return tiers.map((tier) => {
+    const lines = linesOf(tokenPrices(tier, before));
+    before = tier;
+    const prompts = `prompts of more than ${tier.above.toLocaleString('en-US')} tokens`;
+    return { title: title === '' ? `P${prompts.slice(1)}` : title + prompts, lines };
+  });
+}
+
 /** All parts of a price, each with its unit. */
 export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
   const lines: [number | null | undefined, string][] = [];
   switch (kind) {
     case 'model':
-      lines.push(
-        [pricing.prompt ?? 0, 'Per 1M tokens in'],
-        [pricing.completion, 'Per 1M tokens out'],
-        [pricing.image, 'Per input image'],
-      );
+      lines.push([pricing.prompt ?? 0, TOKEN_UNITS.prompt], ...tokenPrices({ ...pricing, prompt: null }));
       break;
     case 'tool':
       lines.push(
@@ -83,10 +130,13 @@ export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
       lines.push([pricing.base === 0 ? null : pricing.base, 'Per video, in addition']);
       break;
   }
-  return lines
+  return linesOf(lines);
+}
+
+const linesOf = (lines: readonly [number | null | undefined, string][]): readonly PriceLine[] =>
+  lines
     .filter(([usd]) => usd !== null && usd !== undefined)
     .map(([usd, unit]) => ({ amount: usd === 0 ? 'Free' : formatUsd(usd!), unit }));
-}
 
 const byUse = ({ per_second, prompt, completion, per_call_max }: Pricing): [number | null | undefined, string][] => [
   [typeof per_second === 'number' ? per_second : null, 'Per second'],

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { ServiceDetail } from '../../api/catalogue.ts';
 import { Card } from '../../ui/card.tsx';
-import { priceLines } from '../../ui/price-words.ts';
+import { priceGroups, type PriceLine, priceLines } from '../../ui/price-words.ts';
 import { Time } from '../../ui/time.tsx';
 import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 
@@ -9,14 +9,13 @@ import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 export function PriceCard({ service }: { readonly service: ServiceDetail }): ReactNode {
   return (
     <Card title={priceTitle(service)}>
-      <dl className="grid gap-2">
-        {priceLines(service.primitive, service.pricing).map(({ amount, unit }) => (
-          <div key={unit} className="flex items-baseline justify-between gap-4">
-            <dt className="text-sm break-words text-soft">{unit}</dt>
-            <dd className="figures font-semibold">{amount}</dd>
-          </div>
-        ))}
-      </dl>
+      <PriceLines lines={priceLines(service.primitive, service.pricing)} />
+      {priceGroups(service.pricing).map(({ title, lines }) => (
+        <section key={title} className="mt-4">
+          <h3 className="mb-2 text-sm font-semibold">{title}</h3>
+          <PriceLines lines={lines} />
+        </section>
+      ))}
       <p className="mt-4 border-t border-line pt-4 text-sm text-soft">
         {priceSentence(service).map((piece) =>
           typeof piece === 'string' ? (
@@ -29,6 +28,19 @@ export function PriceCard({ service }: { readonly service: ServiceDetail }): Rea
         )}
       </p>
     </Card>
+  );
+}
+
+function PriceLines({ lines }: { readonly lines: readonly PriceLine[] }): ReactNode {
+  return (
+    <dl className="grid gap-2">
+      {lines.map(({ amount, unit }) => (
+        <div key={unit} className="flex items-baseline justify-between gap-4">
+          <dt className="text-sm break-words text-soft">{unit}</dt>
+          <dd className="figures font-semibold">{amount}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { ServiceDetail } from '../../api/catalogue.ts';
 import { buttonStyle } from '../../ui/button-style.ts';
-import { priceLines } from '../../ui/price-words.ts';
+import { priceGroups, type PriceLine, priceLines } from '../../ui/price-words.ts';
 import { since } from '../../ui/since.ts';
 import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 import { calledOf, snippetsOf } from './code.ts';
@@ -31,23 +31,33 @@ function tryIt({ name, primitive }: ServiceDetail): Element {
 }
 
 function priceCard(service: ServiceDetail): Element {
-  const lines = priceLines(service.primitive, service.pricing).map(({ amount, unit }) =>
-    element(
-      'div',
-      'flex items-baseline justify-between gap-4',
-      element('dt', 'text-sm break-words text-soft', unit),
-      element('dd', 'figures font-semibold', amount),
-    ),
+  const groups = priceGroups(service.pricing).map(({ title, lines }) =>
+    element('section', 'mt-4', element('h3', 'mb-2 text-sm font-semibold', title), listOf(lines)),
   );
   const sentence = priceSentence(service).map((piece) =>
     typeof piece === 'string' ? piece : element('b', 'figures font-semibold text-ink', piece.strong),
   );
   return card(
     priceTitle(service),
-    element('dl', 'grid gap-2', ...lines),
+    listOf(priceLines(service.primitive, service.pricing)),
+    ...groups,
     element('p', 'mt-4 border-t border-line pt-4 text-sm text-soft', ...sentence),
   );
 }
+
+const listOf = (lines: readonly PriceLine[]): Element =>
+  element(
+    'dl',
+    'grid gap-2',
+    ...lines.map(({ amount, unit }) =>
+      element(
+        'div',
+        'flex items-baseline justify-between gap-4',
+        element('dt', 'text-sm break-words text-soft', unit),
+        element('dd', 'figures font-semibold', amount),
+      ),
+    ),
+  );
 
 function factsCard(service: ServiceDetail): Element {
   const facts = factsOf(service).map(([name, value]) =>
