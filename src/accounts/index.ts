@@ -44,6 +44,13 @@ export {
   refuseStopped,
   stoppedAccount,
 } from './consumer-store.ts';
+export {
+  createProviderKeys,
+  mayUseProviderKeys,
+  type OwnKeys,
+  type ProviderKey,
+  type ProviderKeys,
+} from './provider-keys.ts';
 export { type LimitsStore, carryingLimitsOf, createLimitsStore } from './limits-store.ts';
 export {
   MEMBERS_MAX,

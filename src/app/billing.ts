@@ -1,6 +1,6 @@
 import { createBill, type BilledHandler } from '#billing/compose';
 import { completionTokens, promptTokens } from '#billing';
-import { lockOf, pricesOf, releaseProbes, type Candidate } from '#gateway/compose';
+import { lockOf, ownKeyService, pricesOf, releaseProbes, type Candidate } from '#gateway/compose';
 import { limitedAs, sharedAs, spendTokens, UNLIMITED } from '#limits';
 import type { Quotes, Call } from '#gateway';
 import { receiptOfCall } from '#pages';
@@ -50,7 +50,8 @@ export function openBilling(
       if (call.candidates.every(isKept)) return lockPayments.ofCalls.prepay(call);
       const versions = call.candidates.flatMap((candidate) => {
         const { provider, service } = candidate.offer;
-        return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service }));
+        const of = candidate.ownKey === undefined ? service : ownKeyService(service);
+        return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service: of }));
       });
       return prices.remember(versions).then(() => lockPayments.ofCalls.prepay(call) ?? undefined);
     },

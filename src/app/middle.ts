@@ -65,6 +65,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     health,
     arrivals: routed.arrivals,
     quotes,
+    ownKeys: { keys: routed.providerKeys, bps: config.billing.ownKeyBps },
     catchUp: routed.registry.catchUp,
     attemptsMax: config.upstream.attemptsMax,
     callTimeoutMs: config.upstream.callTimeoutMs,

@@ -29,6 +29,7 @@ import {
   createKeyUsage,
   fundsRoutes,
   limitsRoutes,
+  providerKeysRoutes,
   marketRoutes,
   membersRoutes,
   ownFiguresRoutes,
@@ -158,7 +159,9 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const { allowPrivate } = config.webhooks;
   const limits = limitsRoutes({ ...accountParts(protocols), admit, nonces, notices: protocols.notices, allowPrivate });
   const members = membersRoutes({ ...accountParts(protocols), admit, nonces });
-  await mount(server, { accounts, sessions, funds, limits, members }, PREFIX);
+  const { providerKeys, keys, catalog } = protocols;
+  const ownKeys = providerKeysRoutes({ admit, keys, nonces, providerKeys, catalogued: () => catalog.offers() });
+  await mount(server, { accounts, sessions, funds, limits, members, ownKeys }, PREFIX);
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {

@@ -5,7 +5,7 @@ import type { Payments } from '#payments';
 import { countAnswers } from '#observe';
 import { anthropicForm, CHAT_WIRES } from '#openai';
 import { addWebPages, referenceRoutes } from '#pages';
-import { createAccountStates, createLimitsStore, createMemberStore } from '#accounts';
+import { createAccountStates, createLimitsStore, createMemberStore, createProviderKeys } from '#accounts';
 import {
   createAttempts,
   createAuthenticator,
@@ -89,6 +89,7 @@ export async function openAccess(listener: Listener) {
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const states = createAccountStates(database, now);
+  const providerKeys = createProviderKeys({ database, secret: identity.secret('provider keys'), now });
   const members = createMemberStore(database, { keys, limits, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
@@ -127,6 +128,7 @@ export async function openAccess(listener: Listener) {
     limits,
     states,
     members,
+    providerKeys,
     attempts,
     signIn,
     nonces,

@@ -35,6 +35,8 @@ interface Quote {
   readonly estimate: MicroUsd;
   /** Prices of which one is charged instead if the call comes to less by it. Absent: only `price`. */
   readonly serviceTiers?: ServiceTiers | undefined;
+  /** Present if the consumer's own key is used: the fee of the call, in basis points, in place of the usual one. */
+  readonly ownKey?: { readonly feeBps: number };
 }
 
 /** A reply has begun. Sent again if the reply fails before its first data and another provider takes over. */
@@ -207,7 +209,9 @@ async function* run<C extends BilledCall>(
     let result: SettleResult;
     let settlement: Settlement;
     try {
-      const request = () => settleOf(call.id, quoteOf(call, end), end, detailText(end, gone), options.feeBps);
+      const quote = quoteOf(call, end);
+      const feeBps = quote.ownKey?.feeBps ?? options.feeBps;
+      const request = () => settleOf(call.id, quote, end, detailText(end, gone), feeBps);
       result = await ended(options, locked, () => options.ledger.settle(request()));
       settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, call.id, result);
     } catch (error) {
@@ -385,10 +389,10 @@ function detailText({ detail }: EndFrame, clientGone: boolean): string {
 
 /** The quote of the provider that served. */
 function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
-  const quote = candidates.find((candidate) => candidate.price.id === price);
-  if (quote) return quote;
-  for (const { estimate, serviceTiers = {} } of candidates)
-    for (const tier of Object.values(serviceTiers)) if (tier.id === price) return { price: tier, estimate };
+  for (const quote of candidates) {
+    if (quote.price.id === price) return quote;
+    for (const tier of Object.values(quote.serviceTiers ?? {})) if (tier.id === price) return { ...quote, price: tier };
+  }
   throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
 }
 

@@ -43,6 +43,7 @@ export {
   pinned,
   toOffer,
   withFirstSeen,
+  withOwnKey,
 } from './offers.ts';
 export {
   type ImagePrice,

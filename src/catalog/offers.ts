@@ -60,6 +60,8 @@ export interface DirectEndpoint {
   /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Consumers may use their own keys here. */
+  readonly ownKeys?: true;
   /** By path: the headers that replace `headers` for requests to that path. */
   readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -94,6 +96,7 @@ export function offersFromConfig(
         kind: 'direct',
         baseUrl: target.url,
         headers: keyHeaders(target.apiKey, ''),
+        ...(target.ownKeys ? { ownKeys: true } : {}),
         ...(service.primitive === 'model' && service.model.wires?.includes('messages')
           ? { headersAt: { [MESSAGES_PATH]: keyHeaders(target.apiKey, MESSAGES_PATH) } }
           : {}),
@@ -101,6 +104,13 @@ export function offersFromConfig(
       createdAt,
     });
   });
+}
+
+/** The endpoint with a consumer's own key in place of the operator's. */
+export function withOwnKey(endpoint: DirectEndpoint, key: string): DirectEndpoint {
+  const { headersAt = {} } = endpoint;
+  const paths = Object.keys(headersAt).map((path) => [path, keyHeaders(key, path)] as const);
+  return { ...endpoint, headers: keyHeaders(key, ''), headersAt: Object.fromEntries(paths) };
 }
 
 /** The direct form of an offer's name. Consumers use it to pin the provider. */

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import { completionTokens, type EndFrame, type Piece, settledPrice } from '#billing';
 import type { Primitive } from '#config';
-import { type Offer, type Health, createSlidingCount } from '#catalog';
+import { type Endpoint, type Offer, type Health, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
 import type { Router } from './routing/router.ts';
 
@@ -19,6 +19,9 @@ const NEVER = -1;
 
 /** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
 const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
+
+/** Answers about a key and its account: not known, without money, not allowed, too many requests. */
+const OF_A_KEY: ReadonlySet<number> = new Set([401, 402, 403, 429]);
 
 /** The end of a provider adapter that was cut before it ended. It is free. */
 export const CANCELLED: ReplyEnd<null> = {
@@ -55,6 +58,12 @@ export class Attempts<R> {
 
   get last(): boolean {
     return this.#count >= this.#call.candidates.length;
+  }
+
+  /** The place of the current offer, with the consumer's own key if the call uses it. */
+  get endpoint(): Endpoint {
+    const { offer, ownKey } = this.#candidate;
+    return ownKey?.endpoint ?? offer.endpoint;
   }
 
   /** Begins the next attempt. Returns its offer. */
@@ -123,6 +132,7 @@ export class Attempts<R> {
     if (left && cut !== null) throw error;
     if (stopped) throw this.#late(providerStream, stopped, error);
     if (!(error instanceof UpstreamFailure)) throw error;
+    if (this.#candidate.ownKey && error.status !== null && OF_A_KEY.has(error.status)) throw this.#refusedKey(error);
     this.#fault(error);
     return null;
   }
@@ -142,6 +152,23 @@ export class Attempts<R> {
     return new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
       cause,
     });
+  }
+
+  /**
+   * The provider refused the consumer's own key, or its account there has no money or too many requests. That is not
+   * the provider's fault, and other consumers can still call it.
+   */
+  #refusedKey(failure: UpstreamFailure): GatewayError {
+    const { health, observer } = this.#options;
+    const { offer } = this.#candidate;
+    health.notProbed(offer, this.#call.caller.account);
+    observer.attemptFailed(this.#call, offer, failure);
+    const { status, retryAfterS, detail } = failure;
+    const said = detail === null ? '' : `: ${detail}`;
+    const message = `${offer.provider.name} answered your own key with ${status}${said}. Keys are replaced and removed at /api/v1/provider-keys`;
+    return status === 429
+      ? new GatewayError('rate_limit_exceeded', message, { retryAfterS, cause: failure })
+      : new GatewayError('unprocessable', message, { cause: failure });
   }
 
   /** Returns if the next candidate is to be tried. Otherwise throws the error of the call. */
@@ -196,6 +223,7 @@ export class Attempts<R> {
         cacheWritten: toldOf(details?.cacheWritten),
         reasoning: toldOf(details?.reasoning),
         serviceTier: serviceTier ?? undefined,
+        ownKey: this.#candidate.ownKey === undefined ? undefined : true,
         attempts: this.#count,
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
         durationMs: Math.round(at - this.#call.begunAt),

@@ -4,7 +4,7 @@ import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
 import type { Caller } from '#accounts';
-import type { Offer } from '#catalog';
+import type { DirectEndpoint, Offer } from '#catalog';
 import type { RoutePreferences } from './routing/preferences.ts';
 import type { Send } from './upstream.ts';
 
@@ -77,6 +77,8 @@ export interface Candidate {
   readonly estimate: MicroUsd;
   /** The offer's prices by service tier. `price` is that of the tier that the call asks for. Absent for one price. */
   readonly serviceTiers?: ServiceTiers | undefined;
+  /** The call goes out with the consumer's own key at the provider, which charges the consumer; absent for others. */
+  readonly ownKey?: { readonly endpoint: DirectEndpoint; readonly feeBps: number };
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */

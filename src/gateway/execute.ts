@@ -1,7 +1,7 @@
 import type { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal, Piece } from '#billing';
-import type { Offer } from '#catalog';
+import type { Endpoint, Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
@@ -46,16 +46,16 @@ async function* execute<R, D extends Piece>(
   try {
     for (;;) {
       const offer = attempts.begin();
-      const { last } = attempts;
+      const { last, endpoint } = attempts;
       const traced = observer.upstreamHeaders(call);
       let providerStream: ProviderStream<R, D> | null = null;
       try {
         if (signal.aborted) leave();
         providerStream = adapter.startAttempt(
           offer,
-          (request) => requests.send(offer, request, last, traced),
+          (request) => requests.send({ offer, endpoint }, request, last, traced),
           requests.signal,
-          detachedSend(upstream, offer, caller.account, traced),
+          detachedSend(upstream, endpoint, caller.account, traced),
         );
         let end: ReplyEnd<R> | null = null;
         try {
@@ -124,16 +124,19 @@ class CallRequests {
     return this.#over.signal;
   }
 
-  /** `last`: no other offer is left to try. `traced`: trace headers; null for none. Throws once stopped. */
+  /**
+   * `endpoint`: that of the offer, with the key of this call. `last`: no other offer is left to try. `traced`: trace
+   * headers; null for none. Throws once stopped.
+   */
   send(
-    offer: Offer,
+    { offer, endpoint }: { readonly offer: Offer; readonly endpoint: Endpoint },
     request: UpstreamRequest,
     last: boolean,
     traced: Readonly<Record<string, string>> | null,
   ): UpstreamExchange {
     if (this.stopped) throw this.stopped;
     const { upstream, replyMemory } = this.#options;
-    const exchange = upstream.send(offer.endpoint, withHeaders(request, traced), this.#account, last);
+    const exchange = upstream.send(endpoint, withHeaders(request, traced), this.#account, last);
     if (replyMemory) exchange.memory = replyMemory.open(this.#account, offer.provider.id);
     this.#sent.push(exchange);
     return exchange;
@@ -165,7 +168,7 @@ class CallRequests {
 /** Sends requests that may outlive the call. The returned function does not keep the call in memory. */
 function detachedSend(
   upstream: Upstream,
-  { endpoint }: Offer,
+  endpoint: Endpoint,
   account: string,
   traced: Readonly<Record<string, string>> | null,
 ): Send {

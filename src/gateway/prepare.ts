@@ -13,11 +13,12 @@ import {
   type Usage,
 } from '#billing';
 import { type Offer, type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny, type Health } from '#catalog';
-import type { Caller } from '#accounts';
+import type { Caller, OwnKeys } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
+import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 
 export interface PrepareOptions {
@@ -29,6 +30,8 @@ export interface PrepareOptions {
   readonly catchUp?: () => Promise<void> | null;
   /** Default: this gateway gives no quotes. */
   readonly quotes?: Quotes;
+  /** Default: no call uses a key of its consumer. */
+  readonly ownKeys?: OwnKeyCalls;
   readonly attemptsMax: number;
   readonly callTimeoutMs: number;
   readonly now: () => number;
@@ -39,7 +42,11 @@ export interface PrepareOptions {
 /** Makes the function that turns a request into a call with priced candidates, see Pipeline.prepare. */
 export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
   const prepare = (request: CallRequest, id: string): Call | Promise<Call> => {
-    const call = after(resolve(options, request), (targets) => prepared(options, request, id, targets));
+    const call = after(resolve(options, request), (targets) =>
+      after(ownKeysFor(options.ownKeys, request, offersOf(targets)), (keys) =>
+        prepared(options, request, id, { targets, keys }),
+      ),
+    );
     return request.room === undefined ? call : withRoom(options, call, request.room);
   };
   return (request, id = newCallId()) =>
@@ -89,9 +96,15 @@ async function withRoom(
   return call;
 }
 
-function prepared(options: PrepareOptions, request: CallRequest, id: string, targets: readonly Resolved[]): Call {
-  const candidates = choose(options, request, targets);
-  const call = toCall(options, request, id, targets[0]!.service, candidates);
+/** The services that a request names, and the keys of its account. */
+interface Found {
+  readonly targets: readonly Resolved[];
+  readonly keys: OwnKeys | null;
+}
+
+function prepared(options: PrepareOptions, request: CallRequest, id: string, found: Found): Call {
+  const candidates = choose(options, request, found);
+  const call = toCall(options, request, id, found.targets[0]!.service, candidates);
   call.adapter.begin?.(call);
   return call;
 }
@@ -156,11 +169,16 @@ const offersOf = (targets: readonly Resolved[]): readonly Offer[] =>
 
 /** The offers to try, in this order, each with the most that the call may cost there. */
 function choose(
-  { router, health, attemptsMax, now }: PrepareOptions,
+  { router, health, attemptsMax, now, ownKeys }: PrepareOptions,
   request: CallRequest,
-  targets: readonly Resolved[],
+  { targets, keys }: Found,
 ): readonly Candidate[] {
   const { caller, free, stickyKey, images } = request;
+  // Whoever has a key wants to use it.
+  const prefers =
+    keys === null
+      ? request.prefers
+      : (offer: Offer) => ownEndpoint(offer, keys) !== null || request.prefers?.(offer) === true;
   const candidates: Candidate[] = [];
   let unfit: GatewayError | null = null;
   /** null for an offer that cannot serve this request. Another offer may be able to. */
@@ -171,7 +189,10 @@ function choose(
       if (free) return { offer, price, estimate: 0n };
       const most = request.estimate(offer);
       refuseAboveMaxPrice(offer, price, most, request.preferences);
-      return { offer, price, estimate: estimate(price, most), serviceTiers: serviceTiersOf(offer) };
+      const usual = { offer, price, serviceTiers: serviceTiersOf(offer) };
+      const endpoint = ownEndpoint(offer, keys);
+      const candidate = endpoint === null ? usual : { offer, ...atOwnKey(usual, endpoint, ownKeys!.bps) };
+      return { ...candidate, estimate: estimate(candidate.price, most) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       unfit ??= error;
@@ -187,7 +208,7 @@ function choose(
     const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, request.prefers)) {
+    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, prefers)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
       if (candidate) candidates.push(candidate);

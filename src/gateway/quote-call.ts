@@ -51,7 +51,10 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
   // A quote sends nothing, so it must not use up the trial request of an offer that has cooled down.
   releaseProbes(health, call);
   const first = call.candidates[0]!;
-  const alike = call.candidates.filter(({ estimate, offer }) => estimate === first.estimate && isQuoted(offer));
+  // A quote fixes the price of a provider, not the part of it that a call with an own key costs.
+  const alike = call.candidates.filter(
+    ({ estimate, offer, ownKey }) => estimate === first.estimate && ownKey === undefined && isQuoted(offer),
+  );
   const amount = first.estimate + call.lendable;
   const given = call.caller.anonymous || alike.length === 0 ? null : await quotes.give(call, alike);
   return {

@@ -4,6 +4,7 @@ export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';
 export { createKeyUsage } from './account/key-usage.ts';
 export { limitsRoutes } from './account/limits-routes.ts';
+export { providerKeysRoutes } from './account/provider-keys-routes.ts';
 export { membersRoutes } from './account/members-routes.ts';
 export { adminFiguresRoutes, auditRoutes, reloadRoutes } from './account/operator-routes.ts';
 export { createPastReceipts, receiptOfCall } from './account/receipts.ts';

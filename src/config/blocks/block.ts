@@ -260,7 +260,10 @@ export const apiOptions = (endpoint: string) => ({
 });
 
 /** The place where a service runs that is reached by HTTP. `apiKey` is a secret, sent as a bearer token. */
-export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof apiOptions>>;
+export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof apiOptions>> & {
+    /** Consumers may use their own keys here. Only of models in a gateway's own file. */
+    readonly ownKeys?: true;
+  };
 
 /** The target of a service whose options are all fields of it. */
 export const toHttpTarget =

@@ -1,10 +1,10 @@
 import type { MicroUsd, Rates } from '#billing/amounts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
-import { option, optionalWhole, textList, type Option } from '../option.ts';
+import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
 import { apiOptions, COMMON_OPTIONS, defineBlock, toHttpTarget, UPSTREAM_MODEL, words } from './block.ts';
-import { alwaysWritten, field, optionalField } from './field.ts';
+import { alwaysWritten, field, flagField, optionalField } from './field.ts';
 import {
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
@@ -187,7 +187,7 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
     takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
     meaning:
       'More request fields that are passed on to the upstream API, besides those of the published chat API and the usual sampling extensions. ' +
-      'A provider that dials in must list a field that costs more than tokens, such as `service_tier`: `"all"` does not include it. ' +
+      'A provider that dials in must list a field that costs more than tokens, such as `prediction`: `"all"` does not include it. `service_tier` is sent to models that have a price for the tier, or that list it. ' +
       'A listed field for the output limit, such as `n_predict`, gets that limit. If it is not listed, it is left out.',
     optional: { text: 'none in a provider\'s file, `"all"` in a gateway\'s own', fallback: null },
     read: (value) => {
@@ -202,7 +202,18 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
   return optionalWhole({ min: 0, max: TOKENS_MAX, meaning, absent });
 }
 
-const target = apiOptions('/chat/completions');
+const target = {
+  ...apiOptions('/chat/completions'),
+  'params.own_keys': flagField(
+    'ownKeys',
+    trueOrFalse({
+      optional: { text: 'false', fallback: false },
+      meaning:
+        'Whether consumers may store keys of their own for this address, and call the model with them. Such a call costs `billing.own_key_bps` of the price. It has no effect for a provider that dials in, which never gets such a key.',
+    }),
+    true,
+  ),
+};
 
 /** Numbers of reasoning tokens in one answer. */
 interface HiddenReasoning {

@@ -12,6 +12,13 @@ export const BILLING = {
     meaning:
       "Operator's fee in basis points of the cost of a call: 100 is one percent. Parts of a micro-USD are rounded so that the sum over many calls is right.",
   }),
+  own_key_bps: whole({
+    min: 0,
+    max: 10_000,
+    default: 500,
+    meaning:
+      "Price of a call with a consumer's own key at the provider (`params.own_keys` of a model), in basis points of the usual price: 500 is 5 %. All of it is the operator's.",
+  }),
   drain_ms: whole({
     min: 0,
     max: HOUR_MS,

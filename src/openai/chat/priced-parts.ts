@@ -6,7 +6,7 @@ import type { Offer } from '#catalog';
 type Json = Readonly<Record<string, unknown>>;
 
 /** A bound on searches: `sure` of them, and `open` times the most of a model, where the request sets no limit. */
-export interface AskedSearches {
+interface AskedSearches {
   readonly sure: number;
   readonly open: number;
 }

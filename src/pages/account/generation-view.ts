@@ -18,7 +18,6 @@ const API_TYPES: Readonly<Record<string, string>> = { model: 'completions', imag
 const CONSTANT = {
   origin: '',
   data_region: 'global',
-  is_byok: false,
   app_id: null,
   cache_discount: null,
   external_user: null,
@@ -47,7 +46,6 @@ const otherClientsSchema = {
   ),
   origin: { type: 'string', description: 'Always empty here.' },
   data_region: { type: 'string', description: 'Always `global` here.' },
-  is_byok: { type: 'boolean', description: 'Always false here.' },
   api_type: { type: ['string', 'null'], description: '`completions`, `image` or `video`; null for tools and agents.' },
   native_finish_reason: { type: ['string', 'null'], description: 'The same as `finish_reason`.' },
   native_tokens_prompt: tokens,
@@ -112,6 +110,7 @@ const callProperties = {
     description: 'Prompt tokens written to a cache, as reported by the provider.',
   },
   tokens_reasoning: { type: ['integer', 'null'], description: 'Part of the completion, as reported by the provider.' },
+  is_byok: { type: 'boolean', description: 'The call used your own key at the provider.' },
   service_tier: {
     type: ['string', 'null'],
     description: 'The service tier in which the provider says that it served; null if it did not say.',
@@ -235,6 +234,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     tokens_cached: whole(run['cached']),
     tokens_cache_written: whole(run['cacheWritten']),
     tokens_reasoning: whole(run['reasoning']),
+    is_byok: run['ownKey'] === true,
     service_tier: text(run['serviceTier']),
     total_cost: toUsdNumber(record.charged),
     cost_micro_usdc: Number(record.charged),

@@ -83,6 +83,7 @@ describe('the record of a call', () => {
       tokens_cached: 7,
       tokens_cache_written: null,
       tokens_reasoning: null,
+      is_byok: false,
       service_tier: null,
       total_cost: 0.0003,
       cost_micro_usdc: 300,

@@ -191,6 +191,13 @@ const CASES = {
     fallback: null,
   },
   ...LIMIT_CASES,
+  'billing.own_key_bps': {
+    toml: '300',
+    wrong: '10_001',
+    of: (c) => c.billing.ownKeyBps,
+    is: 300,
+    fallback: 500,
+  },
   'billing.fee_bps': { toml: '250', wrong: '10_001', of: (c) => c.billing.feeBps, is: 250, fallback: 0 },
   'billing.drain_ms': { toml: '10', wrong: '-5', of: (c) => c.billing.drainMs, is: 10, fallback: 30_000 },
   'billing.drain_bytes': {

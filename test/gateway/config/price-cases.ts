@@ -83,6 +83,13 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
     fallback: {},
     with: { 'pricing.prompt': '1', 'pricing.completion': '2' },
   },
+  'params.own_keys': {
+    toml: 'true',
+    wrong: ['1', '"yes"'],
+    of: ({ target }) => target.kind === 'http' && target.ownKeys,
+    is: true,
+    fallback: undefined,
+  },
   'params.searches_max': {
     toml: '3',
     wrong: ['0', '-1', '1.5', '1001', '"1"'],
