@@ -151,7 +151,14 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   },
   { why: 'a call in the conversation that the client sends', places: /body messages\.\[\]\.tool_call_id$/ },
   { why: 'a state of calls', places: /^GET \/api\/v1\/generations query state$/ },
-  { why: 'a credential', places: /^POST \/api\/v1\/auth\/session body api_key$/ },
+  {
+    why: 'a credential',
+    places: /^POST \/api\/v1\/(auth\/session body api_key|provider-keys body key)$/,
+  },
+  {
+    why: 'a provider, which is no secret: keys are found by account, see own-keys.test.ts',
+    places: /^DELETE \/api\/v1\/provider-keys\/:provider path provider$/,
+  },
   {
     why: 'the number of a place in a list of own or public things',
     places:
