@@ -198,7 +198,7 @@ const bounded = fc
     const used: Record<string, bigint> = { web_search: BigInt(Math.min(made, searches)), image: BigInt(images) };
     let index = 0;
     for (const whole of ['prompt', 'completion'] as const) {
-      let left = Math.max(0, (whole === 'prompt' ? prompt : completion) - unsaid[whole === 'prompt' ? 0 : 1]!);
+      let left = Math.max(0, (whole === 'prompt' ? prompt : completion) - unsaid[whole === 'prompt' ? 0 : 1]);
       for (const part of TOKEN_PARTS[whole]) {
         const units = excluded.includes(part) ? 0 : Math.floor((left * shares[index++ % shares.length]!) / 100);
         used[part] = BigInt(units);
@@ -206,7 +206,8 @@ const bounded = fc
       }
       used[whole] = BigInt(left);
     }
-    return { most: most as Usage, used: used as Usage };
+    const both: { readonly most: Usage; readonly used: Usage } = { most, used };
+    return both;
   });
 
 const RUNS = { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 3_000 };

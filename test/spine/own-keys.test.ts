@@ -37,7 +37,7 @@ const start = (url: string) =>
 beforeAll(async () => {
   vendor = await startVendor();
   moved = await startVendor();
-  dataDir = await newDataDirectory();
+  dataDir = newDataDirectory();
   spine = await start(vendor.url);
   proxy = await dialIn({
     router: spine.origin,

@@ -3,8 +3,11 @@ import { ENGINES } from '../../support/engines.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { startVendor } from './vendor-upstream.ts';
-import { blocks, CAP, type Case, CASES, SOUND } from './vendor-cases.ts';
+import { type Case, CASES, SOUND } from './vendor-cases.ts';
+import { blocks } from './vendor-models.ts';
 
+/** The cap of each answer. */
+const CAP = 50;
 const PATHS = { chat: '/chat/completions', messages: '/messages', responses: '/responses' } as const;
 
 function bodyOf({ wire, model, length = 100, asked = {} }: Case): Record<string, unknown> {

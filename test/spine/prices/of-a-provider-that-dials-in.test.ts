@@ -37,7 +37,7 @@ let dataDir: string;
 const start = () => startSpine({ toml: `${UNHURRIED}[tunnel]\nproviders = "anyone"\n`, credit: '100', dataDir });
 beforeAll(async () => {
   vendor = await startVendor();
-  dataDir = await newDataDirectory();
+  dataDir = newDataDirectory();
   spine = await start();
   proxy = await dialIn({ router: spine.origin, services: services(vendor.url, PRICING), wallet });
 });

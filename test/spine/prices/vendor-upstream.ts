@@ -15,7 +15,8 @@ const TEXT = 'Good morning';
 /** A provider that speaks chat, messages and responses, and replies as `reply` says. */
 export async function startVendor(): Promise<WireUpstream & { reply: VendorReply }> {
   const upstream = await startWireUpstream();
-  const vendor = Object.assign(upstream, { reply: {} as VendorReply });
+  const reply: VendorReply = {};
+  const vendor = Object.assign(upstream, { reply });
   upstream.answer = ({ path, body }) => {
     const isStream = body['stream'] === true;
     if (path.endsWith('/messages')) return { text: isStream ? messageEvents(vendor.reply) : message(vendor.reply) };
