@@ -78,6 +78,7 @@ const SQL = loadStatements(import.meta.url, './sql/audit.sql', [
   'auditBalances',
   'auditNegative',
   'auditHeld',
+  'auditLeases',
   'auditLocks',
   'auditLent',
   'auditChildren',
@@ -149,6 +150,12 @@ const QUERIES: readonly {
     postgres: SQL.pgAuditBudgets,
     fine: 'what budgets have spent and locked is what their locks say',
     say: (row) => `budget ${row.id} differs by ${row.spent} spent, ${row.locked} locked`,
+  },
+  {
+    name: 'leases of budgets',
+    statement: SQL.auditLeases,
+    fine: 'the room that gateways have leased of budgets is that of their stripes',
+    say: (row) => `budget ${row.id} has ${row.difference} more leased than its stripes`,
   },
 ];
 

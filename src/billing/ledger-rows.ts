@@ -7,8 +7,33 @@ export function toAccount(row: Row): AccountRow {
   return { id: row.id as string, available: row.available as bigint, locked: row.locked as bigint };
 }
 
+/** `leased` that is 0 is read as NULL. */
 export function toBudget(row: Row): BudgetRow {
-  return { id: row.id as string, spent: row.spent as bigint, locked: row.locked as bigint };
+  const leased = (row['leased'] ?? undefined) as bigint | undefined;
+  return { id: row.id as string, spent: row.spent as bigint, locked: row.locked as bigint, leased };
+}
+
+/** Converts rows of the tables `account_stripes` and `budget_stripes` of PostgreSQL. */
+export function toAccountStripe(row: Row): AccountRow {
+  const { account, stripe, available, locked } = row as Record<string, string | bigint>;
+  return {
+    id: account as string,
+    stripe: Number(stripe),
+    available: available as bigint,
+    locked: locked as bigint,
+  };
+}
+
+export function toBudgetStripe(row: Row): BudgetRow {
+  const { budget, stripe, spent, locked, leased, most } = row as Record<string, string | bigint>;
+  return {
+    id: budget as string,
+    stripe: Number(stripe),
+    spent: spent as bigint,
+    locked: locked as bigint,
+    leased: leased as bigint,
+    most: most as bigint,
+  };
 }
 
 /**
@@ -16,7 +41,8 @@ export function toBudget(row: Row): BudgetRow {
  * is cheaper to transfer.
  */
 export function toOpenLock(row: Row): LockRow {
-  return openLock({
+  const stripe = row['stripe'] ?? null;
+  const lock = {
     id: row.id as string,
     account: row.account as string,
     amount: row.amount as bigint,
@@ -31,7 +57,8 @@ export function toOpenLock(row: Row): LockRow {
     createdAt: Number(row.created_at ?? 0),
     expiresAt: Number(row.expires_at),
     lockDetail: '',
-  });
+  };
+  return openLock(lock, stripe === null ? undefined : Number(stripe));
 }
 
 const budgetsOf = (text: string | null): readonly string[] => (text === null ? [] : text.split(' '));

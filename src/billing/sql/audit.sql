@@ -4,7 +4,7 @@ SELECT account, CAST(SUM(available) AS BIGINT) AS available, CAST(SUM(locked) AS
 FROM (
   SELECT id AS account, available, locked FROM accounts
   UNION ALL
-  SELECT account, available, 0 FROM account_stripes
+  SELECT account, available, locked FROM account_stripes
   UNION ALL
   SELECT account, -available, -locked FROM entries
 ) AS both_sides
@@ -19,7 +19,7 @@ WHERE (chain, n) > ($1, $2) ORDER BY chain, n LIMIT $3
 -- Budgets whose figures differ from the sums of their locks. A lock names its budgets in one text, separated by spaces.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
-  SELECT id, spent, locked FROM budgets
+  SELECT id, spent, locked FROM budget_sums
   UNION ALL
   SELECT one.value, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END
   FROM locks JOIN json_each('["' || replace(budget, ' ', '","') || '"]') AS one
@@ -77,15 +77,28 @@ SELECT chain, batch, position, kind, id, 'fees', fee, 0
 FROM movements WHERE kind = 'settle' AND fee <> 0
 
 -- name: auditHeld
--- Accounts whose locked part differs from what their held locks hold.
+-- Accounts, and stripes of accounts, whose locked part differs from what their held locks hold.
 SELECT account, CAST(SUM(locked) AS BIGINT) AS difference
 FROM (
-  SELECT id AS account, locked FROM accounts
+  SELECT id AS account, -1 AS stripe, locked FROM accounts
   UNION ALL
-  SELECT 'escrow:' || account, lent - amount FROM locks WHERE state = 'held'
+  SELECT account, stripe, locked FROM account_stripes
+  UNION ALL
+  SELECT 'escrow:' || account, COALESCE(stripe, -1), lent - amount FROM locks WHERE state = 'held'
 ) AS both_sides
-GROUP BY account HAVING SUM(locked) <> 0
+GROUP BY account, stripe HAVING SUM(locked) <> 0
 ORDER BY account LIMIT 20
+
+-- name: auditLeases
+-- Budgets whose leased room is not that of their stripes, and stripes that belong to no budget.
+SELECT id, CAST(SUM(leased) AS BIGINT) AS difference
+FROM (
+  SELECT id, leased, 1 AS written FROM budgets
+  UNION ALL
+  SELECT budget, -leased, 0 FROM budget_stripes
+) AS both_sides
+GROUP BY id HAVING SUM(leased) <> 0 OR SUM(written) <> 1
+ORDER BY id LIMIT 20
 
 -- name: auditInsertMovement
 INSERT INTO group_movements (chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at)
@@ -154,7 +167,11 @@ UNION ALL
 SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM group_movements
 
 -- name: auditNegative
-SELECT id, available, locked FROM accounts
+SELECT id, available, locked FROM (
+  SELECT id, available, locked FROM accounts
+  UNION ALL
+  SELECT account, available, locked FROM account_stripes
+) AS parts
 WHERE locked < 0 OR (available < 0 AND id NOT LIKE 'treasury:%')
 ORDER BY id LIMIT 20
 
@@ -192,7 +209,7 @@ SELECT COUNT(DISTINCT id) AS accounts,
 FROM (
   SELECT id, available, locked FROM accounts
   UNION ALL
-  SELECT account, available, 0 FROM account_stripes
+  SELECT account, available, locked FROM account_stripes
 ) AS parts
 
 -- name: auditTransfers
@@ -212,7 +229,7 @@ ORDER BY id LIMIT 20
 -- The same as auditBudgets, for PostgreSQL.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
-  SELECT id, spent, locked FROM budgets
+  SELECT id, spent, locked FROM budget_sums
   UNION ALL
   SELECT one, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END
   FROM locks, unnest(string_to_array(budget, ' ')) AS one

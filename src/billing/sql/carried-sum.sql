@@ -30,7 +30,7 @@ SELECT 1 AS many FROM locks WHERE account = $1 AND created_at >= $2 ORDER BY cre
 -- name: carriedOfKey
 -- What a key has spent and locked in total, minus what budget $2 counts. Each call of a key counts in one of the
 -- budgets `$1:<period>`. For the range of ids see spentOfBudgets in ledger.sql.
-SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked FROM budgets
+SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked FROM budget_sums
 WHERE id >= $1 AND id < $1 || 'z' AND substr(id, 1, length($1) + 1) = $1 || ':' AND id <> $2
 
 -- name: carriedOfAccount
@@ -40,7 +40,7 @@ SELECT CAST(paid_in - paid_out - available - locked - own_spent AS BIGINT) AS sp
 FROM (SELECT
   COALESCE((SELECT SUM(amount) FROM transfers WHERE to_account = $1), 0) AS paid_in,
   COALESCE((SELECT SUM(amount) FROM transfers WHERE from_account = $1), 0) AS paid_out,
-  COALESCE((SELECT available FROM accounts WHERE id = $1), 0) AS available,
-  COALESCE((SELECT locked FROM accounts WHERE id = $1), 0) AS locked,
-  COALESCE((SELECT spent FROM budgets WHERE id = $2), 0) AS own_spent,
-  COALESCE((SELECT locked FROM budgets WHERE id = $2), 0) AS own_locked) AS figures
+  COALESCE((SELECT available FROM accounts WHERE id = $1), 0) + COALESCE((SELECT SUM(available) FROM account_stripes WHERE account = $1), 0) AS available,
+  COALESCE((SELECT locked FROM accounts WHERE id = $1), 0) + COALESCE((SELECT SUM(locked) FROM account_stripes WHERE account = $1), 0) AS locked,
+  COALESCE((SELECT spent FROM budget_sums WHERE id = $2), 0) AS own_spent,
+  COALESCE((SELECT locked FROM budget_sums WHERE id = $2), 0) AS own_locked) AS figures
