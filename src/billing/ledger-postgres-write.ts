@@ -148,6 +148,7 @@ export function changeSteps({ changedLocks: changed }: Decision): readonly Step[
     numbers(changed, ({ row, lentBefore }) => row.lent - lentBefore),
     numbers(changed, ({ row }) => (row.kept ? 1 : 0)),
     numbers(changed, ({ row }) => row.expiresAt),
+    numbers(changed, ({ row }) => row.resolvedAt),
   ];
   return [{ statement: SQL.pgChangeLocks, params }];
 }

@@ -90,9 +90,12 @@ WHERE budgets.id = c.id
 
 -- name: pgChangeLocks
 -- Changes locks of earlier batches that lent money, got money back, or are kept from now on. `lent` changes by a
--- difference, so that its CHECK also catches an error of the row locks.
-UPDATE locks SET lent = locks.lent + c.lent, kept = c.kept, expires_at = c.expires_at
-FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS c (id, lent, kept, expires_at)
+-- difference, so that its CHECK also catches an error of the row locks. A lock of nothing may belong to an account without
+-- a row, which nobody can lock: if another gateway has resolved such a lock meanwhile, `kept` is NULL, which the table
+-- refuses, and the group is decided again. `resolved_at` of a lock that the same group resolves is already written.
+UPDATE locks SET lent = locks.lent + c.lent, expires_at = c.expires_at,
+  kept = CASE WHEN locks.resolved_at IS NOT DISTINCT FROM c.resolved_at THEN c.kept END
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS c (id, lent, kept, expires_at, resolved_at)
 WHERE locks.id = c.id
 
 -- name: pgCommitTransaction
