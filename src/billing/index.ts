@@ -11,6 +11,7 @@ export { type AuditReport, audit } from './audit.ts';
 export type { EndFrame, Frame, Piece, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
 export { type CancelSignal, CancelSource } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
+export { LOST } from './group-commit.ts';
 export { journalHead } from './journal.ts';
 export { createLedger } from './ledger-create.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';

@@ -28,6 +28,7 @@ const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgFlushLater',
   'pgRollback',
   'pgTakeStripe',
+  'pgChainEnd',
 ]);
 
 const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
@@ -228,6 +229,13 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
           throw isOfStandby(error) ? standbyError(error) : error;
         }
       };
+    },
+    async probe() {
+      const acknowledged = durable;
+      if (acknowledged.n === 0) return;
+      const [row] = await database.query(SQL.pgChainEnd, [chain]);
+      // A standby may be behind at any time, and takes no operations.
+      if (row!['standby'] === 0n) refuseOlder({ n: Number(row!['n']), hash: row!['hash'] as string }, acknowledged);
     },
     isConflict: (error) => CONFLICTS.has(error.code),
     async close() {

@@ -47,6 +47,7 @@ export function createSqliteCommitter(
       const row = memory.budgets.get(id);
       return row === undefined ? readBudget(query, id) : row;
     },
+    probe: () => own.probe(),
     close() {
       isClosed = true;
       return own.idle();
@@ -159,6 +160,11 @@ class LedgerLogCommit {
     this.#unwritten = unwritten;
     const settled = () => this.#settled();
     database.log.beforeReading = settled;
+  }
+
+  async probe(): Promise<void> {
+    const failure = this.#ended ?? this.#failure;
+    if (failure !== null) throw failure;
   }
 
   listen(listener: (batch: LedgerBatch) => void): void {

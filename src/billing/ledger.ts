@@ -246,6 +246,11 @@ export interface Ledger {
   budget(id: string): Promise<BudgetUse>;
   /** The sum, in micro-USD, that all budgets `<name>:<period>` of one name count as spent. */
   spentOf(name: string): Promise<MicroUsd>;
+  /**
+   * Rejects while every operation would be refused: with DatabaseError (code LOST if the database lacks operations that
+   * were acknowledged), or with LedgerUnavailable after the ledger has given up its log. Writes nothing.
+   */
+  probe(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -83,6 +83,11 @@ UPDATE budget_stripes SET spent = budget_stripes.spent + c.spent, locked = budge
 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS c (budget, stripe, spent, locked, leased)
 WHERE budget_stripes.budget = c.budget AND budget_stripes.stripe = c.stripe
 
+-- name: pgChainEnd
+-- The last group of a chain, 0 if there is none, and whether this server is a standby.
+SELECT COALESCE(last.n, 0) AS n, COALESCE(last.hash, '') AS hash, CAST(CAST(pg_is_in_recovery() AS INT) AS BIGINT) AS standby
+FROM (VALUES (1)) AS one (row) LEFT JOIN (SELECT n, hash FROM journal_batches WHERE chain = $1 ORDER BY n DESC LIMIT 1) AS last ON true
+
 -- name: pgChangeBudgets
 UPDATE budgets SET spent = budgets.spent + c.spent, locked = budgets.locked + c.locked, leased = budgets.leased + c.leased
 FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) AS c (id, spent, locked, leased)
