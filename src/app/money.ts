@@ -59,6 +59,7 @@ async function openObservers({
     tasksLive: () => countLiveTasks(database),
     mcp: () => late.mcp.counts(),
     funds: hasPayments(config) ? () => late.funds.figures() : undefined,
+    databaseWorks: () => late.databaseWorks(),
     bodyBytes: () => late.bodies.heldBytes(),
     bodiesWaiting: () => late.bodies.waitingCount(),
     logLinesLost,

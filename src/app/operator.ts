@@ -233,14 +233,19 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
 }
 
-async function mountHealth({ server, registry, logger, drain, funds }: Protocols): Promise<void> {
+async function mountHealth({ server, registry, ledger, logger, drain, funds, late }: Protocols): Promise<void> {
   const checkDatabase = createDatabaseCheck({
     write: () => registry.renew(),
-    onChange: (works, error) =>
-      works
-        ? logger.info('the database can be written to again')
-        : logger.error({ err: error }, 'the database cannot be written to: calls are refused'),
+    ledger: ledger.probe,
+    onChange: (problem, error) => {
+      if (problem === null) logger.info('the database can be written to again');
+      else if (problem === 'database')
+        logger.error({ err: error }, 'the database cannot be written to: calls are refused');
+      else logger.error({ err: error }, 'the ledger takes no operations: calls are refused');
+    },
   });
+  const databaseWorks = async () => (await checkDatabase()) === 'ok';
+  late.databaseWorks = databaseWorks;
   // A late comparison does not make the gateway unready, because the ledger records every debt.
   const treasuries = () => {
     if (funds === null) return {};
