@@ -48,7 +48,7 @@ const DEEP_ONLY = [
   'test/cli/log-reader-gone.test.ts',
   'test/clients/generated/generated-clients.test.ts',
   'test/clients/schemathesis/schemathesis.test.ts',
-  'test/cluster/gateway-freezes.test.ts',
+  'test/cluster/{gateway-freezes,patroni-fails-over}.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
