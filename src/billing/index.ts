@@ -8,7 +8,8 @@ export {
   findTransfer,
 } from './account-records.ts';
 export { type AuditReport, audit } from './audit.ts';
-export type { EndFrame, Frame, Piece, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
+export type { EndFrame, Frame, Piece, Resolution, SettledFrame } from './bill.ts';
+export type { SettlePendingCall } from './settle-call.ts';
 export { type CancelSignal, CancelSource } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
 export { LOST } from './group-commit.ts';

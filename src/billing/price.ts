@@ -33,7 +33,8 @@ export const rateOf = (rates: Rates, meter: Meter): MicroUsd =>
   rates[meter] ?? (ofCache(meter) ? rates.prompt : undefined) ?? 0n;
 
 /** True if cache tokens have a separate price. */
-export const pricesCache = (rates: Rates): boolean => CACHE_METERS.some((meter) => rates[meter] !== undefined);
+export const pricesCache = ({ input_cache_read: read, input_cache_write: written }: Rates): boolean =>
+  read !== undefined || written !== undefined;
 
 /** Units used, each a non-negative integer. An absent meter counts as 0. */
 export type Usage = Readonly<Partial<Record<Meter, bigint>>>;
