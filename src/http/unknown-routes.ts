@@ -58,10 +58,11 @@ const asAsked = (words: string, request: FastifyRequest): string =>
  * Whether a path ends with a slash, although its route continues with a name: `/api/v1/models/`. The router takes it
  * for an empty name. MCP and A2A addresses may end with a slash.
  */
-function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
+function lacksItsName(request: FastifyRequest): boolean {
+  const { url } = request;
   const query = url.indexOf('?');
   if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
-  return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
+  return OF_NAMES.test(url) && /[:*][^/]*$/.test(request.routeOptions.url ?? '');
 }
 
 /** Whether only browsers have this path, and a program asks for it. */
