@@ -49,10 +49,10 @@ if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
 }
 
 /**
- * Starts a gateway again in this process, with settings that Node and the C library read only at their start
- * (docs/decisions/0132-what-a-call-allocates.md). It keeps its process id. The operator's own settings are kept. Under a
- * parent that talks to it, as that of workers does, it goes on as it is: the connection would be lost. So it does where
- * Node cannot replace itself: on Windows, and before version 26, where a failure would end the process.
+ * Starts a gateway again in this process, with settings that Node and the C library read only at their start (decision
+ * 132). It keeps its process id. The operator's own settings are kept. Under a parent that talks to it, as that of
+ * workers does, it goes on as it is: the connection would be lost. So it does where Node cannot replace itself: on
+ * Windows, and before version 26, where a failure would end the process.
  */
 function takeLessMemory() {
   const { args, env } = memorySettings();

@@ -1,5 +1,3 @@
-import { getOrInsert } from '../collections.ts';
-
 /**
  * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`
  * maps each folded spelling to its name.
