@@ -87,8 +87,13 @@ export class KnownRows {
   }
 
   #share({ row, at }: Known<AccountRow | BudgetRow>): void {
-    const now = performance.now();
-    if (now - at < SOON_MS) this.#shared.set(row.id, now + SHARED_MS);
+    if (performance.now() - at < SOON_MS) this.share([row.id]);
+  }
+
+  /** Notes that other gateways use these accounts or budgets. */
+  share(ids: readonly string[]): void {
+    const until = performance.now() + SHARED_MS;
+    for (const id of ids) this.#shared.set(id, until);
   }
 
   /** Notes rows that were read. */

@@ -114,6 +114,7 @@ export async function readState(
   const first = await ask([BEGIN, ...changes, ...rows, touched.transfers.size > 0 ? transferStep : null]);
   const asRead = stripes.change.length === 0 ? { accounts: accountStep, budgets: budgetStep } : before;
   known.compare(first(asRead.accounts).map(toAccount), first(asRead.budgets).map(toBudget));
+  known.share(first(asRead.accounts).flatMap((row) => (row['striped'] === null ? [] : [row.id as string])));
   const transfers = new Set(first(transferStep).map((row) => row.id));
   const read = (answer: (step: Step) => readonly Row[]) => ({
     accounts: byKey([...answer(accountStep).map(toAccount), ...answer(stripes.accounts).map(toAccountStripe)]),

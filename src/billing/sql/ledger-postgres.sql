@@ -1,7 +1,7 @@
 -- name: pgAccounts
 -- $1: accounts of the batch. $2: its locks, whose escrow accounts are locked too, unless they are of a stripe. Rows are
--- locked in id order, so that gateways cannot deadlock.
-SELECT id, available, locked FROM accounts
+-- locked in id order, so that gateways cannot deadlock. `striped` shows that another gateway has a part of the account.
+SELECT id, available, locked, (SELECT 1 FROM account_stripes WHERE account = accounts.id LIMIT 1) AS striped FROM accounts
 WHERE id = ANY (ARRAY(SELECT unnest($1::text[]) UNION SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[]) AND stripe IS NULL))
 ORDER BY id FOR UPDATE
 
