@@ -32,7 +32,7 @@ const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,
   --node      arguments of Node for tollgate, such as flags of V8
 The figures are medians over the rounds; every round measures each target once, in turns, and the others stand still
 meanwhile. CPU is of all threads of the
-gateway's process and of its workers. "Added" is the latency beyond that of the upstream, called directly in the same round.
+gateway's process and of its workers; the main thread and the memory are those of the first process. "Added" is the latency beyond that of the upstream, called directly in the same round.
 `;
 
 const { values: flags } = parseArgs({
