@@ -1,7 +1,9 @@
 import { offerId, priceId, type Price, type Rates, type MicroUsd } from '#billing';
 import {
   keyHeaders,
+  GEMINI_PATH,
   MESSAGES_PATH,
+  type NativeWireName,
   type Service,
   type ServiceConfig,
   type ModelFacts,
@@ -60,7 +62,7 @@ export interface DirectEndpoint {
   /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** By path: the headers that replace `headers` for requests to that path. */
+  /** By `pathOfHeaders`: the headers that replace `headers` for requests to that path. */
   readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
@@ -94,13 +96,24 @@ export function offersFromConfig(
         kind: 'direct',
         baseUrl: target.url,
         headers: keyHeaders(target.apiKey, ''),
-        ...(service.primitive === 'model' && service.model.wires?.includes('messages')
-          ? { headersAt: { [MESSAGES_PATH]: keyHeaders(target.apiKey, MESSAGES_PATH) } }
-          : {}),
+        ...(service.primitive === 'model' ? headersOfWires(service.model.wires, target.apiKey) : {}),
       },
       createdAt,
     });
   });
+}
+
+/** The headers with the key, for the wires that expect it in another header. */
+function headersOfWires(
+  wires: readonly NativeWireName[] | undefined,
+  apiKey: string | null,
+): Pick<DirectEndpoint, 'headersAt'> {
+  const paths = [
+    ...(wires?.includes('messages') ? [MESSAGES_PATH] : []),
+    ...(wires?.includes('gemini') ? [GEMINI_PATH] : []),
+  ];
+  if (paths.length === 0) return {};
+  return { headersAt: Object.fromEntries(paths.map((path) => [path, keyHeaders(apiKey, path)])) };
 }
 
 /** The direct form of an offer's name. Consumers use it to pin the provider. */

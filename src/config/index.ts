@@ -42,9 +42,13 @@ export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,
   IMAGE_PATHS,
+  GEMINI_PATH,
   MESSAGES_PATH,
   type NativeWireName,
   RESPONSES_PATH,
   VIDEOS_PATH,
+  geminiPath,
   keyHeaders,
+  pathOfHeaders,
+  upstreamPath,
 } from './upstream-api.ts';

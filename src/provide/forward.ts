@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders as Http1Headers } from 'node:http';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { type HttpTarget, keyHeaders } from '#config';
+import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
 import type { ProxyFailure } from '#network/tunnel';
 import { bodyLengthOf } from '#wire';
 import { breakOff, refuse, takeBody } from './call-stream.ts';
@@ -32,7 +32,7 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
     const method = headers[':method'] ?? '';
     if (!METHODS.has(method) || leavesBase(rest)) return refuse(stream, 'unknown_service');
     const query = rest.includes('?') ? '' : url.search;
-    const path = `${base}${rest}${query}`;
+    const path = `${upstreamPath(base, rest)}${query}`;
     takeBody(stream, (body) => {
       const exchange = new RequestAdapter(stream, body, failed);
       const sent = requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat());
@@ -78,6 +78,7 @@ const CREDENTIALS = [
   'authorization',
   'cookie',
   'x-api-key',
+  'x-goog-api-key',
   'api-key',
   'x-admin-key',
   'sign-in-with-x',

@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
-import { type ServiceConfig, IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, VIDEOS_PATH } from '#config';
+import {
+  type ServiceConfig,
+  GEMINI_PATH,
+  IMAGE_PATHS,
+  MESSAGES_PATH,
+  type Primitive,
+  RESPONSES_PATH,
+  VIDEOS_PATH,
+} from '#config';
 import { loadAgent, skipInterimReplies } from '#wire/undici';
 import { parseServicePath, readEmptyRequest } from '#network/tunnel';
 import { createForward, type Forward } from './forward.ts';
@@ -179,7 +187,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
  * accounts of the upstream's API. Tools and agents have no such list.
  */
 const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
-  model: (path) => MODEL_PATHS.has(path),
+  model: (path) => MODEL_PATHS.has(path) || OF_GEMINI.test(path),
   image: (path) => MADE_AT.has(path),
   video: (path) => path.startsWith(VIDEOS_PATH) && BELOW_VIDEOS.test(path.slice(VIDEOS_PATH.length)),
   tool: () => true,
@@ -192,6 +200,8 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   MESSAGES_PATH,
   RESPONSES_PATH,
 ]);
+/** Answers of a model on the gemini wire, but not its files, caches and tuned models. */
+const OF_GEMINI = new RegExp(`^${GEMINI_PATH}[^/:]{1,512}:(?:generateContent|streamGenerateContent)$`);
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
 /** A video job, or its file. */
 const BELOW_VIDEOS = /^(?:\/[\w-]{1,128}(?:\/content)?)?$/;

@@ -125,12 +125,12 @@ function wires(): Option<readonly NativeWireName[] | null> {
     takes: right,
     meaning: '',
     max: 8,
-    fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses'),
+    fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses, gemini'),
   });
   return option<readonly NativeWireName[] | null>({
-    takes: 'list of `chat`, `messages`, `responses`',
+    takes: 'list of `chat`, `messages`, `responses`, `gemini`',
     meaning:
-      "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API. " +
+      "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API, `gemini` is Google's Gemini API. " +
       'A request of such an API is passed on without translation.',
     optional: { text: '["chat"]', fallback: null },
     read: (value) => {

@@ -3,6 +3,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { bodyLengthOf, UpstreamFailure } from '#wire';
 import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { type Scrub, scrubOf } from '#security';
+import { pathOfHeaders, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
@@ -78,14 +79,14 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
     send(endpoint, request, account) {
       const { calls, listens, basePath } = route(endpoint.baseUrl);
       const { pool, shares } = request.listens ? listens : calls;
-      const secrets = endpoint.headersAt?.[request.path] ?? endpoint.headers;
+      const secrets = endpoint.headersAt?.[pathOfHeaders(request.path)] ?? endpoint.headers;
       const headers: Record<string, string> = { ...request.headers, ...secrets };
       // For any other body undici adds it.
       if (request.body instanceof PiecedBody) headers['content-length'] = String(request.body.byteLength);
       const timeout = request.listens || request.patient ? NO_TIMEOUT : null;
       const sent = {
         method: request.method,
-        path: basePath + request.path || '/',
+        path: upstreamPath(basePath, request.path) || '/',
         headers,
         // undici also sends what can be iterated, which its types leave out.
         body: request.body as Exclude<typeof request.body, PiecedBody>,

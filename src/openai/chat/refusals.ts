@@ -126,7 +126,7 @@ function privatePlace(part: ContentPart): string | null {
 }
 
 /** Members that may hold an address, on wires whose requests are forwarded unchanged. */
-const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'server_url']);
+const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'fileUri', 'server_url']);
 
 /**
  * Refuses addresses of private hosts like refusePrivateMedia, but searches all levels, for a request that is forwarded
@@ -146,7 +146,14 @@ export function refusePrivateUrls(value: unknown, path = ''): void {
 type Json = Readonly<Record<string, unknown>>;
 
 /** Members that refer to something that a provider stores for its account. */
-const NAMES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id']);
+const NAMES: ReadonlySet<string> = new Set([
+  'file_id',
+  'file_ids',
+  'vector_store_ids',
+  'container',
+  'container_id',
+  'fileSearchStoreNames',
+]);
 
 /** Members that are data of a model or a client, or that only cite the source of a text. They are not searched. */
 const DATA: ReadonlySet<string> = new Set([
@@ -155,7 +162,12 @@ const DATA: ReadonlySet<string> = new Set([
   'citations',
   'input_schema',
   'parameters',
+  'parametersJsonSchema',
+  'responseJsonSchema',
+  'responseSchema',
   'schema',
+  'args',
+  'response',
 ]);
 /** Calls of tools whose `input` is data. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
