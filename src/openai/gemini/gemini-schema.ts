@@ -38,7 +38,7 @@ const part = {
   type: 'object',
   additionalProperties: true,
   properties: {
-    text: { type: 'string', [MUST_BE]: 'a string' },
+    text: { type: ['string', 'null'], [MUST_BE]: 'a string' },
     thought: { type: ['boolean', 'null'], description: 'The text is a thought.', [MUST_BE]: 'true or false' },
     thoughtSignature: {
       type: ['string', 'null'],

@@ -19,7 +19,12 @@ import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { pooled } from '../../support/pooled.ts';
-import { messageEvents, responseEvents } from './support/transcripts.ts';
+import { geminiEvents, messageEvents, responseEvents } from './support/transcripts.ts';
+import { createGeminiDecoder, GEMINI_WIRE } from '../../../src/openai/gemini/native-gemini.ts';
+import { geminiSchema, type GeminiBody } from '../../../src/openai/gemini/gemini-schema.ts';
+import { placedBody, textOfPlaced } from '../../../src/openai/gemini/request-form.ts';
+import { toChatBody as geminiToChatBody } from '../../../src/openai/gemini/to-chat-body.ts';
+import { createToolNames } from '../../../src/openai/messages/tools.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const runs = deep ? 1_000_000 : 600;
@@ -105,7 +110,74 @@ const members = {
     fc.array(fc.oneof(weird, fc.record({ type: weird, content: weird, summary: weird })), { maxLength: 3 }),
   ),
   status: weird,
+  candidates: fc.oneof(
+    weird,
+    fc.array(
+      fc.oneof(
+        weird,
+        fc.record(
+          {
+            content: fc.oneof(weird, fc.record({ parts: fc.oneof(weird, fc.array(anyPart(), { maxLength: 3 })) })),
+            finishReason: fc.oneof(weird, fc.constantFrom('STOP', 'MAX_TOKENS')),
+            finishMessage: weird,
+            index: weird,
+          },
+          { requiredKeys: [] },
+        ),
+      ),
+      { maxLength: 2 },
+    ),
+  ),
+  usageMetadata: fc.oneof(
+    weird,
+    fc.record(
+      {
+        promptTokenCount: weird,
+        candidatesTokenCount: weird,
+        thoughtsTokenCount: weird,
+        cachedContentTokenCount: weird,
+        toolUsePromptTokenCount: weird,
+      },
+      { requiredKeys: [] },
+    ),
+    fc.constant({ promptTokenCount: 3, candidatesTokenCount: 4 }),
+  ),
+  promptFeedback: fc.oneof(weird, fc.record({ blockReason: weird })),
 };
+
+/** A part of a content of the Gemini API. */
+function anyPart(): fc.Arbitrary<unknown> {
+  const blob = fc.oneof(
+    weird,
+    fc.record({ mimeType: fc.constantFrom<unknown>('image/png', 'application/pdf', 'x', 1), data: weird }),
+  );
+  return fc.oneof(
+    weird,
+    fc.record(
+      {
+        text: weird,
+        thought: fc.boolean(),
+        thoughtSignature: fc.oneof(weird, fc.constantFrom('dGcxLmE=', 'dGczX2E=', 'E')),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record({ inlineData: blob }),
+    fc.record({ fileData: fc.oneof(weird, fc.record({ fileUri: weird, mimeType: weird })) }),
+    fc.record({ functionCall: fc.oneof(weird, fc.record({ name: weird, args: weird, id: weird })) }),
+    fc.record({
+      functionResponse: fc.oneof(
+        weird,
+        fc.record({
+          name: weird,
+          response: weird,
+          id: weird,
+          parts: fc.oneof(weird, fc.array(fc.record({ inlineData: blob }))),
+        }),
+      ),
+    }),
+    fc.record({ executableCode: weird }),
+  );
+}
 const event = pooled(
   fc
     .record(
@@ -132,7 +204,7 @@ const stream = fc
   .array(
     fc.oneof(
       { weight: 5, arbitrary: event },
-      { weight: 3, arbitrary: fc.constantFrom(...messageEvents(), ...responseEvents()) },
+      { weight: 3, arbitrary: fc.constantFrom(...messageEvents(), ...responseEvents(), ...geminiEvents()) },
       noise,
     ),
     { maxLength: 12 },
@@ -142,6 +214,7 @@ const stream = fc
 const SPEECHES = [
   ['messages', createMessagesDecoder],
   ['responses', createResponsesDecoder],
+  ['gemini', createGeminiDecoder],
 ] as const;
 const reply = fc.oneof(
   { weight: 8, arbitrary: fc.array(member, { maxLength: 9 }).map((some) => `{${some.join(',')}}`) },
@@ -166,8 +239,9 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
           if (!isExpected(error)) throw error;
         }
         for (const one of sent.split('\n\n').slice(0, -1)) {
-          const [name, data] = one.split('\ndata: ') as [string, string];
-          holds(name === `event: ${(JSON.parse(data) as { type: string }).type}`, one);
+          const [name, data] = one.split(/(?:^|\n)data: /) as [string, string];
+          const { type } = JSON.parse(data) as { type: string };
+          holds(name === (speechOf === createGeminiDecoder ? '' : `event: ${type}`), one);
         }
       }),
       { numRuns: runs },
@@ -288,13 +362,79 @@ const request = fc.record(
   { requiredKeys: ['model', 'input', 'messages', 'max_tokens'] },
 );
 
+const geminiRequest = fc.record(
+  {
+    contents: fc.oneof(
+      weird,
+      fc.array(
+        fc.record(
+          {
+            role: fc.constantFrom<unknown>('user', 'model', 'function', null),
+            parts: fc.array(anyPart(), { maxLength: 3 }),
+          },
+          { requiredKeys: [] },
+        ),
+        { minLength: 1, maxLength: 3 },
+      ),
+    ),
+    system_instruction: fc.oneof(weird, fc.record({ parts: fc.array(anyPart(), { maxLength: 2 }) })),
+    tools: fc.oneof(
+      weird,
+      fc.array(
+        fc.record(
+          {
+            functionDeclarations: fc.oneof(
+              weird,
+              fc.array(fc.record({ name: weird, description: weird, parameters: weird }), { maxLength: 2 }),
+            ),
+            mcpServers: fc.oneof(weird, fc.array(fc.record({ streamableHttpTransport: weird }), { maxLength: 2 })),
+            googleSearch: weird,
+          },
+          { requiredKeys: [] },
+        ),
+        { maxLength: 2 },
+      ),
+    ),
+    toolConfig: fc.oneof(
+      weird,
+      fc.record({
+        functionCallingConfig: fc.oneof(
+          weird,
+          fc.record({ mode: fc.constantFrom<unknown>('AUTO', 'ANY', 'x', 1), allowedFunctionNames: weird }),
+        ),
+      }),
+    ),
+    generationConfig: fc.oneof(
+      weird,
+      fc.record(
+        {
+          maxOutputTokens: fc.constantFrom<unknown>(1, 50, 1e9, null),
+          max_output_tokens: fc.constant(9),
+          thinkingConfig: weird,
+          responseSchema: weird,
+          responseJsonSchema: weird,
+          responseMimeType: fc.constantFrom<unknown>('application/json', 'x', null),
+          responseModalities: weird,
+          x: weird,
+        },
+        { requiredKeys: [] },
+      ),
+    ),
+    cachedContent: weird,
+    provider: fc.constantFrom(null, {}),
+    n_predict: weird,
+  },
+  { requiredKeys: ['contents'] },
+);
+
 const offer: Offer = makeOffer();
 
 function passes(wire: NativeWire, checked: unknown, text: string): void {
   const asked = checked as Record<string, unknown>;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
-  holds(sent['model'] === offer.model!.upstreamModel && sent[wire.cap] === 7, text);
+  holds(wire.capIn(sent) === 7, text);
+  holds(sent['model'] === (wire === GEMINI_WIRE ? undefined : offer.model!.upstreamModel), text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
   holds(size.bytes >= 0 && size.images >= 0, text);
@@ -347,6 +487,36 @@ describe('whatever a client asks', () => {
           return;
         }
         passes(MESSAGES_WIRE, checked, text);
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  it('the Gemini API for is translated and forwarded, or refused with a GatewayError', FOREVER, () => {
+    const check = createCheck<GeminiBody>(geminiSchema(100));
+    fc.assert(
+      fc.property(geminiRequest, (asked) => {
+        const text = JSON.stringify(asked);
+        let checked: GeminiBody;
+        try {
+          checked = check(placedBody(JSON.parse(text), 'acme/small', null));
+        } catch (error) {
+          if (!(error instanceof GatewayError)) throw error;
+          return;
+        }
+        passes(GEMINI_WIRE, checked, textOfPlaced(checked, Buffer.from(text)).toString());
+        try {
+          const options = {
+            names: createToolNames(),
+            thought: () => 'x',
+            opened: () => null,
+            serviceAt: () => null,
+            bridged: false,
+          };
+          holds(Array.isArray(geminiToChatBody(checked, options).body.messages), text);
+        } catch (error) {
+          if (!(error instanceof GatewayError)) throw error;
+        }
       }),
       { numRuns: runs },
     );
