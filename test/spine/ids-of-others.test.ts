@@ -80,7 +80,7 @@ const IMAGE = { model: 'test/painter', prompt: 'A tollgate' };
 const VIDEO = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
 const AGENT = 'a2a/test/agent';
 /** The path of a wire, and of all methods of a model where its address names one. */
-const patternOf = (path: string) => path.replace(/\{model\}:\w+$/, '\\{model\\}:\\w+');
+const patternOf = (path: string) => path.replace(/\{model\}:\w+$/, '\\{model\\}:(?!countTokens)\\w+');
 
 /** What each place holds, and the rest of its request. `later`: its owner sees something only some time later. */
 const PLACES: readonly {
@@ -135,7 +135,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'names of services and providers, which are public',
     places:
-      /^GET \/(api\/v1\/)?(models|model|tools|agents|images|videos|providers|services|analytics\/service)\/.*path (\*|author|slug|primitive|id)$/,
+      /^GET \/(api\/v1(beta)?\/)?(models|model|tools|agents|images|videos|providers|services|analytics\/service)\/.*path (\*|author|slug|primitive|id|model)$/,
   },
   {
     why: 'a name of a service, and ids below it: see "MCP" and "A2A"',
@@ -146,7 +146,11 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: 'a word of the client that keeps it at one provider', places: /(header x-session-id|body session_id)$/ },
   { why: 'a client may make up a context: see "contexts of agents"', places: /body tollgate\.context_id$/ },
   { why: 'in answers only', places: /body tollgate\.state$/ },
-  { why: 'counts without a call', places: /^POST \/api\/v1\/(messages\/count_tokens|responses\/input_tokens) / },
+  {
+    why: 'counts without a call',
+    places:
+      /^POST \/api\/(v1\/(messages\/count_tokens|responses\/input_tokens)|v1beta\/models\/\{model\}:countTokens) /,
+  },
   { why: 'a hint for the provider', places: /body prompt_cache_key$/ },
   {
     why: 'items of kept responses: see kept-responses.test.ts',

@@ -110,8 +110,13 @@ function userParts(chat: ChatMessage[], content: Content, at: string, called: Op
   for (const [place, part] of partsOf(content)) {
     const here = `${at}[${place}]`;
     const { text, functionResponse: result } = part;
-    if (isObject(result)) addResult(chat, resultOf(result, `${here}.functionResponse`, called, ofResults));
-    else if (typeof text === 'string') {
+    if (isObject(result)) {
+      const call = called.answer(result['id'], result['name']);
+      const words = resultOf(result, `${here}.functionResponse`, ofResults);
+      if (call !== undefined) addResult(chat, { role: 'tool', tool_call_id: call.id, content: words });
+      // A client may have left the call out of a long conversation. Models refuse a result without its call.
+      else parts.push({ type: 'text', text: `[result of ${String(result['name'])}: ${words}]` });
+    } else if (typeof text === 'string') {
       if (text !== '') parts.push({ type: 'text', text });
     } else {
       const file = fileOf(part, here);
@@ -124,19 +129,16 @@ function userParts(chat: ChatMessage[], content: Content, at: string, called: Op
   return [...ofResults, ...parts];
 }
 
-/** A result of a function. Chat models take no files in it, so its files are added to `shown`, for the next message. */
-function resultOf(result: Json, at: string, called: OpenCalls, shown: ContentPart[]): ChatMessage {
-  const { id, name, response, parts } = result;
-  const call = called.answer(id, name);
-  if (call === undefined) throw invalid(at, 'the result of a functionCall of an earlier content, with its id and name');
+/** A result as text. Chat models take no files in it, so its files are added to `shown`, for the next message. */
+function resultOf({ name, response, parts }: Json, at: string, shown: ContentPart[]): string {
   if (response !== undefined && response !== null && !isObject(response))
     throw invalid(`${at}.response`, 'a JSON object');
   if (Array.isArray(parts))
     (parts as readonly unknown[]).forEach((part, index) => {
       const file = isObject(part) ? fileOf(part, `${at}.parts[${index}]`) : null;
-      if (file !== null) shown.push({ type: 'text', text: `A file of the result of ${call.name}:` }, file);
+      if (file !== null) shown.push({ type: 'text', text: `A file of the result of ${String(name)}:` }, file);
     });
-  return { role: 'tool', tool_call_id: call.id, content: wordsOfResult(response ?? {}) };
+  return wordsOfResult(response ?? {});
 }
 
 /** `output` and `error` of a response are what the API itself shows to its models. */

@@ -1,3 +1,4 @@
+import { nameSchema } from '#http';
 import { isObject } from '#wire';
 import type { WireAddress } from '../translated/chat-wire.ts';
 import { modelInAddress, placedBody, streamFormOf } from './request-form.ts';
@@ -22,7 +23,7 @@ export const modelParams = {
   type: 'object',
   properties: {
     model: {
-      type: 'string',
+      ...nameSchema,
       description: 'The name of the model, with its slashes as they are or encoded. `models/` before it is accepted.',
     },
   },

@@ -27,7 +27,7 @@ import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { configOf, modelParams, pathOf } from './gemini-address.ts';
 import { toGeminiError } from './gemini-error.ts';
-import type { Content, Json } from './gemini-schema.ts';
+import { type Content, type Json, NOT_HERE } from './gemini-schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 
 /** What is asked for one content. */
@@ -248,7 +248,7 @@ const textContent = {
         additionalProperties: true,
         properties: { text: { type: 'string', [MUST_BE]: 'a string' } },
         [MUST_BE]: 'an object such as {"text": "…"}',
-        [DOCUMENTED]: { required: ['text'] },
+        [DOCUMENTED]: { required: ['text'], allOf: [{ properties: { text: { minLength: 1 } } }] },
       },
       description: 'Texts, which are embedded as one.',
       [MUST_BE]: 'an array of parts such as {"text": "…"}',
@@ -258,7 +258,12 @@ const textContent = {
 } as const;
 
 const askedFields = {
-  model: { type: ['string', 'null'], description: 'If it is given, that of the address.', [MUST_BE]: 'a string' },
+  model: {
+    type: ['string', 'null'],
+    description: 'If it is given, that of the address.',
+    [MUST_BE]: 'a string',
+    [DOCUMENTED]: NOT_HERE,
+  },
   content: textContent,
   outputDimensionality: {
     type: ['integer', 'null'],

@@ -42,7 +42,7 @@ export function geminiRoutes(deps: GeminiDeps): FastifyPluginAsync {
       addCountRoute(free, deps, {
         wire: geminiWire(deps, 'countTokens'),
         path: pathOf('countTokens'),
-        schema: geminiSchema(deps.config.limits.messagesMax, true),
+        schema: geminiSchema(deps.config.limits.messagesMax),
         named: 'totalTokens',
         more: {},
         described: {

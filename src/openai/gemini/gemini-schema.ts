@@ -31,7 +31,17 @@ export interface GeminiBody {
   readonly [field: string]: unknown;
 }
 
+/** No schema joins a body and an address. So the document has the name in the address alone. */
+export const NOT_HERE = { enum: [null] };
+
 const PART_RIGHT = 'an object such as {"text": "…"}';
+
+const MEDIA_TYPE = { type: 'string', pattern: '^[a-z]+/[a-z0-9.+-]+$' };
+
+/** Null, or an object with the members of `required`. */
+const orNull = (required: Json, others: Json = {}) => ({
+  anyOf: [{ type: 'null' }, { required: Object.keys(required), properties: { ...required, ...others } }],
+});
 
 const part = {
   title: 'GeminiPart',
@@ -45,18 +55,45 @@ const part = {
       description: 'Of an earlier answer, as it came.',
       [MUST_BE]: 'a string of an earlier answer',
     },
-    inlineData: objectField('A file: `mimeType`, and `data` in base64.'),
-    fileData: objectField('A file by its https address: `fileUri` and `mimeType`.'),
-    functionCall: objectField('A call of an earlier answer: `id`, `name` and `args`.'),
-    functionResponse: objectField('The result of a call: `id`, `name` and `response`.'),
+    inlineData: objectField('A file: `mimeType`, and `data` in base64.', {
+      [DOCUMENTED]: {
+        allOf: [orNull({ mimeType: MEDIA_TYPE, data: { type: 'string', pattern: '^[A-Za-z0-9+/]+={0,2}$' } })],
+      },
+    }),
+    fileData: objectField('A file by its https address: `fileUri` and `mimeType`.', {
+      [DOCUMENTED]: {
+        allOf: [
+          orNull({
+            mimeType: MEDIA_TYPE,
+            fileUri: { type: 'string', pattern: '^https://(?!generativelanguage\\.)[a-z0-9-]+\\.[a-z]+/[^\\s]*$' },
+          }),
+        ],
+      },
+    }),
+    functionCall: objectField('A call of an earlier answer: `id`, `name` and `args`.', {
+      [DOCUMENTED]: {
+        allOf: [orNull({ name: { type: 'string', minLength: 1 } }, { args: { type: ['object', 'null'] } })],
+      },
+    }),
+    functionResponse: objectField('The result of a call: `id`, `name` and `response`.', {
+      [DOCUMENTED]: {
+        allOf: [orNull({ name: { type: 'string', minLength: 1 } }, { response: { type: ['object', 'null'] } })],
+      },
+    }),
+    executableCode: objectField('Code that Google ran in an earlier answer.'),
+    codeExecutionResult: objectField('Its result.'),
   },
   [MUST_BE]: PART_RIGHT,
   [DOCUMENTED]: {
     allOf: [
       {
-        anyOf: ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse', 'executableCode'].map((name) => ({
-          required: [name],
-        })),
+        anyOf: [
+          { required: ['text'], properties: { text: { type: 'string', minLength: 1 } } },
+          ...['inlineData', 'fileData', 'functionCall', 'functionResponse', 'executableCode'].map((name) => ({
+            required: [name],
+            properties: { [name]: { type: 'object' } },
+          })),
+        ],
       },
     ],
   },
@@ -75,6 +112,9 @@ const contentSchema = (title: string, roles: readonly string[] | null) => ({
     parts: { type: ['array', 'null'], items: part, [MUST_BE]: 'an array of parts' },
   },
   [MUST_BE]: 'an object with role and parts',
+  ...(roles === null
+    ? {}
+    : { [DOCUMENTED]: { required: ['parts'], allOf: [{ properties: { parts: { type: 'array', minItems: 1 } } }] } }),
 });
 
 const texts = (description: string, max: number) => ({
@@ -119,10 +159,10 @@ const config = objectField('How the answer is made.', {
   },
 });
 
-/** JSON schema of a request. `counted`: that of `:countTokens`. `messagesMax`: the most contents. */
-export function geminiSchema(messagesMax: number, counted = false) {
+/** JSON schema of a request. `messagesMax`: the most contents. */
+export function geminiSchema(messagesMax: number) {
   return {
-    title: counted ? 'GeminiCountRequest' : 'GeminiRequest',
+    title: 'GeminiRequest',
     type: 'object',
     required: ['contents'],
     additionalProperties: true,
@@ -133,6 +173,7 @@ export function geminiSchema(messagesMax: number, counted = false) {
         ...nameSchema,
         description: 'The address names the model. If it stands here too, it must be the same.',
         [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
+        [DOCUMENTED]: NOT_HERE,
       },
       contents: {
         type: 'array',

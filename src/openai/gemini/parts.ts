@@ -75,5 +75,6 @@ export function wordsOfPart(part: Json): string | null {
   if (isObject(code))
     return `\`\`\`${String(code['language'] ?? '').toLowerCase()}\n${String(code['code'] ?? '')}\n\`\`\``;
   if (isObject(result)) return `[result of the code: ${String(result['output'] ?? result['outcome'] ?? '')}]`;
-  return null;
+  const { functionCall: call } = part;
+  return isObject(call) ? `[called ${String(call['name'])} with ${JSON.stringify(call['args'] ?? {})}]` : null;
 }
