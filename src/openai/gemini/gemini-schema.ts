@@ -65,7 +65,7 @@ const part = {
         allOf: [
           orNull({
             mimeType: MEDIA_TYPE,
-            fileUri: { type: 'string', pattern: '^https://(?!generativelanguage\\.)[a-z0-9-]+\\.[a-z]+/[^\\s]*$' },
+            fileUri: { type: 'string', pattern: '^https://[^\\s]' },
           }),
         ],
       },

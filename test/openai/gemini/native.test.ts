@@ -30,7 +30,10 @@ beforeAll(async () => {
   spine = await startSpine({
     toml:
       UNHURRIED +
-      modelBlock({ name: DIRECT, ...native }) +
+      modelBlock({ name: DIRECT, ...native }).replace(
+        'context_length',
+        'input_modalities = ["text", "image"]\ncontext_length',
+      ) +
       modelBlock({ name: MIXED, ...native, prompt: 9, completion: 9 }) +
       modelBlock({ name: MIXED, provider: 'Cheap', url: cheap.url }),
   });
@@ -221,13 +224,13 @@ test('a request that a translation loses something of goes to the provider that 
   expect(await wireOf([...plain, { role: 'model', parts: [CALL] }, ...plain])).toBe('native');
 });
 
+const ASKED = { contents: [{ parts: [{ text: 'x' }] }] };
+
 describe('a stream', () => {
   const stream = async (text: string, more: Partial<WireAnswer> = {}) => {
     upstream.answer = () => ({ type: 'text/event-stream', text, ...more });
     try {
-      return await (
-        await post(`${DIRECT}:streamGenerateContent?alt=sse`, { contents: [{ parts: [{ text: 'x' }] }] })
-      ).text();
+      return await (await post(`${DIRECT}:streamGenerateContent?alt=sse`, ASKED)).text();
     } finally {
       upstream.answer = usually;
     }
@@ -254,10 +257,16 @@ describe('a stream', () => {
   });
 
   test('that breaks or fails is an error at its end', async () => {
-    const failed = await stream(
-      data(said('a')) + data({ error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }),
-    );
-    expect(failed.trim().split('\n\n').at(-1)).toMatch(/^data: \{"error":\{"code":5/);
-    expect((await stream(data(said('a')), { breaks: true })).trim().split('\n\n').at(-1)).toMatch(/error|MAX_TOKENS/);
+    const error = data({ error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } });
+    const later = async (rest: string, more: Partial<WireAnswer> = {}) => {
+      const begun = Promise.withResolvers<string>();
+      upstream.answer = () => ({ type: 'text/event-stream', text: data(said('a')), rest: begun.promise, ...more });
+      const reply = await post(`${DIRECT}:streamGenerateContent?alt=sse`, ASKED);
+      begun.resolve(rest);
+      return (await reply.text()).trim().split('\n\n').at(-1);
+    };
+    expect(await later(error)).toMatch(/^data: \{"error":\{"code":5/);
+    expect(await later('data: {"x"', { breaks: true })).toMatch(/"error"|MAX_TOKENS/);
+    upstream.answer = usually;
   });
 });

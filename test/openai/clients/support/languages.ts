@@ -85,9 +85,10 @@ function go(): Language {
   const program = findGo();
   return {
     missing: typeof program === 'string' ? program : null,
-    async build() {
+    // A folder for each program.
+    async build(name) {
       if (typeof program === 'string') throw new Error(program);
-      const source = join(PROGRAMS, 'go');
+      const source = join(PROGRAMS, name === 'go-openai' ? 'go' : name);
       const folder = cached('go', join(source, 'go.sum'));
       const env = {
         ...program.env,
