@@ -31,12 +31,17 @@ function ask({ service: { primitive, name } }: ServiceConfig, path: string): str
 
 const model = modelAt('m', 'http://127.0.0.1:9/v1');
 
-test.each(['/chat/completions', '/chat/completions?a=1', '/embeddings', '/responses', '/messages'])(
-  'a gateway may ask a model for %s',
-  (rest) => {
-    expect(ask(model, `/model/m${rest}`)).toBe(rest);
-  },
-);
+test.each([
+  '/chat/completions',
+  '/chat/completions?a=1',
+  '/embeddings',
+  '/responses',
+  '/messages',
+  '/v1beta/models/a%2Fb:generateContent',
+  '/v1beta/models/a:streamGenerateContent?alt=sse',
+])('a gateway may ask a model for %s', (rest) => {
+  expect(ask(model, `/model/m${rest}`)).toBe(rest);
+});
 
 test.each([
   '',
@@ -48,6 +53,11 @@ test.each([
   '/chat/completions/x',
   '/fine_tuning/jobs',
   '/../admin',
+  '/v1beta/models/a',
+  '/v1beta/models/a:predict',
+  '/v1beta/models/a/b:generateContent',
+  '/v1beta/files',
+  '/v1beta/cachedContents',
 ])('and not for "%s", which its key opens as well', (rest) => {
   expect(ask(model, `/model/m${rest}`)).toBeNull();
 });
