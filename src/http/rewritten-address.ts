@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { STRICT_PREFIX } from './error-table.ts';
 
 /*
- * Addresses that clients make of a base URL without `/api`, and those of Google's API. The router sees one form of each.
+ * Addresses that clients make of a base URL without `/api`, and those of Google's API. The router sees one form of
+ * each.
  */
 
 /** The beginning of the addresses of Google's API, for the router. */

@@ -12,7 +12,7 @@ interface ClientWire {
   readonly name: string;
   /** Path of its billed route below `prefix`. */
   readonly path: string;
-  /** Where its routes are registered. */
+  /** Prefix of all its routes. */
   readonly prefix: '/api/v1' | '/api';
   /** Whose API it is and what its clients need, for `/llms.txt`: Markdown without a full stop at its end. */
   readonly clients: string;

@@ -93,7 +93,7 @@ function formsOf(value: string): string[] {
 /** The sign-in header and its other names, in lower case. */
 export const SIGN_IN_HEADERS = ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx'] as const;
 
-/** The headers beside `Authorization` in which clients send an API key, in lower case. Google's clients use the second. */
+/** Headers beside `Authorization` in which clients send an API key, in lower case. Google's clients use the second. */
 export const KEY_HEADERS = ['x-api-key', 'x-goog-api-key'] as const;
 
 /** The headers that may have a credential, in lower case. */

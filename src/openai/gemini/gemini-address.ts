@@ -29,7 +29,7 @@ export const modelParams = {
   },
 } as const;
 
-/** The config of a method's route: any other base URL and version that a client puts before it is told the right one. */
+/** The config of a method's route. A client with another base URL or version is told the right one. */
 export const configOf = (method: Method) =>
   ({
     clientsAppend: new RegExp(`^(?!/api/v1beta/models/).*/models/.+:${method}$`),

@@ -30,7 +30,7 @@ import { toGeminiError } from './gemini-error.ts';
 import { type Content, type Json, NOT_HERE } from './gemini-schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 
-/** What is asked for one content. */
+/** A request for the embedding of one content. */
 interface Asked {
   readonly model?: string | null;
   readonly content: Content;
@@ -164,7 +164,10 @@ function textOf({ parts }: Content, at: string): string {
   return text;
 }
 
-/** Writes the embeddings after the settlement. Resolves with whether anything was charged. Throws the errors of the call. */
+/**
+ * Writes the embeddings after the settlement. Resolves with whether anything was charged. Throws the errors of the
+ * call.
+ */
 const writeEmbeddings = (
   opened: StartedEmbeddings,
   { dropped, isBatch }: { readonly dropped: () => readonly string[]; readonly isBatch: boolean },

@@ -34,7 +34,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'safetySettings',
 ]);
 
-/** Members of `generationConfig` that providers get. Others may cost more than tokens, and go to models that list them. */
+/** Members of `generationConfig` that providers get. Others may cost more than tokens: they go to models that list them. */
 const CONFIG: ReadonlySet<string> = new Set([
   'temperature',
   'topP',
@@ -155,7 +155,7 @@ const BASE64 = /^[\w+/=-]*$/;
 
 /**
  * Removes the signatures of this gateway, which no provider can read, and the parts that have nothing else. Returns the
- * same value if there are none.
+ * same value if it has no such signature.
  */
 function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] {
   let isChanged = false;

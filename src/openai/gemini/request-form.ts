@@ -39,7 +39,7 @@ const SNAKE = /_([a-z0-9])/g;
 /** How the events of a stream are written: as server-sent events, or as the elements of a JSON array. */
 type StreamForm = 'sse' | 'array';
 
-/** What the address of a request says. */
+/** The parts of an address. */
 interface Addressed {
   readonly Params: { readonly model: string };
   readonly Querystring: { readonly alt?: string };

@@ -29,7 +29,7 @@ export interface ChatWire<B> {
     readonly operationId: string;
     readonly description: string;
   };
-  /** What addresses of requests say besides the path. Absent: nothing. */
+  /** The part of a request that stands in its address. Absent: none. */
   readonly address?: WireAddress;
   /** The wire's own name of a chat field that was dropped. */
   readonly nameOf: (chatField: string) => string;
@@ -55,11 +55,11 @@ export interface ChatWire<B> {
 export interface WireAddress {
   /** Schemas of the parameters of the path and of the query. */
   readonly schema: { readonly params: object; readonly querystring?: object };
-  /** Further config of the routes: what clients append to a base URL, and the paths that are refused in the form of the wire. */
+  /** Further config of the routes: what clients append to a base URL, and the paths with errors of this wire. */
   readonly config: Pick<FastifyContextConfig, 'clientsAppend' | 'refusesBelow'>;
   /** The parsed body with what the address says, before the schema checks it. Throws GatewayError. */
   place(parsed: unknown, request: FastifyRequest): unknown;
-  /** What the address says, as a text. A repeat of a request has the same. */
+  /** That part as a text. A repeat of a request has the same. */
   text(request: FastifyRequest): string;
 }
 

@@ -103,7 +103,7 @@ test('the same body for another model, or in another form, is no repeat', async 
 
 test('an unknown method of a model is refused in the form of the API', async () => {
   const reply = await post(`/v1beta/models/${MODEL}:predict`, key());
-  expect([reply.status, await reply.json()]).toMatchObject([404, { error: { code: 404, status: 'NOT_FOUND' } }]);
+  expect([reply.status, await reply.json()]).toMatchObject([405, { error: { code: 405 } }]);
   expect((await fetch(`${spine.origin}/v1beta/files`, { headers: key() })).status).toBe(404);
 });
 

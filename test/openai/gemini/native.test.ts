@@ -11,7 +11,7 @@ import {
   type WireUpstream,
 } from '../native/support/wire-upstream.ts';
 
-// Google's SDK to providers that speak the Gemini API: directly, through a tunnel, and beside one that speaks only chat.
+// Google's SDK to providers that speak the Gemini API: directly, in a tunnel, and beside one that speaks only chat.
 
 const DIRECT = 'acme/native';
 const TUNNEL = 'tunnel/native';

@@ -19,12 +19,9 @@ import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { pooled } from '../../support/pooled.ts';
+import { anyPart, weird } from './support/anything.ts';
 import { geminiEvents, messageEvents, responseEvents } from './support/transcripts.ts';
-import { createGeminiDecoder, GEMINI_WIRE } from '../../../src/openai/gemini/native-gemini.ts';
-import { geminiSchema, type GeminiBody } from '../../../src/openai/gemini/gemini-schema.ts';
-import { placedBody, textOfPlaced } from '../../../src/openai/gemini/request-form.ts';
-import { toChatBody as geminiToChatBody } from '../../../src/openai/gemini/to-chat-body.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { createGeminiDecoder } from '../../../src/openai/gemini/native-gemini.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const runs = deep ? 1_000_000 : 600;
@@ -37,30 +34,6 @@ function holds(condition: boolean, what: string): void {
   if (!condition) throw new Error(`This does not hold: ${what}`);
 }
 
-const weird = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.constantFrom<unknown>(
-      null,
-      '',
-      'x',
-      0,
-      -1,
-      7,
-      1.5,
-      1e300,
-      true,
-      [],
-      {},
-      [[]],
-      [null],
-      [{}],
-      'error',
-      '__proto__',
-    ),
-  },
-  { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 1 }) },
-);
 const usage = fc.oneof(
   weird,
   fc.record(
@@ -145,39 +118,6 @@ const members = {
   promptFeedback: fc.oneof(weird, fc.record({ blockReason: weird })),
 };
 
-/** A part of a content of the Gemini API. */
-function anyPart(): fc.Arbitrary<unknown> {
-  const blob = fc.oneof(
-    weird,
-    fc.record({ mimeType: fc.constantFrom<unknown>('image/png', 'application/pdf', 'x', 1), data: weird }),
-  );
-  return fc.oneof(
-    weird,
-    fc.record(
-      {
-        text: weird,
-        thought: fc.boolean(),
-        thoughtSignature: fc.oneof(weird, fc.constantFrom('dGcxLmE=', 'dGczX2E=', 'E')),
-      },
-      { requiredKeys: [] },
-    ),
-    fc.record({ inlineData: blob }),
-    fc.record({ fileData: fc.oneof(weird, fc.record({ fileUri: weird, mimeType: weird })) }),
-    fc.record({ functionCall: fc.oneof(weird, fc.record({ name: weird, args: weird, id: weird })) }),
-    fc.record({
-      functionResponse: fc.oneof(
-        weird,
-        fc.record({
-          name: weird,
-          response: weird,
-          id: weird,
-          parts: fc.oneof(weird, fc.array(fc.record({ inlineData: blob }))),
-        }),
-      ),
-    }),
-    fc.record({ executableCode: weird }),
-  );
-}
 const event = pooled(
   fc
     .record(
@@ -362,71 +302,6 @@ const request = fc.record(
   { requiredKeys: ['model', 'input', 'messages', 'max_tokens'] },
 );
 
-const geminiRequest = fc.record(
-  {
-    contents: fc.oneof(
-      weird,
-      fc.array(
-        fc.record(
-          {
-            role: fc.constantFrom<unknown>('user', 'model', 'function', null),
-            parts: fc.array(anyPart(), { maxLength: 3 }),
-          },
-          { requiredKeys: [] },
-        ),
-        { minLength: 1, maxLength: 3 },
-      ),
-    ),
-    system_instruction: fc.oneof(weird, fc.record({ parts: fc.array(anyPart(), { maxLength: 2 }) })),
-    tools: fc.oneof(
-      weird,
-      fc.array(
-        fc.record(
-          {
-            functionDeclarations: fc.oneof(
-              weird,
-              fc.array(fc.record({ name: weird, description: weird, parameters: weird }), { maxLength: 2 }),
-            ),
-            mcpServers: fc.oneof(weird, fc.array(fc.record({ streamableHttpTransport: weird }), { maxLength: 2 })),
-            googleSearch: weird,
-          },
-          { requiredKeys: [] },
-        ),
-        { maxLength: 2 },
-      ),
-    ),
-    toolConfig: fc.oneof(
-      weird,
-      fc.record({
-        functionCallingConfig: fc.oneof(
-          weird,
-          fc.record({ mode: fc.constantFrom<unknown>('AUTO', 'ANY', 'x', 1), allowedFunctionNames: weird }),
-        ),
-      }),
-    ),
-    generationConfig: fc.oneof(
-      weird,
-      fc.record(
-        {
-          maxOutputTokens: fc.constantFrom<unknown>(1, 50, 1e9, null),
-          max_output_tokens: fc.constant(9),
-          thinkingConfig: weird,
-          responseSchema: weird,
-          responseJsonSchema: weird,
-          responseMimeType: fc.constantFrom<unknown>('application/json', 'x', null),
-          responseModalities: weird,
-          x: weird,
-        },
-        { requiredKeys: [] },
-      ),
-    ),
-    cachedContent: weird,
-    provider: fc.constantFrom(null, {}),
-    n_predict: weird,
-  },
-  { requiredKeys: ['contents'] },
-);
-
 const offer: Offer = makeOffer();
 
 function passes(wire: NativeWire, checked: unknown, text: string): void {
@@ -434,7 +309,7 @@ function passes(wire: NativeWire, checked: unknown, text: string): void {
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
   holds(wire.capIn(sent) === 7, text);
-  holds(sent['model'] === (wire === GEMINI_WIRE ? undefined : offer.model!.upstreamModel), text);
+  holds(sent['model'] === offer.model!.upstreamModel, text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
   holds(size.bytes >= 0 && size.images >= 0, text);
@@ -487,36 +362,6 @@ describe('whatever a client asks', () => {
           return;
         }
         passes(MESSAGES_WIRE, checked, text);
-      }),
-      { numRuns: runs },
-    );
-  });
-
-  it('the Gemini API for is translated and forwarded, or refused with a GatewayError', FOREVER, () => {
-    const check = createCheck<GeminiBody>(geminiSchema(100));
-    fc.assert(
-      fc.property(geminiRequest, (asked) => {
-        const text = JSON.stringify(asked);
-        let checked: GeminiBody;
-        try {
-          checked = check(placedBody(JSON.parse(text), 'acme/small', null));
-        } catch (error) {
-          if (!(error instanceof GatewayError)) throw error;
-          return;
-        }
-        passes(GEMINI_WIRE, checked, textOfPlaced(checked, Buffer.from(text)).toString());
-        try {
-          const options = {
-            names: createToolNames(),
-            thought: () => 'x',
-            opened: () => null,
-            serviceAt: () => null,
-            bridged: false,
-          };
-          holds(Array.isArray(geminiToChatBody(checked, options).body.messages), text);
-        } catch (error) {
-          if (!(error instanceof GatewayError)) throw error;
-        }
       }),
       { numRuns: runs },
     );
