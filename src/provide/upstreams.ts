@@ -91,6 +91,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
       target.kind === 'http'
         ? createForward({
             target,
+            isModel: config.service.primitive === 'model',
             dispatcher,
             failed: (failure, error) =>
               log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed'),

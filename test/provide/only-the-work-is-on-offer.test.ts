@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ServiceConfig } from '#config';
+import { createForward } from '../../src/provide/forward.ts';
 import { createCallTable, keyOfCall } from '../../src/provide/upstreams.ts';
 import { modelAt, toolAt } from '../support/provider-proxy.ts';
 
@@ -64,4 +65,18 @@ test.each([
 
 test('a tool is a service of its own', () => {
   expect(ask(toolAt('t', 'http://127.0.0.1:9/mcp'), '/tool/t/any/where')).toBe('/any/where');
+});
+
+test.each([
+  [true, '/v1beta/models/m:generateContent'],
+  // An agent below a base address is offered below that address only.
+  [false, '/v1/v1beta/models/m:generateContent'],
+])('the version of a base address is left out for models alone (model: %s)', (isModel, path) => {
+  const asked: string[] = [];
+  const dispatcher = { dispatch: (options: { readonly path: string }) => asked.push(options.path) > 0 };
+  const target = { kind: 'http', url: 'http://127.0.0.1:9/v1', apiKey: 'k' } as const;
+  const forward = createForward({ target, isModel, dispatcher: dispatcher as never, failed() {} });
+  const stream = { endAfterHeaders: true, on() {}, once() {}, off() {} };
+  forward(stream as never, { ':method': 'POST' }, '/v1beta/models/m:generateContent');
+  expect(asked).toEqual([path]);
 });

@@ -86,7 +86,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const timeout = request.listens || request.patient ? NO_TIMEOUT : null;
       const sent = {
         method: request.method,
-        path: upstreamPath(basePath, request.path) || '/',
+        // Only models have paths with a version of their own. All other paths stay below the base address.
+        path: (endpoint.headersAt ? upstreamPath(basePath, request.path) : basePath + request.path) || '/',
         headers,
         // undici also sends what can be iterated, which its types leave out.
         body: request.body as Exclude<typeof request.body, PiecedBody>,
