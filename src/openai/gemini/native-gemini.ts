@@ -34,7 +34,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'safetySettings',
 ]);
 
-/** Members of `generationConfig` that providers get. Others may cost more than tokens: they go to models that list them. */
+/** Members of `generationConfig` that every provider gets. Others may cost more than tokens. */
 const CONFIG: ReadonlySet<string> = new Set([
   'temperature',
   'topP',
