@@ -73,6 +73,8 @@ function withStandIns(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   const { pattern, format } = schema as Schema;
   if (typeof pattern === 'string' && pattern.includes('base64,')) return { enum: [PICTURE] };
+  // A host may be private, which no pattern tells.
+  if (pattern === '^https://[^\\s]') return { enum: ['https://files.example.com/a.pdf'] };
   if (typeof pattern === 'string' && pattern.includes('tollgate:local')) return { enum: ACCOUNTS };
   if (format === 'date-time') return { enum: ['2090-01-31T12:00:00Z', '2091-12-31T00:00:00.5+01:00'] };
   return Object.fromEntries(Object.entries(schema).map(([name, inner]) => [name, withStandIns(inner)]));
