@@ -7,6 +7,8 @@ export {
   earningsTotals,
   findTransfer,
 } from './account-records.ts';
+export { type RegisteredArchive, archivedUntil, registeredArchives } from './archive/registered.ts';
+export { type ArchivedCallPlace, findArchivedCall } from './archive/find-archived-call.ts';
 export { type AuditReport, audit } from './audit.ts';
 export type { EndFrame, Frame, Piece, Resolution, SettledFrame } from './bill.ts';
 export type { SettlePendingCall } from './settle-call.ts';

@@ -1,7 +1,7 @@
 import { loadStatements, type Query } from '#store';
 import type { AccountRow, BudgetRow, LedgerState, LockRow, Written } from './ledger-changes.ts';
 import type { RecordRows } from './ledger-log-rows.ts';
-import { readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
+import { findArchivedLock, readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
 
 /** Marks a row that does not exist in the tables. */
 export const ABSENT = null;
@@ -114,6 +114,7 @@ export class Recently<T> {
 }
 
 const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
+const ARCHIVE_SQL = loadStatements(import.meta.url, './sql/archive.sql', ['findArchivedGap']);
 
 /**
  * The rows on which an operation is decided: rows in memory, and rows that were read for it. If the decision asks for
@@ -194,7 +195,7 @@ export class RowsInMemory implements LedgerState {
     const foundTransfers = (this.#transfers ??= new Map());
     const readLock = async (id: string) => {
       const [row] = await query(SQL.findLockToResolve, [id]);
-      return row ? toOpenLock(row) : ABSENT;
+      return row ? toOpenLock(row) : findArchivedLock(query, id);
     };
     // All queries are made in one turn, so they are sent to the database thread in one message.
     await Promise.all([
@@ -212,10 +213,20 @@ export class RowsInMemory implements LedgerState {
     const [unused] = [...locks].filter((id) => foundLocks.get(id) === ABSENT).sort();
     if (unused === undefined) return;
     // The ids of the next locks are usually in the same gap.
-    const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
-    memory.freeIds.learn({ after, before });
+    const gaps = await Promise.all([query(SQL.findLockGap, [unused]), query(ARCHIVE_SQL.findArchivedGap, [unused])]);
+    memory.freeIds.learn(commonGap(gaps.flat() as unknown as readonly Gap[]));
     for (const { newLocks } of this.#unwritten()) for (const { id } of newLocks) memory.freeIds.take(id);
   }
+}
+
+/** The gap in which ids are free of each kind of use. */
+function commonGap(gaps: readonly Gap[]): Gap {
+  const ends = (of: 'after' | 'before') =>
+    gaps
+      .map((gap) => gap[of])
+      .filter((id) => id !== null)
+      .sort();
+  return { after: ends('after').at(-1) ?? null, before: ends('before')[0] ?? null };
 }
 
 /** A record that is not on the disk yet, so the tables lack it. */

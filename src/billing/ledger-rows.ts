@@ -1,4 +1,5 @@
 import { loadStatements, type Query, type Row } from '#store';
+import { partsOf } from './archive/call-ids.ts';
 import type { AccountName, LockRecord, LockState } from './ledger.ts';
 import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 
@@ -81,6 +82,35 @@ export function toLock(row: Row): LockRecord {
 }
 
 const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findAccount', 'findBudget']);
+const ARCHIVE_SQL = loadStatements(import.meta.url, './sql/archive.sql', ['findArchivedId']);
+
+/**
+ * Stands for a lock that is in an archive, so that its id is not used again: it is resolved, and has no money. null
+ * if no archive has it.
+ */
+export async function findArchivedLock(query: Query, id: string): Promise<LockRow | null> {
+  const { prefix, rest } = partsOf(id);
+  const [found] = await query(ARCHIVE_SQL.findArchivedId, [id, prefix, rest]);
+  return found === undefined ? null : archivedLock(id);
+}
+
+const archivedLock = (id: string): LockRow =>
+  openLock({
+    id,
+    account: '',
+    amount: 0n,
+    parent: null,
+    depth: 0,
+    lendable: 0n,
+    lent: 0n,
+    kept: false,
+    prices: [],
+    budgets: [],
+    state: 'released',
+    createdAt: 0,
+    expiresAt: 0,
+    lockDetail: '',
+  });
 
 export async function readAccount(query: Query, id: AccountName): Promise<AccountRow | null> {
   const [row] = await query(SQL.findAccount, [id]);

@@ -227,6 +227,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   app: {
     modules: [
       ...MIDDLE,
+      'billing/archive',
       'billing/compose',
       'gateway/compose',
       'openai',
@@ -240,7 +241,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify'],
   },
   cli: {
-    modules: [...MIDDLE, 'billing/amounts', 'provide', 'provide/wallet', 'app', 'app/journal', 'app/administration'],
+    modules: [...MIDDLE, 'billing/amounts', 'billing/archive', 'provide', 'provide/wallet', 'app', 'app/journal', 'app/administration'],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],
   },

@@ -8,6 +8,8 @@ WITH calls AS (
   SELECT created_at, charged, CASE state WHEN 'held' THEN 1 ELSE 0 END AS running, CASE state WHEN 'held' THEN amount - lent ELSE 0 END AS locked
   FROM locks
   WHERE account = $1 AND created_at >= $2
+    -- A call that is in an archive may not be dropped yet.
+    AND (resolved_at IS NULL OR resolved_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives) OR id IN (SELECT id FROM archived_kept WHERE archive = (SELECT MAX(number) FROM archives)))
     AND replace(' ' || COALESCE(budget, '') || ' ', $3, '') = ' ' || COALESCE(budget, '') || ' '
     AND ($4 = '' OR replace(' ' || COALESCE(budget, ''), $4, '') <> ' ' || COALESCE(budget, '')
       OR ($5 <> '' AND substr(budget, 1, 64) IN (SELECT hash FROM api_keys WHERE account = $1 AND member = $5)))
@@ -16,6 +18,13 @@ WITH calls AS (
         SELECT one.parent, one.created_at FROM locks AS one WHERE one.id = locks.parent
         UNION ALL SELECT one.parent, one.created_at FROM above JOIN locks AS one ON one.id = above.parent)
       SELECT MIN(above.created_at) FROM above))
+  UNION ALL
+  -- Calls in archives, which all ended. They count if the whole time counts, because limits with a period begin later.
+  SELECT 0, charged, 0, 0 FROM archived_spending
+  WHERE account = $1 AND $2 = 0 AND archive <= (SELECT MAX(number) FROM archives)
+    AND replace(' ' || budget || ' ', $3, '') = ' ' || budget || ' '
+    AND ($4 = '' OR replace(' ' || budget, $4, '') <> ' ' || budget
+      OR ($5 <> '' AND substr(budget, 1, 64) IN (SELECT hash FROM api_keys WHERE account = $1 AND member = $5)))
 ),
 edges AS (SELECT COALESCE(MIN(created_at), $6) AS edge FROM calls WHERE running = 1 AND created_at < $6)
 SELECT edge, CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked,

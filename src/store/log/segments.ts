@@ -78,3 +78,15 @@ export async function compressClosed(folder: string, position: number): Promise<
     await rm(path);
   }
 }
+
+/** Removes the segments that end at or before `position`, the oldest first, so that what is left has no gap. */
+export async function removeBefore(folder: string, position: number): Promise<void> {
+  const segments = listSegments(folder);
+  for (const [index, { path }] of segments.entries()) {
+    const next = segments[index + 1];
+    if (next === undefined || next.start > position) return;
+    const plain = path.replace(/\.zst$/, '');
+    // Its compression may have been interrupted, and then there are two files.
+    for (const one of [plain, compressedPath(plain)]) await rm(one, { force: true });
+  }
+}
