@@ -321,7 +321,8 @@ export async function auditWithJournal(
   options: AuditOptions,
 ): Promise<AuditReport> {
   const also = { temporary: COMPARE_TEMPORARY, check: compareSums };
-  const report = await audit(database, { ...options, also });
+  const archives = [...(options.archives ?? []), join(config.dataDir, 'archives')];
+  const report = await audit(database, { ...options, also, archives });
   const check = await checkJournal(openJournalFile(config), config.dataDir, database);
   return { ...report, ok: report.ok && check.ok, checks: [...report.checks, check] };
 }

@@ -34,7 +34,7 @@ export async function openMoney(store: Store) {
     prepareChains: chains.prepare,
     payments,
     lockPayments: createLockPayments(payments, ledger),
-    audit: () => auditWithJournal(config, database, { now }),
+    audit: (archives: readonly string[] = []) => auditWithJournal(config, database, { now, archives }),
   };
 }
 
