@@ -95,8 +95,9 @@ test('a lock of nothing that the other resolves meanwhile is neither kept nor le
   const waiting = adHoc(
     "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%locks%'",
   );
-  const waiters = (n: bigint) =>
-    expect.poll(() => engine.database.query(waiting), { timeout: 60_000 }).toEqual([{ n }]);
+  const waiters = async (n: bigint) => {
+    await expect.poll(() => engine.database.query(waiting), { timeout: 60_000 }).toEqual([{ n }]);
+  };
   /** The other is first at the row of the lock, and this ledger has read it before. */
   const afterTheOther = async <T>(id: string, begin: () => Promise<T>): Promise<T> => {
     await session.pipeline([

@@ -38,6 +38,7 @@ const TRIES = 6;
 const OF_PARAMETERS = 'A document says nothing of two parameters together.';
 /** What a schema cannot say, by the words of the refusal. */
 const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string])[] = [
+  [/^An archive is being made already/, 'It is of the request before.'],
   [/^Previous response with id|must be the .* of (?:another|a) page|in this list|of this list/, 'It is of an answer.'],
   [/^A notification needs the Mcp-Session-Id/, 'A schema does not join a body and a header.'],
   [/^This request came without a session cookie/, 'Only a browser has a cookie.'],

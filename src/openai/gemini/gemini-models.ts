@@ -144,7 +144,6 @@ const pageSchema = {
       minimum: 1,
       maximum: PAGE_SIZE_MAX,
       description: `Models of a page. Default ${PAGE_SIZE}.`,
-      [MUST_BE]: `an integer from 1 to ${PAGE_SIZE_MAX}`,
     },
     pageToken: {
       type: 'string',

@@ -66,7 +66,7 @@ function functionsOf({ functionDeclarations: given }: Json, at: string, names: T
     return {
       type: 'function',
       function: {
-        name: names.short(name as string),
+        name: names.short(name),
         ...(typeof description === 'string' ? { description } : {}),
         parameters: chosen ?? NO_PARAMETERS,
       },

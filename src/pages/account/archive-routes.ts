@@ -109,7 +109,7 @@ export function archiveRoutes({ gate, archives }: ArchiveRoutesDeps): FastifyPlu
           before: { type: 'string', format: 'date', description: 'The first day that stays (UTC).' },
           folder: {
             type: 'string',
-            minLength: 1,
+            pattern: '^/',
             maxLength: 4096,
             description: 'Absolute path on the machine of the gateway; default: `archives` of its data directory.',
           },

@@ -1,15 +1,6 @@
-import {
-  ApiError,
-  type Content,
-  FunctionCallingConfigMode,
-  type GenerateContentResponse,
-  GoogleGenAI,
-  ThinkingLevel,
-  Type,
-} from '@google/genai';
+import { type Content, type GenerateContentResponse, GoogleGenAI, Type } from '@google/genai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { SMALLEST_PNG } from '../../peers/peer-provider.ts';
 import {
   call,
   chunk,
@@ -51,7 +42,6 @@ afterAll(async () => {
 const clientAt = (baseUrl: string, apiKey = spine.key) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
 const asked = () => upstream.asked.at(-1)!;
 const messages = () => asked()['messages'] as Record<string, unknown>[];
-const idOf = ({ sdkHttpResponse }: GenerateContentResponse): string => sdkHttpResponse!.headers!['x-generation-id']!;
 
 const WEATHER = {
   name: 'weather',
@@ -62,11 +52,7 @@ const WEATHER = {
     required: ['city'],
   },
 };
-const WEATHER_SCHEMA = {
-  type: 'object',
-  properties: { city: { type: ['string', 'null'] }, days: { type: 'integer' } },
-  required: ['city'],
-};
+
 const TOOLS = [{ functionDeclarations: [WEATHER] }];
 
 const partsOf = (events: readonly GenerateContentResponse[]) =>

@@ -1,24 +1,7 @@
-import {
-  ApiError,
-  type Content,
-  FunctionCallingConfigMode,
-  type GenerateContentResponse,
-  GoogleGenAI,
-  ThinkingLevel,
-  Type,
-} from '@google/genai';
+import { ApiError, GoogleGenAI } from '@google/genai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { SMALLEST_PNG } from '../../peers/peer-provider.ts';
-import {
-  call,
-  chunk,
-  completion,
-  startTranscripts,
-  usage,
-  words,
-  type TranscriptUpstream,
-} from '../translated/support/transcript-upstream.ts';
+import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
 
 // Errors as Google's SDK shows them.
 
@@ -49,9 +32,6 @@ afterAll(async () => {
 });
 
 const clientAt = (baseUrl: string, apiKey = spine.key) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
-const asked = () => upstream.asked.at(-1)!;
-const messages = () => asked()['messages'] as Record<string, unknown>[];
-const idOf = ({ sdkHttpResponse }: GenerateContentResponse): string => sdkHttpResponse!.headers!['x-generation-id']!;
 
 describe('errors', () => {
   const failure = async (by: GoogleGenAI, ask: object = {}) => {

@@ -1,6 +1,5 @@
 import {
   ApiError,
-  type Content,
   FunctionCallingConfigMode,
   type GenerateContentResponse,
   GoogleGenAI,
@@ -11,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { SMALLEST_PNG } from '../../peers/peer-provider.ts';
 import {
-  call,
   chunk,
   completion,
   startTranscripts,
@@ -67,7 +65,6 @@ const WEATHER_SCHEMA = {
   properties: { city: { type: ['string', 'null'] }, days: { type: 'integer' } },
   required: ['city'],
 };
-const TOOLS = [{ functionDeclarations: [WEATHER] }];
 
 describe('models.generateContent', () => {
   test('answers a text, with the use and the cost of it', async () => {
