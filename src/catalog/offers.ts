@@ -6,6 +6,7 @@ import {
   type NativeWireName,
   type Service,
   type ServiceConfig,
+  type SdkTarget,
   type ModelFacts,
   type Primitive,
   type AgentFacts,
@@ -64,6 +65,11 @@ export interface DirectEndpoint {
   readonly headers: Readonly<Record<string, string>>;
   /** By `pathOfHeaders`: the headers that replace `headers` for requests to that path. */
   readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * A package of the AI SDK serves it in a process of this machine, so there is no address. `headers` are its secrets,
+   * which are not sent.
+   */
+  readonly sdk?: SdkTarget;
 }
 
 export interface TunnelEndpoint {
@@ -89,9 +95,17 @@ export function offersFromConfig(
   { providerId, createdAt }: OffersFromConfigOptions,
 ): readonly Offer[] {
   return services.map(({ service, target }) => {
-    if (target.kind !== 'http') throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
+    if (target.kind === 'command')
+      throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
+    const provider = { id: providerId(service.providerName), name: service.providerName };
+    if (target.kind === 'sdk')
+      return toOffer(service, {
+        provider,
+        endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target },
+        createdAt,
+      });
     return toOffer(service, {
-      provider: { id: providerId(service.providerName), name: service.providerName },
+      provider,
       endpoint: {
         kind: 'direct',
         baseUrl: target.url,

@@ -30,14 +30,17 @@ export {
   type AgentFacts,
   type CommandTarget,
   type HttpTarget,
+  type SdkTarget,
   type MediaFacts,
   type ModelFacts,
+  type Target,
   PRIMITIVES,
   type Primitive,
   type Service,
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
+export { PackageNotFound, findPackage } from './sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,

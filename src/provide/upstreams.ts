@@ -10,7 +10,8 @@ import {
   VIDEOS_PATH,
 } from '#config';
 import { loadAgent, skipInterimReplies } from '#wire/undici';
-import { parseServicePath, readEmptyRequest } from '#network/tunnel';
+import { type ProxyFailure, parseServicePath, readEmptyRequest } from '#network/tunnel';
+import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/stdio-tool.ts';
@@ -61,6 +62,8 @@ interface Upstream {
 type Table = ReadonlyMap<string, Upstream>;
 
 const CONNECT_MS = 10_000;
+/** Calls of one package at the same time. A tunnel has no more. */
+const CALLS_MAX = 4_096;
 
 const keyOf = ({ service: { primitive, name } }: ServiceConfig): string => keyOfCall(primitive, name);
 
@@ -80,6 +83,14 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     }),
   );
 
+  const workers = createSdkWorkers({
+    connectionsMax: CALLS_MAX,
+    headTimeoutMs,
+    // There is no timeout inside a reply here either.
+    idleTimeoutMs: 0,
+    log: (sdk, text) => log.warn({ sdk }, `a package of the AI SDK: ${text}`),
+  });
+
   function open(config: ServiceConfig): Upstream {
     const { service, target } = config;
     const tool =
@@ -87,16 +98,14 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
         ? createStdioTool({ ...options, service: service.name, target, stopTimes: toolStop })
         : null;
     if (tool) tools.add(tool);
+    const failed = (failure: ProxyFailure, error: Error) =>
+      log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed');
     const forward =
-      target.kind === 'http'
-        ? createForward({
-            target,
-            isModel: config.service.primitive === 'model',
-            dispatcher,
-            failed: (failure, error) =>
-              log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed'),
-          })
-        : tool!.forward;
+      target.kind === 'sdk'
+        ? createForward({ target: PIPE, isModel: false, dispatcher: workers.open(target), failed })
+        : target.kind === 'http'
+          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, failed })
+          : tool!.forward;
     const upstream: Upstream = {
       config,
       tool,
@@ -130,6 +139,8 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
 
   function endTool(upstream: Upstream): void {
     const { tool } = upstream;
+    if (upstream.config.target.kind === 'sdk')
+      return workers.keepOnly([current, coming, late].flatMap((table) => [...table.values()].map(targetOf)));
     if (tool === null || !tools.has(tool)) return;
     // Streams of subscriptions have no end of their own, and would keep the process for ever.
     tool.drain();
@@ -173,15 +184,21 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     },
     async stop() {
       for (const timer of timers) clearTimeout(timer);
-      await Promise.all([...[...tools].map((tool) => tool.stop()), dispatcher.destroy()]);
+      await Promise.all([...[...tools].map((tool) => tool.stop()), dispatcher.destroy(), workers.close()]);
     },
     kill() {
       for (const timer of timers) clearTimeout(timer);
       for (const tool of tools) tool.kill();
       void dispatcher.destroy();
+      void workers.close();
     },
   };
 }
+
+const targetOf = ({ config: { target } }: Upstream) => target;
+
+/** The pipe to a package has no address and needs no key. */
+const PIPE = { kind: 'http', url: 'http://ai-sdk', apiKey: null } as const;
 
 /**
  * The paths that a gateway may call with the provider's key: only work that has a price, not the files, fine-tuning or

@@ -3,7 +3,8 @@ import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
-import { apiOptions, COMMON_OPTIONS, defineBlock, toHttpTarget, UPSTREAM_MODEL, words } from './block.ts';
+import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
+import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field, optionalField } from './field.ts';
 import {
   CACHE_READ_PRICE,
@@ -170,7 +171,7 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
   return optionalWhole({ min: 0, max: TOKENS_MAX, meaning, absent });
 }
 
-const target = apiOptions('/chat/completions');
+const target = apiOrSdkOptions('/chat/completions');
 
 /** Numbers of reasoning tokens in one answer. */
 interface HiddenReasoning {
@@ -235,5 +236,5 @@ export const MODEL_BLOCK = defineBlock({
     'params.hidden_reasoning_usual': hiddenReasoning?.usual,
   }),
   writtenLast: [],
-  toTarget: toHttpTarget(target),
+  toTarget: toApiOrSdkTarget,
 });

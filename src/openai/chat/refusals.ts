@@ -1,6 +1,7 @@
 import { interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, isObject } from '#wire';
 import { GatewayError } from '#errors';
 import { namesPrivateHost } from '#security';
+import type { Offer } from '#catalog';
 import { chatSchema, PART_TYPES, type ChatBody, type ContentPart } from './chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
 
@@ -83,6 +84,21 @@ export function refusePlugins({ plugins }: ChatBody): void {
       { param: `plugins[${index}]` },
     );
   }
+}
+
+/**
+ * Throws GatewayError `unprocessable` for a request that an offer cannot serve, because a package of the AI SDK serves
+ * it: such a package makes one completion, in text and pictures, and calls no `functions`.
+ */
+export function refuseForPackage({ n, modalities, functions }: ChatBody, { endpoint, service }: Offer): void {
+  if (endpoint.kind !== 'direct' || endpoint.sdk === undefined) return;
+  const refused: readonly [string, boolean, string][] = [
+    ['n', (n ?? 1) > 1, 'makes one completion for a call'],
+    ['modalities', Array.isArray(modalities) && modalities.includes('audio'), 'answers without audio'],
+    ['functions', Array.isArray(functions) && functions.length > 0, 'takes functions as tools'],
+  ];
+  for (const [param, asked, why] of refused)
+    if (asked) throw new GatewayError('unprocessable', `${service} ${why}`, { param });
 }
 
 /** The members that may hold an address, by the type of the part. */
