@@ -247,7 +247,17 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify'],
   },
   cli: {
-    modules: [...MIDDLE, 'billing/amounts', 'billing/archive', 'ai-sdk', 'provide', 'provide/wallet', 'app', 'app/journal', 'app/administration'],
+    modules: [
+      ...MIDDLE,
+      'billing/amounts',
+      'billing/archive',
+      'ai-sdk',
+      'provide',
+      'provide/wallet',
+      'app',
+      'app/journal',
+      'app/administration',
+    ],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],
   },
