@@ -3,6 +3,8 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
 import type { RegisteredArchive } from '#billing';
 import { GatewayError } from '#errors';
+import { MUST_BE } from '#http';
+import { documentedDay } from '../day-range.ts';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 
 /** A request for an archive. */
@@ -106,7 +108,12 @@ export function archiveRoutes({ gate, archives }: ArchiveRoutesDeps): FastifyPlu
         examples: [{ before: '2026-06-01' }],
         additionalProperties: false,
         properties: {
-          before: { type: 'string', format: 'date', description: 'The first day that stays (UTC).' },
+          before: {
+            type: 'string',
+            ...documentedDay,
+            description: 'The first day that stays (UTC).',
+            [MUST_BE]: 'a day, such as "2026-06-01"',
+          },
           folder: {
             type: 'string',
             pattern: '^/',
