@@ -96,6 +96,11 @@ export class KnownRows {
     for (const id of ids) this.#shared.set(id, until);
   }
 
+  /** Forgets stripes of accounts that were asked for and are not among the rows that were read: they were folded. */
+  forgetMissing(asked: Iterable<string>, found: ReadonlyMap<string, AccountRow>): void {
+    for (const key of asked) if (!found.has(key)) this.#accounts.delete(key);
+  }
+
   /** Notes rows that were read. */
   note(accounts: Iterable<AccountRow>, budgets: Iterable<BudgetRow>): void {
     const at = performance.now();

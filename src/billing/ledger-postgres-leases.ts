@@ -150,12 +150,12 @@ export function unreadOf(plan: LeasePlan | null, stripeOf: Required<LedgerState>
 
 /**
  * The accounts and budgets of operations that were refused, or could not be charged in full, although their stripes may
- * have more. They are decided again with stripes that are `folded`. `isCertain`: also if the stripes have nothing,
- * because rows are missing.
+ * have more. They are decided again with stripes that are `folded`. `isCertain`: also if the stripes have nothing in the
+ * database, because rows are missing, or because another operation of the group has given something back to a stripe.
  */
 export function shortOf(
   operations: readonly Operation[],
-  { results, resolvedLocks }: Decision,
+  { results, resolvedLocks, accounts, budgets }: Decision,
   { stripeOf }: { readonly stripeOf: Required<LedgerState>['stripeOf'] },
   folded: Ids,
 ): { readonly ids: Ids; readonly isCertain: boolean } {
@@ -178,5 +178,9 @@ export function shortOf(
     ids = withIds(ids, short);
     isCertain ||= isOfStripe;
   }
+  isCertain ||= accounts.some((row) => row.stripe !== undefined && ids.accounts.has(row.id) && row.available > 0n);
+  isCertain ||= budgets.some(
+    (row) => row.stripe !== undefined && ids.budgets.has(row.id) && (row.leased ?? 0n) > row.locked,
+  );
   return { ids, isCertain };
 }

@@ -105,7 +105,8 @@ export async function readState(
     return (step: Step) => rows.get(step) ?? [];
   };
   const hasBudgets = hasLocks || touched.budgets.size > 0;
-  const rows = [accountStep, hasLocks ? lockStep : null, hasBudgets ? budgetStep : null, ...stripes.read] as const;
+  // Locks are read last: a lock may only change while its account or its stripe is locked.
+  const rows = [accountStep, hasBudgets ? budgetStep : null, ...stripes.read, hasLocks ? lockStep : null] as const;
   // Rows are locked in the order of their ids before stripes are changed, and read again afterwards. Stripes come after
   // budgets, as in a group that is written.
   const before = { accounts: { ...accountStep }, budgets: { ...budgetStep } };
@@ -122,6 +123,7 @@ export async function readState(
     budgets: byKey([...answer(budgetStep).map(toBudget), ...answer(stripes.budgets).map(toBudgetStripe)]),
   });
   let { accounts, locks, budgets } = read(first);
+  known.forgetMissing(touched.stripes.accounts.keys(), accounts);
   // A lock may have been made while this transaction waited for account rows. Then the row of its account is not locked
   // yet, so everything that depends on the lock could still change.
   const unlocked = () => locks.values().some((row) => !accounts.has(keyOf(escrowOf(row.account), row.heldIn)));
@@ -221,7 +223,12 @@ function stripeSteps(touched: ReturnType<typeof touch>, lockIds: string, plan: L
         numbers(short.budgets, ([, { most }]) => most),
       ],
     });
-  if (credits.length > 0) change.push({ statement: LEDGER_POSTGRES_SQL.pgFoldStripes, params: [ids(credits)] });
+  if (credits.length > 0) {
+    // Stripes that are credited come last, as in a group that is written.
+    if (hasAccounts) change.push({ ...accounts });
+    if (hasBudgets) change.push({ ...budgets });
+    change.push({ statement: LEDGER_POSTGRES_SQL.pgFoldStripes, params: [ids(credits)] });
+  }
   return { change, accounts, budgets, read: [hasAccounts ? accounts : null, hasBudgets ? budgets : null] };
 }
 

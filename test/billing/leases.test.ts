@@ -3,7 +3,15 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
-import { fund, lock, release, settle, watchedGateway, type WatchedGateway } from '../support/watched-gateway.ts';
+import {
+  fund,
+  lock,
+  release,
+  settle,
+  watchedGateway,
+  type Between,
+  type WatchedGateway,
+} from '../support/watched-gateway.ts';
 
 const LEASES = adHoc("SELECT stripe, available FROM account_stripes WHERE account = 'escrow:a' ORDER BY stripe");
 const ROOM = adHoc('SELECT stripe, leased - spent - locked AS room FROM budget_stripes ORDER BY stripe');
@@ -19,8 +27,8 @@ afterEach(async () => {
   for (const dispose of disposals.splice(0).toReversed()) await dispose();
 });
 
-async function start(): Promise<WatchedGateway> {
-  const gateway = await watchedGateway(url);
+async function start(between?: Between): Promise<WatchedGateway> {
+  const gateway = await watchedGateway(url, between);
   disposals.push(gateway.stop);
   return gateway;
 }
@@ -116,6 +124,86 @@ test('any gateway ends a lock of a lease', async () => {
   expect(await other.ledger.keep('kept', Date.now() + 900_000)).toEqual({ ok: true });
   expect(await release(one, 'released')).toEqual({ ok: false, reason: 'already_resolved' });
   expect(await other.ledger.budget('key:1')).toEqual({ spent: 7n * 80n, locked: 100n });
+});
+
+const WAITING = adHoc(
+  "SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+);
+
+/** Holds the next write of a gateway, whose rows are locked, until another one waits for them. */
+function heldWrite() {
+  let isArmed = false;
+  let reached!: () => void;
+  let open!: () => void;
+  const isReached = new Promise<void>((resolve) => (reached = resolve));
+  const isOpen = new Promise<void>((resolve) => (open = resolve));
+  const between: Between = async (steps) => {
+    if (!isArmed || !steps.some(({ statement }) => statement.name.endsWith('pgCommit'))) return steps;
+    isArmed = false;
+    reached();
+    await isOpen;
+    return steps;
+  };
+  const untilWaiting = ({ database }: WatchedGateway) =>
+    expect.poll(() => database.query(WAITING, []), { timeout: 30_000 }).not.toEqual([]);
+  return {
+    between,
+    /** Runs `first` up to its write, and then `second`, which has to wait for it. */
+    async both<A, B>(observer: WatchedGateway, first: () => Promise<A>, second: () => Promise<B>): Promise<[A, B]> {
+      isArmed = true;
+      const begun = first();
+      await isReached;
+      const waits = second();
+      await untilWaiting(observer);
+      open();
+      return [await begun, await waits];
+    },
+  };
+}
+
+test('a lock in a lease ends with what was lent from it while its end waited', async () => {
+  const write = heldWrite();
+  const [one, other] = [await start(), await start(write.between)];
+  await fund(one, 'a');
+  await share([one, other]);
+  await lock(one, 'parent', 'a', { amount: 300n, lendable: 200n });
+  const [child, end] = await write.both(
+    one,
+    () => lock(other, 'child', 'a', { parent: 'parent' }),
+    () => settle(one, 'parent'),
+  );
+  expect([child, end]).toMatchObject([{ ok: true }, { ok: true, charged: 80n }]);
+  expect(await one.ledger.balance(escrowOf('a'))).toEqual({ available: 1_000_000n - 7n * 80n - 100n, locked: 100n });
+  expect(await settle(other, 'child')).toMatchObject({ ok: true, charged: 80n });
+  expect(await one.ledger.balance(escrowOf('a'))).toEqual({ available: 1_000_000n - 8n * 80n, locked: 0n });
+});
+
+test('a lock in a lease ends with what was given back to it while its end waited', async () => {
+  const write = heldWrite();
+  const [one, other] = [await start(), await start(write.between)];
+  await fund(one, 'a');
+  await share([one, other]);
+  await lock(one, 'parent', 'a', { amount: 300n, lendable: 200n });
+  await lock(other, 'child', 'a', { parent: 'parent' });
+  const ends = await write.both(
+    one,
+    () => settle(other, 'child', 10n),
+    () => settle(one, 'parent'),
+  );
+  expect(ends).toMatchObject([{ charged: 10n }, { charged: 80n }]);
+  expect(await one.ledger.balance(escrowOf('a'))).toEqual({ available: 1_000_000n - 7n * 80n - 10n, locked: 0n });
+});
+
+test('what one operation of a group gives back, the next can spend', async () => {
+  const [one, other] = [await start(), await start()];
+  await fund(one, 'a');
+  await share([one, other]);
+  await lock(one, 'first', 'a');
+  await lock(one, 'rest', 'a', { amount: 1_000_000n - 6n * 80n - 100n });
+  const [, next] = await Promise.all([release(one, 'first'), lock(one, 'next', 'a')]);
+  expect(next).toMatchObject({ ok: true });
+  const [, drawn] = await Promise.all([release(one, 'next'), settle(one, 'rest', 1_000_000n - 6n * 80n - 50n, true)]);
+  expect(drawn).toMatchObject({ ok: true, drawn: 50n, shortfall: 0n });
 });
 
 test('a settlement draws what it needs from all leases', async () => {

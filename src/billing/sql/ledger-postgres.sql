@@ -210,6 +210,7 @@ WITH asked AS (
     accounts.available / (2 + 2 * (SELECT count(*) FROM account_stripes AS s WHERE s.account = accounts.id)) AS part
   FROM unnest($1::text[], $2::bigint[]) AS known (id, need) JOIN accounts ON accounts.id = known.id
   LEFT JOIN account_stripes AS own ON own.account = accounts.id AND own.stripe = $3::bigint
+  FOR UPDATE OF accounts
 ),
 given AS (
   SELECT id, part FROM asked WHERE own < need AND part >= 8 * need
@@ -228,6 +229,7 @@ WITH asked AS (
     (known.most - budgets.spent - budgets.locked - budgets.leased) / (2 + 2 * (SELECT count(*) FROM budget_stripes AS s WHERE s.budget = budgets.id)) AS part
   FROM unnest($1::text[], $2::bigint[], $4::bigint[]) AS known (id, need, most) JOIN budgets ON budgets.id = known.id
   LEFT JOIN budget_stripes AS own ON own.budget = budgets.id AND own.stripe = $3::bigint
+  FOR UPDATE OF budgets
 ),
 given AS (
   SELECT id, part, most FROM asked WHERE own < need AND part >= 8 * need
