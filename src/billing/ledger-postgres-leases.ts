@@ -150,8 +150,8 @@ export function unreadOf(plan: LeasePlan | null, stripeOf: Required<LedgerState>
 
 /**
  * The accounts and budgets of operations that were refused, or could not be charged in full, although their stripes may
- * have more. They are decided again with stripes that are `folded`. `isCertain`: also if the stripes have nothing in the
- * database, because rows are missing, or because another operation of the group has given something back to a stripe.
+ * have more. They are decided again with stripes that are `folded`. `isCertain`: also if the stripes have nothing in
+ * the database, because rows are missing, or because another operation of the group has given something back to one.
  */
 export function shortOf(
   operations: readonly Operation[],
