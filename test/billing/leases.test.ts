@@ -144,8 +144,9 @@ function heldWrite() {
     await isOpen;
     return steps;
   };
-  const untilWaiting = ({ database }: WatchedGateway) =>
-    expect.poll(() => database.query(WAITING, []), { timeout: 30_000 }).not.toEqual([]);
+  const untilWaiting = async ({ database }: WatchedGateway) => {
+    await expect.poll(() => database.query(WAITING, []), { timeout: 30_000 }).not.toEqual([]);
+  };
   return {
     between,
     /** Runs `first` up to its write, and then `second`, which has to wait for it. */
