@@ -6,8 +6,9 @@ import { freshDatabase } from '../support/fresh-database.ts';
 import { lock, PROVIDER, release, settle, watchedGateway, type WatchedGateway } from '../support/watched-gateway.ts';
 
 /*
- * Locks under locks of the same few accounts, made and ended at any of three gateways at once, with budgets whose limits
- * change, transfers in and out, and connections of ledgers that are cut. Money is short, so leases move all the time.
+ * Locks under locks of the same few accounts, made and ended at any of three gateways at once, with budgets whose
+ * limits change, transfers in and out, and connections of ledgers that are cut. Money is short, so leases move all the
+ * time.
  */
 const SECONDS = process.env['TOLLGATE_DEEP'] === '1' ? 120 : 4;
 const ACCOUNTS = ['a', 'b', 'c'];
