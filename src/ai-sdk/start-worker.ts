@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { dirname, join, sep } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createLines } from '#wire';
 import { findPackage, type SdkTarget } from '#config';
@@ -38,6 +38,7 @@ export interface Worker {
 }
 
 const PROGRAM = fileURLToPath(new URL('./worker/main.ts', import.meta.url));
+const CODE = fileURLToPath(new URL('../', import.meta.url));
 const LINE_BYTES_MAX = 2_048;
 /** Lines of one process that are logged. A package may write one for each call. */
 const LINES_MAX = 100;
@@ -116,11 +117,11 @@ export const START_FAILED = 'TOLLGATE_PACKAGE_FAILED';
 
 const startFailure = (message: string): Error => Object.assign(new Error(message), { code: START_FAILED });
 
-/** The files of the program itself. Node also looks for the nearest package.json, which says how to read them. */
-function ownFiles(): readonly string[] {
-  const folder = dirname(PROGRAM);
-  return [`${folder}${sep}`, ...ancestorsOf(folder).map((one) => join(one, 'package.json'))];
-}
+/**
+ * The code of tollgate, because a release has that of the program in shared files. Node also looks for the nearest
+ * package.json, which says how to read them.
+ */
+const ownFiles = (): readonly string[] => [CODE, ...ancestorsOf(CODE).map((one) => join(one, 'package.json'))];
 
 const ancestorsOf = (folder: string): readonly string[] => {
   const above = dirname(folder);
