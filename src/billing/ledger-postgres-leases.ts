@@ -12,10 +12,12 @@ export interface Ids {
 
 export const NO_IDS: Ids = { accounts: new Set(), budgets: new Set() };
 
-export const withIds = (ids: Ids, more: Ids): Ids => ({
-  accounts: ids.accounts.union(more.accounts),
-  budgets: ids.budgets.union(more.budgets),
-});
+export function withIds(ids: Ids, more: Ids): Ids {
+  // Most groups fold and refill nothing.
+  if (more === NO_IDS) return ids;
+  if (ids === NO_IDS) return more;
+  return { accounts: ids.accounts.union(more.accounts), budgets: ids.budgets.union(more.budgets) };
+}
 
 const holdsAll = ({ accounts, budgets }: Ids, other: Ids): boolean =>
   other.accounts.isSubsetOf(accounts) && other.budgets.isSubsetOf(budgets);
@@ -47,7 +49,7 @@ interface Need {
   readonly most: bigint | null;
 }
 
-/** Which new locks of a group take their money from this gateway's stripe. */
+/** The new locks of a group that take their money from this gateway's stripe, and what that needs. */
 export interface LeasePlan {
   readonly stripe: number;
   readonly locks: ReadonlySet<LockRequest>;
