@@ -3,9 +3,8 @@ import type { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createLines } from '#wire';
-import { findPackage, type SdkTarget } from '#config';
+import { findPackage, PACKAGE_FAILED, type SdkTarget } from '#config';
 import type { Egress } from './egress.ts';
-import { providerSettings } from './provider-settings.ts';
 import type { FromWorker, ToWorker } from './worker/messages.ts';
 
 interface WorkerOptions {
@@ -112,10 +111,7 @@ export function startWorker({ target, egress, log, times = WORKER_TIMES }: Worke
   return { calls: ready.promise, ended: ended.promise, kill };
 }
 
-/** The code of the error of a process that cannot be used. */
-export const START_FAILED = 'TOLLGATE_PACKAGE_FAILED';
-
-const startFailure = (message: string): Error => Object.assign(new Error(message), { code: START_FAILED });
+const startFailure = (message: string): Error => Object.assign(new Error(message), { code: PACKAGE_FAILED });
 
 /**
  * The code of tollgate, because a release has that of the program in shared files. Node also looks for the nearest
@@ -127,6 +123,22 @@ const ancestorsOf = (folder: string): readonly string[] => {
   const above = dirname(folder);
   return above === folder ? [folder] : [folder, ...ancestorsOf(above)];
 };
+
+/** The settings as a package takes them: `headers.x-org` of the block is `{ headers: { 'x-org': … } }`. */
+function providerSettings({
+  settings,
+  secrets,
+}: Pick<SdkTarget, 'settings' | 'secrets'>): Readonly<Record<string, unknown>> {
+  const made: Record<string, unknown> = {};
+  for (const [path, value] of Object.entries({ ...settings, ...secrets })) {
+    const names = path.split('.');
+    const last = names.pop()!;
+    let place = made;
+    for (const name of names) place = (place[name] ??= {}) as Record<string, unknown>;
+    place[last] = value;
+  }
+  return made;
+}
 
 /** Origins that the operator wrote into the settings, such as that of `baseURL`. */
 function providerOrigins({ settings }: SdkTarget): ReadonlySet<string> {

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
 import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
-import type { SdkTarget, Target } from '#config';
+import { PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
 import type { Egress } from './egress.ts';
 import type { Worker, WorkerTimes } from './start-worker.ts';
 
@@ -81,9 +81,9 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     const say = (text: string) => log(target.sdk, text);
 
     const connect = async (): Promise<Socket> => {
-      const { startWorker, START_FAILED, egress: way } = await load();
+      const { startWorker, egress: way } = await load();
       if (stopped || notBefore > performance.now())
-        throw Object.assign(new Error('it failed a moment ago'), { code: START_FAILED });
+        throw Object.assign(new Error('it failed a moment ago'), { code: PACKAGE_FAILED });
       worker = startWorker({ target, egress: way, log: say, times });
       const begun = performance.now();
       const mine = worker;

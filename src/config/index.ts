@@ -40,7 +40,7 @@ export {
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
-export { PackageNotFound, findPackage } from './sdk-package.ts';
+export { PACKAGE_FAILED, PackageNotFound, findPackage } from './sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,

@@ -4,6 +4,9 @@ import { dirname, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { SdkTarget } from './blocks/sdk-options.ts';
 
+/** The code of the error of a call whose package could not be started. */
+export const PACKAGE_FAILED = 'TOLLGATE_PACKAGE_FAILED';
+
 /** The place of a package, and the way to load it. */
 interface FoundPackage {
   /** The name that its process imports, such as `@ai-sdk/google-vertex/edge`. */

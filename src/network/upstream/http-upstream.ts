@@ -3,7 +3,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { bodyLengthOf, UpstreamFailure } from '#wire';
 import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { type Scrub, scrubOf } from '#security';
-import { pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
+import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
@@ -22,9 +22,6 @@ const QUEUE_BYTES_MAX = 64 * 1024;
 /** Bytes and time that an upstream may still use after `discard`, before its connection is closed. */
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
-
-/** The code of the error of a package that could not be started. See `START_FAILED` of src/ai-sdk. */
-const PACKAGE_FAILED = 'TOLLGATE_PACKAGE_FAILED';
 
 /** Disables a timeout for a request. null would mean the pool's default. */
 const NO_TIMEOUT = 0;
