@@ -1,37 +1,12 @@
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { earningsOf, escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
-import { freshDatabase } from '../support/fresh-database.ts';
-import {
-  fund,
-  lock,
-  PROVIDER,
-  release,
-  settle,
-  watchedGateway,
-  type Between,
-  type WatchedGateway,
-} from '../support/watched-gateway.ts';
+import { fund, lock, PROVIDER, release, settle, watchedGateways } from '../support/watched-gateway.ts';
 
 /** What PostgreSQL answers to a statement that an administrator cancels. */
 const CANCELED = adHoc(`DO $$ BEGIN RAISE EXCEPTION 'canceled' USING ERRCODE = '57014'; END $$`);
 
-const disposals: (() => Promise<unknown>)[] = [];
-let url: string;
-beforeEach(async () => {
-  const fresh = await freshDatabase(inject('postgresUrl'));
-  disposals.push(fresh.drop);
-  url = fresh.url;
-});
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-async function start(between?: Between): Promise<WatchedGateway> {
-  const gateway = await watchedGateway(url, between);
-  disposals.push(gateway.stop);
-  return gateway;
-}
+const { start } = watchedGateways();
 
 const later = () => Date.now() + 600_000;
 

@@ -1,14 +1,13 @@
 import { Client } from 'pg';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
-import { freshDatabase } from '../support/fresh-database.ts';
 import {
   fund,
   lock,
   release,
   settle,
-  watchedGateway,
+  watchedGateways,
   type Between,
   type WatchedGateway,
 } from '../support/watched-gateway.ts';
@@ -16,22 +15,7 @@ import {
 const LEASES = adHoc("SELECT stripe, available FROM account_stripes WHERE account = 'escrow:a' ORDER BY stripe");
 const ROOM = adHoc('SELECT stripe, leased - spent - locked AS room FROM budget_stripes ORDER BY stripe');
 
-const disposals: (() => Promise<unknown>)[] = [];
-let url: string;
-beforeEach(async () => {
-  const fresh = await freshDatabase(inject('postgresUrl'));
-  disposals.push(fresh.drop);
-  url = fresh.url;
-});
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-async function start(between?: Between): Promise<WatchedGateway> {
-  const gateway = await watchedGateway(url, between);
-  disposals.push(gateway.stop);
-  return gateway;
-}
+const { url, start, afterwards } = watchedGateways();
 
 type Budgets = NonNullable<Parameters<typeof lock>[3]>['budgets'];
 
@@ -255,9 +239,9 @@ test('a lower limit holds at once, at every gateway', async () => {
 });
 
 test('nothing is leased while a gateway runs that does not know leases', async () => {
-  const older = new Client({ connectionString: url });
+  const older = new Client({ connectionString: url() });
   await older.connect();
-  disposals.push(() => older.end().catch(() => {}));
+  afterwards(() => older.end().catch(() => {}));
   await older.query('SELECT pg_advisory_lock(1416588354, 0)');
   const [one, other] = [await start(), await start()];
   await fund(one, 'a');

@@ -1,7 +1,8 @@
-import { expect } from 'vitest';
+import { afterEach, beforeEach, expect, inject } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { escrowOf, priceId, treasuryOf, type Ledger, type LockRequest } from '#billing';
 import { openDatabase, type PostgresDatabase, type Step } from '#store';
+import { freshDatabase } from './fresh-database.ts';
 import { RATES } from './ledger-commands.ts';
 
 export const PROVIDER = 'provider';
@@ -61,6 +62,34 @@ export async function watchedGateway(
     await real.close();
   };
   return { ledger, database: real, sent, stop };
+}
+
+/** A database for each test of the file, and a function that starts gateways on it. They are stopped after the test. */
+export function watchedGateways(): {
+  readonly url: () => string;
+  readonly start: (between?: Between) => Promise<WatchedGateway>;
+  /** Runs after the test, before what was begun earlier ends. */
+  readonly afterwards: (dispose: () => Promise<unknown>) => void;
+} {
+  const disposals: (() => Promise<unknown>)[] = [];
+  let url: string;
+  beforeEach(async () => {
+    const fresh = await freshDatabase(inject('postgresUrl'));
+    disposals.push(fresh.drop);
+    url = fresh.url;
+  });
+  afterEach(async () => {
+    for (const dispose of disposals.splice(0).toReversed()) await dispose();
+  });
+  return {
+    url: () => url,
+    async start(between) {
+      const gateway = await watchedGateway(url, between);
+      disposals.push(gateway.stop);
+      return gateway;
+    },
+    afterwards: (dispose) => void disposals.push(dispose),
+  };
 }
 
 interface WithLedger {
