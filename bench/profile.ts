@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { allocationLines, type AllocationNode } from './allocation-report.ts';
 import { startGenerator } from './generator.ts';
 import { A2A_TARGETS, BATCH_TARGETS, batchJobFor, messageJobFor } from './route-targets.ts';
 import { HOPS } from './hops.ts';
@@ -21,14 +22,14 @@ import { WARM, warm } from './warm.ts';
 
 const OTHERS = [...HOPS, ...MCP_TARGETS, ...A2A_TARGETS, ...BATCH_TARGETS];
 
-const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40] [--allocations]
+const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40] [--allocations] [--node=ARGS]
   small  ${SMALL_CONNECTIONS} connections, one call after the other
   burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
   rate   small calls, ${OPEN_PER_SECOND} a second
   tool, tool-large, tool-rate   the same of MCP tools, for targets of bench/mcp.ts
   message, task, batch   those of bench/a2a.ts and bench/batch.ts
 Targets are those of the bench, and ${OTHERS.map(({ name }) => name).join(', ')}. With --allocations it lists the bytes that functions of the main thread allocate, instead of their CPU time, and those of
-each folder. The profiles stay in bench/results/profile/ for Chrome's developer tools.
+each part of a call. --node gives arguments of Node to the target, such as --no-turbo-inlining. The profiles stay in bench/results/profile/ for Chrome's developer tools.
 `;
 
 type Shape = Job['shape'];
@@ -111,38 +112,6 @@ function topOf(profile: CpuProfile, window: Window, units: number, count: number
   ];
 }
 
-interface AllocationNode {
-  readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
-  readonly selfSize: number;
-  readonly children: readonly AllocationNode[];
-}
-
-/** The functions and folders by the bytes that they have allocated themselves, per unit of work. */
-function allocationsOf(head: AllocationNode, units: number, count: number): string[] {
-  const functions = new Map<string, number>();
-  const folders = new Map<string, number>();
-  const add = (sums: Map<string, number>, key: string, bytes: number) => sums.set(key, (sums.get(key) ?? 0) + bytes);
-  /** A native function counts for the folder of its caller too. */
-  const visit = ({ callFrame, selfSize, children }: AllocationNode, caller: string) => {
-    const path = callFrame.url.replace(/^.*\/(?=(?:src|bench|node_modules)\/)/, '');
-    const folder =
-      path === ''
-        ? `${caller} (native)`
-        : (/^(?:src\/[^/]+|node_modules\/(?:@[^/]+\/)?[^/]+|node:)/.exec(path)?.[0] ?? path);
-    add(functions, `${callFrame.functionName || '(anonymous)'}  ${path}:${callFrame.lineNumber + 1}`, selfSize);
-    add(folders, folder, selfSize);
-    for (const child of children) visit(child, path === '' ? caller : folder);
-  };
-  visit(head, '');
-  const lines = (sums: Map<string, number>, most: number) =>
-    [...sums]
-      .toSorted((a, b) => b[1] - a[1])
-      .slice(0, most)
-      .map(([name, bytes]) => `  ${(bytes / units).toFixed(0).padStart(7)}  ${name}`);
-  const all = functions.values().reduce((sum, bytes) => sum + bytes, 0);
-  return [`bytes a unit: ${(all / units).toFixed(0)}`, ...lines(folders, 30), 'functions', ...lines(functions, count)];
-}
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -151,6 +120,7 @@ async function main(): Promise<void> {
       seconds: { type: 'string', default: '5' },
       top: { type: 'string', default: '40' },
       allocations: { type: 'boolean', default: false },
+      node: { type: 'string', default: '' },
       help: { type: 'boolean' },
     },
   });
@@ -167,6 +137,7 @@ async function main(): Promise<void> {
     const args = values.allocations
       ? ['--import', new URL('targets/sample-allocations.ts', import.meta.url).href]
       : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+    args.push(...values.node.split(' ').filter((arg) => arg !== ''));
     const target = await kind.start(await announcedPort(upstream), args);
     if (target.pid === null) throw new Error(`${kind.name} has no process of its own`);
     let units = 0;
@@ -202,7 +173,7 @@ async function main(): Promise<void> {
     const window = { fromMs: stopped - begun, toMs: stopped - ended };
     if (values.allocations) {
       const { head } = JSON.parse(readFileSync(`${folder}/main.heapprofile`, 'utf8')) as { head: AllocationNode };
-      process.stdout.write(`${allocationsOf(head, units, Number(values.top)).join('\n')}\n`);
+      process.stdout.write(`${allocationLines(head, units, Number(values.top)).join('\n')}\n`);
       return;
     }
     for (const file of readdirSync(folder))

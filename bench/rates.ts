@@ -13,13 +13,13 @@ import { jobFor } from './measure.ts';
 import { BURST_CONNECTIONS, SMALL_CONNECTIONS } from './plan.ts';
 import { announcedPort, cpuMicros, residentBytes, startProgram } from './program.ts';
 import { A2A_TARGETS, messageJobFor } from './route-targets.ts';
-import { TARGETS, type Target, type TargetKind } from './targets.ts';
+import { TARGETS, WORKERS, type Target, type TargetKind } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 import { WARM, warm } from './warm.ts';
 
 const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,100,500,max] [--cores 1,2] [--rounds 3] [--seconds 4] [--pause 0]
-                    [--before FOLDER] [--postgres] [--peers] [--node 'ARGS']
+                    [--before FOLDER] [--postgres] [--workers] [--peers] [--node 'ARGS']
   --loads     small: chat calls; stream: streams of 20 events at 50/s; burst: streams of ${BURST_EVENTS} events, as many as possible;
               tool: tools/call of MCP; message, task: SendMessage to an agent that answers with a message or a completed task
   --rates     calls a second, on schedule; max: as many as ${SMALL_CONNECTIONS} connections get
@@ -27,11 +27,12 @@ const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,
   --pause     seconds without calls before each round
   --before    another checkout of tollgate, with its node_modules
   --postgres  also tollgate on a PostgreSQL of its own (its CPU is not counted)
+  --workers   also two workers of tollgate on a PostgreSQL of its own
   --peers     also the gateways that npm installs
   --node      arguments of Node for tollgate, such as flags of V8
 The figures are medians over the rounds; every round measures each target once, in turns, and the others stand still
 meanwhile. CPU is of all threads of the
-gateway's process. "Added" is the latency beyond that of the upstream, called directly in the same round.
+gateway's process and of its workers; the main thread and the memory are those of the first process. "Added" is the latency beyond that of the upstream, called directly in the same round.
 `;
 
 const { values: flags } = parseArgs({
@@ -44,6 +45,7 @@ const { values: flags } = parseArgs({
     pause: { type: 'string', default: '0' },
     before: { type: 'string' },
     postgres: { type: 'boolean', default: false },
+    workers: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     node: { type: 'string', default: '' },
     help: { type: 'boolean' },
@@ -68,7 +70,11 @@ interface Load {
   readonly connections?: number;
 }
 
-const others = [...(flags.postgres ? ['tollgate-postgres'] : []), ...(flags.peers ? ['portkey'] : [])];
+const others = [
+  ...(flags.postgres ? ['tollgate-postgres'] : []),
+  ...(flags.workers ? ['tollgate-workers'] : []),
+  ...(flags.peers ? ['portkey'] : []),
+];
 const chat = { direct: 'direct', reference: 'fastify', gateway: 'tollgate', others } as const;
 const agent = (answer: 'message' | 'task'): Load => ({
   direct: 'direct',
@@ -130,11 +136,19 @@ function overThreads(pid: number, figure: (thread: number) => number): number {
   return sum;
 }
 
-const waitsOf = (pid: number) =>
+/** The process and those that it started, such as workers. */
+const groupOf = (pid: number): readonly number[] => [
+  pid,
+  ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+];
+const overGroup = (first: number, figure: (pid: number) => number) =>
+  groupOf(first).reduce((sum, pid) => sum + figure(pid), 0);
+const waitsIn = (pid: number) =>
   overThreads(pid, (thread) =>
     Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'))?.[1]),
   );
-const cpuOf = (pid: number) => overThreads(pid, (thread) => cpuMicros(pid, thread));
+const waitsOf = (first: number) => overGroup(first, waitsIn);
+const cpuOf = (first: number) => overGroup(first, (pid) => overThreads(pid, (thread) => cpuMicros(pid, thread)));
 
 async function costOf(generator: Generator, { pid }: Target, job: Job, units: number): Promise<Cost> {
   const before = pid === null ? null : { cpu: cpuOf(pid), main: cpuMicros(pid, pid), waits: waitsOf(pid) };
@@ -198,17 +212,17 @@ const SETTLE_MS = 300;
 /** Runs `measured` while all other targets stand still, so that none of them uses the core in the meantime. */
 async function alone<T>(target: Target, running: readonly Running[], measured: () => Promise<T>): Promise<T> {
   const others = running.flatMap(({ target: { pid } }) => (pid === null || pid === target.pid ? [] : [pid]));
-  for (const pid of others) process.kill(pid, 'SIGSTOP');
+  for (const pid of others.flatMap(groupOf)) process.kill(pid, 'SIGSTOP');
   try {
     await pause(SETTLE_MS);
     return await measured();
   } finally {
-    for (const pid of others) process.kill(pid, 'SIGCONT');
+    for (const pid of others.flatMap(groupOf)) process.kill(pid, 'SIGCONT');
   }
 }
 
 const kindOf = (name: string): TargetKind =>
-  [...TARGETS, ...MCP_TARGETS, ...A2A_TARGETS].find((kind) => kind.name === name)!;
+  [...TARGETS, WORKERS, ...MCP_TARGETS, ...A2A_TARGETS].find((kind) => kind.name === name)!;
 
 async function measure(cores: string, name: string, load: Load, upstreamPort: number, generator: Generator) {
   const running: Running[] = [];
@@ -218,7 +232,7 @@ async function measure(cores: string, name: string, load: Load, upstreamPort: nu
     const nodeArgs = title === 'tollgate' ? flags.node.split(' ').filter((one) => one !== '') : [];
     const target = await kind.start(upstreamPort, nodeArgs, main);
     running.push({ title, target });
-    if (cores === '1' && target.pid !== null) pin(target.pid, '0');
+    if (cores === '1' && target.pid !== null) for (const pid of groupOf(target.pid)) pin(pid, '0');
     if (target.pid !== null)
       await warm(generator, (shape) => load.job(target, shape), {
         calls: WARM.calls / (load.units ? 10 : 1),

@@ -97,6 +97,8 @@ interface TollgateOptions {
   readonly path?: string;
   /** Default `warn`, which logs no calls. */
   readonly logLevel?: 'info' | 'warn';
+  /** More arguments of `tollgate serve`. */
+  readonly args?: readonly string[];
   /** Blocks of its services. By default one priced service for each model of the upstream. */
   readonly blocks?: string;
 }
@@ -113,6 +115,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     path = `/api${CHAT}`,
     logLevel = 'warn',
     blocks = modelsText(upstreamPort),
+    args = [],
   } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
@@ -129,7 +132,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    program = startProgram([...nodeArgs, main, 'serve', '--config', config]);
+    program = startProgram([...nodeArgs, main, 'serve', '--config', config, ...args]);
     const found = await program.until(() => readDiscovery(join(dataDir, 'gateway.json')), 'gateway.json');
     const admin = adminOf(found);
     const id = await newAccount(admin, 'bench');
@@ -250,6 +253,24 @@ connections_max = 8192
 `;
 }
 
+/** A gateway with a PostgreSQL of its own. */
+async function onPostgres(port: number, options: TollgateOptions): Promise<Target> {
+  const postgres = await startPostgres();
+  try {
+    const target = await tollgate(port, { ...options, databaseUrl: postgres.url });
+    return {
+      ...target,
+      async stop() {
+        await target.stop();
+        await postgres.stop();
+      },
+    };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
 /** All targets, in the order of the table. `direct` is the upstream without a gateway. */
 export const TARGETS: readonly TargetKind[] = [
   {
@@ -284,22 +305,7 @@ export const TARGETS: readonly TargetKind[] = [
     name: 'tollgate-postgres',
     title: 'tollgate, billing on, PostgreSQL',
     missing: tollgateMissing,
-    async start(port, nodeArgs) {
-      const postgres = await startPostgres();
-      try {
-        const target = await tollgate(port, { databaseUrl: postgres.url, nodeArgs });
-        return {
-          ...target,
-          async stop() {
-            await target.stop();
-            await postgres.stop();
-          },
-        };
-      } catch (error) {
-        await postgres.stop();
-        throw error;
-      }
-    },
+    start: (port, nodeArgs) => onPostgres(port, { nodeArgs }),
   },
   {
     name: 'portkey',
@@ -308,3 +314,11 @@ export const TARGETS: readonly TargetKind[] = [
     start: portkey,
   },
 ];
+
+/** Not one of TARGETS, because `npm run bench` reads the CPU of one process. */
+export const WORKERS: TargetKind = {
+  name: 'tollgate-workers',
+  title: 'tollgate, billing on, PostgreSQL, two workers',
+  missing: tollgateMissing,
+  start: (port, nodeArgs) => onPostgres(port, { nodeArgs, args: ['--workers', '2'] }),
+};

@@ -2,10 +2,11 @@
  * `node bench/wires.ts`: measures streams of messages and responses, compared with chat, at providers that speak these
  * wires and at others, and of an agent that is asked by chat and by messages, in one run. Also measures the counting of
  * tokens compared with a bare Fastify route, and another router of messages. `--rounds` and `--ms` set the duration.
+ * A package of the AI SDK calls the same upstream as chat does, with the CPU of its process in a column of its own.
  * `--only native` measures chat and the routes with this word in their names. `--only count` measures the counting.
  * `--before ../another-checkout` also measures the agent through the gateway of that checkout.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -47,6 +48,8 @@ interface Lane {
   readonly body: object;
   readonly calls: number[];
   readonly micros: number[];
+  /** Those of processes of packages. */
+  readonly beside: number[];
 }
 
 const block = (name: string, port: number, wires: string) => `
@@ -63,6 +66,22 @@ model = "${MODELS.wire}"
 api_base = "http://127.0.0.1:${port}/v1"
 api_key = "bench"
 ${wires}
+`;
+
+/** The same API, called by a package. */
+const PACKAGE = 'bench-package';
+const packageBlock = (port: number) => `
+[[models]]
+name = "${PACKAGE}"
+provider_name = "bench"
+context_length = 32768
+[models.pricing]
+prompt = 0.15
+completion = 0.60
+[models.params]
+model = "${MODELS.wire}"
+sdk = "@ai-sdk/openai-compatible"
+sdk_settings = { baseURL = "http://127.0.0.1:${port}/v1", name = "bench", includeUsage = true }
 `;
 
 /** An agent that streams its answer in as many pieces. */
@@ -82,16 +101,22 @@ const generator = startGenerator();
 const targets: Target[] = [];
 try {
   const port = await announcedPort(upstream);
-  const blocks = block(MODELS.wire, port, '') + block(NATIVE, port, 'wires = ["messages", "responses"]') + agent(port);
+  const blocks =
+    block(MODELS.wire, port, '') +
+    block(NATIVE, port, 'wires = ["messages", "responses"]') +
+    agent(port) +
+    packageBlock(port);
   const gateway = await tollgate(port, { blocks });
   targets.push(gateway);
   const lanes: Lane[] = [];
   const add = (name: string, target: Target, path: string, body: object) =>
-    (name === 'chat' || name.includes(values.only)) && lanes.push({ name, target, path, body, calls: [], micros: [] });
+    (name === 'chat' || name.includes(values.only)) &&
+    lanes.push({ name, target, path, body, calls: [], micros: [], beside: [] });
   const messages = { system: SYSTEM, messages: turns, max_tokens: 256, stream: true };
   const responses = { instructions: SYSTEM, input: turns, max_output_tokens: 256, stream: true };
   const chat = { messages: [{ role: 'system', content: SYSTEM }, ...turns], max_tokens: 256, stream: true };
   add('chat', gateway, '/api/v1/chat/completions', { model: MODELS.wire, ...chat });
+  add('chat, by a package of the AI SDK', gateway, '/api/v1/chat/completions', { model: PACKAGE, ...chat });
   add('messages, translated', gateway, '/api/v1/messages', { model: MODELS.wire, ...messages });
   add('messages, native', gateway, '/api/v1/messages', { model: NATIVE, ...messages });
   add('responses, translated', gateway, '/api/v1/responses', { model: MODELS.wire, ...responses });
@@ -123,9 +148,10 @@ try {
   for (let round = 0; round < Number(values.rounds); round++)
     for (let at = 0; at < lanes.length; at++) {
       const lane = lanes[(at + round) % lanes.length]!;
-      const { calls, micros } = await run(lane, Number(values.ms));
+      const { calls, micros, beside } = await run(lane, Number(values.ms));
       lane.calls.push(calls);
       lane.micros.push(micros);
+      lane.beside.push(beside);
     }
   if (lanes.length > 0) report(lanes);
   const bare = await passthrough('targets/count-fastify.ts', port);
@@ -140,11 +166,20 @@ try {
 /** Streams per second, and CPU microseconds of the target's main thread for each stream. */
 async function run({ name, target, path, body }: Lane, durationMs: number) {
   const cpu = () => cpuMicros(target.pid!, target.pid!);
-  const before = cpu();
+  const ofChildren = () => childrenOf(target.pid!).reduce((sum, pid) => sum + cpuMicros(pid), 0);
+  const [before, besideBefore] = [cpu(), ofChildren()];
   const shape: Job['shape'] = { kind: 'closed', connections: CONNECTIONS, durationMs };
   const done = await generator.run({ port: target.port, request: requestOf(target, path, body), shape });
   if (done.errors > 0 || done.calls === 0) throw new Error(`${name}: ${done.errors} failed: ${done.firstError}`);
-  return { calls: (done.calls / done.elapsedMs) * 1_000, micros: (cpu() - before) / done.calls };
+  return {
+    calls: (done.calls / done.elapsedMs) * 1_000,
+    micros: (cpu() - before) / done.calls,
+    beside: (ofChildren() - besideBefore) / done.calls,
+  };
+}
+
+function childrenOf(pid: number): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
 
 function requestOf(target: Target, path: string, body: object): string {
@@ -164,8 +199,8 @@ function report(lanes: readonly Lane[]): void {
   const ratio = (of: (lane: Lane) => readonly number[], lane: Lane, over: Lane) =>
     median(of(lane).map((value, round) => value / of(over)[round]!));
   console.log(`Streams of ${WIRE_EVENTS} events, ${CONNECTIONS} at once, ${values.rounds} rounds\n`);
-  console.log('| route | streams/s | ÷ chat | CPU µs a stream | ÷ chat |');
-  console.log('| --- | ---: | ---: | ---: | ---: |');
+  console.log('| route | streams/s | ÷ chat | CPU µs a stream | ÷ chat | µs of other processes |');
+  console.log('| --- | ---: | ---: | ---: | ---: | ---: |');
   for (const lane of lanes) {
     const cells = [
       lane.name,
@@ -173,6 +208,7 @@ function report(lanes: readonly Lane[]): void {
       ratio(({ calls }) => calls, lane, chat).toFixed(2),
       Math.round(median(lane.micros)).toLocaleString('en'),
       ratio(({ micros }) => micros, lane, chat).toFixed(2),
+      Math.round(median(lane.beside)).toLocaleString('en'),
     ];
     console.log(`| ${cells.join(' | ')} |`);
   }

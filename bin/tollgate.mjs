@@ -23,6 +23,7 @@ const install = `cd ${quoted} && npm ci`;
 if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
 } else if (NODE_MAJOR >= NODE_MAJOR_MIN) {
+  takeLessMemory();
   // Compiled code is cached between runs, which halves the start time. If the directory isn't writable, nothing is
   // cached.
   const { enableCompileCache, registerHooks } = await import('node:module');
@@ -45,6 +46,33 @@ if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
   } catch (error) {
     fail(error.message);
   }
+}
+
+/**
+ * Starts a gateway again in this process, with settings that Node and the C library read only at their start (decision
+ * 132). It keeps its process id. The operator's own settings are kept. Under a parent that talks to it, as that of
+ * workers does, it goes on as it is: the connection would be lost. So it does where Node cannot replace itself: on
+ * Windows, and before version 26, where a failure would end the process.
+ */
+function takeLessMemory() {
+  const { args, env } = memorySettings();
+  if (args.length === 0 || process.channel || !process.execve || NODE_MAJOR < 26) return;
+  const all = [process.execPath, ...process.execArgv, ...args, ...process.argv.slice(1)];
+  try {
+    process.execve(process.execPath, all, { ...process.env, ...env });
+  } catch {
+    // A system that forbids it. The gateway only takes more memory.
+  }
+}
+
+/**
+ * A young heap of V8 that is half as large as usual, and one arena of the C library for all threads: without these, a
+ * gateway at 500 calls/s takes 100 MiB more. None for other commands, and none if Node was started with such a setting.
+ */
+function memorySettings() {
+  const flags = `${process.env.NODE_OPTIONS ?? ''} ${process.execArgv.join(' ')}`;
+  if (!['serve', 'start'].includes(process.argv[2]) || flags.includes('semi-space-size')) return { args: [], env: {} };
+  return { args: ['--max-semi-space-size=8'], env: { MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? '1' } };
 }
 
 /**
@@ -81,7 +109,9 @@ function findOwnModules(registerHooks) {
 }
 
 function handOver(file) {
-  const child = spawn(file, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const { args, env } = memorySettings();
+  const child = spawn(file, [...args, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    env: { ...process.env, ...env },
     // The IPC channel lets the child see that this process has ended, however it ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });

@@ -20,6 +20,8 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 
 /** Files that need nothing else, but take long. What they ask with large counts and waits, faster files ask as well. */
 const FULL_TOO = [
+  // They start a process for each package.
+  'test/ai-sdk/{every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy}.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',
@@ -48,7 +50,7 @@ const DEEP_ONLY = [
   'test/cli/log-reader-gone.test.ts',
   'test/clients/generated/generated-clients.test.ts',
   'test/clients/schemathesis/schemathesis.test.ts',
-  'test/cluster/gateway-freezes.test.ts',
+  'test/cluster/{gateway-freezes,patroni-fails-over}.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',

@@ -162,6 +162,8 @@ const TABLE = {
     correctable: true,
   },
   not_found: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error', correctable: true },
+  // A call whose record is in an archive of the operator.
+  archived: { status: 410, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
   expired: { status: 404, jsonRpc: -32013, canonical: 'NOT_FOUND', anthropic: 'not_found_error' },
   method_not_allowed: {
     status: 405,

@@ -49,7 +49,7 @@ prompt = 0
 completion = 1
 [models.params]
 model = "peer"
-wires = ["messages", "responses"]
+wires = ["messages", "responses", "gemini"]
 api_base = "${modelUrl}"
 api_key = "k"
 

@@ -12,10 +12,10 @@ export interface Program {
   /** The packages that are bundled, with all that they import. */
   readonly packages: 'all' | ReadonlySet<string>;
   /**
-   * Its modules name files of `src` by their path: other modules that they start as threads and processes, which are a
-   * second bundle, and SQL, Lua and pictures that they read.
+   * Modules that its own start by their path as threads and processes, relative to the checkout. They are a second
+   * bundle. `all`: those that any module of `src` names. Then the package also has the SQL, Lua and pictures of `src`.
    */
-  readonly namesFiles: boolean;
+  readonly programs: 'all' | readonly string[];
 }
 
 export const GATEWAY: Program = {
@@ -35,7 +35,7 @@ export const GATEWAY: Program = {
     'undici',
     'ws',
   ]),
-  namesFiles: true,
+  programs: 'all',
 };
 
 /** The provider's proxy alone. None of its packages is native or reads files, so none must be installed. */
@@ -43,7 +43,7 @@ export const PROVIDER: Program = {
   main: 'src/cli/provider-main.ts',
   folder: 'provider',
   packages: 'all',
-  namesFiles: false,
+  programs: ['src/ai-sdk/worker/main.ts'],
 };
 
 /** What bundled packages import at most later, or starts threads from its own files. These stay installed. */
@@ -96,8 +96,8 @@ export async function bundleSources(checkout: string, stage: string, program: Pr
   const external = new Set<string>();
   const plugin = asInPackage(checkout, program.packages, external);
   const chunks = [...(await write({ checkout, stage, plugin, entries: [program.main], shared: program.folder }))];
-  if (program.namesFiles)
-    chunks.push(...(await write({ checkout, stage, plugin, entries: threadsOf(checkout), shared: 'threads' })));
+  const entries = program.programs === 'all' ? threadsOf(checkout) : program.programs;
+  chunks.push(...(await write({ checkout, stage, plugin, entries, shared: 'threads' })));
   const modules = chunks.flatMap(({ moduleIds }) => moduleIds).map((id) => posixPath(relative(checkout, id)));
   const folders = modules.flatMap((id) => PACKAGE_FOLDER.exec(id)?.[0] ?? []);
   return {

@@ -18,6 +18,6 @@ export {
   type UsageSums,
   findUsage,
 } from './own-usage.ts';
-export { createOldUsage, findState } from './roll-up-state.ts';
+export { createOldUsage, findCursors, findState } from './roll-up-state.ts';
 export { type RollUp, createRollUp } from './roll-up.ts';
 export { type Shown, recentUsers } from './shown-days.ts';

@@ -1,13 +1,21 @@
 import type { IncomingMessage } from 'node:http';
-import { accountTotals, createPayouts, findLocks } from '#billing/compose';
-import { findTransfer } from '#billing';
+import { accountTotals, createPayouts, createReceiptSigner, findLocks } from '#billing/compose';
+import { findArchivedCall, findTransfer } from '#billing';
 import type { Config } from '#config';
-import { administratorRoutes, adminProviderRoutes, adminRoutes, createKeyUsage } from '#pages/administration';
+import {
+  administratorRoutes,
+  adminProviderRoutes,
+  adminRoutes,
+  archiveRoutes,
+  createKeyUsage,
+  receiptOfRecord,
+} from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
 import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
 import { createIdentity } from '#auth/identity';
 import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#http/server';
+import { createArchives } from './archives.ts';
 import { openJournaled, openLedger } from './journal.ts';
 import { mount } from './mount.ts';
 // The narrow public APIs below keep commands fast. `#pages`, `#auth`, `#network` and `#gateway` would load a whole
@@ -61,6 +69,7 @@ export async function openAdministration(
     },
     findTransfer: (id) => findTransfer(database, id),
     findLocks: (asked) => findLocks(database, asked),
+    findArchived: (id, account) => findArchivedCall(database.query, id, account),
     now,
   });
   const bans = createBanStore(database, { now });
@@ -82,8 +91,22 @@ export async function openAdministration(
   const adminKeys = createAdminKeys(database, { now });
   const log = createAdminLog(database, { now });
   const administrators = administratorRoutes({ gate, adminKeys, log, now });
+  const networks = config.chains.map(({ network }) => network);
+  const archives = createArchives({
+    config,
+    database,
+    signer: () => createReceiptSigner(identityOf(config).receiptKey.privateKey),
+    receiptOf: (record) => receiptOfRecord(record, networks),
+    now,
+    restTimes: 0,
+  });
+  opened.defer(() => archives.close());
   logActs(server, { log, onError: (error) => warn(String(error)) });
-  await mount(server, { admin, providers, administrators }, { prefix: '/admin/v1' });
+  await mount(
+    server,
+    { admin, providers, administrators, archives: archiveRoutes({ gate, archives }) },
+    { prefix: '/admin/v1' },
+  );
   const whole = opened.move();
   return {
     async request(method, path, body) {

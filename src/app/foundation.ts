@@ -129,6 +129,7 @@ interface LateBound {
   mcp: Pick<Mcp, 'counts' | 'hasTool'>;
   bodies: { heldBytes(): number; waitingCount(): number };
   funds: Pick<OpenPayments, 'figures'>;
+  databaseWorks: () => Promise<boolean>;
   pollAgent: Poll;
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
   gaveUpVideo: (task: Task) => Promise<void>;
@@ -138,6 +139,7 @@ const createLateBound = (): LateBound => ({
   tunnels: { session: () => null, count: () => ({ connections: 0, streams: 0 }) },
   mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
   bodies: { heldBytes: () => 0, waitingCount: () => 0 },
+  databaseWorks: async () => true,
   funds: NO_FUNDS,
   pollAgent: async () => null,
   gaveUpVideo: async () => {},

@@ -16,7 +16,7 @@ import {
   expireOrphans,
   type JournalHead,
 } from '#billing/compose';
-import type { AuditReport, Ledger } from '#billing';
+import { LOST, type AuditReport, type Ledger } from '#billing';
 import type { Config } from '#config';
 import { COMPARE_TEMPORARY, compareSums } from '#analytics';
 import { databaseName } from '#store/database-name';
@@ -56,8 +56,8 @@ interface JournalFile {
    * did not write the entry.
    */
   read(): RememberedHead | null;
-  /** Durable when it resolves. */
-  write(head: JournalHead, at: number): Promise<void>;
+  /** Durable when it resolves, with the entry. */
+  write(head: JournalHead, at: number): Promise<RememberedHead>;
   /** Removes the entry of this database. */
   remove(): Promise<void>;
   /** Removes the file if it cannot be read, with the entries of all databases. The other methods then work again. */
@@ -110,6 +110,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
     async write(head, at) {
       const entry = { chain: head.chain, n: head.n, hash: head.hash, at: new Date(at).toISOString() };
       await save({ ...readEntries(path), [name]: { ...entry, mac: mac(entry) } });
+      return entry;
     },
     async remove() {
       const { [name]: _gone, ...rest } = readEntries(path);
@@ -198,7 +199,10 @@ interface JournalWatchOptions {
   readonly config: Place;
   readonly database: OpenDatabase;
   readonly now: () => number;
-  /** Called at the first failure to write the file, and again only after a write has succeeded. */
+  /**
+   * Called at the first failure to write the file, and again only after a write has succeeded. DatabaseError
+   * LOST: the database lacks what the file names, so the file is kept.
+   */
   readonly onError: (error: unknown) => void;
 }
 
@@ -223,7 +227,9 @@ export async function openJournaled({
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
-      'journal-head.json cannot be written: until it can, the gateway would not notice a loss of new records',
+      error instanceof DatabaseError && error.code === LOST
+        ? 'the database lacks operations that were acknowledged: journal-head.json is left as it is, and the next start asks what to do'
+        : 'journal-head.json cannot be written: until it can, the gateway would not notice a loss of new records',
     );
   const journal = await watchJournal({ config, database, now, onError });
   opened.defer(() => journal.close());
@@ -255,6 +261,7 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
     if (loss !== null) throw new JournalLost(`${loss}\nRestore the newest copy of the database.\n${ACCEPT}`);
   }
 
+  let last: RememberedHead | null = remembered;
   let chain: string | null = remembered === null && database.engine === 'sqlite' ? EMBEDDED_CHAIN : null;
   let timer: NodeJS.Timeout | null = null;
   let writing: Promise<void> = Promise.resolve();
@@ -266,7 +273,11 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
     const noted = chain;
     chain = null;
     try {
-      await file.write(await journalHead(database, noted), now());
+      const head = await journalHead(database, noted);
+      // PostgreSQL may be another server than before, since a failover to a standby that had not received everything.
+      const loss = last === null || database.engine === 'sqlite' ? null : await lossOf(database, last);
+      if (loss !== null) throw new DatabaseError(loss, { code: LOST });
+      last = await file.write(head, now());
       failing = false;
     } catch (error) {
       if (!failing) onError(error);
@@ -310,7 +321,8 @@ export async function auditWithJournal(
   options: AuditOptions,
 ): Promise<AuditReport> {
   const also = { temporary: COMPARE_TEMPORARY, check: compareSums };
-  const report = await audit(database, { ...options, also });
+  const archives = [...(options.archives ?? []), join(config.dataDir, 'archives')];
+  const report = await audit(database, { ...options, also, archives });
   const check = await checkJournal(openJournalFile(config), config.dataDir, database);
   return { ...report, ok: report.ok && check.ok, checks: [...report.checks, check] };
 }

@@ -34,7 +34,7 @@ export async function openMoney(store: Store) {
     prepareChains: chains.prepare,
     payments,
     lockPayments: createLockPayments(payments, ledger),
-    audit: () => auditWithJournal(config, database, { now }),
+    audit: (archives: readonly string[] = []) => auditWithJournal(config, database, { now, archives }),
   };
 }
 
@@ -59,6 +59,7 @@ async function openObservers({
     tasksLive: () => countLiveTasks(database),
     mcp: () => late.mcp.counts(),
     funds: hasPayments(config) ? () => late.funds.figures() : undefined,
+    databaseWorks: () => late.databaseWorks(),
     bodyBytes: () => late.bodies.heldBytes(),
     bodiesWaiting: () => late.bodies.waitingCount(),
     logLinesLost,

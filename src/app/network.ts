@@ -7,12 +7,14 @@ import {
   createPeers,
   createRegistry,
   createReservedNames,
+  createSdkUpstream,
   createTunnels,
   createTunnelUpstream,
   createUpstream,
   type ReservedNames,
   isPresent,
 } from '#network';
+import { createSdkWorkers } from '#ai-sdk';
 import { createTunnelObserver } from '#observe';
 import { callGraceMs, createArrivals, createRouter } from '#gateway/compose';
 import { createHealth, openKeptFigures, type Offer } from '#catalog';
@@ -49,8 +51,13 @@ export async function openNetwork(access: Access) {
     observer: createTunnelObserver(logger, metrics),
   });
   late.tunnels = tunnels;
+  const packages = createSdkWorkers({
+    ...config.upstream,
+    log: (sdk, text) => logger.warn({ sdk }, `a package of the AI SDK: ${text}`),
+  });
   const upstream = createUpstream({
     direct: createHttpUpstream(config.upstream),
+    sdk: createSdkUpstream({ ...config.upstream, open: packages.open, close: packages.close }),
     tunnel: createTunnelUpstream({
       tunnels,
       peers: cluster.peers,
@@ -67,6 +74,7 @@ export async function openNetwork(access: Access) {
     reservedNames,
     payoutRules,
     upstream,
+    packages,
     cluster,
     admitProviders: tunnels.admitOnly,
     closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),

@@ -1,5 +1,5 @@
 import { accountTotals, createPayouts, findLocks, listMovements, expireAll } from '#billing/compose';
-import { findTransfer, type LocksQuery, type Ledger } from '#billing';
+import { archivedUntil, findArchivedCall, findTransfer, type LocksQuery, type Ledger } from '#billing';
 import {
   adminSessionRoutes,
   createAdminGate,
@@ -21,6 +21,7 @@ import {
   adminFiguresRoutes,
   adminFundsRoutes,
   administratorRoutes,
+  archiveRoutes,
   adminProviderRoutes,
   adminRoutes,
   auditRoutes,
@@ -31,6 +32,7 @@ import {
   limitsRoutes,
   providerKeysRoutes,
   marketRoutes,
+  receiptOfRecord,
   membersRoutes,
   ownFiguresRoutes,
   ownPages,
@@ -42,6 +44,7 @@ import { modelsRoutes } from '#openai';
 import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, recentUsers } from '#analytics';
 import { mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
+import { createArchives } from './archives.ts';
 import { isAway } from './foundation.ts';
 
 /**
@@ -135,6 +138,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     seller: (account: string) => findSeller(database, account),
     findTransfer: (id: string) => findTransfer(database, id),
     findLocks: (asked: LocksQuery) => findLocks(database, asked),
+    findArchived: (id: string, account: string | null) => findArchivedCall(database.query, id, account),
     usage: createKeyUsage(database, now),
     now,
   };
@@ -145,6 +149,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const { admit, countNewKey } = protocols.pipeline;
   const accounts = accountRoutes({
     ...accountParts(protocols),
+    archivedUntil: () => archivedUntil(database.query),
     admit,
     countNewKey,
     nonces,
@@ -213,6 +218,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
   const adminFigures = adminFiguresRoutes({ gate, rollUp });
+  const archives = openArchives(protocols);
   const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
@@ -222,6 +228,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     audit,
     adminFunds,
     adminFigures,
+    archives: archiveRoutes({ gate, archives }),
     reload,
   };
   const onError = (error: unknown) =>
@@ -236,14 +243,40 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
 }
 
-async function mountHealth({ server, registry, logger, drain, funds }: Protocols): Promise<void> {
+/** Archives of the ledger. A run that was killed while it dropped rows goes on now, beside the calls. */
+function openArchives({ config, database, receipts, networks, now, opened, logger }: Protocols) {
+  const archives = createArchives({
+    config,
+    database,
+    signer: () => receipts,
+    receiptOf: (record) => receiptOfRecord(record, networks),
+    now,
+    restTimes: ARCHIVE_REST_TIMES,
+  });
+  opened.defer(() => archives.close());
+  archives.finish().then(
+    (name) => name !== null && logger.info({ archive: name }, 'the rest of the rows of an archive was dropped'),
+    (error: unknown) => logger.warn({ err: error }, 'the rows of an archive cannot be dropped'),
+  );
+  return archives;
+}
+
+/** An archive takes a third of the time of the event loop at most, in turns of a few milliseconds. */
+const ARCHIVE_REST_TIMES = 2;
+
+async function mountHealth({ server, registry, ledger, logger, drain, funds, late }: Protocols): Promise<void> {
   const checkDatabase = createDatabaseCheck({
     write: () => registry.renew(),
-    onChange: (works, error) =>
-      works
-        ? logger.info('the database can be written to again')
-        : logger.error({ err: error }, 'the database cannot be written to: calls are refused'),
+    ledger: ledger.probe,
+    onChange: (problem, error) => {
+      if (problem === null) logger.info('the database can be written to again');
+      else if (problem === 'database')
+        logger.error({ err: error }, 'the database cannot be written to: calls are refused');
+      else logger.error({ err: error }, 'the ledger takes no operations: calls are refused');
+    },
   });
+  const databaseWorks = async () => (await checkDatabase()) === 'ok';
+  late.databaseWorks = databaseWorks;
   // A late comparison does not make the gateway unready, because the ledger records every debt.
   const treasuries = () => {
     if (funds === null) return {};

@@ -108,14 +108,19 @@ export async function openProtocols(middle: Middle) {
   };
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health }, request);
   const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
+  const chatWiresAt = (at: string) =>
+    Object.fromEntries(
+      CHAT_WIRES.filter((wire) => wire.prefix === at).map((wire) => [wire.name, wire.routes(wireDeps)]),
+    );
   const routes = {
-    ...Object.fromEntries(CHAT_WIRES.map((wire) => [wire.name, wire.routes(wireDeps)])),
+    ...chatWiresAt(prefix),
     embeddings: embeddingsRoutes(chat),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
   };
   await mount(server, routes, { prefix });
+  await mount(server, chatWiresAt('/api'), { prefix: '/api' });
   await mount(server, { oauth: oauth.routes, oldTransport });
   await mount(server, { oldTransport }, { prefix });
   await mount(server, { mcp: mcp.routes });

@@ -29,7 +29,7 @@ const LIVE: ReadonlySet<string> = new Set(['server.log_level', 'tunnel.providers
 export function createReload(routed: Routed): Reload {
   const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
     routed;
-  const { prepareChains, registry, signIn, admitProviders } = routed;
+  const { prepareChains, registry, signIn, admitProviders, packages } = routed;
   let running = routed.config;
 
   const take = async (load: () => Config): Promise<ReloadReport> => {
@@ -47,6 +47,7 @@ export function createReload(routed: Routed): Reload {
     ownOffers.clear();
     for (const { id } of offers) ownOffers.add(id);
     reservedNames.replace(next.services);
+    packages.keepOnly(next.services.map(({ target }) => target));
     registry.relist();
     admitProviders(next.tunnel.providers);
     policies.replace(next.limits);

@@ -29,8 +29,10 @@ export function requireAdmission(
       // No cache on the way may store a response to a session. A route can override the header.
       if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
         void reply.header('cache-control', 'no-store');
-      const { actsAs } = request.routeOptions.config;
-      if (actsAs !== undefined && request.headers[ACCOUNT_HEADER] !== undefined) letAct(request.headers, actsAs);
+      if (request.headers[ACCOUNT_HEADER] !== undefined) {
+        const { actsAs } = request.routeOptions.config;
+        if (actsAs !== undefined) letAct(request.headers, actsAs);
+      }
       noteAskedPath(request);
       admission = admit(request.headers, addressOf(request), calls);
     } catch (error) {

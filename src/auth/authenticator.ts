@@ -20,7 +20,7 @@ import {
 import { hasCredentials } from '#gateway';
 import { webRequestOf } from '#http';
 import { kindOf } from './api-key.ts';
-import { bearerOf, readCredential, RUN_TOKEN_PREFIX, type RunTokens } from './credential.ts';
+import { bearerOf, hasKeyHeader, readCredential, RUN_TOKEN_PREFIX, type RunTokens } from './credential.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { askedPathOf } from './oauth/resources.ts';
@@ -98,7 +98,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
     const web = webRequestOf(headers);
-    if (web !== undefined && headers.authorization === undefined && !headers['x-api-key']) {
+    if (web !== undefined && headers.authorization === undefined && !hasKeyHeader(headers)) {
       const caller = bySession(web, address);
       if (caller !== null) return caller;
     }
@@ -138,8 +138,8 @@ function unlessClosed(caller: Caller, state: AccountState): Caller {
 }
 
 /**
- * The caller of the token in the Authorization header. `x-api-key` is ignored, because clients may fill it with
- * anything. A text that is not a token gets the error of an invalid key.
+ * The caller of the token in the Authorization header. The other headers are ignored, because clients may
+ * fill them with anything. A text that is not a token gets the error of an invalid key.
  */
 function byToken(accessTokens: AccessTokens, headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
   const token = bearerOf(headers.authorization ?? '');

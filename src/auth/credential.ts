@@ -1,31 +1,44 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import { SIGN_IN_HEADERS, createSealedTexts } from '#security';
+import { createSealedTexts, CREDENTIAL_HEADERS, KEY_HEADERS } from '#security';
 import { kindOf } from './api-key.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
+
+/** Whether a request has a key beside `Authorization`. */
+export const hasKeyHeader = (headers: IncomingHttpHeaders): boolean => KEY_HEADERS.some((name) => headers[name]);
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
 /**
- * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. If both are present, the one that
- * looks like a key of this gateway counts, because clients fill the other with a dummy. Throws GatewayError
- * `unauthorized` without a key, or with two different keys. `walletsToo`: the error also mentions sign-in with a
- * wallet.
+ * The API key that a request presents, by `Authorization: Bearer`, `x-api-key` or `x-goog-api-key`. If several are
+ * present, the one that looks like a key of this gateway counts, because clients fill the others with a dummy. Throws
+ * GatewayError `unauthorized` without a key, or with two different keys. `walletsToo`: the error also mentions sign-in
+ * with a wallet.
  */
 export function readCredential(headers: IncomingHttpHeaders, walletsToo = false): string {
   const { authorization } = headers;
-  const other = headers['x-api-key'];
   const bearer = authorization === undefined ? undefined : bearerOf(authorization);
-  if (other === undefined) {
-    if (bearer !== undefined) return bearer;
-    const what =
-      authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
-    throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
-  }
-  const key = String(other).trim();
-  if (bearer === undefined || bearer === key || !isOurs(bearer)) return key;
-  if (!isOurs(key)) return bearer;
-  throw unauthorized('Authorization and x-api-key contain two different API keys: send one of them');
+  const googles = headers['x-goog-api-key'];
+  const key =
+    googles === undefined
+      ? keyIn(headers['x-api-key'])
+      : oursOf(keyIn(googles), keyIn(headers['x-api-key']), 'x-goog-api-key and x-api-key');
+  const found = oursOf(bearer, key, `Authorization and ${googles === undefined ? 'x-api-key' : 'x-goog-api-key'}`);
+  if (found !== undefined) return found;
+  const what =
+    authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
+  throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
+}
+
+const keyIn = (header: string | string[] | undefined): string | undefined =>
+  header === undefined ? undefined : String(header).trim();
+
+/** The one of two texts that looks like a key of this gateway; the second if none does. Throws if both do. */
+function oursOf(one: string | undefined, other: string | undefined, headers: string): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  if (one === other || !isOurs(one)) return other;
+  if (!isOurs(other)) return one;
+  throw unauthorized(`${headers} contain two different API keys: send one of them`);
 }
 
 const isOurs = (text: string): boolean => kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX);
@@ -46,18 +59,22 @@ export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     // Comparing lengths first rules out most names cheaply.
-    const same = CREDENTIALS_BY_LENGTH[name.length];
-    if (same === undefined || name.toLowerCase() !== same.lower) continue;
+    const similar = CREDENTIALS_BY_LENGTH[name.length];
+    if (similar === undefined) continue;
+    const lower = name.toLowerCase();
+    const same = similar.find((one) => one.lower === lower);
+    if (same === undefined) continue;
     if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);
     seen |= same.bit;
   }
 }
 
-/** The names of the credential headers by their lengths, which are all different. */
-const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number } | undefined)[] =
+/** The names of the credential headers by their lengths. */
+const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number }[] | undefined)[] =
   [];
-for (const [index, name] of ['Authorization', 'x-api-key', ...SIGN_IN_HEADERS].entries()) {
-  CREDENTIALS_BY_LENGTH[name.length] = { name, lower: name.toLowerCase(), bit: 1 << index };
+for (const [index, lower] of CREDENTIAL_HEADERS.entries()) {
+  const name = lower === 'authorization' ? 'Authorization' : lower;
+  (CREDENTIALS_BY_LENGTH[name.length] ??= []).push({ name, lower, bit: 1 << index });
 }
 
 /** The error for a missing or wrong credential. `schemes` are those of `WWW-Authenticate` that would be right. */

@@ -1,8 +1,7 @@
 import { isIntact, loadStatements, type LogHead, type Prepare, readRecords, GENESIS } from '#store';
-import { escrowOf, earningsOf } from './ledger.ts';
-import type { JournalKind } from './ledger-changes.ts';
-import { entriesOf, type Entry } from './ledger-log-rows.ts';
+import { readArchivedPlace } from './archive/archived-place.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
+import { movementsOf } from './log-movements.ts';
 
 /** The audit's result for the log: its faults and its size. */
 export interface AuditedLog {
@@ -16,8 +15,8 @@ const AUDIT_SQL = loadStatements(import.meta.url, './sql/audit.sql', ['auditInse
 const PROBLEMS_MAX = 20;
 
 /**
- * Reads the log up to the position that the tables have reached, recomputes its hashes, and inserts its movements into
- * the audit's table.
+ * Reads the log from the end of the newest archive up to the position that the tables have reached, recomputes its
+ * hashes, and inserts its movements into the audit's table.
  */
 export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLog {
   const problems: string[] = [];
@@ -26,7 +25,11 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
   };
   const row = prepare(JOURNAL_SQL.logPosition).get() as { position: bigint; n: bigint; hash: string };
   const before = prepare(JOURNAL_SQL.chainHead).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
-  let head: LogHead = { position: 0, n: Number(before?.n ?? 0n), hash: before?.hash ?? GENESIS };
+  const archived = readArchivedPlace(prepare);
+  let head: LogHead =
+    archived !== null && archived.n >= Number(before?.n ?? 0n)
+      ? archived
+      : { position: 0, n: Number(before?.n ?? 0n), hash: before?.hash ?? GENESIS };
   const insert = prepare(AUDIT_SQL.auditInsertMovement);
   let records = 0;
   let operations = 0;
@@ -54,65 +57,3 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
   }
   return { problems, records, operations };
 }
-
-/** kind, id, account, counterparty, amount, charged, fee, drawn, price */
-type Movement = readonly [
-  kind: JournalKind,
-  id: string,
-  account: string,
-  counterparty: string | null,
-  amount: string,
-  charged: string,
-  fee: string,
-  drawn: string,
-  price: string | null,
-];
-
-interface TimedMovement {
-  readonly movement: Movement;
-  /** Epoch milliseconds, if it was decided before the time of its record. */
-  readonly at: number | undefined;
-}
-
-function movementsOf(payload: string): readonly TimedMovement[] | null {
-  try {
-    return entriesOf(payload).flatMap((entry) => {
-      const at = entry[0] === 'lock' ? entry[9] : undefined;
-      return movementsOfEntry(entry).map((movement) => ({ movement, at }));
-    });
-  } catch {
-    return null;
-  }
-}
-
-function movementsOfEntry(entry: Entry): readonly Movement[] {
-  switch (entry[0]) {
-    case 'lock': {
-      const [kind, id, account, amount, , , , , run] = entry;
-      const lock = plain(kind, id, escrowOf(account), null, amount);
-      const parent = run?.[0] ?? null;
-      return parent === null ? [lock] : [plain('lend', id, escrowOf(account), parent, amount), lock];
-    }
-    case 'settle': {
-      const [kind, id, account, held, price, provider, charged, fee, , drawn] = entry;
-      return [[kind, id, escrowOf(account), earningsOf(provider), held, charged, fee, drawn, price]];
-    }
-    case 'release':
-    case 'expire':
-      return [plain(entry[0], entry[1], escrowOf(entry[2]), null, entry[3])];
-    case 'return':
-      return [plain(entry[0], entry[1], entry[2], entry[4], entry[3])];
-    case 'transfer':
-      return [plain(entry[0], entry[1], entry[2], entry[3], entry[4])];
-    default:
-      return [];
-  }
-}
-
-const plain = (
-  kind: JournalKind,
-  id: string,
-  account: string,
-  counterparty: string | null,
-  amount: string,
-): Movement => [kind, id, account, counterparty, amount, '0', '0', '0', null];

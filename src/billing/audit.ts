@@ -4,9 +4,9 @@ import { texts } from './ledger-postgres-write.ts';
 import type { MicroUsd } from './money.ts';
 import type { JournalRow } from './ledger-changes.ts';
 import { areMovements, hashBatch, hashGroup } from './journal.ts';
-import { feeOf } from './ledger-operations.ts';
-import { cost, priceId, type Rates } from './price.ts';
-import { usageFromText } from './price-text.ts';
+import type { Newest } from './archive/audit-archives.ts';
+import { checkCharge } from './check-charge.ts';
+import { priceId, type Rates } from './price.ts';
 import { ratesFromText } from './price-book.ts';
 
 export interface AuditCheck {
@@ -48,6 +48,8 @@ export interface AuditOptions {
    * check, for example because no gateway runs that could sweep.
    */
   readonly overdueMs?: number | null;
+  /** Folders in which archives are looked for, beside the one where each was written. */
+  readonly archives?: readonly string[];
   /** A check of another module, made in the same snapshot. */
   readonly also?: AuditedBeside;
 }
@@ -73,12 +75,15 @@ const SQL = loadStatements(import.meta.url, './sql/audit.sql', [
   'auditOrphans',
   'auditPrices',
   'auditSettled',
+  'auditLiveLocks',
+  'auditLiveMovements',
   'auditMovementsTable',
   'auditMovements',
   'auditEntries',
   'auditBalances',
   'auditNegative',
   'auditHeld',
+  'auditLeases',
   'auditLocks',
   'auditLent',
   'auditChildren',
@@ -86,8 +91,14 @@ const SQL = loadStatements(import.meta.url, './sql/audit.sql', [
   'auditBudgets',
   'pgAuditBudgets',
 ]);
-/** Creates the table and the views of all movements, which the other statements read. */
-const TEMPORARY = [SQL.auditMovementsTable, SQL.auditMovements, SQL.auditEntries];
+/** Creates the table and the views of what is not in an archive, which the other statements read. */
+const TEMPORARY = [
+  SQL.auditLiveLocks,
+  SQL.auditMovementsTable,
+  SQL.auditLiveMovements,
+  SQL.auditMovements,
+  SQL.auditEntries,
+];
 
 /** Checks that are one query each. Every row of the result is a fault. */
 const QUERIES: readonly {
@@ -151,6 +162,12 @@ const QUERIES: readonly {
     fine: 'what budgets have spent and locked is what their locks say',
     say: (row) => `budget ${row.id} differs by ${row.spent} spent, ${row.locked} locked`,
   },
+  {
+    name: 'leases of budgets',
+    statement: SQL.auditLeases,
+    fine: 'the room that gateways have leased of budgets is that of their stripes',
+    say: (row) => `budget ${row.id} has ${row.difference} more leased than its stripes`,
+  },
 ];
 
 /**
@@ -162,7 +179,10 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
   return database.snapshot(
     async (query, program) => {
       const checks: AuditCheck[] = [];
-      const chains = await auditChains(query);
+      // Loaded here, because a start of a gateway makes no audit.
+      const { auditArchives, readNewest } = await import('./archive/audit-archives.ts');
+      const newest = await readNewest(query);
+      const chains = await auditChains(query, newest.chains);
       const log = program && ((await program(LOG_PROGRAM, null)) as AuditedLog);
       if (!log) {
         const { unreadable } = chains;
@@ -193,11 +213,13 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
       const charges = await auditCharges(query, prices.rates);
       checks.push(judge('charges', charges.problems, charges.fine));
       checks.push(await overdue(query, options));
+      const archives = await auditArchives(query, newest, options.archives ?? []);
+      if (archives !== null) checks.push(judge('archives', archives.problems, archives.fine));
       if (also) checks.push(await also.check(query, program));
       return {
         ok: checks.every(({ ok }) => ok),
         checks,
-        totals: await totals(query, chains.operations + (log?.operations ?? 0)),
+        totals: await totals(query, chains.operations + (log?.operations ?? 0), newest.archives),
       };
     },
     [...TEMPORARY, ...(also?.temporary ?? [])],
@@ -222,9 +244,11 @@ async function overdue(query: Query, { now = Date.now, overdueMs = OVERDUE_MS }:
   );
 }
 
-async function totals(query: Query, operations: number): Promise<AuditTotals> {
+async function totals(query: Query, operations: number, archives: Newest['archives']): Promise<AuditTotals> {
   const money = (await query(SQL.auditTotals))[0]!;
   const locks = (await query(SQL.auditLockTotals))[0]!;
+  const archived = (name: 'settled' | 'released' | 'expired' | 'operations') =>
+    archives.reduce((sum, archive) => sum + archive[name], 0);
   return {
     accounts: Number(money.accounts),
     escrowAvailable: money.escrow_available as bigint,
@@ -234,18 +258,19 @@ async function totals(query: Query, operations: number): Promise<AuditTotals> {
     suspense: money.suspense as bigint,
     treasury: money.treasury as bigint,
     locksHeld: Number(locks.held),
-    locksSettled: Number(locks.settled),
-    locksReleased: Number(locks.released),
-    locksExpired: Number(locks.expired),
-    charged: locks.charged as bigint,
-    shortfall: locks.shortfall as bigint,
-    operations,
+    locksSettled: Number(locks.settled) + archived('settled'),
+    locksReleased: Number(locks.released) + archived('released'),
+    locksExpired: Number(locks.expired) + archived('expired'),
+    charged: archives.reduce((sum, { charged }) => sum + charged, locks.charged as bigint),
+    shortfall: archives.reduce((sum, { shortfall }) => sum + shortfall, locks.shortfall as bigint),
+    operations: operations + archived('operations'),
   };
 }
 
 /** Batches read at a time. A batch has at most 1,024 operations, so this bounds the memory. */
 const PAGE = 50;
 const PROBLEMS_MAX = 20;
+const NOTHING_ARCHIVED = { n: 0, hash: GENESIS };
 const OTHER_HASH = 'its rows do not have the hash that was recorded';
 
 interface AuditedChains {
@@ -258,10 +283,10 @@ interface AuditedChains {
 }
 
 /**
- * Recomputes every hash of every chain. Each broken batch is reported once: after a break, the check goes on from the
- * recorded hash.
+ * Recomputes every hash of every chain, from the end of the newest archive on. Each broken batch is reported once:
+ * after a break, the check goes on from the recorded hash.
  */
-async function auditChains(query: Query): Promise<AuditedChains> {
+async function auditChains(query: Query, archived: Newest['chains']): Promise<AuditedChains> {
   const problems: string[] = [];
   const unreadable: { chain: string; n: bigint }[] = [];
   let chains = 0;
@@ -270,8 +295,10 @@ async function auditChains(query: Query): Promise<AuditedChains> {
   let chain = '';
   let n = 0;
   let prev = GENESIS;
+  /** The last batch of the chain that was looked at. */
+  let passed = 0;
   for (;;) {
-    const page = await query(SQL.auditBatches, [chain, n, PAGE]);
+    const page = await query(SQL.auditBatches, [chain, passed, PAGE]);
     if (page.length === 0) break;
     for (const part of byChain(page)) {
       const name = part[0]!.chain as string;
@@ -281,15 +308,22 @@ async function auditChains(query: Query): Promise<AuditedChains> {
       for (const batch of part) {
         if (name !== chain) {
           chain = name;
-          n = 0;
-          prev = GENESIS;
+          ({ n, hash: prev } = archived.get(chain) ?? NOTHING_ARCHIVED);
           chains += 1;
+        }
+        // Archived groups are not dropped all at once, and the last one of a chain stays on PostgreSQL.
+        if (Number(batch.n) <= (archived.get(chain)?.n ?? 0)) {
+          if (Number(batch.n) === n && batch.hash !== prev && problems.length < PROBLEMS_MAX)
+            problems.push(`chain ${chain}, batch ${batch.n}: it is not the last one of the archive`);
+          passed = Number(batch.n);
+          continue;
         }
         const problem = checkBatch({ batch, journal: rows.get(batch.n) ?? [], n: n + 1, prev });
         if (problem && problems.length < PROBLEMS_MAX) problems.push(`chain ${chain}, batch ${batch.n}: ${problem}`);
         if (problem && batch.movements !== null && !areMovements(batch.movements as string))
           unreadable.push({ chain, n: batch.n as bigint });
         n = Number(batch.n);
+        passed = n;
         prev = batch.hash as string;
         batches += 1;
         operations += Number(batch.count);
@@ -351,7 +385,7 @@ async function auditPrices(query: Query): Promise<{ problems: string[]; rates: R
   const rates = new Map<string, Rates>();
   for await (const row of pages(query, SQL.auditPrices)) {
     const id = row.id as string;
-    const parsed = attempt(() => ratesFromText(row.rates as string));
+    const parsed = readRates(row.rates as string);
     if (parsed) rates.set(id, parsed);
     if (!parsed || priceId(row.provider as string, row.service as string, parsed) !== id) {
       if (problems.length < PROBLEMS_MAX) problems.push(`price ${id} does not match its id`);
@@ -360,13 +394,7 @@ async function auditPrices(query: Query): Promise<{ problems: string[]; rates: R
   return { problems, rates };
 }
 
-/**
- * Recomputes every settlement from its price version and its usage. A call may cost less than that, because it is cut
- * to its estimate, or to what came of what was ordered, but never more. There is one exception: earlier versions
- * charged the estimate for output past its cap (`outcome: over_cap`). That is at most the lock without its lendable
- * part. The fee is recomputed too. Old settlements did not store their basis points, so their fee is only compared with
- * the journal.
- */
+/** Recomputes every settlement, see checkCharge. */
 async function auditCharges(
   query: Query,
   prices: ReadonlyMap<string, Rates>,
@@ -379,16 +407,11 @@ async function auditCharges(
     if (problems.length < PROBLEMS_MAX) problems.push(problem);
   };
   for await (const row of pages(query, SQL.auditSettled)) {
-    const asked = (row.charged as bigint) + (row.shortfall as bigint);
-    const due = dueOf(row, prices);
-    const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
-    if (fee !== null && row.fee !== fee)
-      say(`lock ${row.id}: its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
-    if (typeof due === 'string') say(`lock ${row.id}: ${due}`);
-    else if (asked === due.cost) exact += 1;
-    else if (asked < due.cost) below += 1;
-    else if (asked <= due.most) wholeEstimates += 1;
-    else say(`lock ${row.id}: was charged ${asked} for usage that costs ${due.cost}`);
+    const checked = checkCharge(row, prices);
+    if (!checked.ok) checked.problems.forEach(say);
+    else if (checked.kind === 'exact') exact += 1;
+    else if (checked.kind === 'below') below += 1;
+    else wholeEstimates += 1;
   }
   const earlier =
     wholeEstimates === 0 ? '' : `, ${wholeEstimates} the estimate (past their cap, by an earlier version)`;
@@ -396,31 +419,6 @@ async function auditCharges(
     problems,
     fine: `${exact} settlements cost what price and usage say, ${below} less (cut to their estimate, or to what came)${earlier}`,
   };
-}
-
-interface Due {
-  /** Computed from price version and usage. */
-  readonly cost: bigint;
-  /** The highest charge that is accepted. */
-  readonly most: bigint;
-}
-
-const FREE: Due = { cost: 0n, most: 0n };
-
-/** The cost of a settlement, computed from its record, or the reason why it cannot be computed. */
-function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): Due | string {
-  if (!(JSON.parse(row.prices as string) as string[]).includes(row.price as string))
-    return 'it was settled at a price that it was not locked with';
-  const outcome = attempt(() => (JSON.parse(row.detail as string) as { outcome?: unknown } | null)?.outcome);
-  if (outcome === 'free') return FREE;
-  const asked = (row.charged as bigint) + (row.shortfall as bigint);
-  const rates = prices.get(row.price as string);
-  if (!rates) return asked === 0n ? FREE : `its price ${row.price} is not known`;
-  const usage = attempt(() => usageFromText(row.usage as string));
-  if (!usage) return 'its usage cannot be read';
-  const due = cost(rates, usage);
-  const estimate = (row.amount as bigint) - (row.lendable as bigint);
-  return { cost: due, most: outcome === 'over_cap' && estimate > due ? estimate : due };
 }
 
 async function* pages(query: Query, statement: typeof SQL.auditPrices): AsyncGenerator<Row, void, undefined> {
@@ -432,10 +430,10 @@ async function* pages(query: Query, statement: typeof SQL.auditPrices): AsyncGen
   }
 }
 
-function attempt<T>(read: () => T): T | undefined {
+function readRates(text: string): Rates | null {
   try {
-    return read();
+    return ratesFromText(text);
   } catch {
-    return undefined;
+    return null;
   }
 }

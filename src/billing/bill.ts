@@ -1,18 +1,8 @@
 import { CancelSource, type CancelSignal } from './cancel-signal.ts';
-import type {
-  Ledger,
-  LockRequest,
-  LockResult,
-  ReleaseResult,
-  Settlement,
-  SettleRequest,
-  SettleResult,
-  LockRecord,
-} from './ledger.ts';
+import type { Ledger, LockRequest, LockResult, ReleaseResult, Settlement, SettleResult } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
-import { cost, type Price, type ServiceTiers, type Usage } from './price.ts';
-import { usageToText } from './price-text.ts';
-import type { PriceBook } from './price-book.ts';
+import type { Usage } from './price.ts';
+import { NOTHING, type Quote, resolutionOf, settleOf, settlementOf } from './settle-call.ts';
 
 /** The part of a call that billing reads, beside its LockRequest. The pipeline's Call has it. */
 interface BilledCall {
@@ -27,16 +17,6 @@ interface BilledCall {
   readonly lendable: MicroUsd;
   /** `endsWithCall`: no task keeps the call's lock, and no call is made under it. Default false. */
   readonly adapter: { readonly endsWithCall?: boolean };
-}
-
-/** A price, and the most that a call can cost by it. */
-interface Quote {
-  readonly price: Price;
-  readonly estimate: MicroUsd;
-  /** Prices of which one is charged instead if the call comes to less by it. Absent: only `price`. */
-  readonly serviceTiers?: ServiceTiers | undefined;
-  /** Present if the consumer's own key is used: the fee of the call, in basis points, in place of the usual one. */
-  readonly ownKey?: { readonly feeBps: number };
 }
 
 /** A reply has begun. Sent again if the reply fails before its first data and another provider takes over. */
@@ -149,8 +129,6 @@ export interface Resolution {
   readonly clientGone: boolean;
 }
 
-const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
-
 /**
  * The one billing middleware: lock, run, then settle or release, even if the client leaves.
  *
@@ -172,132 +150,171 @@ async function* run<C extends BilledCall>(
   signal: CancelSignal,
 ): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
-  const locked = await lock(options, asked);
-  const { call, isFree } = locked;
-
-  const upstream = new CancelSource();
-  let drainTimer: NodeJS.Timeout | undefined;
-  let drainedBytes = 0;
-  let gone = false;
-  let resolved = false;
-
-  const cut = () => upstream.abort();
-  const leave = () => {
-    gone = true;
-    drainTimer ??= setTimeout(cut, options.drainMs);
-  };
-  if (signal.aborted) leave();
-  else signal.addEventListener('abort', leave);
-  if (signal.cut?.aborted) cut();
-  else signal.cut?.addEventListener('abort', cut);
-
-  const resolve = (state: Resolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown) => {
-    resolved = true;
-    options.onResolved(call, { state, settlement, end, error, clientGone: gone });
-  };
-  const finish = async (end: EndFrame): Promise<SettledFrame> => {
-    if (end.outcome === 'pending') {
-      try {
-        if (isFree) await options.ledger.lock(options.lockOf(call));
-      } catch (error) {
-        resolve('unresolved', NOTHING, end, error);
-        throw error;
-      }
-      resolve('pending', NOTHING, end, null);
-      return pendingFrame(end);
-    }
-    let result: SettleResult;
-    let settlement: Settlement;
-    try {
-      const quote = quoteOf(call, end);
-      const feeBps = quote.ownKey?.feeBps ?? options.feeBps;
-      const request = () => settleOf(call.id, quote, end, detailText(end, gone), feeBps);
-      result = await ended(options, locked, () => options.ledger.settle(request()));
-      settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, call.id, result);
-    } catch (error) {
-      // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
-      resolve('unresolved', NOTHING, end, error);
-      throw error;
-    }
-    // If another gateway settled the lock, that gateway has already reported the charge.
-    resolve('settled', result.ok ? settlement : NOTHING, end, null);
-    const runCost = call.lendable > 0n ? await runCostOf(options.ledger, call.id, settlement) : undefined;
-    const { usage, provider, providerName, result: reply } = end;
-    const receipt = options.receipt(call, end, settlement);
-    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, result: reply };
-  };
-  const fail = async (error: unknown): Promise<void> => {
-    try {
-      await ended(options, locked, () => options.ledger.release({ id: call.id, detail: failureDetail(error, gone) }));
-    } catch (unavailable) {
-      resolve('unresolved', NOTHING, null, unavailable);
-      return;
-    }
-    resolve('released', NOTHING, null, error);
-  };
-  const drain = (frame: Frame) => {
-    if (frame.type === 'data' && (drainedBytes += frame.data.byteLength) > options.drainBytes) upstream.abort();
-  };
-
-  const frames = next(call, upstream)[Symbol.asyncIterator]();
+  const { call, isFree } = await lock(options, asked);
+  const billed = new BilledRun(options, call, isFree, signal);
+  const frames = next(call, billed.upstream)[Symbol.asyncIterator]();
   try {
     for (;;) {
       const { done, value } = await frames.next();
       if (done) break;
       if (value.type === 'end') {
-        yield await finish(value);
+        yield await billed.finish(value);
         return;
       }
-      if (gone) drain(value);
+      if (billed.gone) billed.drain(value);
       yield value;
     }
     throw new Error('the run ended without an end frame');
   } catch (error) {
-    if (!resolved) await fail(error);
+    if (!billed.resolved) await billed.fail(error);
     throw error;
   } finally {
     // The consumer stopped iterating early: read on to get the usage, then resolve.
-    if (!resolved) {
-      leave();
+    if (!billed.resolved) {
+      billed.leave();
       try {
         for (;;) {
           const { done, value } = await frames.next();
           // oxlint-disable-next-line no-unsafe-finally -- caught right below
           if (done) throw new Error('the run ended without an end frame');
           if (value.type === 'end') {
-            await finish(value);
+            await billed.finish(value);
             break;
           }
-          drain(value);
+          billed.drain(value);
         }
       } catch (error) {
-        if (!resolved) await fail(error);
+        if (!billed.resolved) await billed.fail(error);
       }
     }
-    clearTimeout(drainTimer);
-    signal.removeEventListener('abort', leave);
-    signal.cut?.removeEventListener('abort', cut);
+    billed.over();
     await frames.return?.();
   }
 }
 
-/**
- * Ends a lock. A call that costs nothing is locked and ended in one group, so both write one row. So is a call whose
- * lock was lost in a crash of the database, because the lock of a running call may be flushed later than it is used.
- */
-async function ended<C extends BilledCall, R extends SettleResult | ReleaseResult>(
-  { ledger, lockOf, onLockLost }: BillOptions<C>,
-  { call, isFree }: Locked<C>,
-  end: () => Promise<R>,
-): Promise<R> {
-  if (!isFree) {
-    const result = await end();
-    if (result.ok || result.reason !== 'not_found') return result;
-    onLockLost?.(call);
+/** A call whose money is locked, until its lock has ended. A class, because each call has one. */
+class BilledRun<C extends BilledCall> {
+  /** Aborts when the upstream is not read on. */
+  readonly upstream = new CancelSource();
+  /** The client has left. */
+  gone = false;
+  /** This process has finished with the lock. */
+  resolved = false;
+  readonly #options: BillOptions<C>;
+  readonly #call: C;
+  /** See Locked. */
+  readonly #isFree: boolean;
+  readonly #signal: CancelSignal;
+  readonly #onLeft: () => void;
+  readonly #onCut: () => void;
+  #drainTimer: NodeJS.Timeout | undefined;
+  #drainedBytes = 0;
+
+  constructor(options: BillOptions<C>, call: C, isFree: boolean, signal: CancelSignal) {
+    this.#options = options;
+    this.#call = call;
+    this.#isFree = isFree;
+    this.#signal = signal;
+    const leave = () => this.leave();
+    const cut = () => this.upstream.abort();
+    this.#onLeft = leave;
+    this.#onCut = cut;
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave);
+    if (signal.cut?.aborted) cut();
+    else signal.cut?.addEventListener('abort', cut);
   }
-  const [, result] = await Promise.all([ledger.lock({ ...lockOf(call), workDone: true }), end()]);
-  return result;
+
+  /** From now on the upstream is read only for its usage. */
+  leave(): void {
+    this.gone = true;
+    this.#drainTimer ??= setTimeout(this.#onCut, this.#options.drainMs);
+  }
+
+  drain(frame: Frame): void {
+    if (frame.type === 'data' && (this.#drainedBytes += frame.data.byteLength) > this.#options.drainBytes)
+      this.upstream.abort();
+  }
+
+  /** Ends the lock of a run that has an end. */
+  async finish(end: EndFrame): Promise<SettledFrame> {
+    const { ledger, receipt: receiptOf } = this.#options;
+    const call = this.#call;
+    if (end.outcome === 'pending') return this.#keep(end);
+    let result: SettleResult | null = null;
+    let settlement: Settlement;
+    try {
+      const detail = detailText(end, this.gone);
+      const quote = quoteOf(call, end);
+      const feeBps = quote.ownKey?.feeBps ?? this.#options.feeBps;
+      const request = settleOf(call.id, quote, end, detail, feeBps);
+      if (!this.#isFree) result = await ledger.settle(request);
+      if (result === null || isLost(result)) result = await this.#lockToEnd(() => ledger.settle(request));
+      settlement = result.ok ? settlementOf(result) : await resolutionOf(ledger, call.id, result);
+    } catch (error) {
+      // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
+      this.#resolve('unresolved', NOTHING, end, error);
+      throw error;
+    }
+    // If another gateway settled the lock, that gateway has already reported the charge.
+    this.#resolve('settled', result.ok ? settlement : NOTHING, end, null);
+    const runCost = call.lendable > 0n ? await runCostOf(ledger, call.id, settlement) : undefined;
+    const { usage, provider, providerName, result: reply } = end;
+    const receipt = receiptOf(call, end, settlement);
+    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, result: reply };
+  }
+
+  /** Ends the lock of a run that failed. */
+  async fail(error: unknown): Promise<void> {
+    const { ledger } = this.#options;
+    try {
+      const request = { id: this.#call.id, detail: failureDetail(error, this.gone) };
+      const result = this.#isFree ? null : await ledger.release(request);
+      if (result === null || isLost(result)) await this.#lockToEnd(() => ledger.release(request));
+    } catch (unavailable) {
+      this.#resolve('unresolved', NOTHING, null, unavailable);
+      return;
+    }
+    this.#resolve('released', NOTHING, null, error);
+  }
+
+  /** The run has ended, and so has its lock. */
+  over(): void {
+    clearTimeout(this.#drainTimer);
+    this.#signal.removeEventListener('abort', this.#onLeft);
+    this.#signal.cut?.removeEventListener('abort', this.#onCut);
+  }
+
+  async #keep(end: EndFrame): Promise<SettledFrame> {
+    try {
+      if (this.#isFree) await this.#options.ledger.lock(this.#options.lockOf(this.#call));
+    } catch (error) {
+      this.#resolve('unresolved', NOTHING, end, error);
+      throw error;
+    }
+    this.#resolve('pending', NOTHING, end, null);
+    return pendingFrame(end);
+  }
+
+  #resolve(state: Resolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown): void {
+    this.resolved = true;
+    this.#options.onResolved(this.#call, { state, settlement, end, error, clientGone: this.gone });
+  }
+
+  /**
+   * Locks and ends in one group, so both write one row. For a call that costs nothing, and for one whose lock was lost
+   * in a crash of the database, because the lock of a running call may be flushed later than it is used.
+   */
+  async #lockToEnd<R>(end: () => Promise<R>): Promise<R> {
+    const { ledger, lockOf, onLockLost } = this.#options;
+    if (!this.#isFree) onLockLost?.(this.#call);
+    const [, result] = await Promise.all([ledger.lock({ ...lockOf(this.#call), workDone: true }), end()]);
+    return result;
+  }
 }
+
+/** The database has no such lock, although it was made. */
+const isLost = (result: SettleResult | ReleaseResult): boolean => !result.ok && result.reason === 'not_found';
 
 const pendingFrame = ({ usage, provider, providerName, result }: EndFrame): SettledFrame => ({
   type: 'settled',
@@ -359,28 +376,6 @@ async function lock<C extends BilledCall>(options: BillOptions<C>, asked: C): Pr
   }
 }
 
-/** The settlement of a run that ended as `end`. It is at most the estimate of `quote`. */
-function settleOf(
-  id: string,
-  quote: Quote,
-  end: Charged & Pick<EndFrame, 'provider'>,
-  detail: string,
-  feeBps: number,
-): SettleRequest {
-  const charge = chargeOf(quote, end);
-  if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${id} has a zero lock under a non-zero price`);
-  return {
-    id,
-    price: quote.price.id,
-    provider: end.provider,
-    charge,
-    draw: false,
-    feeBps,
-    usage: usageToText(end.usage ?? {}),
-    detail,
-  };
-}
-
 /** How the run went, and whether its client had left, as JSON. */
 function detailText({ detail }: EndFrame, clientGone: boolean): string {
   const text = JSON.stringify(detail);
@@ -396,78 +391,7 @@ function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
   throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
 }
 
-type Charged = Pick<EndFrame, 'outcome' | 'usage' | 'costMax'>;
-const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ charged, fee, drawn, shortfall });
-
-/**
- * The cost of a run that ended: 0 for the outcome `free` or without usage, else the price of its usage, at most the
- * estimate. Usage of output past the cap arrives here measured, with a completion of at most the cap.
- */
-function chargeOf(quote: Quote, end: Charged): MicroUsd {
-  if (end.outcome === 'free' || !end.usage) return 0n;
-  const full = cost(quote.price.rates, end.usage);
-  const exact = (end.costMax ?? full) < full ? end.costMax! : full;
-  return exact > quote.estimate ? quote.estimate : exact;
-}
-
-/**
- * If another process resolved the lock first, the consumer gets no error. It pays what was settled then, and nothing if
- * the lock was released or expired. Throws for every other refusal.
- */
-async function resolutionOf(ledger: Pick<Ledger, 'find'>, id: string, result: SettleResult): Promise<Settlement> {
-  if (result.ok) return settlementOf(result);
-  if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
-  const record = await ledger.find(id);
-  return record?.state === 'settled' ? settlementOf(record) : NOTHING;
-}
-
 function failureDetail(error: unknown, clientGone: boolean): string {
   const message = error instanceof Error ? error.message : String(error);
   return JSON.stringify({ outcome: 'failed', clientGone, error: message });
-}
-
-/** The end of the work of a pending call: what its EndFrame would have contained. */
-type PendingCallEnd = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
-  readonly outcome: 'complete' | 'cut' | 'free';
-  /**
-   * The estimate of the provider that did the work. The lock may be larger, because it was made for a dearer provider.
-   * null takes the lock without its lendable part.
-   */
-  readonly most?: MicroUsd | null;
-};
-
-interface SettledPendingCall {
-  readonly settlement: Settlement;
-  /** The lock before this settlement. */
-  readonly lock: LockRecord;
-  /** True if the lock was resolved already. Then `settlement` is what was charged at that time. */
-  readonly before: boolean;
-}
-
-interface SettlePendingCallOptions {
-  readonly ledger: Pick<Ledger, 'find' | 'settle'>;
-  readonly prices: Pick<PriceBook, 'find'>;
-  readonly feeBps: number;
-}
-
-/**
- * Settles a pending call once, whichever gateway saw the end of its work. It charges by the price that the lock was
- * made with, at most the estimate. Resolves with null for a call without a lock. Rejects with LedgerUnavailable.
- */
-export type SettlePendingCall = (id: string, conclusion: PendingCallEnd) => Promise<SettledPendingCall | null>;
-
-export function createSettlePendingCall({ ledger, prices, feeBps }: SettlePendingCallOptions): SettlePendingCall {
-  return async (id, { price: priceId, most = null, provider, usage, outcome, detail }) => {
-    const lock = await ledger.find(id);
-    if (!lock) return null;
-    if (lock.state !== 'held') return { lock, settlement: settlementOf(lock), before: true };
-    const price = await prices.find(priceId);
-    if (!price) throw new Error(`call ${id}: price version ${priceId} is not stored`);
-    const own = lock.amount - lock.lendable;
-    const quote = { price, estimate: most !== null && most < own ? most : own };
-    const result = await ledger.settle(
-      settleOf(id, quote, { outcome, usage, provider }, JSON.stringify(detail), feeBps),
-    );
-    return { lock, settlement: await resolutionOf(ledger, id, result), before: !result.ok };
-  };
 }

@@ -13,24 +13,26 @@ export interface CancelSignal {
  */
 export class CancelSource implements CancelSignal {
   aborted = false;
-  #listeners: (() => void)[] = [];
+  /** null for none, because most signals of a call have one listener: V8 gives an empty list room for 17. */
+  #listeners: (() => void)[] | null = null;
 
   /** A second call has no effect. */
   abort(): void {
     if (this.aborted) return;
     this.aborted = true;
-    const listeners = this.#listeners;
-    this.#listeners = [];
+    const listeners = this.#listeners ?? [];
+    this.#listeners = null;
     for (const listener of listeners) listener();
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    this.#listeners.push(listener);
+    if (this.#listeners === null) this.#listeners = [listener];
+    else this.#listeners.push(listener);
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    const at = this.#listeners.indexOf(listener);
-    if (at !== -1) this.#listeners.splice(at, 1);
+    const at = this.#listeners?.indexOf(listener) ?? -1;
+    if (at !== -1) this.#listeners!.splice(at, 1);
   }
 }
 

@@ -1,4 +1,5 @@
 import { loadStatements, type Database, type Value } from '#store';
+import { archivedUntil } from './archive/registered.ts';
 import { escrowOf, type BudgetUse } from './ledger.ts';
 
 /**
@@ -63,8 +64,10 @@ export async function readCarriedSum(
     const [spent, locked] = [row!['spent'] as bigint, row!['locked'] as bigint];
     return { edge: 0, settled: 0n, spent, locked, running: locked > 0n };
   }
-  const from = Math.max(start ?? 0, before?.edge ?? 0);
-  const known = before?.settled ?? 0n;
+  // Calls between an old edge and the end of an archive are only known as a sum of all archived ones.
+  const archived = start === null ? await archivedUntil(database.query) : 0;
+  const known = before !== null && before.edge >= archived ? before : null;
+  const from = Math.max(start ?? 0, known?.edge ?? 0);
   const params: Value[] = [
     account,
     from,
@@ -80,8 +83,8 @@ export async function readCarriedSum(
     : await database.query(SQL.carriedByCalls, params);
   return {
     edge: Number(row!['edge']),
-    settled: known + (row!['settled'] as bigint),
-    spent: known + (row!['spent'] as bigint),
+    settled: (known?.settled ?? 0n) + (row!['settled'] as bigint),
+    spent: (known?.settled ?? 0n) + (row!['spent'] as bigint),
     locked: row!['locked'] as bigint,
     running: (row!['running'] as bigint) > 0n,
   };

@@ -2,7 +2,8 @@
 
 export { accountTotals, countHeldLocks, findLocks, listMovements } from './account-records.ts';
 export { type AuditCheck, type AuditOptions, audit } from './audit.ts';
-export { type BilledHandler, createBill, createSettlePendingCall } from './bill.ts';
+export { type BilledHandler, createBill } from './bill.ts';
+export { createSettlePendingCall } from './settle-call.ts';
 export type { LedgerBatch } from './group-commit.ts';
 export { type JournalHead, compareJournal, hasOldBooks, journalHead } from './journal.ts';
 export { createLedger, expireAll, expireOrphans } from './ledger-create.ts';

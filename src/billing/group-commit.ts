@@ -128,6 +128,8 @@ export interface Committer {
   /** The current row; null if there is no such row. Rejects with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
+  /** See `Ledger.probe`. */
+  probe(): Promise<void>;
   /** Refuses new operations, and resolves when the others are answered. */
   close(): Promise<void>;
 }
@@ -143,6 +145,8 @@ export interface Engine {
   /** The current row; null if there is no such row. Rejects with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
+  /** See `Ledger.probe`. */
+  probe(): Promise<void>;
   /** True for errors caused by concurrent transactions. The same group may be attempted again at once. */
   isConflict(error: DatabaseError): boolean;
   close(): Promise<void>;
@@ -200,6 +204,7 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
     submit: groups.submit,
     account: engine.account,
     budget: engine.budget,
+    probe: engine.probe,
     async close() {
       await groups.close();
       await engine.close();

@@ -7,10 +7,14 @@ export {
   earningsTotals,
   findTransfer,
 } from './account-records.ts';
+export { type RegisteredArchive, archivedUntil, registeredArchives } from './archive/registered.ts';
+export { type ArchivedCallPlace, findArchivedCall } from './archive/find-archived-call.ts';
 export { type AuditReport, audit } from './audit.ts';
-export type { EndFrame, Frame, Piece, Resolution, SettlePendingCall, SettledFrame } from './bill.ts';
+export type { EndFrame, Frame, Piece, Resolution, SettledFrame } from './bill.ts';
+export type { SettlePendingCall } from './settle-call.ts';
 export { type CancelSignal, CancelSource } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
+export { LOST } from './group-commit.ts';
 export { journalHead } from './journal.ts';
 export { createLedger } from './ledger-create.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';

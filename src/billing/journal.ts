@@ -93,6 +93,7 @@ type JournalState =
 const SQL = loadStatements(import.meta.url, './sql/journal.sql', [
   'chainHead',
   'findBatch',
+  'archivedEnds',
   'pgCommitDurably',
   'pgWriteSomething',
   'noteLogPosition',
@@ -135,6 +136,10 @@ async function durableHead(database: Database, chain: string): Promise<readonly 
 export async function compareJournal(database: OpenDatabase, head: JournalHead): Promise<JournalState> {
   const { chain, n, hash } = head;
   if (n === 0) return { state: 'there' };
+  const archived = (await database.query(SQL.archivedEnds)).find((row) => row['chain'] === chain);
+  const last = Number(archived?.['n'] ?? 0n);
+  // Of the archived groups the database has the hash of the last one.
+  if (n <= last) return { state: n < last || archived!['hash'] === hash ? 'there' : 'other' };
   if (database.engine === 'sqlite') return compareLog(database, head);
   const [row] = await database.query(SQL.findBatch, [chain, n]);
   if (row) return { state: row['hash'] === hash ? 'there' : 'other' };

@@ -1,4 +1,11 @@
-import { escrowOf, type AccountName, type LockRecord, type Settlement, type TransferRequest } from './ledger.ts';
+import {
+  escrowOf,
+  type AccountName,
+  type LockRecord,
+  type LockRequest,
+  type Settlement,
+  type TransferRequest,
+} from './ledger.ts';
 import type { Operation } from './ledger-operations.ts';
 import type { MicroUsd } from './money.ts';
 
@@ -8,18 +15,32 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  * A lock as a batch works on it. For a lock of an earlier batch only the columns that decide are read, so the fields of
  * its resolution are blank until this batch fills them in.
  */
-export type LockRow = Mutable<LockRecord>;
+export interface LockRow extends Mutable<LockRecord> {
+  /** The stripe whose money it holds, and whose budgets count it. Absent: the rows of the account and the budgets. */
+  readonly heldIn?: number | undefined;
+}
 
+/** The row of an account, or one of its stripes: a part of the balance, on which one gateway of PostgreSQL decides. */
 export interface AccountRow {
   readonly id: AccountName;
+  readonly stripe?: number | undefined;
   available: MicroUsd;
   locked: MicroUsd;
 }
 
+/** The row of a budget, or one of its stripes. */
 export interface BudgetRow {
   readonly id: string;
+  readonly stripe?: number | undefined;
   spent: MicroUsd;
   locked: MicroUsd;
+  /**
+   * Of a stripe: what it may count as spent and locked together. Of the budget's own row: the sum of all its stripes.
+   * Absent: none.
+   */
+  leased?: MicroUsd | undefined;
+  /** Of a stripe: the limit, without what is carried, when its room was given. Locks with another have none here. */
+  readonly most?: MicroUsd | undefined;
 }
 
 /**
@@ -27,10 +48,14 @@ export interface BudgetRow {
  * changed in place.
  */
 export interface LedgerState {
-  account(id: AccountName): AccountRow | undefined;
+  account(id: AccountName, stripe?: number): AccountRow | undefined;
   lock(id: string): LockRow | undefined;
-  budget(id: string): BudgetRow | undefined;
+  budget(id: string, stripe?: number): BudgetRow | undefined;
   hasTransfer(id: string): boolean;
+  /** The stripe that a new lock takes its money from, with room for it. Absent: none. */
+  stripeOf?(request: LockRequest): number | undefined;
+  /** Accounts and budgets whose stripes were folded into their rows. Absent: none. */
+  readonly folded?: { readonly accounts: ReadonlySet<string>; readonly budgets: ReadonlySet<string> };
 }
 
 /**
@@ -70,6 +95,7 @@ export interface AccountChange extends AccountRow {
 interface BudgetChange extends BudgetRow {
   readonly spentBefore: MicroUsd;
   readonly lockedBefore: MicroUsd;
+  readonly leasedBefore: MicroUsd | undefined;
 }
 
 /** A change of a lock of an earlier batch that is not its resolution: `lent`, `kept` or `expiresAt`. */
@@ -84,9 +110,9 @@ type OpenLock = Omit<
   keyof Settlement | 'feeBps' | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'
 >;
 
-/** A lock without a resolution. */
-export function openLock(lock: OpenLock): LockRow {
-  return {
+/** A lock without a resolution. `heldIn`: see LockRow. */
+export function openLock(lock: OpenLock, heldIn?: number): LockRow {
+  const row: LockRow = {
     id: lock.id,
     account: lock.account,
     amount: lock.amount,
@@ -112,6 +138,7 @@ export function openLock(lock: OpenLock): LockRow {
     usage: null,
     detail: null,
   };
+  return heldIn === undefined ? row : { ...row, heldIn };
 }
 
 /** The ids of a lock's budgets as the column `budget` stores them: separated by spaces, NULL for none. */
@@ -160,10 +187,11 @@ export class LedgerChanges {
     this.now = now;
   }
 
-  account(id: AccountName): AccountChange | null {
-    const found = this.#accounts.get(id);
+  /** `stripe`: one of its stripes instead of its row. */
+  account(id: AccountName, stripe?: number): AccountChange | null {
+    const found = this.#accounts.get(id, stripe);
     if (found !== undefined) return found;
-    const row = this.#state.account(id);
+    const row = this.#state.account(id, stripe);
     return row ? this.#accounts.add(changeOf(row, false)) : null;
   }
 
@@ -176,16 +204,47 @@ export class LedgerChanges {
    * The account, or zeros that are never written. For operations that may move no money: a free call must not create an
    * account, because the account would look funded afterwards.
    */
-  accountOrNothing(id: AccountName): AccountChange {
-    return this.account(id) ?? emptyAccount(id);
+  accountOrNothing(id: AccountName, stripe?: number): AccountChange {
+    return this.account(id, stripe) ?? emptyAccount(id);
   }
 
-  budget(id: string): BudgetChange {
+  budget(id: string, stripe?: number): BudgetChange {
     const budgets = (this.#budgets ??= new Rows());
-    const found = budgets.get(id);
+    const found = budgets.get(id, stripe);
     if (found !== undefined) return found;
-    const { spent, locked } = this.#state.budget(id) ?? NOTHING_SPENT;
-    return budgets.add({ id, spent, locked, spentBefore: spent, lockedBefore: locked });
+    const { spent, locked, leased, most } = this.#state.budget(id, stripe) ?? NOTHING_SPENT;
+    const before = { spentBefore: spent, lockedBefore: locked, leasedBefore: leased };
+    return budgets.add({ id, stripe, spent, locked, leased, most, ...before });
+  }
+
+  /**
+   * The row that gets what a lock gives back: the stripe of the lock, or the account's own row if the stripes were
+   * folded because something else in the group needs all of it.
+   */
+  homeOf({ account, heldIn }: LockRow): AccountChange {
+    const id = escrowOf(account);
+    return this.accountOrNothing(id, this.#state.folded?.accounts.has(id) === true ? undefined : heldIn);
+  }
+
+  /** Counts the end of a lock that held `holds` and was charged `charged` in its budgets. */
+  endInBudgets({ budgets, heldIn }: LockRow, holds: MicroUsd, charged: MicroUsd): void {
+    for (const id of budgets) {
+      const budget = this.budget(id, heldIn);
+      budget.locked -= holds;
+      if (heldIn === undefined || this.#state.folded?.budgets.has(id) !== true) {
+        budget.spent += charged;
+        continue;
+      }
+      const whole = this.budget(id);
+      whole.spent += charged;
+      whole.leased = (whole.leased ?? 0n) - holds;
+      budget.leased = (budget.leased ?? 0n) - holds;
+    }
+  }
+
+  /** The stripe that a new lock takes its money from; undefined for the rows themselves. */
+  stripeOf(request: LockRequest): number | undefined {
+    return this.#state.stripeOf?.(request);
   }
 
   lock(id: string): LockRow | undefined {
@@ -272,7 +331,8 @@ export class LedgerChanges {
 
 const isChanged = (row: AccountChange): boolean =>
   row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore;
-const isUsed = (row: BudgetChange): boolean => row.spent !== row.spentBefore || row.locked !== row.lockedBefore;
+const isUsed = (row: BudgetChange): boolean =>
+  row.spent !== row.spentBefore || row.locked !== row.lockedBefore || row.leased !== row.leasedBefore;
 
 const NONE: readonly never[] = [];
 
@@ -290,8 +350,8 @@ const onlyThose = <T>(list: readonly T[], holds: (one: T) => boolean): readonly 
 /** Up to so many rows are searched one by one, which costs less than a Map. Most operations touch two or three rows. */
 const FEW_ROWS = 8;
 
-/** Rows by their ids, in the order in which they were added. */
-class Rows<T extends { readonly id: string }> {
+/** Rows by their ids and stripes, in the order in which they were added. */
+class Rows<T extends { readonly id: string; readonly stripe?: number | undefined }> {
   #rows: T[] | null = null;
   #byId: Map<string, T> | null = null;
 
@@ -299,23 +359,29 @@ class Rows<T extends { readonly id: string }> {
     return this.#rows ?? NONE;
   }
 
-  get(id: string): T | undefined {
-    if (this.#byId !== null) return this.#byId.get(id);
-    if (this.#rows !== null) for (const row of this.#rows) if (row.id === id) return row;
+  get(id: string, stripe?: number): T | undefined {
+    if (this.#byId !== null) return this.#byId.get(keyOf(id, stripe));
+    if (this.#rows !== null) for (const row of this.#rows) if (row.id === id && row.stripe === stripe) return row;
     return undefined;
   }
 
   /** Its id must be a new one. */
   add(row: T): T {
     this.#rows = withOne(this.#rows, row);
-    if (this.#byId !== null) this.#byId.set(row.id, row);
-    else if (this.#rows.length > FEW_ROWS) this.#byId = new Map(this.#rows.map((each) => [each.id, each]));
+    if (this.#byId !== null) this.#byId.set(keyOf(row.id, row.stripe), row);
+    else if (this.#rows.length > FEW_ROWS)
+      this.#byId = new Map(this.#rows.map((each) => [keyOf(each.id, each.stripe), each]));
     return row;
   }
 }
 
-const changeOf = ({ id, available, locked }: AccountRow, isNew: boolean): AccountChange => ({
+/** The key of a row, or of its stripe. Stripes are numbers, so no two keys are the same text. */
+export const keyOf = (id: string, stripe: number | undefined): string =>
+  stripe === undefined ? id : `${stripe}\n${id}`;
+
+const changeOf = ({ id, stripe, available, locked }: AccountRow, isNew: boolean): AccountChange => ({
   id,
+  stripe,
   available,
   locked,
   isNew,
@@ -325,4 +391,4 @@ const changeOf = ({ id, available, locked }: AccountRow, isNew: boolean): Accoun
 
 const emptyAccount = (id: AccountName): AccountChange => changeOf({ id, available: 0n, locked: 0n }, true);
 
-const NOTHING_SPENT = { spent: 0n, locked: 0n };
+const NOTHING_SPENT: Omit<BudgetRow, 'id'> = { spent: 0n, locked: 0n };

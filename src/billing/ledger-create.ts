@@ -84,6 +84,7 @@ export async function createLedger(options: {
       const [row] = await read(SQL.spentOfBudgets, [name]);
       return row!['spent'] as bigint;
     },
+    probe: committer.probe,
     close: () => committer.close(),
   };
 }

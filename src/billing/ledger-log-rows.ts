@@ -91,16 +91,15 @@ export interface RecordRows {
 export function payloadOf(rows: RecordRows): string {
   let text = '';
   const write = (entry: Entry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);
-  const newLocks = rows.newLocks.values();
-  const resolvedLocks = rows.resolvedLocks.values();
-  const transfers = rows.transfers.values();
+  const { newLocks, resolvedLocks, transfers } = rows;
+  let [made, resolved, transferred] = [0, 0, 0];
   for (const row of rows.journal) {
-    if (row.kind === 'lock') write(lockEntry(newLocks.next().value!, rows.at));
-    else if (row.kind === 'settle') write(settleEntry(resolvedLocks.next().value!, row));
-    else if (row.kind === 'transfer') write(transferEntry(transfers.next().value!));
+    if (row.kind === 'lock') write(lockEntry(newLocks[made++]!, rows.at));
+    else if (row.kind === 'settle') write(settleEntry(resolvedLocks[resolved++]!, row));
+    else if (row.kind === 'transfer') write(transferEntry(transfers[transferred++]!));
     else if (row.kind === 'return') write(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
     else if (row.kind !== 'lend') {
-      const { account, detail } = resolvedLocks.next().value!;
+      const { account, detail } = resolvedLocks[resolved++]!;
       write([row.kind, row.id, account, `${row.amount}`, detail]);
     }
   }

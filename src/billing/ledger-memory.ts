@@ -1,16 +1,7 @@
 import { loadStatements, type Query } from '#store';
-import {
-  type AccountRow,
-  type BudgetRow,
-  type LedgerState,
-  type LockRow,
-  type Written,
-  isPlain,
-} from './ledger-changes.ts';
-import type { Decision } from './ledger-decide.ts';
+import type { AccountRow, BudgetRow, LedgerState, LockRow, Written } from './ledger-changes.ts';
 import type { RecordRows } from './ledger-log-rows.ts';
-import type { Operation } from './ledger-operations.ts';
-import { readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
+import { findArchivedLock, readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
 
 /** Marks a row that does not exist in the tables. */
 export const ABSENT = null;
@@ -45,100 +36,6 @@ export class LedgerMemory {
       else this.locks.delete(row.id);
     }
   }
-}
-
-/**
- * Held locks that this gateway made, so that it can resolve them without reading them. Only locks whose columns cannot
- * change while they are held: a lock that lends or is kept must be read. The write itself checks that the lock is still
- * held.
- */
-export class OwnLocks {
-  readonly #rows = new Recently<LockRow>(LOCKS);
-
-  get(id: string): LockRow | undefined {
-    return this.#rows.get(id);
-  }
-
-  /** Applies a group's changes. Call it after the group is committed. */
-  take({ newLocks, resolvedLocks, changedLocks }: Decision): void {
-    for (const row of newLocks) if (row.resolvedAt === null && isPlain(row)) this.#rows.set(row.id, row);
-    for (const row of resolvedLocks) this.#rows.delete(row.id);
-    for (const { row } of changedLocks) this.#rows.delete(row.id);
-  }
-
-  /** For use after a failure: the next attempt reads the locks from the database. */
-  forget(operations: readonly Operation[]): void {
-    for (const { request } of operations) this.#rows.delete(request.id);
-  }
-}
-
-const TRUST_MS = 10_000;
-const TRUST_MS_MIN = 250;
-const TRUST_MS_MAX = 60_000;
-/** So that about one group in thirty is wrong where consumers move between gateways. */
-const TRUST_GROWTH = 1.02;
-/** Rows of a group that was wrong are read for so long: they may be busy at several gateways at once. */
-const BUSY_ELSEWHERE_MS = 5_000;
-
-/**
- * Rows as this gateway has last written them. Another gateway may have changed them since, so a group that is decided
- * on them is written on condition that they are the same. How long rows are trusted follows from how often they were
- * not.
- */
-export class KnownRows {
-  readonly #accounts = new Recently<Known<AccountRow>>(ACCOUNTS);
-  readonly #budgets = new Recently<Known<BudgetRow>>(BUDGETS);
-  #trustMs = TRUST_MS;
-
-  account(id: string): AccountRow | null {
-    return this.#trusted(this.#accounts.get(id));
-  }
-
-  budget(id: string): BudgetRow | null {
-    return this.#trusted(this.#budgets.get(id));
-  }
-
-  #trusted<T>(known: Known<T> | undefined): T | null {
-    return known !== undefined && performance.now() - known.at < this.#trustMs ? known.row : null;
-  }
-
-  /** Applies a group's changes, after its commit. `credited`: accounts whose rows it did not see. */
-  take({ accounts, budgets }: Decision, credited: ReadonlySet<string>): void {
-    const at = performance.now();
-    const set = <T extends { readonly id: string }>(rows: Recently<Known<T>>, row: T) => {
-      const before = rows.get(row.id);
-      if (before === undefined || before.row !== null || at - before.at > BUSY_ELSEWHERE_MS)
-        rows.set(row.id, { row, at });
-    };
-    for (const row of accounts) if (!credited.has(row.id)) set<AccountRow>(this.#accounts, row);
-    for (const row of budgets) set<BudgetRow>(this.#budgets, row);
-  }
-
-  /** A group that was decided on these rows was committed. */
-  wereRight(): void {
-    this.#trustMs = Math.min(this.#trustMs * TRUST_GROWTH, TRUST_MS_MAX);
-  }
-
-  /** Some of these rows were not the same. */
-  wereWrong({ accounts, budgets }: AssumedRows): void {
-    this.#trustMs = Math.max(this.#trustMs / 2, TRUST_MS_MIN);
-    const busy = { row: null, at: performance.now() };
-    for (const { id } of accounts) this.#accounts.set(id, busy);
-    for (const { id } of budgets) this.#budgets.set(id, busy);
-  }
-}
-
-/** The known rows on which a group was decided. */
-export interface AssumedRows {
-  readonly accounts: readonly AccountRow[];
-  readonly budgets: readonly BudgetRow[];
-}
-
-interface Known<T> {
-  /** null: it was not the same lately, so it is read. */
-  readonly row: T | null;
-  /** Milliseconds on the monotonic clock. */
-  readonly at: number;
 }
 
 /** A range of ids without a lock. Both ends are exclusive; null means no limit. */
@@ -186,7 +83,7 @@ const isIn = ({ after, before }: Gap, id: string): boolean =>
  * A map that keeps recently used entries: between `size` and twice `size` of them. It drops the older half at once, so
  * a look-up needs no bookkeeping.
  */
-class Recently<T> {
+export class Recently<T> {
   readonly #size: number;
   #young = new Map<string, T>();
   #old = new Map<string, T>();
@@ -217,6 +114,7 @@ class Recently<T> {
 }
 
 const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
+const ARCHIVE_SQL = loadStatements(import.meta.url, './sql/archive.sql', ['findArchivedGap']);
 
 /**
  * The rows on which an operation is decided: rows in memory, and rows that were read for it. If the decision asks for
@@ -297,7 +195,7 @@ export class RowsInMemory implements LedgerState {
     const foundTransfers = (this.#transfers ??= new Map());
     const readLock = async (id: string) => {
       const [row] = await query(SQL.findLockToResolve, [id]);
-      return row ? toOpenLock(row) : ABSENT;
+      return row ? toOpenLock(row) : findArchivedLock(query, id);
     };
     // All queries are made in one turn, so they are sent to the database thread in one message.
     await Promise.all([
@@ -315,10 +213,20 @@ export class RowsInMemory implements LedgerState {
     const [unused] = [...locks].filter((id) => foundLocks.get(id) === ABSENT).sort();
     if (unused === undefined) return;
     // The ids of the next locks are usually in the same gap.
-    const [{ after, before }] = (await query(SQL.findLockGap, [unused])) as unknown as [Gap];
-    memory.freeIds.learn({ after, before });
+    const gaps = await Promise.all([query(SQL.findLockGap, [unused]), query(ARCHIVE_SQL.findArchivedGap, [unused])]);
+    memory.freeIds.learn(commonGap(gaps.flat() as unknown as readonly Gap[]));
     for (const { newLocks } of this.#unwritten()) for (const { id } of newLocks) memory.freeIds.take(id);
   }
+}
+
+/** The gap in which ids are free of each kind of use. */
+function commonGap(gaps: readonly Gap[]): Gap {
+  const ends = (of: 'after' | 'before') =>
+    gaps
+      .map((gap) => gap[of])
+      .filter((id) => id !== null)
+      .sort();
+  return { after: ends('after').at(-1) ?? null, before: ends('before')[0] ?? null };
 }
 
 /** A record that is not on the disk yet, so the tables lack it. */

@@ -1,17 +1,24 @@
 import { GENESIS, loadStatements, type Row, type Step } from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
-import type { AccountRow, BudgetRow, LedgerState, LockRow } from './ledger-changes.ts';
+import { keyOf, type AccountRow, type BudgetRow, type LedgerState, type LockRow } from './ledger-changes.ts';
 import type { ChainHead } from './journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
-import { texts } from './ledger-postgres-write.ts';
-import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
-import type { AssumedRows, KnownRows, OwnLocks } from './ledger-memory.ts';
+import type { AssumedRows, KnownRows, OwnLocks } from './ledger-postgres-known.ts';
+import { stripesByPlan, unreadOf, type Ids, type LeasePlan } from './ledger-postgres-leases.ts';
+import { numbers, texts } from './ledger-postgres-write.ts';
+import { toAccount, toAccountStripe, toBudget, toBudgetStripe, toOpenLock } from './ledger-rows.ts';
 
 const LEDGER_POSTGRES_SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgAccounts',
   'pgLocks',
   'pgBudgets',
+  'pgAccountStripes',
+  'pgBudgetStripes',
   'pgFoldStripes',
+  'pgFoldBudgetStripes',
+  'pgHasLeases',
+  'pgLeaseAccounts',
+  'pgLeaseBudgets',
   'pgNewBudgets',
   'pgTransfers',
   'pgCommitted',
@@ -37,6 +44,7 @@ export interface Doubt {
 export type Send = (steps: readonly Step[]) => Promise<readonly (readonly Row[])[]>;
 
 interface ReadState extends LedgerState {
+  readonly stripeOf: Required<LedgerState>['stripeOf'];
   readonly head: ChainHead;
   readonly committed: Doubt | undefined;
   /**
@@ -44,8 +52,14 @@ interface ReadState extends LedgerState {
    * decision does not depend on their balances, and the credits are added to stripes of this gateway.
    */
   readonly credited: ReadonlySet<string>;
+  /** All rows and stripes that were read. */
+  readonly read: { readonly accounts: Iterable<AccountRow>; readonly budgets: Iterable<BudgetRow> };
+  /** Rows that must be read after all, because a stripe has less than was known. */
+  readonly unread: Ids;
   /** True if the database has a lock with one of these ids. */
   isAnyInUse(ids: readonly string[]): Promise<boolean>;
+  /** True if stripes of these accounts have money, or stripes of these budgets have room. */
+  hasLeases(ids: Ids): Promise<boolean>;
 }
 
 interface ReadOptions {
@@ -58,6 +72,10 @@ interface ReadOptions {
    * is used. null reads everything.
    */
   readonly own: OwnLocks | null;
+  readonly known: KnownRows;
+  readonly plan: LeasePlan | null;
+  /** Accounts and budgets whose stripes give back what they have, so that the decision sees all of it. */
+  readonly folded: Ids;
 }
 
 /**
@@ -67,24 +85,18 @@ interface ReadOptions {
 export async function readState(
   send: Send,
   operations: readonly Operation[],
-  { chain, askHead, doubts, own }: ReadOptions,
+  { chain, askHead, doubts, own, known, plan, folded }: ReadOptions,
 ): Promise<ReadState> {
-  const touched = touch(operations, own);
-  const lockIds = texts([...touched.locks], (id) => id);
-  const budgetIds = texts([...touched.budgets], (id) => id);
+  const touched = touch(operations, own, plan, folded);
+  const ids = (some: Iterable<string>) => texts([...some], (id) => id);
+  const lockIds = ids(touched.locks);
+  const budgetIds = ids(touched.budgets);
   const hasLocks = touched.locks.size > 0;
-  const accountStep: Step = {
-    statement: LEDGER_POSTGRES_SQL.pgAccounts,
-    params: [texts([...touched.accounts], (id) => id), lockIds],
-  };
+  const accountStep: Step = { statement: LEDGER_POSTGRES_SQL.pgAccounts, params: [ids(touched.accounts), lockIds] };
   const lockStep: Step = { statement: LEDGER_POSTGRES_SQL.pgLocks, params: [lockIds] };
   const budgetStep: Step = { statement: LEDGER_POSTGRES_SQL.pgBudgets, params: [budgetIds, lockIds] };
-  const striped = [...touched.accounts].filter(isStriped);
-  const foldStep: Step = { statement: LEDGER_POSTGRES_SQL.pgFoldStripes, params: [texts(striped, (id) => id)] };
-  const transferStep: Step = {
-    statement: LEDGER_POSTGRES_SQL.pgTransfers,
-    params: [texts([...touched.transfers], (id) => id)],
-  };
+  const transferStep: Step = { statement: LEDGER_POSTGRES_SQL.pgTransfers, params: [ids(touched.transfers)] };
+  const stripes = stripeSteps(touched, lockIds, plan, folded);
   const ask = async (steps: readonly (Step | null)[]) => {
     const rows = new Map<Step, readonly Row[]>();
     const asked = steps.filter((step) => step !== null);
@@ -92,41 +104,43 @@ export async function readState(
     asked.forEach((step, index) => rows.set(step, answers[index]!));
     return (step: Step) => rows.get(step) ?? [];
   };
-  const rows = [
-    accountStep,
-    hasLocks ? lockStep : null,
-    hasLocks || touched.budgets.size > 0 ? budgetStep : null,
-  ] as const;
-  // Rows are locked in the order of their ids before stripes are folded, and read again afterwards. Stripes come after
+  const hasBudgets = hasLocks || touched.budgets.size > 0;
+  // Locks are read last: a lock may only change while its account or its stripe is locked.
+  const rows = [accountStep, hasBudgets ? budgetStep : null, ...stripes.read, hasLocks ? lockStep : null] as const;
+  // Rows are locked in the order of their ids before stripes are changed, and read again afterwards. Stripes come after
   // budgets, as in a group that is written.
-  const folds =
-    striped.length === 0 ? [] : [{ ...accountStep }, ...(rows[2] === null ? [] : [{ ...budgetStep }]), foldStep];
-  const first = await ask([BEGIN, ...folds, ...rows, touched.transfers.size > 0 ? transferStep : null]);
+  const before = { accounts: { ...accountStep }, budgets: { ...budgetStep } };
+  const changes =
+    stripes.change.length === 0 ? [] : [before.accounts, ...(hasBudgets ? [before.budgets] : []), ...stripes.change];
+  const first = await ask([BEGIN, ...changes, ...rows, touched.transfers.size > 0 ? transferStep : null]);
+  const asRead = stripes.change.length === 0 ? { accounts: accountStep, budgets: budgetStep } : before;
+  known.compare(first(asRead.accounts).map(toAccount), first(asRead.budgets).map(toBudget));
+  known.share(first(asRead.accounts).flatMap((row) => (row['striped'] === null ? [] : [row.id as string])));
   const transfers = new Set(first(transferStep).map((row) => row.id));
-  let accounts = byId(first(accountStep), toAccount);
-  let locks = byId(first(lockStep), toOpenLock);
-  let budgets = byId(first(budgetStep), toBudget);
+  const read = (answer: (step: Step) => readonly Row[]) => ({
+    accounts: byKey([...answer(accountStep).map(toAccount), ...answer(stripes.accounts).map(toAccountStripe)]),
+    locks: byKey(answer(lockStep).map(toOpenLock), ({ id }) => id),
+    budgets: byKey([...answer(budgetStep).map(toBudget), ...answer(stripes.budgets).map(toBudgetStripe)]),
+  });
+  let { accounts, locks, budgets } = read(first);
+  known.forgetMissing(touched.stripes.accounts.keys(), accounts);
   // A lock may have been made while this transaction waited for account rows. Then the row of its account is not locked
   // yet, so everything that depends on the lock could still change.
-  const unlocked = () => locks.values().some((row) => !accounts.has(escrowOf(row.account)));
-  for (let round = 0; round < READ_ROUNDS && unlocked(); round += 1) {
-    const again = await ask(rows);
-    accounts = byId(again(accountStep), toAccount);
-    locks = byId(again(lockStep), toOpenLock);
-    budgets = byId(again(budgetStep), toBudget);
-  }
+  const unlocked = () => locks.values().some((row) => !accounts.has(keyOf(escrowOf(row.account), row.heldIn)));
+  for (let round = 0; round < READ_ROUNDS && unlocked(); round += 1)
+    ({ accounts, locks, budgets } = read(await ask([...rows])));
   if ([...touched.budgets].some((id) => !budgets.has(id))) {
     const [, again] = await send([{ statement: LEDGER_POSTGRES_SQL.pgNewBudgets, params: [budgetIds] }, budgetStep]);
-    budgets = byId(again!, toBudget);
+    for (const row of again!.map(toBudget)) budgets.set(row.id, row);
   }
   const parentIds = parentsOf(operations, locks);
   if (parentIds.length > 0) {
-    // A parent has the same account and budgets as the locks under it, and these rows are locked already. So no other
+    // A parent has the same account, budgets and stripe as the locks under it, and these rows are locked. So no other
     // transaction can change the parent's `state` or `lent` before this one ends.
     const [parentRows] = await send([
       { statement: LEDGER_POSTGRES_SQL.pgLocks, params: [texts(parentIds, (id) => id)] },
     ]);
-    for (const [id, row] of byId(parentRows!, toOpenLock)) locks.set(id, row);
+    for (const row of parentRows!.map(toOpenLock)) locks.set(row.id, row);
   }
   let head: ChainHead = { n: 0, hash: GENESIS };
   let committed: Doubt | undefined;
@@ -142,20 +156,80 @@ export async function readState(
     const hash = committedRows![0]?.hash;
     committed = doubts.find((doubt) => doubt.hash === hash);
   }
+  const account = (id: string, stripe?: number) => accounts.get(keyOf(id, stripe));
+  const budget = (id: string, stripe?: number) => budgets.get(keyOf(id, stripe));
+  const stripeOf = stripesByPlan(plan, { account, budget });
+  const isAny = async (statement: Step['statement'], params: readonly string[]) =>
+    (await send([{ statement, params }]))[0]!.length > 0;
   return {
     head,
     committed,
     credited: touched.credited,
-    account: (id) => accounts.get(id) ?? (touched.credited.has(id) ? { id, ...NOTHING } : undefined),
+    account: (id, stripe) =>
+      account(id, stripe) ?? (stripe === undefined && touched.credited.has(id) ? { id, ...NOTHING } : undefined),
     lock: (id) => locks.get(id) ?? own?.get(id),
-    budget: (id) => budgets.get(id),
+    budget,
     hasTransfer: (id) => transfers.has(id),
-    async isAnyInUse(ids) {
-      if (ids.length === 0) return false;
-      const [found] = await send([{ statement: LEDGER_POSTGRES_SQL.pgLocks, params: [texts(ids, (id) => id)] }]);
-      return found!.length > 0;
-    },
+    stripeOf,
+    folded,
+    read: { accounts: [...accounts.values()], budgets: [...budgets.values()] },
+    unread: unreadOf(plan, stripeOf),
+    isAnyInUse: async (some) => some.length > 0 && (await isAny(LEDGER_POSTGRES_SQL.pgLocks, [ids(some)])),
+    hasLeases: async (some) =>
+      some.accounts.size > 0 && (await isAny(LEDGER_POSTGRES_SQL.pgHasLeases, [ids(some.accounts), ids(some.budgets)])),
   };
+}
+
+/**
+ * The statements about stripes. `change` comes after the rows of accounts and budgets are locked: it locks the stripes,
+ * takes back what those of `folded` have, and refills this gateway's. `read` reads the stripes again.
+ */
+function stripeSteps(touched: ReturnType<typeof touch>, lockIds: string, plan: LeasePlan | null, folded: Ids) {
+  const ids = (some: Iterable<string>) => texts([...some], (id) => id);
+  const credits = [...touched.accounts].filter(isStriped);
+  const step = (statement: Step['statement'], some: ReadonlyMap<string, StripeKey>, all: Iterable<string>): Step => {
+    const keys = [...some.values()];
+    const params = [texts(keys, ([id]) => id), numbers(keys, ([, stripe]) => stripe), lockIds, ids(all)];
+    return { statement, params };
+  };
+  const { stripes } = touched;
+  const accounts = step(LEDGER_POSTGRES_SQL.pgAccountStripes, stripes.accounts, folded.accounts);
+  const budgets = step(LEDGER_POSTGRES_SQL.pgBudgetStripes, stripes.budgets, folded.budgets);
+  const hasAccounts = stripes.accounts.size > 0 || touched.locks.size > 0 || folded.accounts.size > 0;
+  const hasBudgets = stripes.budgets.size > 0 || touched.locks.size > 0 || folded.budgets.size > 0;
+  const short = {
+    accounts: plan ? [...plan.accounts].filter(([id]) => plan.refill.accounts.has(id)) : [],
+    budgets: plan ? [...plan.budgets].filter(([id]) => plan.refill.budgets.has(id)) : [],
+  };
+  const change: Step[] = [];
+  if (folded.accounts.size > 0 || short.accounts.length > 0) change.push({ ...accounts });
+  if (folded.accounts.size > 0)
+    change.push({ statement: LEDGER_POSTGRES_SQL.pgFoldStripes, params: [ids(folded.accounts)] });
+  if (short.accounts.length > 0)
+    change.push({
+      statement: LEDGER_POSTGRES_SQL.pgLeaseAccounts,
+      params: [texts(short.accounts, ([id]) => id), numbers(short.accounts, ([, { amount }]) => amount), plan!.stripe],
+    });
+  if (folded.budgets.size > 0 || short.budgets.length > 0) change.push({ ...budgets });
+  if (folded.budgets.size > 0)
+    change.push({ statement: LEDGER_POSTGRES_SQL.pgFoldBudgetStripes, params: [ids(folded.budgets)] });
+  if (short.budgets.length > 0)
+    change.push({
+      statement: LEDGER_POSTGRES_SQL.pgLeaseBudgets,
+      params: [
+        texts(short.budgets, ([id]) => id),
+        numbers(short.budgets, ([, { amount }]) => amount),
+        plan!.stripe,
+        numbers(short.budgets, ([, { most }]) => most),
+      ],
+    });
+  if (credits.length > 0) {
+    // Stripes that are credited come last, as in a group that is written.
+    if (hasAccounts) change.push({ ...accounts });
+    if (hasBudgets) change.push({ ...budgets });
+    change.push({ statement: LEDGER_POSTGRES_SQL.pgFoldStripes, params: [ids(credits)] });
+  }
+  return { change, accounts, budgets, read: [hasAccounts ? accounts : null, hasBudgets ? budgets : null] };
 }
 
 /** Rows on which a group is decided without reading, and the accounts that it credits in a stripe. */
@@ -169,47 +243,51 @@ interface AssumedState extends LedgerState, AssumedRows {
  */
 export function assumeState(
   operations: readonly Operation[],
-  { known, own }: { readonly known: KnownRows; readonly own: OwnLocks },
+  { known, own, plan }: { readonly known: KnownRows; readonly own: OwnLocks; readonly plan: LeasePlan | null },
 ): AssumedState | null {
   const isUsual = ({ kind, request }: Operation): boolean =>
     (kind === 'lock' && request.parent === undefined) || kind === 'settle' || kind === 'release';
   if (!operations.every(isUsual)) return null;
-  const { accounts, credited, locks, budgets } = touch(operations, own);
+  if (plan && plan.refill.accounts.size + plan.outdated.accounts.size > 0) return null;
+  const { accounts, credited, locks, budgets, stripes } = touch(operations, own, plan);
   if (locks.size > 0) return null;
-  const accountRows = new Map<string, AccountRow>([...credited].map((id) => [id, { id, ...NOTHING }]));
-  for (const id of accounts) {
-    const row = known.account(id);
+  const accountRows = new Map<string, AccountRow>();
+  for (const [id, stripe] of [...[...accounts].map(alone), ...stripes.accounts.values()]) {
+    const row = known.account(id, stripe);
     if (row === null) return null;
-    accountRows.set(id, row);
+    accountRows.set(keyOf(id, stripe), row);
   }
   const budgetRows = new Map<string, BudgetRow>();
-  for (const id of budgets) {
-    const row = known.budget(id);
+  for (const [id, stripe] of [...[...budgets].map(alone), ...stripes.budgets.values()]) {
+    const row = known.budget(id, stripe);
     if (row === null) return null;
-    budgetRows.set(id, row);
+    budgetRows.set(keyOf(id, stripe), row);
   }
   return {
     credited,
-    accounts: [...accountRows.values()].filter(({ id }) => !credited.has(id)),
+    accounts: [...accountRows.values()],
     budgets: [...budgetRows.values()],
-    account: (id) => accountRows.get(id),
+    account: (id, stripe) =>
+      stripe === undefined && credited.has(id) ? { id, ...NOTHING } : accountRows.get(keyOf(id, stripe)),
     // A copy, because the decision may be discarded.
     lock: (id) => {
       const row = own.get(id);
       return row && { ...row };
     },
-    budget: (id) => budgetRows.get(id),
+    budget: (id, stripe) => budgetRows.get(keyOf(id, stripe)),
     hasTransfer: () => false,
+    stripeOf: (request) => (plan?.locks.has(request) ? plan.stripe : undefined),
   };
 }
 
-function byId<T extends { readonly id: string }>(rows: readonly Row[], convert: (row: Row) => T): Map<string, T> {
-  const found = new Map<string, T>();
-  for (const row of rows) {
-    const converted = convert(row);
-    found.set(converted.id, converted);
-  }
-  return found;
+const alone = (id: string): readonly [string, undefined] => [id, undefined];
+
+/** Rows by their ids and stripes. */
+function byKey<T extends { readonly id: string; readonly stripe?: number | undefined }>(
+  rows: readonly T[],
+  key: (row: T) => string = ({ id, stripe }) => keyOf(id, stripe),
+): Map<string, T> {
+  return new Map(rows.map((row) => [key(row), row]));
 }
 
 /**
@@ -230,18 +308,25 @@ function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, 
  * The keys of rows that the operations name. For locks that are read, the statements find the accounts and budgets
  * themselves.
  */
-function touch(operations: readonly Operation[], own: OwnLocks | null) {
-  const accounts = new Set<string>();
+function touch(operations: readonly Operation[], own: OwnLocks | null, plan: LeasePlan | null, folded?: Ids) {
+  const accounts = new Set<string>(folded?.accounts);
   const credited = new Set<string>();
   const locks = new Set<string>();
-  const budgets = new Set<string>();
+  const budgets = new Set<string>(folded?.budgets);
   const transfers = new Set<string>();
+  /** Stripes of locks that are known, and of new locks. Those of locks that are read are found by the statements. */
+  const stripes = { accounts: new Map<string, StripeKey>(), budgets: new Map<string, StripeKey>() };
+  const touchStripe = (some: Map<string, StripeKey>, id: string, stripe: number) =>
+    some.set(keyOf(id, stripe), [id, stripe]);
   const touchLock = (id: string) => {
     const row = own?.get(id);
     if (row === undefined) locks.add(id);
-    else {
+    else if (row.heldIn === undefined) {
       accounts.add(escrowOf(row.account));
       for (const id of row.budgets) budgets.add(id);
+    } else {
+      touchStripe(stripes.accounts, escrowOf(row.account), row.heldIn);
+      for (const id of row.budgets) touchStripe(stripes.budgets, id, row.heldIn);
     }
   };
   for (const { kind, request } of operations) {
@@ -251,9 +336,16 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
       accounts.add(request.to);
     } else if (kind === 'lock') {
       if (own === null) locks.add(request.id);
-      accounts.add(escrowOf(request.account));
+      const escrow = escrowOf(request.account);
+      const leased = plan?.locks.has(request) ? plan : null;
+      if (leased) touchStripe(stripes.accounts, escrow, leased.stripe);
+      if (!leased || leased.refill.accounts.has(escrow)) accounts.add(escrow);
       if (request.parent !== undefined) locks.add(request.parent);
-      else for (const budget of request.budgets ?? []) budgets.add(budget.id);
+      else
+        for (const { id } of request.budgets ?? []) {
+          if (leased) touchStripe(stripes.budgets, id, leased.stripe);
+          if (!leased || leased.refill.budgets.has(id)) budgets.add(id);
+        }
     } else if (kind === 'settle') {
       touchLock(request.id);
       credited.add(earningsOf(request.provider));
@@ -262,8 +354,10 @@ function touch(operations: readonly Operation[], own: OwnLocks | null) {
     // Another gateway may have changed `kept` and `expiresAt`, so the lock is always read.
     else locks.add(request.id);
   }
-  return { accounts, credited: credited.difference(accounts), locks, budgets, transfers };
+  return { accounts, credited: credited.difference(accounts), locks, budgets, transfers, stripes };
 }
+
+type StripeKey = readonly [id: string, stripe: number];
 
 /** The row of an account that is credited in a stripe, as a decision sees it. */
 const NOTHING = { available: 0n, locked: 0n };

@@ -2,15 +2,19 @@ import { DatabaseError, loadStatements, type Step, type Value } from '#store';
 import { budgetText, isPlain, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import type { GroupHeader } from './journal.ts';
-import type { AssumedRows } from './ledger-memory.ts';
+import type { AssumedRows } from './ledger-postgres-known.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgAssumeAccounts',
+  'pgAssumeAccountStripes',
   'pgAssumeBudgets',
+  'pgAssumeBudgetStripes',
   'pgOpenAccounts',
   'pgCommit',
   'pgChangeLocks',
+  'pgChangeAccountStripes',
   'pgChangeBudgets',
+  'pgChangeBudgetStripes',
   'pgResolveNewLocks',
   'pgInsertTransfers',
 ]);
@@ -42,8 +46,12 @@ export const openStep = (ids: readonly string[]): Step => ({
  */
 export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stripe): readonly Step[] {
   const { newLocks, resolvedLocks, transfers } = decision;
-  const accounts = decision.accounts.filter(({ id }) => !stripe.credited.has(id));
-  const credited = decision.accounts.filter(({ id }) => stripe.credited.has(id));
+  const own = decision.accounts.filter((row) => row.stripe === undefined);
+  const leased = decision.accounts.filter((row) => row.stripe !== undefined);
+  const accounts = own.filter(({ id }) => !stripe.credited.has(id));
+  const credited = own.filter(({ id }) => stripe.credited.has(id));
+  const budgets = decision.budgets.filter((row) => row.stripe === undefined);
+  const leasedBudgets = decision.budgets.filter((row) => row.stripe !== undefined);
   const ended = newLocks.filter((row) => row.resolvedAt !== null);
   const isEnded = new Set(ended);
   const resolved = ended.length === 0 ? resolvedLocks : resolvedLocks.filter((row) => !isEnded.has(row));
@@ -53,8 +61,7 @@ export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stri
     statement: SQL.pgCommit,
     params: [
       texts(accounts, (row) => row.id),
-      numbers(accounts, (row) => row.available - row.availableBefore),
-      numbers(accounts, (row) => row.locked - row.lockedBefore),
+      ...accountParams(accounts),
       texts(newLocks, (row) => row.id),
       texts(newLocks, (row) => row.account),
       numbers(newLocks, (row) => row.amount),
@@ -79,12 +86,21 @@ export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stri
       texts(credited, (row) => row.id),
       numbers(credited, (row) => row.available),
       stripe.number,
+      numbers(newLocks.some((row) => row.heldIn !== undefined) ? newLocks : [], (row) => row.heldIn ?? null),
     ],
   };
   const steps = [commit];
+  if (leased.length > 0) {
+    const params = [texts(leased, (row) => row.id), numbers(leased, (row) => row.stripe!), ...accountParams(leased)];
+    steps.unshift({ statement: SQL.pgChangeAccountStripes, params });
+  }
+  if (leasedBudgets.length > 0) {
+    const [ids, ...amounts] = budgetParams(leasedBudgets);
+    const params = [ids!, numbers(leasedBudgets, (row) => row.stripe!), ...amounts];
+    steps.unshift({ statement: SQL.pgChangeBudgetStripes, params });
+  }
   if (ended.length > 0) steps.push({ statement: SQL.pgResolveNewLocks, params: [...resolutions(ended), at] });
-  if (decision.budgets.length > 0)
-    steps.push({ statement: SQL.pgChangeBudgets, params: budgetParams(decision.budgets) });
+  if (budgets.length > 0) steps.push({ statement: SQL.pgChangeBudgets, params: budgetParams(budgets) });
   if (transfers.length > 0)
     steps.push({ statement: SQL.pgInsertTransfers, params: [...transferParams(transfers), at] });
   return [...steps, ...changeSteps(decision)];
@@ -96,15 +112,29 @@ export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stri
  */
 export function assumeSteps({ accounts, budgets }: AssumedRows): readonly Step[] {
   const steps: Step[] = [];
-  if (accounts.length > 0) {
-    const values = [numbers(accounts, (row) => row.available), numbers(accounts, (row) => row.locked)];
-    steps.push({ statement: SQL.pgAssumeAccounts, params: [texts(accounts, (row) => row.id), ...values] });
-  }
-  if (budgets.length > 0) {
-    const values = [numbers(budgets, (row) => row.spent), numbers(budgets, (row) => row.locked)];
-    steps.push({ statement: SQL.pgAssumeBudgets, params: [texts(budgets, (row) => row.id), ...values] });
-  }
-  return steps;
+  const add = <T extends { readonly id: string; readonly stripe?: number | undefined }>(
+    [statement, ofStripes]: readonly [Step['statement'], Step['statement']],
+    rows: readonly T[],
+    amounts: (of: readonly T[]) => readonly Value[],
+  ) => {
+    const whole = rows.filter((row) => row.stripe === undefined);
+    const stripes = rows.filter((row) => row.stripe !== undefined);
+    const ids = (of: readonly T[]) => texts(of, (row) => row.id);
+    if (whole.length > 0) steps.push({ statement, params: [ids(whole), ...amounts(whole)] });
+    if (stripes.length === 0) return null;
+    const params = [ids(stripes), numbers(stripes, (row) => row.stripe!), ...amounts(stripes)];
+    return { statement: ofStripes, params };
+  };
+  const accountStripes = add([SQL.pgAssumeAccounts, SQL.pgAssumeAccountStripes], accounts, (rows) => [
+    numbers(rows, (row) => row.available),
+    numbers(rows, (row) => row.locked),
+  ]);
+  const budgetStripes = add([SQL.pgAssumeBudgets, SQL.pgAssumeBudgetStripes], budgets, (rows) => [
+    numbers(rows, (row) => row.spent),
+    numbers(rows, (row) => row.locked),
+    numbers(rows, (row) => row.leased ?? 0n),
+  ]);
+  return [...steps, accountStripes, budgetStripes].filter((step) => step !== null);
 }
 
 /** The code of the error of assumeSteps: a division by zero. */
@@ -118,14 +148,21 @@ export function changeSteps({ changedLocks: changed }: Decision): readonly Step[
     numbers(changed, ({ row, lentBefore }) => row.lent - lentBefore),
     numbers(changed, ({ row }) => (row.kept ? 1 : 0)),
     numbers(changed, ({ row }) => row.expiresAt),
+    numbers(changed, ({ row }) => row.resolvedAt),
   ];
   return [{ statement: SQL.pgChangeLocks, params }];
 }
+
+const accountParams = (accounts: Decision['accounts']): readonly Value[] => [
+  numbers(accounts, (row) => row.available - row.availableBefore),
+  numbers(accounts, (row) => row.locked - row.lockedBefore),
+];
 
 const budgetParams = (budgets: Decision['budgets']): readonly Value[] => [
   texts(budgets, (row) => row.id),
   numbers(budgets, (row) => row.spent - row.spentBefore),
   numbers(budgets, (row) => row.locked - row.lockedBefore),
+  numbers(budgets, (row) => (row.leased ?? 0n) - (row.leasedBefore ?? 0n)),
 ];
 
 const transferParams = (transfers: Decision['transfers']): readonly Value[] => [
@@ -181,7 +218,8 @@ function jsons<T>(rows: readonly T[], text: (row: T) => string | null): string {
   return joined;
 }
 
-function numbers<T>(rows: readonly T[], value: (row: T) => bigint | number | null): string {
+/** A PostgreSQL array literal of numbers. */
+export function numbers<T>(rows: readonly T[], value: (row: T) => bigint | number | null): string {
   let literal = '';
   for (const row of rows) literal += `,${value(row) ?? 'NULL'}`;
   return `{${literal.slice(1)}}`;

@@ -16,7 +16,8 @@ import type { Operation, OperationResult } from './ledger-operations.ts';
 import { assumeState, readState, type Doubt } from './ledger-postgres-read.ts';
 import { assumeSteps, ASSUMED_WRONGLY, changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
-import { KnownRows, OwnLocks } from './ledger-memory.ts';
+import { KnownRows, OwnLocks } from './ledger-postgres-known.ts';
+import { debitedOf, NO_IDS, planLeases, shortOf, withIds, type Ids, type LeasePlan } from './ledger-postgres-leases.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgSetupPlans',
@@ -27,6 +28,7 @@ const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgFlushLater',
   'pgRollback',
   'pgTakeStripe',
+  'pgChainEnd',
 ]);
 
 const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
@@ -61,6 +63,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   let session: PostgresSession | null = null;
   /** Credits to fees and earnings are added to rows of this number, which other gateways do not touch. */
   let stripe = 0;
+  /** The same number, if no other gateway has it: leases are stripes too. */
+  let leaseStripe: number | null = null;
   // null if it must be read: at the start, and after every failure.
   let head: ChainHead | null = null;
   /** The last group that was flushed when its operations were answered. */
@@ -80,23 +84,26 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     operations: readonly Operation[],
     doubts: Doubt[],
     own: OwnLocks | null,
-    /**
-     * Accounts that were created for this group. While their balances are zero, the decision treats them as missing.
-     */
-    opened: ReadonlySet<string> = NONE,
+    found: Found = NOTHING_FOUND,
   ): Promise<readonly OperationResult[]> => {
+    const { opened } = found;
     if (!session || session.lost) {
       session = await database.session(SETUP);
       const [free] = await send([TAKE_STRIPE]);
-      stripe = Number(free![0]?.['stripe'] ?? 0);
+      leaseStripe = free!.length === 0 ? null : Number(free![0]!['stripe']);
+      stripe = leaseStripe ?? 0;
       // The server may have crashed, and lost groups whose flush nobody waited for.
       head = null;
     }
-    if (head !== null && own !== null && doubts.length === 0 && opened === NONE) {
-      const results = await assume(operations, doubts, head, own);
+    const emptied = withIds(found.folded, debitedOf(operations));
+    const plan = own && planLeases(operations, leaseStripe, { known, folded: emptied, refill: found.refill });
+    const folded = plan ? withIds(emptied, plan.outdated) : emptied;
+    if (head !== null && own !== null && doubts.length === 0 && found === NOTHING_FOUND) {
+      const results = await assume(operations, doubts, head, own, plan);
       if (results !== null) return results;
     }
-    const state = await readState(send, operations, { chain, askHead: head === null, doubts, own });
+    const askHead = head === null;
+    const state = await readState(send, operations, { chain, askHead, doubts, own, known, plan, folded });
     if (head === null) refuseOlder(state.head, durable);
     if (state.committed) {
       const { results } = state.committed;
@@ -105,29 +112,43 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     }
     const { n, hash: prev } = head ?? state.head;
     const at = now();
-    const before = (id: AccountName) => {
-      const row = state.account(id);
+    const again = async (more: Partial<Found>, from = own) => {
+      ownLocks.forget(operations);
+      await send([ROLLBACK]);
+      return attempt(operations, doubts, from, { ...found, ...more });
+    };
+    if (state.unread.accounts.size > 0) {
+      known.note(state.read.accounts, state.read.budgets);
+      return again({ refill: withIds(found.refill, state.unread) });
+    }
+    const before = (id: AccountName, ofStripe?: number) => {
+      const row = state.account(id, ofStripe);
       return row && opened.has(id) && row.available === 0n && row.locked === 0n ? undefined : row;
     };
     const decision = decide({ ...state, account: before }, operations, at);
-    if (own && (await state.isAnyInUse(refusedLocks(operations, decision)))) {
-      ownLocks.forget(operations);
-      await send([ROLLBACK]);
-      return attempt(operations, doubts, null);
-    }
+    if (
+      own &&
+      (areOwnRefused(operations, decision, own) || (await state.isAnyInUse(refusedLocks(operations, decision))))
+    )
+      return again({}, null);
+    const short = shortOf(operations, decision, state, folded);
+    if (short.isCertain || (await state.hasLeases(short.ids))) return again({ folded: withIds(folded, short.ids) });
     const missing = decision.journal.length === 0 ? [] : missingAccounts(decision, opened);
     if (missing.length > 0) {
       // Accounts are created in a separate transaction. A transaction that already holds row locks would take the new
       // ones out of order, and could deadlock.
       ownLocks.forget(operations);
       await send([ROLLBACK, BEGIN, openStep(missing), COMMIT]);
-      return attempt(operations, doubts, null, new Set([...opened, ...missing]));
+      return attempt(operations, doubts, null, { ...found, opened: new Set([...opened, ...missing]) });
     }
     if (decision.journal.length === 0) {
       // Keeping a lock writes no journal row. It is idempotent, so it can be repeated after a lost response.
       const changes = changeSteps(decision);
       await send(changes.length === 0 ? [ROLLBACK] : [...changes, COMMIT]);
-    } else await write(operations, decision, { doubts, at, head: { n, hash: prev }, credited: state.credited });
+    } else {
+      await write(operations, decision, { doubts, at, head: { n, hash: prev }, credited: state.credited });
+      known.note(state.read.accounts, state.read.budgets);
+    }
     ownLocks.take(decision);
     known.take(decision, state.credited);
     return decision.results;
@@ -165,12 +186,13 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     doubts: Doubt[],
     last: ChainHead,
     own: OwnLocks,
+    plan: LeasePlan | null,
   ): Promise<readonly OperationResult[] | null> => {
-    const state = assumeState(operations, { known, own });
+    const state = assumeState(operations, { known, own, plan });
     if (state === null) return null;
     const at = now();
     const decision = decide(state, operations, at);
-    const isWhole = decision.results.every(({ ok }) => ok) && missingAccounts(decision, NONE).length === 0;
+    const isWhole = decision.results.every(isInFull) && missingAccounts(decision, NONE).length === 0;
     if (!isWhole || decision.journal.length === 0) return null;
     const { credited } = state;
     try {
@@ -179,7 +201,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     } catch (error) {
       if (!(error instanceof DatabaseError && error.code === ASSUMED_WRONGLY)) throw error;
       // Its COMMIT, which was sent with it, has ended the failed transaction.
-      known.wereWrong(state);
+      known.wereWrong();
       return null;
     }
     known.wereRight();
@@ -207,6 +229,13 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
           throw isOfStandby(error) ? standbyError(error) : error;
         }
       };
+    },
+    async probe() {
+      const acknowledged = durable;
+      if (acknowledged.n === 0) return;
+      const [row] = await database.query(SQL.pgChainEnd, [chain]);
+      // A standby may be behind at any time, and takes no operations.
+      if (row!['standby'] === 0n) refuseOlder({ n: Number(row!['n']), hash: row!['hash'] as string }, acknowledged);
     },
     isConflict: (error) => CONFLICTS.has(error.code),
     async close() {
@@ -249,6 +278,28 @@ const endsWithProcess = (operation: Operation): boolean =>
   mayBeLate(operation) && operation.kind === 'lock' && operation.request.endsWithCall === true;
 
 const NONE: ReadonlySet<string> = new Set();
+
+/** Facts that earlier attempts of the same group have found. */
+interface Found {
+  /** Accounts that were created for this group. While their balances are zero, the decision treats them as missing. */
+  readonly opened: ReadonlySet<string>;
+  /** Accounts and budgets whose stripes give back what they have, because something was refused without it. */
+  readonly folded: Ids;
+  /** Accounts and budgets whose stripes have less than was known. */
+  readonly refill: Ids;
+}
+
+const NOTHING_FOUND: Found = { opened: NONE, folded: NO_IDS, refill: NO_IDS };
+
+/** False if it was refused, or if it would be charged something else with more rows. */
+const isInFull = (result: OperationResult): boolean =>
+  result.ok && !('drawn' in result && (result.drawn > 0n || result.shortfall > 0n));
+
+/** True if an end of a lock was refused that was not read. Another gateway may have ended it before. */
+const areOwnRefused = (operations: readonly Operation[], { results }: Decision, own: OwnLocks): boolean =>
+  operations.some(
+    ({ kind, request }, index) => kind !== 'lock' && !results[index]!.ok && own.get(request.id) !== undefined,
+  );
 
 /** Accounts that the decision changes and that have no row yet. */
 const missingAccounts = ({ accounts }: Decision, opened: ReadonlySet<string>): readonly string[] =>

@@ -1,4 +1,5 @@
 import { loadStatements, type Query, type Row } from '#store';
+import { partsOf } from './archive/call-ids.ts';
 import type { AccountName, LockRecord, LockState } from './ledger.ts';
 import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 
@@ -7,8 +8,33 @@ export function toAccount(row: Row): AccountRow {
   return { id: row.id as string, available: row.available as bigint, locked: row.locked as bigint };
 }
 
+/** `leased` that is 0 is read as NULL. */
 export function toBudget(row: Row): BudgetRow {
-  return { id: row.id as string, spent: row.spent as bigint, locked: row.locked as bigint };
+  const leased = (row['leased'] ?? undefined) as bigint | undefined;
+  return { id: row.id as string, spent: row.spent as bigint, locked: row.locked as bigint, leased };
+}
+
+/** Converts rows of the tables `account_stripes` and `budget_stripes` of PostgreSQL. */
+export function toAccountStripe(row: Row): AccountRow {
+  const { account, stripe, available, locked } = row as Record<string, string | bigint>;
+  return {
+    id: account as string,
+    stripe: Number(stripe),
+    available: available as bigint,
+    locked: locked as bigint,
+  };
+}
+
+export function toBudgetStripe(row: Row): BudgetRow {
+  const { budget, stripe, spent, locked, leased, most } = row as Record<string, string | bigint>;
+  return {
+    id: budget as string,
+    stripe: Number(stripe),
+    spent: spent as bigint,
+    locked: locked as bigint,
+    leased: leased as bigint,
+    most: most as bigint,
+  };
 }
 
 /**
@@ -16,7 +42,8 @@ export function toBudget(row: Row): BudgetRow {
  * is cheaper to transfer.
  */
 export function toOpenLock(row: Row): LockRow {
-  return openLock({
+  const stripe = row['stripe'] ?? null;
+  const lock = {
     id: row.id as string,
     account: row.account as string,
     amount: row.amount as bigint,
@@ -31,7 +58,8 @@ export function toOpenLock(row: Row): LockRow {
     createdAt: Number(row.created_at ?? 0),
     expiresAt: Number(row.expires_at),
     lockDetail: '',
-  });
+  };
+  return openLock(lock, stripe === null ? undefined : Number(stripe));
 }
 
 const budgetsOf = (text: string | null): readonly string[] => (text === null ? [] : text.split(' '));
@@ -54,6 +82,35 @@ export function toLock(row: Row): LockRecord {
 }
 
 const SQL = loadStatements(import.meta.url, './sql/ledger.sql', ['findAccount', 'findBudget']);
+const ARCHIVE_SQL = loadStatements(import.meta.url, './sql/archive.sql', ['findArchivedId']);
+
+/**
+ * Stands for a lock that is in an archive, so that its id is not used again: it is resolved, and has no money. null
+ * if no archive has it.
+ */
+export async function findArchivedLock(query: Query, id: string): Promise<LockRow | null> {
+  const { prefix, rest } = partsOf(id);
+  const [found] = await query(ARCHIVE_SQL.findArchivedId, [id, prefix, rest]);
+  return found === undefined ? null : archivedLock(id);
+}
+
+const archivedLock = (id: string): LockRow =>
+  openLock({
+    id,
+    account: '',
+    amount: 0n,
+    parent: null,
+    depth: 0,
+    lendable: 0n,
+    lent: 0n,
+    kept: false,
+    prices: [],
+    budgets: [],
+    state: 'released',
+    createdAt: 0,
+    expiresAt: 0,
+    lockDetail: '',
+  });
 
 export async function readAccount(query: Query, id: AccountName): Promise<AccountRow | null> {
   const [row] = await query(SQL.findAccount, [id]);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseError, type LedgerLog, type SqliteDatabase } from '#store';
-import { LedgerUnavailable, mayBeNegative, type TransferRequest } from './ledger.ts';
-import { decide, type Decision } from './ledger-decide.ts';
+import { LedgerUnavailable, type TransferRequest } from './ledger.ts';
+import { decideOne } from './ledger-decide.ts';
 import {
   FEW,
   isEnd,
@@ -16,6 +16,7 @@ import { payloadOf, type RecordRows } from './ledger-log-rows.ts';
 import { LedgerMemory, RowsInMemory } from './ledger-memory.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
+import { checkWritten } from './check-written.ts';
 import type { AccountRow, BudgetRow, JournalRow, LockRow, Written } from './ledger-changes.ts';
 
 /** There is only one writer at a time, also over restarts, so one chain is enough. */
@@ -47,6 +48,7 @@ export function createSqliteCommitter(
       const row = memory.budgets.get(id);
       return row === undefined ? readBudget(query, id) : row;
     },
+    probe: () => own.probe(),
     close() {
       isClosed = true;
       return own.idle();
@@ -95,8 +97,8 @@ class Draft implements RecordRows {
   }
 
   /** Returns false if the decision changes nothing. */
-  add(at: number, decision: Decision): boolean {
-    const { journal, newLocks, resolvedLocks, changedLocks, transfers, accounts, budgets } = decision;
+  add(at: number, written: Written): boolean {
+    const { journal, newLocks, resolvedLocks, changedLocks, transfers, accounts, budgets } = written;
     if (journal.length === 0 && changedLocks.length === 0) return false;
     this.at = at;
     this.operations += 1;
@@ -161,16 +163,24 @@ class LedgerLogCommit {
     database.log.beforeReading = settled;
   }
 
+  async probe(): Promise<void> {
+    const failure = this.#ended ?? this.#failure;
+    if (failure !== null) throw failure;
+  }
+
   listen(listener: (batch: LedgerBatch) => void): void {
     this.#listeners.add(listener);
   }
 
   submit(operation: Operation, now: () => number): Promise<OperationResult> {
+    if (this.#ended !== null) return Promise.reject(this.#ended);
+    const isNext = !this.#isReading && this.#failure === null && this.#undecided.length === 0;
+    const answer = isNext && this.#mayAnswerNow(operation) ? this.#answerNow(operation, now()) : null;
+    if (answer !== null) return answer;
     return new Promise((resolve, reject) => {
       const deadline = performance.now() + patienceMs(operation);
       const submitted: Submitted = { operation, now, deadline, resolve, reject, rows: null, result: null };
-      if (this.#ended !== null) return reject(this.#ended);
-      if (!this.#isReading && this.#failure === null && this.#undecided.length === 0) return this.#decide(submitted);
+      if (isNext) return this.#decide(submitted);
       if (this.#failure?.full === true && !isEnd(operation)) return reject(isFull(this.#failure));
       this.#undecided.push(submitted);
     });
@@ -185,31 +195,47 @@ class LedgerLogCommit {
     });
   }
 
+  /**
+   * Decides a lock whose answer does not wait for the disk, and so needs no list of those who wait. null if rows have
+   * to be read first.
+   */
+  #answerNow(operation: Operation, at: number): Promise<OperationResult> | null {
+    const state = this.#rows();
+    try {
+      const decided = decideOne(state, operation, at);
+      if (state.isMissingRows) return null;
+      checkWritten(decided.written);
+      if (this.#take(at, decided.written)) this.#flushLater();
+      return Promise.resolve(decided.result);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   #decide(submitted: Submitted): void {
     const { operation, reject } = submitted;
     let state = submitted.rows ?? this.#rows();
     const at = submitted.now();
-    let decision: Decision;
+    let decided: ReturnType<typeof decideOne>;
     try {
-      decision = decide(state, [operation], at);
+      decided = decideOne(state, operation, at);
       if (state.isMissingRows) {
         // Rows that were read before other decisions may be wrong when the next ones have been read.
         if (submitted.rows !== null && this.#decisions !== this.#readAt) {
           state = this.#rows();
-          decide(state, [operation], at);
+          decideOne(state, operation, at);
         }
         submitted.rows = state;
         return this.#read(submitted);
       }
-      checkWritten(decision);
+      checkWritten(decided.written);
     } catch (error) {
       return reject(error as Error);
     }
-    this.memory.take(decision);
-    this.#decisions += 1;
-    const isWritten = this.#draft.add(at, decision);
-    const result = decision.results[0]!;
-    if (isWritten ? this.#mayAnswerNow(operation) : operation.kind === 'lock') {
+    const { result, written } = decided;
+    const isAtOnce = this.#mayAnswerNow(operation);
+    const isWritten = this.#take(at, written);
+    if (isWritten ? isAtOnce : operation.kind === 'lock') {
       submitted.resolve(result);
       if (isWritten) this.#flushLater();
       return;
@@ -223,12 +249,20 @@ class LedgerLogCommit {
     if (record === this.#draft) this.#schedule();
   }
 
+  /** Applies a decision. Returns false if it changes nothing. */
+  #take(at: number, written: Written): boolean {
+    this.memory.take(written);
+    this.#decisions += 1;
+    return this.#draft.add(at, written);
+  }
+
   #rows(): RowsInMemory {
     return new RowsInMemory(this.memory, this.#unwritten);
   }
 
+  /** Asked before the operation is added to the record. */
   #mayAnswerNow(operation: Operation): boolean {
-    return mayBeLate(operation) && this.#draft.operations < LATE_MAX;
+    return mayBeLate(operation) && this.#draft.operations + 1 < LATE_MAX;
   }
 
   /**
@@ -243,7 +277,7 @@ class LedgerLogCommit {
       const state = this.#rows();
       waiting.rows = state;
       try {
-        decide(state, [waiting.operation], waiting.now());
+        decideOne(state, waiting.operation, waiting.now());
       } catch {
         // It fails when it is decided.
       }
@@ -432,62 +466,4 @@ function rejectFrom<T extends Submitted>(queue: T[], errorOf: (submitted: T) => 
     if (error === null) queue.push(submitted);
     else submitted.reject(error);
   }
-}
-
-/** The largest number that a column can hold. */
-const MOST = 2n ** 63n - 1n;
-
-/**
- * Refuses a decision that would violate the constraints of the tables. The log is written before the tables, so the
- * constraints must hold before the decision is on disk. Throws DatabaseError `check_violation`.
- */
-function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
-  for (const { id } of transfers) checkId(id);
-  for (const { id, available, locked } of accounts) {
-    checkId(id);
-    const isCovered = available >= 0n || mayBeNegative(id);
-    if (!isCovered || locked < 0n || available > MOST || -available > MOST || locked > MOST)
-      refuse('accounts_available', `account ${id} would have ${available} available, ${locked} locked`);
-  }
-  for (const { id, spent, locked } of budgets) {
-    checkId(id);
-    if (spent < 0n || locked < 0n || spent > MOST || locked > MOST)
-      refuse('budgets_spent', `budget ${id} would have ${spent} spent, ${locked} locked`);
-  }
-  for (const row of newLocks) {
-    checkId(row.id);
-    checkLent(row);
-    if (!Number.isSafeInteger(row.expiresAt))
-      refuse('locks_expires_at', `lock ${row.id} would expire at ${row.expiresAt}, which is no time in milliseconds`);
-  }
-  for (const { row } of changedLocks) checkLent(row);
-  for (const row of resolvedLocks) {
-    checkLent(row);
-    const { id, amount, charged, drawn, fee, lendable, shortfall } = row;
-    const own = charged - drawn;
-    if (
-      fee < 0n ||
-      drawn < 0n ||
-      shortfall < 0n ||
-      charged < fee ||
-      own < 0n ||
-      own > amount - lendable ||
-      shortfall > MOST
-    )
-      refuse('locks_amounts', `lock ${id} would be charged ${charged}, ${drawn} of it drawn`);
-  }
-}
-
-/** The tables would turn two ids with different lone surrogates into the same id. */
-function checkId(id: string): void {
-  if (!id.isWellFormed()) refuse('text', `the id ${JSON.stringify(id)} contains a lone surrogate`);
-}
-
-function checkLent({ id, amount, lendable, lent }: Written['newLocks'][number]): void {
-  if (lent < 0n || lent > lendable || lendable > amount)
-    refuse('locks_lent', `lock ${id} of ${amount} would have lent ${lent} of ${lendable}`);
-}
-
-function refuse(constraint: string, what: string): never {
-  throw new DatabaseError(`${constraint}: ${what}`, { code: 'check_violation' });
 }

@@ -77,6 +77,9 @@ export const withCarried = ({ spent, locked }: BudgetUse, carried: BudgetUse = N
 
 const NOTHING_USED: BudgetUse = { spent: 0n, locked: 0n };
 
+/** The limit of a budget without what is carried to it: the most that its own counter may reach. */
+export const limitOf = ({ limit, carried = NOTHING_USED }: Budget): MicroUsd => limit - carried.spent - carried.locked;
+
 /** The most levels of locks under locks. A lock without a parent is the first level. */
 export const LOCK_LEVELS = 8;
 
@@ -94,7 +97,8 @@ type LockRefusal =
 
 /**
  * `available` is the account's balance after the lock. If the parent caused the refusal, it is what the parent can
- * still lend (0 if the parent is over).
+ * still lend (0 if the parent is over). If several gateways spend from the account, it is less than the balance, unless
+ * the lock was refused for lack of money: each gateway knows only its own part.
  */
 export type LockResult =
   | { readonly ok: true; readonly available: MicroUsd }
@@ -242,6 +246,11 @@ export interface Ledger {
   budget(id: string): Promise<BudgetUse>;
   /** The sum, in micro-USD, that all budgets `<name>:<period>` of one name count as spent. */
   spentOf(name: string): Promise<MicroUsd>;
+  /**
+   * Rejects while every operation would be refused: with DatabaseError (code LOST if the database lacks operations that
+   * were acknowledged), or with LedgerUnavailable after the ledger has given up its log. Writes nothing.
+   */
+  probe(): Promise<void>;
   close(): Promise<void>;
 }
 

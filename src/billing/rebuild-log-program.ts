@@ -1,5 +1,6 @@
 import { GENESIS, loadStatements, type Prepare } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
+import { readArchivedPlace } from './archive/archived-place.ts';
 import { hashBatch } from './journal.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
@@ -9,8 +10,10 @@ const REBUILD_LOG_SQL = loadStatements(import.meta.url, './sql/rebuild-log.sql',
   'rebuildMovements',
   'rebuildReturns',
   'rebuildPosition',
+  'rebuildArchivedPosition',
   'rebuildForgetSums',
 ]);
+const AUDIT_SQL = loadStatements(import.meta.url, './sql/audit.sql', ['auditLiveLocks']);
 const JOURNAL_SQL = loadStatements(import.meta.url, './sql/journal.sql', ['chainHead', 'insertJournal', 'insertBatch']);
 
 const BATCH_ROWS = 1_000;
@@ -40,11 +43,14 @@ interface Returned {
  * for the audit to report.
  */
 export function run(prepare: Prepare): null {
+  prepare(AUDIT_SQL.auditLiveLocks).run();
   prepare(REBUILD_LOG_SQL.rebuildToldTable).run();
   prepare(REBUILD_LOG_SQL.rebuildToldIndex).run();
   const last = prepare(JOURNAL_SQL.chainHead).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
-  let n = Number(last?.n ?? 0n);
-  let hash = last?.hash ?? GENESIS;
+  const archived = readArchivedPlace(prepare);
+  const before = archived !== null && archived.n > Number(last?.n ?? 0n) ? archived : last;
+  let n = Number(before?.n ?? 0n);
+  let hash = before?.hash ?? GENESIS;
   let rows: JournalRow[] = [];
   const flush = () => {
     if (rows.length === 0) return;
@@ -80,6 +86,7 @@ export function run(prepare: Prepare): null {
     });
   flush();
   prepare(REBUILD_LOG_SQL.rebuildPosition).run(n, hash);
+  prepare(REBUILD_LOG_SQL.rebuildArchivedPosition).run(EMBEDDED_CHAIN);
   prepare(REBUILD_LOG_SQL.rebuildForgetSums).run();
   return null;
 }

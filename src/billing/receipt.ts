@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, sign, type KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 import type { MicroUsd } from './money.ts';
 
 /**
@@ -41,6 +41,8 @@ export interface ReceiptSigner {
    * texts.
    */
   sign(receipt: Receipt): string;
+  /** The claims of an archive of the ledger as compact JWS. Its `typ` tells it from a receipt. */
+  signArchive(claims: Readonly<Record<string, unknown>>): string;
   /** The document for `/.well-known/jwks.json`. */
   jwks(): { readonly keys: readonly Jwk[] };
 }
@@ -53,32 +55,72 @@ export function createReceiptSigner(privateKey: KeyObject): ReceiptSigner {
   if (privateKey.type !== 'private' || privateKey.asymmetricKeyType !== 'ed25519')
     throw new TypeError('Receipts are signed with an Ed25519 private key');
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
-  const kid = createHash('sha256')
-    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
-    .digest('base64url');
+  const kid = thumbprintOf(x!);
   const jwk: Jwk = { kty: 'OKP', crv: 'Ed25519', x: x!, kid, alg: 'EdDSA', use: 'sig' };
-  const header = encode({ alg: 'EdDSA', kid, typ: 'tollgate-receipt+jwt' });
+  const signed = (text: string) => `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`;
   return {
-    sign({ id, account, provider, primitive, parent, price, lock, usage, charged, fee, time }) {
-      const payload = encode({
-        id,
-        account,
-        provider,
-        ...(primitive === undefined ? {} : { primitive }),
-        ...(parent === undefined ? {} : { parent }),
-        price,
-        lock: `${lock}`,
-        usage: JSON.parse(usage) as unknown,
-        charged: `${charged}`,
-        fee: `${fee}`,
-        time,
-      });
-      const signed = `${header}.${payload}`;
-      return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`;
-    },
+    sign: (receipt) => signed(receiptText(receipt, kid)),
+    signArchive: (claims) => signed(`${encode({ alg: 'EdDSA', kid, typ: ARCHIVE_TYPE })}.${encode(claims)}`),
     jwks: () => ({ keys: [jwk] }),
   };
 }
+
+const ARCHIVE_TYPE = 'tollgate-archive+jwt';
+
+/** The key id of an Ed25519 key: its RFC 7638 thumbprint. */
+const thumbprintOf = (x: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
+    .digest('base64url');
+
+/** The signed text of a receipt: header and payload. A receipt is this text, a dot and its signature. */
+export function receiptText(receipt: Receipt, kid: string): string {
+  const { id, account, provider, primitive, parent, price, lock, usage, charged, fee, time } = receipt;
+  const payload = {
+    id,
+    account,
+    provider,
+    ...(primitive === undefined ? {} : { primitive }),
+    ...(parent === undefined ? {} : { parent }),
+    price,
+    lock: `${lock}`,
+    usage: JSON.parse(usage) as unknown,
+    charged: `${charged}`,
+    fee: `${fee}`,
+    time,
+  };
+  return `${encode({ alg: 'EdDSA', kid, typ: 'tollgate-receipt+jwt' })}.${encode(payload)}`;
+}
+
+/** Checks signatures of a gateway with its public key. */
+export interface ReceiptChecker {
+  readonly kid: string;
+  isReceipt(receipt: Receipt, signature: string): boolean;
+  /** The claims of an archive; null if the key has not signed them. */
+  archiveClaims(jws: string): Readonly<Record<string, unknown>> | null;
+}
+
+/** Throws TypeError for what is not a public Ed25519 key. */
+export function createReceiptChecker({ x }: Pick<Jwk, 'x'>): ReceiptChecker {
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+  const kid = thumbprintOf(x);
+  const isSigned = (text: string, signature: string) =>
+    verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
+  return {
+    kid,
+    isReceipt: (receipt, signature) => isSigned(receiptText(receipt, kid), signature),
+    archiveClaims(jws) {
+      const [header, payload, signature, ...more] = jws.split('.');
+      if (header === undefined || payload === undefined || signature === undefined || more.length > 0) return null;
+      if (!isSigned(`${header}.${payload}`, signature)) return null;
+      const { typ } = decode(header);
+      return typ === ARCHIVE_TYPE ? decode(payload) : null;
+    },
+  };
+}
+
+const decode = (part: string) =>
+  Object(JSON.parse(Buffer.from(part, 'base64url').toString())) as Readonly<Record<string, unknown>>;
 
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');

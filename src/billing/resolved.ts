@@ -1,5 +1,6 @@
 import { loadStatements, readRecords, type Prepare, type Query } from '#store';
 import type { JournalKind } from './ledger-changes.ts';
+import { readArchivedPlace } from './archive/archived-place.ts';
 import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
 
 /* The locks that a part of the journal resolves, for programs in the thread of the database, which must not load the
@@ -30,6 +31,7 @@ const SQL = loadStatements(import.meta.url, './sql/journal.sql', [
   'journalResolved',
   'chainEnds',
   'groupsAfter',
+  'archivedEnds',
 ]);
 
 const RESOLVES: ReadonlySet<string> = new Set<JournalKind>(['settle', 'release', 'expire']);
@@ -38,12 +40,13 @@ const GROUPS_PAGE = 100;
 
 /**
  * Reads the embedded ledger, in the thread of its database: first its old journal, then its log up to the position that
- * the tables have reached. Continues after `from` (null: from the beginning) until `most` locks are found.
+ * the tables have reached. Continues after `from` (null: from the end of the newest archive, or the beginning) until
+ * `most` locks are found.
  */
 export function resolvedInLog(prepare: Prepare, folder: string, from: JournalPlace | null, most: number): ResolvedIds {
   const before = prepare(SQL.chainHead).get(EMBEDDED_CHAIN) as { n: bigint } | undefined;
   const beforeLog = Number(before?.n ?? 0n);
-  const begin = from ?? { chain: EMBEDDED_CHAIN, n: 0, position: 0 };
+  const begin = from ?? { chain: EMBEDDED_CHAIN, ...(readArchivedPlace(prepare) ?? { n: 0, position: 0 }) };
   if (begin.n < beforeLog) return resolvedInRows(prepare, begin.n, beforeLog, most);
   const ids: string[] = [];
   let place: JournalPlace = begin;
@@ -85,7 +88,10 @@ function resolvedInRows(prepare: Prepare, from: number, end: number, most: numbe
   return { ids, places: [{ chain: EMBEDDED_CHAIN, n: end, position: 0 }], groups: end - from, hasMore: true };
 }
 
-/** Reads PostgreSQL: continues after `from` in every chain until `most` locks are found. */
+/**
+ * Reads PostgreSQL: continues after `from` in every chain until `most` locks are found. What is in an archive is left
+ * out.
+ */
 export async function resolvedInGroups(
   query: Query,
   from: ReadonlyMap<string, JournalPlace>,
@@ -95,10 +101,11 @@ export async function resolvedInGroups(
   const places: JournalPlace[] = [];
   let groups = 0;
   let hasMore = false;
+  const archived = new Map((await query(SQL.archivedEnds)).map((row) => [row['chain'], Number(row['n'])]));
   for (const row of await query(SQL.chainEnds)) {
     const chain = row['chain'] as string;
     const end = Number(row['n']);
-    let n = from.get(chain)?.n ?? 0;
+    let n = from.get(chain)?.n ?? archived.get(chain) ?? 0;
     if (n >= end) continue;
     while (n < end && ids.length < most) {
       const page = await query(SQL.groupsAfter, [chain, n, GROUPS_PAGE]);

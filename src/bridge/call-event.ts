@@ -4,7 +4,7 @@ import type { LargeStrings } from '#wire';
 /** A part of a message to a primitive or from it. Every protocol has its own form of it. */
 export type Part = TextPart | DataPart | FilePart;
 
-interface TextPart {
+export interface TextPart {
   readonly kind: 'text';
   readonly text: string;
 }

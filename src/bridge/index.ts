@@ -3,6 +3,7 @@ export {
   type ContentResult,
   type EventBatch,
   type FilePart,
+  type TextPart,
   type LargeFile,
   NO_TASK,
   type Part,

@@ -1,9 +1,12 @@
 import { offerId, priceId, type Price, type Rates, type MicroUsd } from '#billing';
 import {
   keyHeaders,
+  GEMINI_PATH,
   MESSAGES_PATH,
+  type NativeWireName,
   type Service,
   type ServiceConfig,
+  type SdkTarget,
   type ModelFacts,
   type Primitive,
   type AgentFacts,
@@ -62,8 +65,13 @@ export interface DirectEndpoint {
   readonly headers: Readonly<Record<string, string>>;
   /** Consumers may use their own keys here. */
   readonly ownKeys?: true;
-  /** By path: the headers that replace `headers` for requests to that path. */
+  /** By `pathOfHeaders`: the headers that replace `headers` for requests to that path. */
   readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * A package of the AI SDK serves it in a process of this machine, so there is no address. `headers` are its secrets,
+   * which are not sent.
+   */
+  readonly sdk?: SdkTarget;
 }
 
 export interface TunnelEndpoint {
@@ -89,17 +97,23 @@ export function offersFromConfig(
   { providerId, createdAt }: OffersFromConfigOptions,
 ): readonly Offer[] {
   return services.map(({ service, target }) => {
-    if (target.kind !== 'http') throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
+    if (target.kind === 'command')
+      throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
+    const provider = { id: providerId(service.providerName), name: service.providerName };
+    if (target.kind === 'sdk')
+      return toOffer(service, {
+        provider,
+        endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target },
+        createdAt,
+      });
     return toOffer(service, {
-      provider: { id: providerId(service.providerName), name: service.providerName },
+      provider,
       endpoint: {
         kind: 'direct',
         baseUrl: target.url,
         headers: keyHeaders(target.apiKey, ''),
         ...(target.ownKeys ? { ownKeys: true } : {}),
-        ...(service.primitive === 'model' && service.model.wires?.includes('messages')
-          ? { headersAt: { [MESSAGES_PATH]: keyHeaders(target.apiKey, MESSAGES_PATH) } }
-          : {}),
+        ...(service.primitive === 'model' ? headersOfWires(service.model.wires, target.apiKey) : {}),
       },
       createdAt,
     });
@@ -111,6 +125,19 @@ export function withOwnKey(endpoint: DirectEndpoint, key: string): DirectEndpoin
   const { headersAt = {} } = endpoint;
   const paths = Object.keys(headersAt).map((path) => [path, keyHeaders(key, path)] as const);
   return { ...endpoint, headers: keyHeaders(key, ''), headersAt: Object.fromEntries(paths) };
+}
+
+/** The headers with the key, for the wires that expect it in another header. */
+function headersOfWires(
+  wires: readonly NativeWireName[] | undefined,
+  apiKey: string | null,
+): Pick<DirectEndpoint, 'headersAt'> {
+  const paths = [
+    ...(wires?.includes('messages') ? [MESSAGES_PATH] : []),
+    ...(wires?.includes('gemini') ? [GEMINI_PATH] : []),
+  ];
+  if (paths.length === 0) return {};
+  return { headersAt: Object.fromEntries(paths.map((path) => [path, keyHeaders(apiKey, path)])) };
 }
 
 /** The direct form of an offer's name. Consumers use it to pin the provider. */

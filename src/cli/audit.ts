@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { OpenDatabase } from '#store';
 import type { AuditReport } from '#billing';
@@ -15,6 +16,7 @@ interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
 
 interface AuditFlags extends AdminFlags {
   readonly chain?: boolean;
+  readonly archives?: string;
 }
 
 const DIFFERENCES_EXIT = 1;
@@ -31,6 +33,7 @@ Exit codes: 0 the books are right · 1 something differs, or withdrawals are sto
 Examples:
   tollgate audit
   tollgate audit --chain --config tollgate.toml
+  tollgate audit --archives /backup/archives
   tollgate audit --json | jq .totals
   DATABASE_URL=postgres://… tollgate audit`;
 
@@ -40,6 +43,7 @@ export function auditCommand(): Command {
     new Command('audit').summary('prove that the books are right').description('Recompute the books and compare.'),
   )
     .option('--chain', 'also compare with what the treasuries hold')
+    .option('--archives <folder>', 'look for files of archives in this folder, too')
     .addHelpText('after', HELP)
     .action(async (flags: AuditFlags) => {
       const report = await runAudit(flags).catch((error: unknown) => {
@@ -59,8 +63,14 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, { placeOnly: !flags.chain });
   say(words);
-  if (running)
-    return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
+  const archives = flags.archives === undefined ? [] : [resolve(flags.archives)];
+  if (running) {
+    const query = new URLSearchParams({
+      ...(flags.chain ? { chain: 'true' } : {}),
+      ...(archives[0] === undefined ? {} : { archives: archives[0] }),
+    });
+    return (await remote(running).request('GET', `/audit${query.size === 0 ? '' : `?${query}`}`)).data as AuditView;
+  }
   // Only the database is opened, not a gateway, because an audit must change nothing. Locks of a killed gateway stay
   // held until the next start.
   const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
@@ -72,7 +82,7 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   try {
     const chains = flags.chain ? await compareChains(config, database) : undefined;
-    const { ok, checks, totals } = await auditWithJournal(config, database, { overdueMs: null });
+    const { ok, checks, totals } = await auditWithJournal(config, database, { overdueMs: null, archives });
     return {
       ok,
       checks,

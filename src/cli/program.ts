@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { accountCommand } from './account.ts';
 import { adminKeyCommand, adminLogCommand } from './administrators.ts';
 import { analyticsCommand } from './analytics.ts';
+import { archiveCommand } from './archive.ts';
 import { backupCommand, restoreCommand, restoredCommand } from './backup.ts';
 import { auditCommand } from './audit.ts';
 import { callCommand } from './call.ts';
@@ -55,6 +56,7 @@ function createProgram(): Command {
     .addCommand(auditCommand())
     .addCommand(treasuryCommand())
     .addCommand(analyticsCommand())
+    .addCommand(archiveCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(restoredCommand())

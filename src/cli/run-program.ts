@@ -47,6 +47,7 @@ function prepare(command: Command, path: string): void {
  * loaded.
  */
 const EXPLAINED: ReadonlySet<string> = new Set([
+  'ArchiveError',
   'BackupError',
   'ConfigError',
   'DatabaseError',

@@ -10,8 +10,13 @@ export function describeService({ service: { name, providerName, rates, variants
   const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
     describePrice(meter, [rates, ...Object.values(variants)]),
   );
-  const where = target.kind === 'http' ? `${target.url}${target.apiKey === null ? ' (no key)' : ''}` : target.command;
+  const where = placeOf(target);
   return `${name}  by ${providerName}  ${prices.join(', ')}  → ${where}`;
+}
+
+function placeOf(target: ServiceConfig['target']): string {
+  if (target.kind === 'http') return `${target.url}${target.apiKey === null ? ' (no key)' : ''}`;
+  return target.kind === 'sdk' ? target.sdk : target.command;
 }
 
 function describePrice(meter: Meter, all: readonly Rates[]): string {

@@ -62,7 +62,7 @@ export function loadConfig(options: LoadOptions): Config {
       'is missing: telemetry.logs_exporter is "otlp"',
       'the OTLP/HTTP base address of the collector',
     );
-  const place = { commands: false, directory: dirname(options.file ?? '.') };
+  const place = { commands: false, directory: dirname(options.file ?? '.'), packages: !placeOnly };
   const chains = readChains(table['chains'], place.directory, reading);
   const services = readBlocks(table, place, { max: BLOCKS_MAX, oneProvider: false }, reading);
   if (reading.problems.length > 0) throw new ConfigError(reading.problems);

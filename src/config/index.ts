@@ -31,21 +31,28 @@ export {
   type AgentFacts,
   type CommandTarget,
   type HttpTarget,
+  type SdkTarget,
   type MediaFacts,
   type ModelFacts,
+  type Target,
   PRIMITIVES,
   type Primitive,
   type Service,
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
+export { PACKAGE_FAILED, PackageNotFound, findPackage } from './sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,
   IMAGE_PATHS,
+  GEMINI_PATH,
   MESSAGES_PATH,
   type NativeWireName,
   RESPONSES_PATH,
   VIDEOS_PATH,
+  geminiPath,
   keyHeaders,
+  pathOfHeaders,
+  upstreamPath,
 } from './upstream-api.ts';

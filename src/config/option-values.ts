@@ -35,7 +35,9 @@ export function secretsOf(config: Partial<Config>): readonly string[] {
       .map(([key]) => valueOf(config, section, key))
       .flatMap((value) => (URLS[section] === undefined ? value : passwordsOf(value))),
   );
-  const ofServices = (config.services ?? []).map(({ target }) => (target.kind === 'http' ? target.apiKey : null));
+  const ofServices = (config.services ?? []).flatMap(({ target }) =>
+    target.kind === 'sdk' ? Object.values(target.secrets) : target.kind === 'http' ? target.apiKey : null,
+  );
   const ofChains = (config.chains ?? []).flatMap(({ rpcUrl, payments }) => [rpcUrl, ...keysOf(payments)]);
   // Each header value, and each of its words, so that the credential of `Bearer …` is included.
   const ofCollector = [

@@ -21,6 +21,8 @@ export interface Option<T> {
   readonly inDevelopment?: T;
   /** The value of a secret may be `std::env::NAME`, and is never shown. */
   readonly secret: boolean;
+  /** The file may only name the variable of the secret, and not have the secret itself. Default false. */
+  readonly onlyReference?: true;
   readonly meaning: string;
   /** Converts a value of the file to a value of the configuration. Throws WrongValue. */
   readonly read: (value: unknown) => T;
@@ -70,6 +72,7 @@ interface Common {
 /** An option of any kind. Without `optional` it is required. */
 export function option<T>(
   options: Described & {
+    readonly onlyReference?: true;
     readonly env?: string | undefined;
     readonly optional?: Default<T> & { readonly inDevelopment?: T };
     readonly read: (value: unknown) => T;

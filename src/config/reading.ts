@@ -67,6 +67,7 @@ export function readOutside(option: Option<unknown>, value: string | number, fro
 function dereference(option: Option<unknown>, value: unknown, env: Environment): unknown {
   if (typeof value !== 'string') return value;
   if (!value.startsWith(REFERENCE)) {
+    if (option.onlyReference) throw new WrongValue('is written in the file', REFERENCE_RIGHT);
     if (option.secret && ALMOST_REFERENCE.test(value))
       throw new WrongValue('looks like the name of an environment variable', REFERENCE_RIGHT);
     return value;

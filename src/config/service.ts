@@ -2,6 +2,7 @@ import type { AGENT_BLOCK } from './blocks/agent-block.ts';
 import type { HttpTarget, ServiceOf } from './blocks/block.ts';
 import type { IMAGE_BLOCK } from './blocks/image-block.ts';
 import type { MODEL_BLOCK } from './blocks/model-block.ts';
+import type { SdkTarget } from './blocks/sdk-options.ts';
 import type { CommandTarget, TOOL_BLOCK } from './blocks/tool-block.ts';
 import type { VIDEO_BLOCK } from './blocks/video-block.ts';
 
@@ -27,8 +28,8 @@ export type AgentFacts = AgentService['agent'];
 export type MediaFacts = ImageService['media'] & Partial<VideoService['media']>;
 
 /** The place where a service runs. Only the machine that reads the file knows it. */
-export type Target = HttpTarget | CommandTarget;
-export type { CommandTarget, HttpTarget };
+export type Target = HttpTarget | SdkTarget | CommandTarget;
+export type { CommandTarget, HttpTarget, SdkTarget };
 
 /** One `[[models]]`, `[[tools]]`, `[[agents]]`, `[[images]]` or `[[videos]]` block, validated. */
 export interface ServiceConfig {

@@ -1,24 +1,51 @@
 /* The APIs that services have at their providers: their names, their paths, and the headers with their keys. */
 
 /** Wires that a model's API may support beside chat completions. */
-export const NATIVE_WIRES = ['messages', 'responses'] as const;
+export const NATIVE_WIRES = ['messages', 'responses', 'gemini'] as const;
 export type NativeWireName = (typeof NATIVE_WIRES)[number];
 
 /** Path of the messages wire at a model's API. */
 export const MESSAGES_PATH = '/messages';
 /** Path of the responses wire. */
 export const RESPONSES_PATH = '/responses';
+/** The beginning of the paths of the gemini wire. A model, a colon and a method follow. */
+export const GEMINI_PATH = '/v1beta/models/';
 /** The version of the messages wire for requests without one. */
 export const ANTHROPIC_VERSION = '2023-06-01';
+
+/** The version of an API at the end of a base address: `/v1`, or that of Google's API, with its chat API below it. */
+const VERSION = /\/v1(?:beta)?(?:\/openai)?$/;
+
+/**
+ * The path of a request to an upstream API. `base`: the path of its base address, without a slash at its end. The paths
+ * of the gemini wire name their own version, so they replace that of the base address.
+ */
+export const upstreamPath = (base: string, path: string): string =>
+  (path.startsWith(GEMINI_PATH) ? base.replace(VERSION, '') : base) + path;
+
+/** The path of an answer of `model` on the gemini wire. */
+export function geminiPath(model: string, stream: boolean): string {
+  const name = encodeURIComponent(model.replace(/^models\//, ''));
+  return `${GEMINI_PATH}${name}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+}
+
+/** The path whose headers a request to `path` gets: all paths of the gemini wire have the same ones. */
+export const pathOfHeaders = (path: string): string => (path.startsWith(GEMINI_PATH) ? GEMINI_PATH : path);
 
 /**
  * The headers with the key of an upstream API, for a request to `path` below its base address. Anthropic's API expects
  * API keys in `x-api-key` and OAuth tokens (`sk-ant-oat…`) as bearer tokens, and refuses them the other way round.
- * Compatible servers often expect a bearer token, so other keys are sent in both headers.
+ * Compatible servers often expect a bearer token, so other keys are sent in both headers. Google's API takes keys in
+ * `x-goog-api-key` and OAuth tokens (`ya29.…`) as bearer tokens.
  */
 export function keyHeaders(apiKey: string | null, path: string): Readonly<Record<string, string>> {
   if (apiKey === null) return {};
   const bearer = { authorization: `Bearer ${apiKey}` };
+  if (path.startsWith(GEMINI_PATH)) {
+    if (apiKey.startsWith('ya29.')) return bearer;
+    const own = { 'x-goog-api-key': apiKey };
+    return /^(?:AIza|AQ\.)/.test(apiKey) ? own : { ...bearer, ...own };
+  }
   if (path !== MESSAGES_PATH || apiKey.startsWith('sk-ant-oat')) return bearer;
   const own = { 'x-api-key': apiKey };
   return apiKey.startsWith('sk-ant-') ? own : { ...bearer, ...own };

@@ -179,12 +179,8 @@ export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidR
     }
   }
 
-  return async (asked) => {
-    const { caller, repeats } = asked;
-    if (repeats === null || caller.anonymous) {
-      (await run(asked, newCallId(), asked.gone, false))?.end?.();
-      return;
-    }
+  async function runOrRepeat<O extends StartedCall>(asked: PendingRequest<O>, repeats: RepeatKey): Promise<void> {
+    const { caller } = asked;
     const { account } = caller;
     const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
     const allowedServices = caller.key?.allowedServices ?? null;
@@ -202,8 +198,16 @@ export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidR
       if (next === null) return asked.replay(beginning);
       key = next;
     }
+  }
+
+  return (asked) => {
+    const { caller, repeats } = asked;
+    if (repeats !== null && !caller.anonymous) return runOrRepeat(asked, repeats);
+    return run(asked, newCallId(), asked.gone, false).then(endRecord);
   };
 }
+
+const endRecord = (written: ResponseRecord | null): void => written?.end?.();
 
 /** null for an error that a payment would not solve. */
 function refusalOf(

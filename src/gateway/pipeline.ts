@@ -5,7 +5,7 @@ import type { Frame, CancelSignal, LockRequest, Piece, Price } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
-import { SIGN_IN_HEADERS } from '#security';
+import { CREDENTIAL_HEADERS } from '#security';
 import { webRequestOf } from '#http';
 import type { Call, Candidate, Handler, CallRequest, CallObserver } from './call.ts';
 import { mostOf } from './lock-payments.ts';
@@ -229,11 +229,9 @@ const NO_BUDGETS: NonNullable<LockRequest['budgets']> = [];
  */
 const LOCK_MARGIN_MS = 60_000;
 
-const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
-
 /** Whether a request has any credential, valid or not. */
 export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
-  CREDENTIALS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
+  CREDENTIAL_HEADERS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
 
 /** The caller of a request that needs no credential, see Pipeline.visitor. */
 function visitorOf(

@@ -12,13 +12,14 @@ import { type GatewayError, isOfProvider } from '#errors';
 import { parseJson } from '#wire';
 import type { LimitsConfig } from '#config';
 import { answerClientError, requestIdOf, asksForTunnel } from './http-server.ts';
-import { dialectOf, toHttpError, STRICT_PREFIX } from './error-table.ts';
+import { dialectOf, toHttpError } from './error-table.ts';
 import { compileOnce } from './schemas.ts';
 import { answerBeforeTheBody, refusePipelines } from './connections.ts';
 import { addRequestBodies, readBytes } from './request-bodies.ts';
 import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
 import { addOwnOrigin } from './request-context.ts';
 import { toGatewayError } from './errors.ts';
+import { rewrittenAddress } from './rewritten-address.ts';
 import { refuseUnknownRoutes } from './unknown-routes.ts';
 
 export interface ServerOptions {
@@ -101,8 +102,7 @@ export function createServer({
     },
     genReqId: (request) => requestIdOf(request.headers),
     requestIdHeader: false,
-    // Clients of OpenAI's API reach the same endpoints, in their dialect.
-    rewriteUrl: ({ url = '/' }) => (url.startsWith(STRICT_PREFIX) ? `/api${url}` : url),
+    rewriteUrl: rewrittenAddress,
     exposeHeadRoutes: true,
     // The router would answer longer ones in its own words, and before the key is checked: see hasTooLongName.
     routerOptions: { maxParamLength: HEADER_BYTES, ignoreTrailingSlash: false },

@@ -11,7 +11,7 @@ import { dialectOf, withoutEndSlashes } from './error-table.ts';
 export function refuseUnknownRoutes(
   server: FastifyInstance,
 ): (request: FastifyRequest, reply: FastifyReply) => boolean {
-  const { methodsOf, appendedIn } = collectRoutes(server);
+  const { methodsOf, appendedIn, isAppended } = collectRoutes(server);
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
     const { methods, refusal } = methodsOf(path);
@@ -20,7 +20,8 @@ export function refuseUnknownRoutes(
       const { status, headers, text } = refusal(error, request);
       return reply.code(status).headers(headers).type('application/json').send(text);
     };
-    if (methods.length === 0 || methods.includes(request.method)) {
+    // What a client appends to a base URL may also fit a route that is meant for other clients.
+    if (methods.length === 0 || methods.includes(request.method) || isAppended(path)) {
       const page = isVisit(request, path) ? missingPages.get(server) : undefined;
       if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
       const words = missingEndpoint(request.method, path, {
@@ -58,10 +59,11 @@ const asAsked = (words: string, request: FastifyRequest): string =>
  * Whether a path ends with a slash, although its route continues with a name: `/api/v1/models/`. The router takes it
  * for an empty name. MCP and A2A addresses may end with a slash.
  */
-function lacksItsName({ url, routeOptions }: FastifyRequest): boolean {
+function lacksItsName(request: FastifyRequest): boolean {
+  const { url } = request;
   const query = url.indexOf('?');
   if (url.charCodeAt((query === -1 ? url.length : query) - 1) !== SLASH) return false;
-  return OF_NAMES.test(url) && /[:*][^/]*$/.test(routeOptions.url ?? '');
+  return OF_NAMES.test(url) && /[:*][^/]*$/.test(request.routeOptions.url ?? '');
 }
 
 /** Whether only browsers have this path, and a program asks for it. */
@@ -85,7 +87,7 @@ const nameTooLong = () =>
 
 const SLASH = 0x2f;
 
-const OF_NAMES = /^\/(?:(?:api|admin)\/v1\/(?!mcp\/|a2a\/)|(?:models|tools|agents|images|videos|providers)\/)/;
+const OF_NAMES = /^\/(?:(?:api|admin)\/v1(?:beta)?\/(?!mcp\/|a2a\/)|(?:models|tools|agents|images|videos|providers)\/)/;
 
 type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -97,7 +99,7 @@ export function answerMissingPages(server: FastifyInstance, answer: PageHandler)
 }
 
 /** Paths of programs. A person who opens one of them in a browser is looking at the API. */
-const API_PATH = /^\/(?:api|v1|mcp|a2a|health|metrics|assets|\.well-known)(?:\/|$)/;
+const API_PATH = /^\/(?:api|v1|v1beta|mcp|a2a|health|metrics|assets|\.well-known)(?:\/|$)/;
 
 /** Whether a browser shows the answer as a page. */
 const isVisit = ({ method, headers }: FastifyRequest, path: string): boolean =>
@@ -130,9 +132,9 @@ declare module 'fastify' {
     readonly visitsOnly?: true;
     /**
      * Clients append the path of this route to a base URL that people choose. For an unknown path that ends with it,
-     * the 404 says where the route is.
+     * the 404 says where the route is. A pattern is for a path with a name in it.
      */
-    readonly clientsAppend?: true;
+    readonly clientsAppend?: true | RegExp;
   }
 }
 
@@ -148,6 +150,8 @@ interface KnownRoutes {
   methodsOf(path: string): RoutesOfPath;
   /** The address of the route whose path was appended to a wrong base; undefined if `path` ends with no such path. */
   appendedIn(path: string): string | undefined;
+  /** Whether a `path` without a route fits the pattern of one that clients append. */
+  isAppended(path: string): boolean;
 }
 
 /**
@@ -167,11 +171,13 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
   const below = new Map<string, TellRefusal>();
   /** Addresses of routes, by what clients append to reach them. */
   const appended = new Map<string, string>();
+  const appendedPatterns: (readonly [pattern: RegExp, url: string])[] = [];
   let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
     // The route `*` handles the preflights of all paths, so it gives no information about one path.
     if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
-    if (config?.clientsAppend) appended.set(routePath, url);
+    if (config?.clientsAppend === true) appended.set(routePath, url);
+    else if (config?.clientsAppend) appendedPatterns.push([config.clientsAppend, shownPath(url)]);
     // The root of a prefix is served with and without a slash at its end, but the hook reports only one of them.
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
@@ -201,13 +207,19 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
     for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
     return { methods: [...found].sort(), refusal };
   };
+  const fitting = (path: string) => appendedPatterns.find(([pattern]) => pattern.test(path))?.[1];
   const appendedIn = (path: string): string | undefined => {
+    const found = fitting(path);
+    if (found !== undefined) return found;
     // `/chat/completions` ends with `/completions` too: the longest is meant.
     const ends = [...appended.keys()].filter((each) => path.endsWith(each));
     return appended.get(ends.reduce((one, other) => (other.length > one.length ? other : one), ''));
   };
-  return { methodsOf, appendedIn };
+  return { methodsOf, appendedIn, isAppended: (path) => fitting(path) !== undefined };
 }
+
+/** The parts of the address of a route that stand for other texts: a colon, a parameter with its pattern, the rest. */
+const VARIABLE = /(::|:\w+(?:\([^)]*\))?|\*)/;
 
 /**
  * A pattern for `/keys/:hash` or `/models/*` that matches like the router: a parameter ends at a slash, a wildcard
@@ -215,13 +227,22 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
  */
 function patternOf(url: string): RegExp {
   const source = url
-    .split(/(:\w+|\*)/)
-    .map((part) =>
-      part === '*' ? '.*' : part.startsWith(':') ? '[^/]+' : part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&'),
-    )
+    .split(VARIABLE)
+    .map((part) => {
+      if (part === '*') return '.*';
+      if (part === '::') return ':';
+      return part.startsWith(':') ? '[^/]+' : part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&');
+    })
     .join('');
   return new RegExp(`^${source}$`);
 }
+
+/** The address of a route as people read it: `/models/{model}:generateContent`. */
+const shownPath = (url: string): string =>
+  url
+    .split(VARIABLE)
+    .map((part) => (part === '::' ? ':' : part.startsWith(':') ? `{${/^:(\w+)/.exec(part)![1]}}` : part))
+    .join('');
 
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';

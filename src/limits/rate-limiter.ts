@@ -110,22 +110,35 @@ function waitMs(bucket: Bucket, debtMs: number, units: number): number {
   return wait > SLACK_MS ? wait : 0;
 }
 
-/** The decision to report, computed from the debts after it was made. */
-export function decide(buckets: Buckets, debt: Debt, amount: RateAmount, allowed: boolean): RateDecision {
-  let retryAfterS = 0;
-  if (!allowed) {
-    const wait = Math.max(
-      waitMs(buckets.requests, debt.requestsMs, amount.requests),
-      waitMs(buckets.tokens, debt.tokensMs, amount.tokens),
-    );
-    retryAfterS = Math.max(0.001, wait / 1_000);
+/**
+ * The decision to report, from the debts after it was made. Its windows are computed when they are asked for: nobody
+ * looks at those of a call's tokens, which are counted at its end.
+ */
+export class BucketDecision implements RateDecision {
+  readonly allowed: boolean;
+  readonly retryAfterS: number;
+  readonly #buckets: Buckets;
+  readonly #debt: Debt;
+
+  constructor(buckets: Buckets, debt: Debt, amount: RateAmount, allowed: boolean) {
+    this.allowed = allowed;
+    this.retryAfterS = allowed ? 0 : retryAfterS(buckets, debt, amount);
+    this.#buckets = buckets;
+    this.#debt = debt;
   }
-  return {
-    allowed,
-    retryAfterS,
-    requests: windowOf(buckets.requests, debt.requestsMs),
-    tokens: windowOf(buckets.tokens, debt.tokensMs),
-  };
+
+  get requests(): RateWindow {
+    return windowOf(this.#buckets.requests, this.#debt.requestsMs);
+  }
+
+  get tokens(): RateWindow {
+    return windowOf(this.#buckets.tokens, this.#debt.tokensMs);
+  }
+}
+
+function retryAfterS({ requests, tokens }: Buckets, { requestsMs, tokensMs }: Debt, amount: RateAmount): number {
+  const wait = Math.max(waitMs(requests, requestsMs, amount.requests), waitMs(tokens, tokensMs, amount.tokens));
+  return Math.max(0.001, wait / 1_000);
 }
 
 function windowOf(bucket: Bucket, debtMs: number): RateWindow {
@@ -200,7 +213,7 @@ export function createLocalLimiter({
         full.requests = at + requestsMs;
         full.tokens = at + tokensMs;
       }
-      return decide(buckets, { requestsMs, tokensMs }, amount, false);
+      return new BucketDecision(buckets, { requestsMs, tokensMs }, amount, false);
     }
     const after = {
       requestsMs: requestsMs + costMs(buckets.requests, amount.requests),
@@ -215,7 +228,7 @@ export function createLocalLimiter({
         keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs });
       }
     }
-    return decide(buckets, after, amount, true);
+    return new BucketDecision(buckets, after, amount, true);
   };
 
   return {
@@ -240,9 +253,10 @@ function debtMs(fullAt: number | undefined, at: number, depthMs: number): number
 export function spendTokens(limiter: RateLimiter, key: string, policy: RatePolicy, tokens: number): void {
   // The first refusal may come from this process, which does not know what other gateways have counted. So the rest may
   // be refused again, by Redis. Each try is smaller than the one before.
-  const refused = ({ allowed, tokens: { remaining } }: RateDecision) => {
-    if (!allowed && remaining > 0 && remaining < tokens) spendTokens(limiter, key, policy, remaining);
-  };
   const spent = limiter.take(key, policy, { requests: 0, tokens });
-  void after(spent, refused);
+  void after(spent, (decision) => {
+    if (decision.allowed) return;
+    const { remaining } = decision.tokens;
+    if (remaining > 0 && remaining < tokens) spendTokens(limiter, key, policy, remaining);
+  });
 }

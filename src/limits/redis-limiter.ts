@@ -5,7 +5,7 @@ import type { RedisClient } from '#store';
 import {
   bucketsOf,
   costMs,
-  decide,
+  BucketDecision,
   type Buckets,
   type RateAmount,
   type RateDecision,
@@ -87,7 +87,7 @@ export function createRateLimiter({
       return local.take(key, policy, amount);
     }
     if (reply.allowed) local.take(key, policy, amount);
-    return decide(buckets, reply, amount, reply.allowed);
+    return new BucketDecision(buckets, reply, amount, reply.allowed);
   };
 
   return {

@@ -10,5 +10,5 @@ export { type ReservedNames, createReservedNames } from './registry/service-name
 export { type Tunnels, createTunnels } from './tunnel/tunnels.ts';
 export type { TunnelObserver } from './tunnel/tunnel.ts';
 export { type GuardedFetch, OutboundFailure, createGuardedFetch } from './upstream/guarded-fetch.ts';
-export { createHttpUpstream, createUpstream } from './upstream/http-upstream.ts';
+export { createHttpUpstream, createSdkUpstream, createUpstream } from './upstream/http-upstream.ts';
 export { createConsumerTag, createTunnelUpstream } from './upstream/tunnel-upstream.ts';

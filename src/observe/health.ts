@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { DatabaseError } from '#store';
+import { LedgerUnavailable, LOST } from '#billing';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -59,7 +60,7 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
           security: [],
           summary: 'Can it take calls?',
           description:
-            'For load balancers: 503 while nothing can be written to the database, and from the moment a shutdown begins. `message` and `checks` say what is wrong.',
+            'For load balancers: 503 while nothing can be written to the database or the ledger refuses all operations, and from the moment a shutdown begins. `message` and `checks` say what is wrong.',
           response: { 200: state('It can.'), 503: state('Not ready; `message` says why.', true) },
         },
       },
@@ -113,8 +114,10 @@ async function withinTime(ready: HealthOptions['ready'], timeoutMs: number): Pro
 interface DatabaseCheckOptions {
   /** A small write. It resolves when the write is durable. */
   readonly write: () => Promise<void>;
-  /** Called when the result changes, with the error. */
-  readonly onChange: (works: boolean, error?: unknown) => void;
+  /** `Ledger.probe`. It is asked after each write that succeeded. */
+  readonly ledger: () => Promise<void>;
+  /** Called when another part is the problem than before, or none is (null), with the error. */
+  readonly onChange: (problem: 'database' | 'ledger' | null, error?: unknown) => void;
   /** Longest wait for the write, in milliseconds. */
   readonly timeoutMs?: number;
   /** How long a result is used, in milliseconds of the monotonic clock. */
@@ -127,18 +130,20 @@ const FULL: ReadonlySet<string> = new Set(['sqlite_13', '53100']);
 const READ_ONLY = /^(?:sqlite_8|25006)$/;
 
 /**
- * Checks whether the database accepts writes. Resolves with `ok`, or with the problem as text without names and
- * addresses. A database with a full disk can still answer queries for a long time while no call can be billed. So the
- * check writes, but at most once in `keepMs`.
+ * Checks whether the database accepts writes, and the ledger operations. Resolves with `ok`, or with the problem as
+ * text without names and addresses. A database with a full disk can still answer queries for a long time while no call
+ * can be billed. So the check writes, but at most once in `keepMs`.
  */
 export function createDatabaseCheck({
   write,
+  ledger,
   onChange,
   timeoutMs = 1_500,
   keepMs = 1_000,
 }: DatabaseCheckOptions): () => Promise<string> {
   let running: Promise<string> | null = null;
   let found = { state: 'ok', at: -Infinity };
+  let problem: 'database' | 'ledger' | null = null;
 
   const look = async (): Promise<string> => {
     let timer: NodeJS.Timeout | undefined;
@@ -151,14 +156,16 @@ export function createDatabaseCheck({
     let state = 'ok';
     let reason: unknown;
     try {
-      await Promise.race([write(), late]);
+      await Promise.race([write().then(ledger), late]);
     } catch (error) {
       reason = error;
       state = words(error);
     } finally {
       clearTimeout(timer);
     }
-    if ((state === 'ok') !== (found.state === 'ok')) onChange(state === 'ok', reason);
+    const before = problem;
+    problem = state === 'ok' ? null : isOfLedger(reason) ? 'ledger' : 'database';
+    if (problem !== before) onChange(problem, reason);
     found = { state, at: performance.now() };
     return state;
   };
@@ -172,8 +179,15 @@ export function createDatabaseCheck({
   };
 }
 
+/** The ledger alone refuses everything: other rows of the database can be written. */
+const isOfLedger = (error: unknown): boolean =>
+  error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.code === LOST);
+
 function words(error: unknown): string {
+  if (error instanceof LedgerUnavailable) return 'has lost the log of the ledger: restart the gateway';
   if (!(error instanceof DatabaseError)) return 'takes no writes in time';
-  if (FULL.has(error.code)) return 'cannot be written to: its disk is full';
+  if (error.code === LOST)
+    return 'lacks operations that were acknowledged: bring back the database that has them, or restart the gateway, which says what is missing';
+  if (error.full || FULL.has(error.code)) return 'cannot be written to: its disk is full';
   return READ_ONLY.test(error.code) ? 'cannot be written to: it is read-only' : 'cannot be reached or written to';
 }

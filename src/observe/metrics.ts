@@ -42,6 +42,8 @@ interface MetricsOptions {
   /** Number of providers' proxies that are connected to this process, and of calls that run through them. */
   readonly tunnels?: () => { readonly connections: number; readonly streams: number };
   readonly mcp?: () => McpCounts;
+  /** Whether the database and the ledger take what calls need, as `/health/ready` shows it. */
+  readonly databaseWorks?: () => Promise<boolean>;
   /** Number of running tasks, over all gateways of the database. */
   readonly tasksLive?: () => number | Promise<number>;
   /** Money over chains. Absent on a gateway without chains. */
@@ -120,7 +122,8 @@ function ofProcess(
     bodyBytes = () => 0,
     bodiesWaiting = () => 0,
     logLinesLost = () => 0,
-  }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost'>,
+    databaseWorks = async () => true,
+  }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost' | 'databaseWorks'>,
 ): Pick<Metrics, 'ledgerBatch' | 'lockLost' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
   const { limited, bodies, http, events, reloads, lost } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
@@ -161,6 +164,8 @@ function ofProcess(
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],
   );
+  const works = 'Whether calls can be billed: 1, or 0 while the database or the ledger in it refuses what they need';
+  gauges(registry, [], [['tollgate_database_works', works, async () => ((await databaseWorks()) ? 1 : 0)]], 'min');
   /** By route, then method, then status, so that a lookup builds no new string. */
   const answers = new Map<string, Map<string, Map<number, CounterSeries>>>();
   const [size, time] = [histogramSeries(batchSize, {}), histogramSeries(batchTime, {})];

@@ -2,22 +2,26 @@ import type { FastifyPluginAsync } from 'fastify';
 import { MESSAGES_PATH, RESPONSES_PATH } from '#config';
 import { CHAT_PATH, chatRoutes } from './chat/chat-routes.ts';
 import { COMPLETIONS_PATH, completionsRoutes } from './completions/completions.ts';
+import { GEMINI_PREFIX } from './gemini/gemini-address.ts';
+import { type GeminiDeps, geminiRoutes } from './gemini/gemini-routes.ts';
 import { type MessagesDeps, messagesRoutes } from './messages/messages-routes.ts';
 import { type ResponsesDeps, responsesRoutes } from './responses/responses-routes.ts';
 
 /** An API for chat models that clients speak. */
 interface ClientWire {
   readonly name: string;
-  /** Path of its billed route below `/api/v1`. */
+  /** Path of its billed route below `prefix`. */
   readonly path: string;
+  /** Prefix of all its routes. */
+  readonly prefix: '/api/v1' | '/api';
   /** Whose API it is and what its clients need, for `/llms.txt`: Markdown without a full stop at its end. */
   readonly clients: string;
-  /** All its routes. They are registered under `/api/v1`. */
+  /** All its routes. */
   readonly routes: (deps: ChatWireDeps) => FastifyPluginAsync;
 }
 
 /** The parts of the gateway that the wires need. Each takes those that it uses. */
-interface ChatWireDeps extends MessagesDeps, ResponsesDeps {}
+interface ChatWireDeps extends Omit<MessagesDeps & ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
 
 /**
  * Every chat wire of the gateway. The composition mounts these and gives them to the reference. `test/peers/wires.ts`
@@ -27,25 +31,37 @@ export const CHAT_WIRES: readonly ClientWire[] = [
   {
     name: 'chat',
     path: CHAT_PATH,
+    prefix: '/api/v1',
     clients: "OpenAI's Chat Completions API, which also calls tools and agents",
     routes: chatRoutes,
   },
   {
     name: 'completions',
     path: COMPLETIONS_PATH,
+    prefix: '/api/v1',
     clients: "OpenAI's older Completions API",
     routes: completionsRoutes,
   },
   {
     name: 'messages',
     path: MESSAGES_PATH,
+    prefix: '/api/v1',
     clients: "Anthropic's Messages API. Its clients, such as Claude Code, work unchanged: base URL `/api` of this host",
     routes: messagesRoutes,
   },
   {
     name: 'responses',
     path: RESPONSES_PATH,
+    prefix: '/api/v1',
     clients: "OpenAI's Responses API, for Codex and others. It can keep its responses for later requests",
     routes: responsesRoutes,
+  },
+  {
+    name: 'gemini',
+    path: `${GEMINI_PREFIX}/models/{model}:generateContent`,
+    prefix: '/api',
+    clients:
+      "Google's Gemini API. Its clients, such as Gemini CLI and the SDK `@google/genai`, work unchanged: base URL `/api` of this host, key in `x-goog-api-key`",
+    routes: geminiRoutes,
   },
 ];

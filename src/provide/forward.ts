@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders as Http1Headers } from 'node:http';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { type HttpTarget, keyHeaders } from '#config';
+import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
 import type { ProxyFailure } from '#network/tunnel';
 import { bodyLengthOf } from '#wire';
 import { breakOff, refuse, takeBody } from './call-stream.ts';
@@ -14,6 +14,8 @@ export type Forward = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, 
 
 interface ForwardOptions {
   readonly target: HttpTarget;
+  /** The service is a model, whose paths may have a version of their own. Those of others stay below the base. */
+  readonly isModel: boolean;
   /** Pool of connections to upstreams, shared by all calls. */
   readonly dispatcher: Dispatcher;
   /** Called when the upstream fails. `error` is for the provider's own log. */
@@ -24,7 +26,7 @@ interface ForwardOptions {
  * Creates a function that forwards calls to an HTTP service. Bodies pass unchanged, with backpressure in both
  * directions. If the call is cancelled, the upstream request is aborted.
  */
-export function createForward({ target, dispatcher, failed }: ForwardOptions): Forward {
+export function createForward({ target, isModel, dispatcher, failed }: ForwardOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
 
@@ -32,7 +34,7 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
     const method = headers[':method'] ?? '';
     if (!METHODS.has(method) || leavesBase(rest)) return refuse(stream, 'unknown_service');
     const query = rest.includes('?') ? '' : url.search;
-    const path = `${base}${rest}${query}`;
+    const path = `${isModel ? upstreamPath(base, rest) : base + rest}${query}`;
     takeBody(stream, (body) => {
       const exchange = new RequestAdapter(stream, body, failed);
       const sent = requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat());
@@ -78,6 +80,7 @@ const CREDENTIALS = [
   'authorization',
   'cookie',
   'x-api-key',
+  'x-goog-api-key',
   'api-key',
   'x-admin-key',
   'sign-in-with-x',

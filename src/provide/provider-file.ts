@@ -16,6 +16,7 @@ import {
   type Environment,
   type Reading,
   type ServiceConfig,
+  type Target,
   bearerKey,
   domainFault,
   keypairFileOption,
@@ -119,7 +120,12 @@ function readProvider({
   for (const key of Object.keys(table)) if (!known.includes(key)) unknownKey(key, key, known, reading, elsewhere);
 
   const { router, walletConfig } = readRouter(table['router'], directory, reading);
-  const services = readBlocks(table, { commands: true, directory }, { max: BLOCKS_MAX, oneProvider: true }, reading);
+  const services = readBlocks(
+    table,
+    { commands: true, directory, packages: true },
+    { max: BLOCKS_MAX, oneProvider: true },
+    reading,
+  );
   if (!BLOCK_TABLES.some((name) => table[name] !== undefined)) {
     complain(
       reading,
@@ -238,6 +244,11 @@ function readWallet(read: ReturnType<typeof readTable>, directory: string, readi
   return null;
 }
 
+function secretsOfTarget(target: Target): readonly (string | null)[] {
+  if (target.kind === 'http') return [target.apiKey];
+  return Object.values(target.kind === 'sdk' ? target.secrets : target.env);
+}
+
 /**
  * Returns every value of a provider's file that a log must not show. All environment variables of tools count as
  * secrets.
@@ -246,6 +257,6 @@ export function secretsOf({ router, services }: ProviderConfig): readonly (strin
   return [
     router.apiKey,
     router.wallet?.privateKey ?? null,
-    ...services.flatMap(({ target }) => (target.kind === 'http' ? [target.apiKey] : Object.values(target.env))),
+    ...services.flatMap(({ target }) => secretsOfTarget(target)),
   ];
 }

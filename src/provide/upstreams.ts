@@ -1,8 +1,17 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
-import { type ServiceConfig, IMAGE_PATHS, MESSAGES_PATH, type Primitive, RESPONSES_PATH, VIDEOS_PATH } from '#config';
+import {
+  type ServiceConfig,
+  GEMINI_PATH,
+  IMAGE_PATHS,
+  MESSAGES_PATH,
+  type Primitive,
+  RESPONSES_PATH,
+  VIDEOS_PATH,
+} from '#config';
 import { loadAgent, skipInterimReplies } from '#wire/undici';
-import { parseServicePath, readEmptyRequest } from '#network/tunnel';
+import { type ProxyFailure, parseServicePath, readEmptyRequest } from '#network/tunnel';
+import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/stdio-tool.ts';
@@ -53,6 +62,8 @@ interface Upstream {
 type Table = ReadonlyMap<string, Upstream>;
 
 const CONNECT_MS = 10_000;
+/** Calls of one package at the same time. A tunnel has no more. */
+const CALLS_MAX = 4_096;
 
 const keyOf = ({ service: { primitive, name } }: ServiceConfig): string => keyOfCall(primitive, name);
 
@@ -72,6 +83,14 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     }),
   );
 
+  const workers = createSdkWorkers({
+    connectionsMax: CALLS_MAX,
+    headTimeoutMs,
+    // There is no timeout inside a reply here either.
+    idleTimeoutMs: 0,
+    log: (sdk, text) => log.warn({ sdk }, `a package of the AI SDK: ${text}`),
+  });
+
   function open(config: ServiceConfig): Upstream {
     const { service, target } = config;
     const tool =
@@ -79,15 +98,14 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
         ? createStdioTool({ ...options, service: service.name, target, stopTimes: toolStop })
         : null;
     if (tool) tools.add(tool);
+    const failed = (failure: ProxyFailure, error: Error) =>
+      log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed');
     const forward =
-      target.kind === 'http'
-        ? createForward({
-            target,
-            dispatcher,
-            failed: (failure, error) =>
-              log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed'),
-          })
-        : tool!.forward;
+      target.kind === 'sdk'
+        ? createForward({ target: PIPE, isModel: false, dispatcher: workers.open(target), failed })
+        : target.kind === 'http'
+          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, failed })
+          : tool!.forward;
     const upstream: Upstream = {
       config,
       tool,
@@ -121,6 +139,8 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
 
   function endTool(upstream: Upstream): void {
     const { tool } = upstream;
+    if (upstream.config.target.kind === 'sdk')
+      return workers.keepOnly([current, coming, late].flatMap((table) => [...table.values()].map(targetOf)));
     if (tool === null || !tools.has(tool)) return;
     // Streams of subscriptions have no end of their own, and would keep the process for ever.
     tool.drain();
@@ -164,22 +184,28 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     },
     async stop() {
       for (const timer of timers) clearTimeout(timer);
-      await Promise.all([...[...tools].map((tool) => tool.stop()), dispatcher.destroy()]);
+      await Promise.all([...[...tools].map((tool) => tool.stop()), dispatcher.destroy(), workers.close()]);
     },
     kill() {
       for (const timer of timers) clearTimeout(timer);
       for (const tool of tools) tool.kill();
       void dispatcher.destroy();
+      void workers.close();
     },
   };
 }
+
+const targetOf = ({ config: { target } }: Upstream) => target;
+
+/** The pipe to a package has no address and needs no key. */
+const PIPE = { kind: 'http', url: 'http://ai-sdk', apiKey: null } as const;
 
 /**
  * The paths that a gateway may call with the provider's key: only work that has a price, not the files, fine-tuning or
  * accounts of the upstream's API. Tools and agents have no such list.
  */
 const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
-  model: (path) => MODEL_PATHS.has(path),
+  model: (path) => MODEL_PATHS.has(path) || OF_GEMINI.test(path),
   image: (path) => MADE_AT.has(path),
   video: (path) => path.startsWith(VIDEOS_PATH) && BELOW_VIDEOS.test(path.slice(VIDEOS_PATH.length)),
   tool: () => true,
@@ -192,6 +218,8 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   MESSAGES_PATH,
   RESPONSES_PATH,
 ]);
+/** Answers of a model on the gemini wire, but not its files, caches and tuned models. */
+const OF_GEMINI = new RegExp(`^${GEMINI_PATH}[^/:]{1,512}:(?:generateContent|streamGenerateContent)$`);
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
 /** A video job, or its file. */
 const BELOW_VIDEOS = /^(?:\/[\w-]{1,128}(?:\/content)?)?$/;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { GatewayStopping } from '#errors';
-import { SIGN_IN_HEADERS } from '#security';
+import { CREDENTIAL_HEADERS } from '#security';
 import { ACCOUNT_HEADER } from '#accounts';
 import { MAX_COST_HEADER, QUOTE_HEADER } from '#gateway';
 import { PAYMENT_HEADERS } from '#http';
@@ -102,16 +102,13 @@ function flat(headers: Readonly<Record<string, unknown>>): Record<string, string
   return found;
 }
 
-/** Headers with credentials. */
-const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
-
 /**
  * Headers of the request that are passed to the route of each entry. Those of a proxy are passed together with the
  * address of the connection's peer, so that a route sees the same client, host and protocol as this endpoint, and
  * trusts the same proxies. Headers about the body of this request are not passed.
  */
 const INWARD: ReadonlySet<string> = new Set([
-  ...CREDENTIALS,
+  ...CREDENTIAL_HEADERS,
   ...PAYMENT_HEADERS,
   ACCOUNT_HEADER,
   'host',
@@ -170,7 +167,8 @@ export function carriedOf(rawHeaders: readonly string[]): Carried {
 }
 
 /** Whether a request has a credential. The routes check whether it is valid. */
-export const hasCredential = (carried: Carried): boolean => CREDENTIALS.some((name) => Object.hasOwn(carried, name));
+export const hasCredential = (carried: Carried): boolean =>
+  CREDENTIAL_HEADERS.some((name) => Object.hasOwn(carried, name));
 
 /** The headers of the route's reply that are passed on to the client. */
 export function toldOf(headers: Readonly<Record<string, string>>): Record<string, string> {

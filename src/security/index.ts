@@ -12,6 +12,8 @@ export {
 export { hostOf, isPublicAddress, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
 export {
   SERVICE_NAME_MAX,
+  CREDENTIAL_HEADERS,
+  KEY_HEADERS,
   SIGN_IN_HEADERS,
   type Scrub,
   UNPRINTABLE,

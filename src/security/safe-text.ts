@@ -93,13 +93,19 @@ function formsOf(value: string): string[] {
 /** The sign-in header and its other names, in lower case. */
 export const SIGN_IN_HEADERS = ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx'] as const;
 
+/** Headers beside `Authorization` in which clients send an API key, in lower case. Google's clients use the second. */
+export const KEY_HEADERS = ['x-api-key', 'x-goog-api-key'] as const;
+
+/** The headers that may have a credential, in lower case. */
+export const CREDENTIAL_HEADERS = ['authorization', ...KEY_HEADERS, ...SIGN_IN_HEADERS] as const;
+
 /** Names whose values are never logged. Names are compared in lower case, with `_` as `-`. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
   'cookie',
   'set-cookie',
-  'x-api-key',
+  ...KEY_HEADERS,
   'api-key',
   'apikey',
   'x-admin-key',

@@ -11,7 +11,7 @@ import {
 } from './database.ts';
 import type { PostgresDatabase } from './postgres.ts';
 import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
-import { hasLog, LOG_FOLDER } from './log/segments.ts';
+import { hasLog, LOG_FOLDER, removeBefore } from './log/segments.ts';
 import { followsLog, shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
@@ -60,6 +60,11 @@ export interface SqliteDatabase extends Database {
    * transaction. Arguments and result are cloned. Its writes are durable when the promise resolves.
    */
   readonly program: RunProgram;
+  /**
+   * Removes the files of the log that end at or before `position`, which an archive has. Snapshots that began before
+   * may read them, so it waits for their end.
+   */
+  dropLog(position: number): Promise<void>;
 }
 
 /**
@@ -108,7 +113,23 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
     return appended === null ? writer.perform(work) : appended.then(() => writer.perform(work));
   };
   const wake = () => writer.perform({ kind: 'wake' }).catch(() => {});
+  const snapshots = new Set<Promise<unknown>>();
   const log = openLedgerLog(writer.log!, progress, { follow, wake });
+
+  const read: Database['snapshot'] = async (run, temporary = []) => {
+    await performBehindLog({ kind: 'follow' });
+    // A separate connection. SQLite's readers see the state at their first read. They do not wait for the writer and do
+    // not block it.
+    const reader = await connect({ ...place, writer: null }, refused);
+    const query: Query = (statement, params = []) =>
+      reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
+    try {
+      for (const statement of temporary) await query(statement);
+      return await run(query, (module, args) => reader.perform({ kind: 'program', module, args }));
+    } finally {
+      await reader.close();
+    }
+  };
 
   return {
     log,
@@ -124,19 +145,18 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
       return perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>;
     },
     program: (module, args) => performBehindLog({ kind: 'program', module, args }),
-    async snapshot(run, temporary = []) {
-      await performBehindLog({ kind: 'follow' });
-      // A separate connection. SQLite's readers see the state at their first read. They do not wait for the writer and
-      // do not block it.
-      const reader = await connect({ ...place, writer: null }, refused);
-      const query: Query = (statement, params = []) =>
-        reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
-      try {
-        for (const statement of temporary) await query(statement);
-        return await run(query, (module, args) => reader.perform({ kind: 'program', module, args }));
-      } finally {
-        await reader.close();
-      }
+    snapshot(run, temporary = []) {
+      const taken = read(run, temporary);
+      const ended: Promise<unknown> = taken.then(
+        () => snapshots.delete(ended),
+        () => snapshots.delete(ended),
+      );
+      snapshots.add(ended);
+      return taken;
+    },
+    async dropLog(position) {
+      await Promise.all(snapshots);
+      await removeBefore(place.log, position);
     },
     async close() {
       await log.close();

@@ -47,7 +47,12 @@ test('and blocks that a provider can have in its file', () => {
   for (const file of [block!, `${block!.split('\n[agents.pricing]')[0]}\n${pricing}`]) {
     const reading = { file: null, lineOf: indexLines(file), env: { ACME_API_KEY: 'a-key' }, problems: [] };
     expect(
-      readBlocks(parseToml(file, null), { commands: true, directory: '/' }, { max: 3, oneProvider: true }, reading),
+      readBlocks(
+        parseToml(file, null),
+        { commands: true, directory: '/', packages: true },
+        { max: 3, oneProvider: true },
+        reading,
+      ),
     ).toHaveLength(1);
     expect(reading.problems).toEqual([]);
   }

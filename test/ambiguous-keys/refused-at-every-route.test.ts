@@ -83,8 +83,9 @@ const WHOLE: ReadonlySet<string> = new Set(
 const PARTS = DEEP ? 5 : 10;
 const AT_ONCE = 16;
 
-/** The name of the proto is read by A2A as the name itself. */
-const isProtoName = (door: string, how: string) => how === 'snake case' && door.startsWith('A2A');
+/** The name of the proto is read as the name itself by A2A, and by the API of Google. */
+const isProtoName = (door: string, how: string) =>
+  how === 'snake case' && (door.startsWith('A2A') || door === 'gemini');
 
 function* attemptsAt({ name: door, body, places }: A2aHandler) {
   let n = 0;

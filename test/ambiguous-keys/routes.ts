@@ -1,4 +1,4 @@
-import { WIRES } from '../peers/wires.ts';
+import { requestOf, WIRES } from '../peers/wires.ts';
 
 /** Objects of a request, by their path in it, and the names in them that the gateway acts on. */
 export type Places = readonly (readonly [path: readonly (string | number)[], names: readonly string[]])[];
@@ -206,11 +206,10 @@ const ofVersion = (version: string) => ({ 'a2a-version': version });
 /** Every route that leads to a provider. */
 export const ENDPOINTS: readonly A2aHandler[] = [
   { name: 'chat', path: '/api/v1/chat/completions', body: CHAT_BODY, places: CHAT_PLACES, wire: 'chat' },
-  ...WIRES.filter(({ name }) => name !== 'chat').map(({ name, path, fields, ask }) => ({
-    name,
-    path,
-    body: { model: MODEL, ...ask('hi', 5) },
-    places: [[[], fields.split(' ')]] as const,
+  ...WIRES.filter(({ name }) => name !== 'chat').map((tested) => ({
+    name: tested.name,
+    ...requestOf(tested, { model: MODEL, ...tested.ask('hi', 5) }),
+    places: [[[], tested.fields.split(' ')]] as const,
     wire: 'chat' as const,
   })),
   {

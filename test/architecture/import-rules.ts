@@ -217,9 +217,14 @@ export const MODULES: Readonly<Record<string, Module>> = {
   a2a: { modules: PROTOCOL, packages: ['fastify'] },
   media: { modules: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
   rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
+  // The program of its processes is worker/main.ts, which imports nothing of the others.
+  'ai-sdk': {
+    modules: ['security', 'wire', 'wire/undici', 'config', 'network/guarded-fetch'],
+    packages: ['undici', '@ai-sdk/provider'],
+  },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: {
-    modules: ['security', 'wire', 'wire/undici', 'config', 'json-rpc/message', 'network/tunnel'],
+    modules: ['security', 'wire', 'wire/undici', 'config', 'json-rpc/message', 'network/tunnel', 'ai-sdk'],
     packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
   },
   // A provider as anybody would write it, with the official SDKs.
@@ -227,6 +232,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   app: {
     modules: [
       ...MIDDLE,
+      'billing/archive',
       'billing/compose',
       'gateway/compose',
       'openai',
@@ -234,13 +240,24 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'a2a',
       'media',
       'rpc',
+      'ai-sdk',
       'provide',
       'provide/wallet',
     ],
     packages: ['fastify'],
   },
   cli: {
-    modules: [...MIDDLE, 'billing/amounts', 'provide', 'provide/wallet', 'app', 'app/journal', 'app/administration'],
+    modules: [
+      ...MIDDLE,
+      'billing/amounts',
+      'billing/archive',
+      'ai-sdk',
+      'provide',
+      'provide/wallet',
+      'app',
+      'app/journal',
+      'app/administration',
+    ],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],
   },

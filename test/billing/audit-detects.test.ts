@@ -135,7 +135,7 @@ const TAMPERINGS: readonly {
   {
     what: 'a lock is forged',
     statements: [
-      "INSERT INTO locks SELECT 'forged', account, amount, prices, budget, 'released', price, provider, 0, 0, 0, 0, created_at, expires_at, 5, lock_detail, usage, detail, parent, depth, lendable, lent, kept, fee_bps FROM locks WHERE id = 'held'",
+      "INSERT INTO locks SELECT 'forged', account, amount, prices, budget, 'released', price, provider, 0, 0, 0, 0, created_at, expires_at, 5, lock_detail, usage, detail, parent, depth, lendable, lent, kept, fee_bps, stripe FROM locks WHERE id = 'held'",
     ],
     checks: ['lock history'],
   },

@@ -1,87 +1,21 @@
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { earningsOf, escrowOf, priceId, treasuryOf, type Ledger, type LockRequest } from '#billing';
-import { openDatabase, type PostgresDatabase, type Step } from '#store';
+import { expect, test } from 'vitest';
+import { earningsOf, escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
-import { freshDatabase } from '../support/fresh-database.ts';
-import { RATES } from '../support/ledger-commands.ts';
+import { fund, lock, PROVIDER, release, settle, watchedGateways } from '../support/watched-gateway.ts';
 
-const PROVIDER = 'provider';
-const PRICE = priceId(PROVIDER, 'chat', RATES);
-const SETTLEMENT = { price: PRICE, provider: PROVIDER, charge: 80n, draw: false, feeBps: 1_000, usage: '{"call":80}' };
 /** What PostgreSQL answers to a statement that an administrator cancels. */
 const CANCELED = adHoc(`DO $$ BEGIN RAISE EXCEPTION 'canceled' USING ERRCODE = '57014'; END $$`);
 
-interface Gateway {
-  readonly ledger: Ledger;
-  /** The steps of each pipeline, by their names, and the code of its error. */
-  readonly sent: string[];
-}
-
-/** What happens to the steps of a pipeline before they are sent. */
-type Between = (steps: readonly Step[]) => Promise<readonly Step[]>;
-
-const disposals: (() => Promise<unknown>)[] = [];
-let url: string;
-beforeEach(async () => {
-  const fresh = await freshDatabase(inject('postgresUrl'));
-  disposals.push(fresh.drop);
-  url = fresh.url;
-});
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-async function start(between: Between = (steps) => Promise.resolve(steps)): Promise<Gateway> {
-  const real = (await openDatabase({ url, dataDir: '' })) as PostgresDatabase;
-  const sent: string[] = [];
-  const database: PostgresDatabase = {
-    ...real,
-    async session(setup) {
-      const session = await real.session(setup);
-      return {
-        get lost() {
-          return session.lost;
-        },
-        destroy: () => session.destroy(),
-        close: () => session.close(),
-        async pipeline(steps) {
-          const names = steps.map(({ statement }) => statement.name.replace(/^.*[ .]/, '')).join(' ');
-          try {
-            const rows = await session.pipeline(await between(steps));
-            sent.push(names);
-            return rows;
-          } catch (error) {
-            sent.push(`${names} ${(error as { code?: string }).code}`);
-            throw error;
-          }
-        },
-      };
-    },
-  };
-  const ledger = await createLedger({ database });
-  await createPriceBook(real).remember([{ id: PRICE, provider: PROVIDER, service: 'chat', rates: RATES }]);
-  disposals.push(async () => {
-    expect((await audit(real)).checks.filter(({ ok }) => !ok)).toEqual([]);
-    await ledger.close();
-    await real.close();
-  });
-  return { ledger, sent };
-}
+const { start } = watchedGateways();
 
 const later = () => Date.now() + 600_000;
-const fund = ({ ledger }: Gateway, account: string, amount = 1_000_000n) =>
-  ledger.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount, memo: '' });
-const lock = ({ ledger }: Gateway, id: string, account: string, more: Partial<LockRequest> = {}) =>
-  ledger.lock({ id, account, amount: 100n, prices: [PRICE], detail: '{}', expiresAt: later(), ...more });
-const release = ({ ledger }: Gateway, id: string) => ledger.release({ id, detail: '{}' });
 
 test('a group is decided on rows that its gateway knows, in one round trip', async () => {
   const gateway = await start();
   await fund(gateway, 'a');
   await lock(gateway, 'l1', 'a');
   gateway.sent.length = 0;
-  await gateway.ledger.settle({ ...SETTLEMENT, id: 'l1', detail: '{}' });
+  await settle(gateway, 'l1');
   await lock(gateway, 'l2', 'a');
   expect(gateway.sent).toHaveLength(2);
 });
@@ -167,10 +101,7 @@ test("withdrawals and calls with budgets do not stand in each other's way", { ti
   const budgets = [{ id: 'limited:1', limit: 1_000_000n }];
   const calls = async () => {
     for (let call = 0; call < 100; call += 1)
-      await Promise.all([
-        lock(one, `a${call}`, 'a', { budgets }),
-        call > 0 ? one.ledger.settle({ ...SETTLEMENT, id: `a${call - 1}`, detail: '{}' }) : null,
-      ]);
+      await Promise.all([lock(one, `a${call}`, 'a', { budgets }), call > 0 ? settle(one, `a${call - 1}`) : null]);
   };
   const withdrawals = async () => {
     const [from, to] = [earningsOf(PROVIDER), treasuryOf('test')];

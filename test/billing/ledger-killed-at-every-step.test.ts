@@ -44,13 +44,15 @@ const SMALL: Mutation = {
   put: "SEGMENT_BYTES = process.env['DIES']?.includes('segment') ? 20_000 : 64 * 1024 * 1024",
 };
 
-const DECIDED = 'this.memory.take(decision);';
+const DECIDED = 'this.memory.take(written);';
 const ANSWERED_EARLY = 'submitted.resolve(result);\n      if (isWritten) this.#flushLater();';
+const ANSWERED_AT_ONCE = 'if (this.#take(at, decided.written)) this.#flushLater();';
 const COLLECTED = 'const payload = payloadOf(record);';
 
 const STEPS: readonly (readonly [step: string, mutation: (step: string) => Mutation])[] = [
   ['after an operation is decided', (step) => after(step, COMMIT, DECIDED, 0.005)],
   ['after a lock is answered, before it is written', (step) => after(step, COMMIT, ANSWERED_EARLY, 0.005)],
+  ['after a lock is answered without a promise of its own', (step) => after(step, COMMIT, ANSWERED_AT_ONCE, 0.005)],
   ['after a record is collected', (step) => before(step, COMMIT, COLLECTED, 0.02)],
   ['before a record is written', (step) => before(step, WRITER, WRITE, 0.02)],
   ['between its flush and the answer', (step) => after(step, WRITER, WRITE, 0.02)],

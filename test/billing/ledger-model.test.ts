@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { priceId, type Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
@@ -15,7 +15,19 @@ const PRICES = PROVIDERS.map((provider) => ({
   rates: RATES,
 }));
 const PRICE_IDS = [PRICES[0]!.id, PRICES[1]!.id] as const;
-const TABLES = ['accounts', 'account_stripes', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches'];
+const TABLES = [
+  'accounts',
+  'account_stripes',
+  'budgets',
+  'budget_stripes',
+  'locks',
+  'transfers',
+  'journal',
+  'journal_batches',
+];
+const LEASED = adHoc(
+  'SELECT (SELECT count(*) FROM locks WHERE stripe IS NOT NULL) + (SELECT count(*) FROM budget_stripes) AS leased',
+);
 const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));
 
 describe.each(ENGINES)('%s', (name) => {
@@ -59,11 +71,88 @@ describe.each(ENGINES)('%s', (name) => {
   });
 });
 
+/*
+ * Money that several gateways spend moves between their leases. Whatever gateway is asked, it must decide as if there
+ * were one.
+ */
+describe.each(ENGINES.filter((name) => name === 'postgres'))('three gateways of %s', (name) => {
+  let engine: OpenedEngine;
+  beforeAll(async () => {
+    engine = await openEngine(name);
+    await createPriceBook(engine.database).remember(PRICES);
+  });
+  afterAll(() => engine.dispose());
+
+  test.each([
+    ['commands', commands],
+    ['trees of locks', treeCommands],
+  ])('decide random %s as the oracle does, with leases', async (_, random) => {
+    const databases = [engine.database, await engine.again(), await engine.again()];
+    let leased = 0;
+    const scenario = fc.tuple(
+      fc.oneof(fc.constantFrom(1_000n, 5_000n, 20_000n), fc.bigInt({ min: 1n, max: 20_000n })),
+      random([...PRICE_IDS], 4_000n),
+      fc.array(fc.nat(2), { minLength: 1, maxLength: 20 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(scenario, async ([funds, steps, turns]) => {
+        await engine.database.batch(WIPE);
+        let now = 1_000;
+        const oracle = createOracleLedger(() => now);
+        const ledgers = await Promise.all(databases.map((database) => createLedger({ database, now: () => now })));
+        try {
+          for (const account of ['alice', 'bob']) {
+            const first = { from: 'treasury:x', to: `escrow:${account}`, amount: funds, memo: '' };
+            for (const ledger of [oracle, ledgers[0]!]) await ledger.transfer({ ...first, id: `first-${account}` });
+            // All gateways use the account in turns, so it counts as shared.
+            for (let turn = 0; turn < 3 * ledgers.length; turn += 1)
+              for (const ledger of [oracle, ledgers[turn % ledgers.length]!]) await useOnce(ledger, account, turn);
+          }
+          for (const [index, step] of steps.entries()) {
+            if (step.do === 'wait') now += step.ms;
+            const ledger = ledgers[turns[index % turns.length]!]!;
+            expect(await perform(roundly(ledger), step, now)).toEqual(await perform(roundly(oracle), step, now));
+          }
+          oracle.check();
+          const [row] = await engine.database.query(LEASED, []);
+          leased += Number(row!['leased']);
+          for (const ledger of ledgers) await compare(ledger, oracle);
+          const report = await audit(engine.database, { overdueMs: null });
+          expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+        } finally {
+          await Promise.all(ledgers.map((ledger) => ledger.close()));
+        }
+      }),
+      { numRuns: RUNS, ...(process.env['FC_SEED'] ? { seed: Number(process.env['FC_SEED']) } : {}) },
+    );
+    // Else the test would show nothing.
+    expect(leased).toBeGreaterThan(RUNS / 4);
+  });
+});
+
 async function perform(ledger: Ledger, step: Command, now: number): Promise<unknown> {
   if (step.do === 'wait') return null;
   if (step.do === 'expire') return ledger.expire(now, step.limit, step.spare);
   return Promise.all(step.operations.map((operation) => operation(ledger, now)));
 }
+
+/** A call that costs 1 micro-USD, so that the balance changes. */
+async function useOnce(ledger: Ledger, account: string, turn: number): Promise<void> {
+  const id = `${account}-${turn}`;
+  await ledger.lock({ id, account, amount: 1n, prices: PRICE_IDS, expiresAt: 1_000, detail: '{}' });
+  const settlement = { price: PRICE_IDS[0], provider: 'p1', charge: 1n, draw: false, feeBps: 0, usage: '{"call":1}' };
+  await ledger.settle({ ...settlement, id, detail: '{}' });
+}
+
+/** The ledger without balances that are only a gateway's part: those after locks, unless money was missing. */
+const roundly = (ledger: Ledger): Ledger => ({
+  ...ledger,
+  async lock(request) {
+    const result = await ledger.lock(request);
+    const isPart = result.ok || result.reason === 'duplicate';
+    return isPart ? { ...result, available: 0n } : result;
+  },
+});
 
 async function compare(ledger: Ledger, oracle: OracleLedger): Promise<void> {
   for (const account of [...oracle.accounts(), 'escrow:nobody', 'earnings:p2', 'fees'])

@@ -3,7 +3,7 @@ import type { createLedger as CreateLedger } from '#billing/compose';
 import type { Ledger } from '#billing';
 import { openEngine, type EngineName } from '../support/engines.ts';
 import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
-import { raceChildren, raceLocks, type Race } from '../support/lock-race.ts';
+import { raceChildren, raceForLeases, raceLocks, type Race, type RaceOptions } from '../support/lock-race.ts';
 
 /*
  * The race of ledger-races.test.ts must fail without the guards, else it shows nothing. Three stand one behind the
@@ -12,14 +12,30 @@ import { raceChildren, raceLocks, type Race } from '../support/lock-race.ts';
 const COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'escrow.available < amount', put: 'false' };
 const ROW_LOCKS: Mutation = {
   file: 'src/billing/sql/ledger-postgres.sql',
-  find: "SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))\nORDER BY id FOR UPDATE",
-  put: "SELECT 'escrow:' || account FROM locks WHERE id = ANY ($2::text[])))\nORDER BY id",
+  find: 'ANY ($2::text[]) AND stripe IS NULL))\nORDER BY id FOR UPDATE',
+  put: 'ANY ($2::text[]) AND stripe IS NULL))\nORDER BY id',
 };
 /** Rows that this gateway knows are compared when a group that was decided on them is written. */
 const ASSUMPTIONS: Mutation = {
   file: 'src/billing/ledger-postgres.ts',
   find: '[BEGIN, ...assumeSteps(state)]',
   put: '[BEGIN]',
+};
+/** Leases that this gateway knows are compared too, and another gateway that takes one back locks it. */
+const LEASE_ASSUMPTIONS: Mutation = {
+  file: 'src/billing/ledger-postgres-write.ts',
+  find: '[...steps, accountStripes, budgetStripes]',
+  put: '[...steps]',
+};
+const LEASED_ROOM: Mutation = {
+  file: 'src/billing/ledger-decide.ts',
+  find: 'spent + locked + leased + amount > budget.limit',
+  put: 'spent + locked + amount > budget.limit',
+};
+const STRIPE_CHECK: Mutation = {
+  file: 'src/store/migrations/0053_account-stripes.sql',
+  find: 'CHECK (available >= 0)',
+  put: 'CHECK (available IS NOT NULL)',
 };
 const CHECK: Mutation = {
   file: 'src/store/migrations/0001_ledger.sql',
@@ -50,6 +66,8 @@ const ATTEMPTS = 1_500;
 let mutant: Mutant | undefined;
 afterEach(() => mutant?.dispose());
 
+const raceForBudget = (ledgers: readonly Ledger[], options: RaceOptions) => raceForLeases(ledgers, options, 'budget');
+
 const race = (engineName: EngineName, mutations: readonly Mutation[]): Promise<Race> =>
   raceBy(raceLocks, engineName, mutations);
 
@@ -57,6 +75,7 @@ async function raceBy<T>(
   by: (...args: Parameters<typeof raceLocks>) => Promise<T>,
   engineName: EngineName,
   mutations: readonly Mutation[],
+  { affordable, attempts } = { affordable: AFFORDABLE, attempts: ATTEMPTS },
 ): Promise<T> {
   mutant = createMutant(mutations);
   const { createLedger } = (await import(mutant.url('src/billing/compose.ts'))) as {
@@ -68,7 +87,7 @@ async function raceBy<T>(
   for (let more = 1; engineName === 'postgres' && more < 3; more += 1)
     ledgers.push(await createLedger({ database: await engine.again() }));
   try {
-    return await by(ledgers, { width: 16, attempts: ATTEMPTS, affordable: AFFORDABLE });
+    return await by(ledgers, { width: 16, attempts, affordable });
   } finally {
     await Promise.all(ledgers.map((ledger) => ledger.close()));
     await engine.dispose();
@@ -128,6 +147,35 @@ describe('a changed copy behaves like the original with', () => {
       failed: 0,
       available: 0n,
     });
+  });
+});
+
+describe('the race for leases', () => {
+  // Little money is not divided.
+  const many = { affordable: 4_000, attempts: 6_000 };
+  const all = { granted: many.affordable, refused: many.attempts - many.affordable, failed: 0 };
+
+  test('is won with all guards', async () => {
+    expect(await raceBy(raceForLeases, 'postgres', [], many)).toMatchObject({ ...all, available: 0n });
+    expect(await raceBy(raceForBudget, 'postgres', [], many)).toMatchObject(all);
+  });
+
+  test('is lost without the comparison of known leases and the CHECK', async () => {
+    const { granted, available } = await raceBy(raceForLeases, 'postgres', [LEASE_ASSUMPTIONS, STRIPE_CHECK], many);
+    expect(granted).toBeGreaterThan(many.affordable);
+    expect(available).toBeLessThan(0n);
+  });
+
+  test('is won by the CHECK alone', async () => {
+    expect(await raceBy(raceForLeases, 'postgres', [LEASE_ASSUMPTIONS], many)).toMatchObject({
+      granted: many.affordable,
+      available: 0n,
+    });
+  });
+
+  test('of a budget is lost if the budget does not count leased room', async () => {
+    const { granted } = await raceBy(raceForBudget, 'postgres', [LEASED_ROOM], many);
+    expect(granted).toBeGreaterThan(many.affordable);
   });
 });
 

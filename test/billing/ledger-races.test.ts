@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger } from '#billing/compose';
 import { escrowOf, treasuryOf, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
-import { raceLocks } from '../support/lock-race.ts';
+import { raceForLeases, raceLocks } from '../support/lock-race.ts';
 
 const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 4_000;
 const GATEWAYS = 3;
@@ -25,6 +25,14 @@ describe.each(ENGINES)('%s', (name) => {
   test('an account that can pay 1,000 locks gets exactly 1,000, however many race for them', async () => {
     const race = await raceLocks(ledgers, { width: 64, attempts: ATTEMPTS, affordable: 1_000 });
     expect(race).toEqual({ granted: 1_000, refused: ATTEMPTS - 1_000, failed: 0, available: 0n, locked: 10_000n });
+    expect(await audit(engine.database)).toMatchObject({ ok: true });
+  });
+
+  test.each(['account', 'budget'] as const)('leases of one %s grant exactly what it has', async (by) => {
+    const attempts = ATTEMPTS / 2;
+    const race = await raceForLeases(ledgers, { width: 32, attempts, affordable: 1_000 }, by);
+    expect(race).toMatchObject({ granted: 1_000, refused: attempts - 1_000, failed: 0 });
+    expect(race.locked).toBe(10_000n + 3n * BigInt(ledgers.length));
     expect(await audit(engine.database)).toMatchObject({ ok: true });
   });
 

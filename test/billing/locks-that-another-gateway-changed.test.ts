@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import type { Ledger } from '#billing';
+import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { openEngine, type OpenedEngine } from '../support/engines.ts';
 
@@ -80,4 +81,42 @@ test('what was refused changes nothing that is remembered of a lock', async () =
   expect(await own.settle({ ...wrong, detail: '{}' })).toEqual({ ok: false, reason: 'wrong_price' });
   expect(await settle(own, 'lock')).toMatchObject({ ok: true, charged: 60n });
   expect(await settle(own, 'lock')).toMatchObject({ ok: false, reason: 'already_resolved' });
+});
+
+/** Locks of nothing need no account. Without its row, gateways meet at the row of the lock itself. */
+test('a lock of nothing that the other resolves meanwhile is neither kept nor lent from', async () => {
+  const nobody = { account: 'nobody', amount: 0n, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000 };
+  for (const id of ['kept', 'parent'])
+    expect(await own.lock({ ...nobody, id, detail: '{}' })).toMatchObject({ ok: true });
+  const before = await own.find('kept');
+  const holder = await engine.again();
+  if (holder.engine !== 'postgres') throw new Error('not PostgreSQL');
+  const session = await holder.session([]);
+  const waiting = adHoc(
+    "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%locks%'",
+  );
+  const waiters = async (n: bigint) => {
+    await expect.poll(() => engine.database.query(waiting), { timeout: 60_000 }).toEqual([{ n }]);
+  };
+  /** The other is first at the row of the lock, and this ledger has read it before. */
+  const afterTheOther = async <T>(id: string, begin: () => Promise<T>): Promise<T> => {
+    await session.pipeline([
+      { statement: adHoc('BEGIN') },
+      { statement: adHoc('SELECT 1 FROM locks WHERE id = $1 FOR UPDATE'), params: [id] },
+    ]);
+    const released = other.release({ id, detail: '{}' });
+    await waiters(1n);
+    const begun = begin();
+    await waiters(2n);
+    await session.pipeline([{ statement: adHoc('ROLLBACK') }]);
+    expect(await released).toEqual({ ok: true });
+    return begun;
+  };
+  const refused = { ok: false, reason: 'already_resolved' };
+  expect(await afterTheOther('kept', () => own.keep('kept', Date.now() + 6_000_000))).toEqual(refused);
+  expect(await own.find('kept')).toMatchObject({ state: 'released', kept: false, expiresAt: before!.expiresAt });
+  const child = { ...nobody, id: 'child', parent: 'parent', detail: '{}' };
+  expect(await afterTheOther('parent', () => own.lock(child))).toMatchObject({ ok: false, reason: 'parent_over' });
+  expect(await own.find('child')).toBe(null);
+  await session.close();
 });

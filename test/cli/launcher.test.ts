@@ -44,7 +44,61 @@ function launch(...args: string[]) {
   return { child, finished, line };
 }
 
+const SMALL_YOUNG_HEAP = '--max-semi-space-size=8';
+const SAYS_SETTINGS = `
+const { pid, execArgv: flags, env, argv } = process;
+const args = argv.slice(2);
+console.log(JSON.stringify({ pid, flags, arenas: env['MALLOC_ARENA_MAX'] ?? null, args, isTold: process.connected === true }));
+process.disconnect?.();`;
+
 const main = (text: string) => writeFile(join(root, 'src', 'main.ts'), text);
+
+/** Runs the launcher on the running Node, and reads what the program says of its settings. */
+async function settingsOf(
+  args: readonly string[],
+  { flags = [], env = {}, ipc = false }: { flags?: string[]; env?: NodeJS.ProcessEnv; ipc?: boolean } = {},
+) {
+  await main(SAYS_SETTINGS);
+  const { MALLOC_ARENA_MAX: _arenas, NODE_OPTIONS: _options, ...rest } = process.env;
+  const child = spawn(process.execPath, [...flags, join(root, 'bin', 'tollgate.mjs'), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit', ...(ipc ? (['ipc'] as const) : [])],
+    env: { ...rest, ...env },
+  });
+  let output = '';
+  child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  await once(child, 'close');
+  const { pid, ...settings } = JSON.parse(output) as Record<string, unknown>;
+  return { ...settings, isSameProcess: pid === child.pid };
+}
+
+describe('the memory of a gateway', () => {
+  const none = { flags: [], arenas: null, isTold: false, isSameProcess: true };
+
+  it.each(['serve', 'start'])('is bounded by settings that %s gives to itself', async (command) => {
+    const settings = { flags: [SMALL_YOUNG_HEAP], arenas: '1', args: [command, 'a b'] };
+    expect(await settingsOf([command, 'a b'])).toEqual({ ...none, ...settings });
+  });
+
+  it('is not that of other commands', async () => {
+    expect(await settingsOf(['audit', 'serve'])).toEqual({ ...none, args: ['audit', 'serve'] });
+  });
+
+  it('follows the settings of the operator', async () => {
+    const own = '--max-semi-space-size=32';
+    expect(await settingsOf(['serve'], { flags: [own] })).toEqual({ ...none, flags: [own], args: ['serve'] });
+    expect(await settingsOf(['serve'], { env: { NODE_OPTIONS: own } })).toEqual({ ...none, args: ['serve'] });
+    expect(await settingsOf(['serve'], { env: { MALLOC_ARENA_MAX: '4' }, flags: ['--no-warnings'] })).toEqual({
+      ...none,
+      flags: ['--no-warnings', SMALL_YOUNG_HEAP],
+      arenas: '4',
+      args: ['serve'],
+    });
+  });
+
+  it('is left alone where a parent talks to the process', async () => {
+    expect(await settingsOf(['serve'], { ipc: true })).toEqual({ ...none, isTold: true, args: ['serve'] });
+  });
+});
 
 describe('the launcher on an old Node', () => {
   it('hands over to the Node of the checkout, with arguments, and keeps the exit code', async () => {
@@ -72,6 +126,13 @@ describe('the launcher on an old Node', () => {
     await installPackage(`#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
     await main(`console.log('started')`);
     expect(await launch().finished).toEqual({ code: 0, signal: null, output: 'started\n' });
+  });
+
+  it('gives a gateway the settings of memory', async () => {
+    await bundleNode();
+    await main(SAYS_SETTINGS);
+    const { output } = await launch('serve').finished;
+    expect(JSON.parse(output)).toMatchObject({ flags: [SMALL_YOUNG_HEAP], arenas: '1', args: ['serve'] });
   });
 
   it('names the library that the Node of the checkout lacks, if no other Node can be had', async () => {

@@ -30,6 +30,7 @@ const PAGES = [
     .map((name) => `docs/clients/${name}`)
     .filter(runsNow),
   'docs/completions.md',
+  'docs/gemini.md',
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/image-calls.md',

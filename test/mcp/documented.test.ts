@@ -45,7 +45,12 @@ test('and blocks that a provider can have in its file, all of them together', ()
     .join('\n');
   const reading = { file: null, lineOf: indexLines(file), env: { ACME_API_KEY: 'a-key' }, problems: [] };
   expect(
-    readBlocks(parseToml(file, null), { commands: true, directory: '/' }, { max: 3, oneProvider: true }, reading),
+    readBlocks(
+      parseToml(file, null),
+      { commands: true, directory: '/', packages: true },
+      { max: 3, oneProvider: true },
+      reading,
+    ),
   ).toHaveLength(3);
   expect(reading.problems).toEqual([]);
 });

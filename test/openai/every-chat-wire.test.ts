@@ -12,36 +12,36 @@ beforeAll(async () => {
 });
 afterAll(() => spine.stop());
 
-const API = '/api/v1';
 const DOCS = new URL('../../docs/', import.meta.url);
 
 test('each is in the table of the tests', () => {
-  const listed = CHAT_WIRES.map(({ name, path }) => `${name}: ${API}${path}`);
+  const listed = CHAT_WIRES.map(({ name, prefix, path }) => `${name}: ${prefix}${path}`);
   expect(
     WIRES.map(({ name, path }) => `${name}: ${path}`),
     'name each wire of src/openai/chat-wires.ts in test/peers/wires.ts, by its name and its path there: the tests of all wires are made from that table',
   ).toEqual(listed);
 });
 
-describe.each(CHAT_WIRES)('$name', ({ path, clients }) => {
+describe.each(CHAT_WIRES)('$name', ({ prefix, path: below, clients }) => {
+  const path = prefix + below;
   const post = (url: string) =>
     fetch(spine.origin + url, { method: 'POST', headers: { authorization: `Bearer ${spine.key}` } });
 
   test('is mounted', async () => {
-    expect((await post(API + path)).status).toBe(400);
+    expect((await post(path)).status).toBe(400);
   });
 
   test('is named to a client that has a wrong base URL', async () => {
-    const answer = await post(`/wrong${path}`);
+    const answer = await post(`/wrong${below}`);
     expect(answer.status).toBe(404);
-    expect(await answer.text()).toContain(`It is at ${API}${path}: check the base URL of the client`);
+    expect(await answer.text()).toContain(`It is at ${path}: check the base URL of the client`);
   });
 
   test('has answers that link to the record of the call', async () => {
     const document = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
       paths: Record<string, { post: { responses: Record<'200', { links?: object }> } }>;
     };
-    expect(document.paths[API + path]!.post.responses['200'].links).toMatchObject({
+    expect(document.paths[path]!.post.responses['200'].links).toMatchObject({
       Record: { operationId: 'showOneCall' },
     });
   });
@@ -50,13 +50,13 @@ describe.each(CHAT_WIRES)('$name', ({ path, clients }) => {
     const pages = readdirSync(DOCS).filter((file) => file.endsWith('.md'));
     const texts = pages.map((file) => readFileSync(new URL(file, DOCS), 'utf8'));
     expect(
-      texts.some((text) => text.includes(`\`POST ${API}${path}\``)),
-      `a page in docs/ tells what \`POST ${API}${path}\` does`,
+      texts.some((text) => text.includes(`\`POST ${path}\``)),
+      `a page in docs/ tells what \`POST ${path}\` does`,
     ).toBe(true);
   });
 
   test('is in the text for language models', async () => {
     const text = await (await fetch(`${spine.origin}/llms.txt`)).text();
-    expect(text).toContain(`- \`POST ${API}${path}\`: ${clients}.\n`);
+    expect(text).toContain(`- \`POST ${path}\`: ${clients}.\n`);
   });
 });

@@ -39,6 +39,31 @@ export function messagesReply(said: string, stream: boolean): NativeReply {
   };
 }
 
+/** A reply of Google's Gemini API that says a text. */
+export function geminiReply(said: string, stream: boolean): NativeReply {
+  const answer = (text: string, more: object = {}) => ({
+    candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...more }],
+    modelVersion: 'peer',
+    responseId: 'up',
+  });
+  const usageOf = (used: number | null) =>
+    used === null ? {} : { usageMetadata: { promptTokenCount: 0, candidatesTokenCount: used, totalTokenCount: used } };
+  if (!stream) {
+    const begun = JSON.stringify(answer(said, { finishReason: 'STOP' })).slice(0, -1);
+    return {
+      begun,
+      end: (used) => `,${JSON.stringify({ createTime: 'now', ...usageOf(used) }).slice(1)}`,
+      padded: (padding) => `,"padding":"${padding}"}`,
+    };
+  }
+  const data = (one: object) => `data: ${JSON.stringify(one)}\r\n\r\n`;
+  return {
+    begun: data(answer(said)),
+    end: (used) => data({ ...answer('', { finishReason: 'STOP' }), ...usageOf(used) }),
+    padded: (padding) => `: ${padding}\n\n`,
+  };
+}
+
 /** A reply of OpenAI's Responses API that says a text. */
 export function responsesReply(said: string, stream: boolean): NativeReply {
   const response = { id: 'resp_up', object: 'response', created_at: 1, model: 'peer' };

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { messagesReply, responsesReply } from './native-replies.ts';
+import { geminiReply, messagesReply, responsesReply } from './native-replies.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { box, tinyMp4 } from '../media/support/tiny-mp4.ts';
 
@@ -73,6 +73,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   if (request.url === '/v1/chat/completions') return model(body, response, json, came);
   if (request.url === '/v1/messages') return native(body, messagesReply, response, came);
   if (request.url === '/v1/responses') return native(body, responsesReply, response, came);
+  if (request.url?.startsWith('/v1beta/models/'))
+    return native({ ...body, stream: request.url.endsWith('alt=sse') }, geminiReply, response, came);
   const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };
   const result = (value: unknown) => void json(200, { jsonrpc: '2.0', id, result: value });
   if (method === 'tools/list')
@@ -274,13 +276,15 @@ async function native(
   const {
     input,
     messages,
+    contents,
     stream = false,
   } = body as {
     readonly input?: string;
     readonly messages?: readonly { readonly content: string }[];
+    readonly contents?: readonly { readonly parts: readonly { readonly text: string }[] }[];
     readonly stream?: boolean;
   };
-  const text = input ?? messages!.at(-1)!.content;
+  const text = input ?? messages?.at(-1)?.content ?? contents!.at(-1)!.parts[0]!.text;
   const reply = replyOf(`did ${text}`, stream);
   const begin = () => {
     response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' }).write(reply.begun);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { SMALLEST_PNG } from './peer-provider.ts';
-import { type TestedWire, WIRES } from './wires.ts';
+import { requestOf, type TestedWire, WIRES } from './wires.ts';
 
 /** How a call is made, the same for every route. */
 export interface PeerCall {
@@ -58,27 +58,21 @@ async function post(
 const REFUSED: ReadonlySet<number> = new Set([401, 402, 403, 424, 429]);
 
 /** A chat wire, to whatever answers to the name. A tool gets the text as its arguments. */
-const wireDoor = (
-  { path, ask, said }: TestedWire,
-  name: string,
-  primitive: PeerDoor['primitive'],
-  model: string,
-): PeerDoor => ({
+const wireDoor = (wire: TestedWire, name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor => ({
   name,
   primitive,
   ...(primitive === 'model' ? { service: model } : {}),
   async call(call) {
     const text = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
-    const { response, raw, json } = await post(
-      call,
-      path,
-      { model, ...ask(text, TOKENS) },
-      { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
-    );
+    const { path, body } = requestOf(wire, { model, ...wire.ask(text, TOKENS) });
+    const { response, raw, json } = await post(call, path, body, {
+      ...(call.once ? { 'idempotency-key': call.once } : {}),
+      ...(call.receipt ? { 'x-receipt': '1' } : {}),
+    });
     const id = response.headers.get('x-generation-id');
     if (response.status !== 200)
       return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-    return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: said(json), raw };
+    return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: wire.said(json), raw };
   },
 });
 
@@ -308,28 +302,30 @@ function rpcDoor(
 }
 
 /** A model by a chat wire, in a stream of events or of lines. */
-const streamDoor = ({ path, ask, saidIn }: TestedWire, name: string, model: string): PeerDoor => ({
+const streamDoor = (wire: TestedWire, name: string, model: string): PeerDoor => ({
   name,
   primitive: 'model',
   service: model,
   async call(call) {
-    const { response, raw } = await post(
-      call,
-      path,
-      { model, ...ask(call.text, TOKENS), stream: true },
-      { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
-    );
+    const { path, body } = requestOf(wire, { model, ...wire.ask(call.text, TOKENS), stream: true });
+    const { response, raw } = await post(call, path, body, {
+      ...(call.once ? { 'idempotency-key': call.once } : {}),
+      ...(call.receipt ? { 'x-receipt': '1' } : {}),
+    });
     const id = response.headers.get('x-generation-id');
     if (response.status !== 200)
       return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-    const events = raw
-      .split('\n')
+    const lines = raw.startsWith('[')
+      ? (JSON.parse(raw) as EventJson[]).map((one) => JSON.stringify(one))
+      : raw.split('\n');
+    const events = lines
       .filter((line) => /^(?:data: )?\{/.test(line))
       .map((line) => JSON.parse(line.replace(/^data: /, '')) as EventJson);
-    const last = events.find((event) => event['usage'] ?? (event['response'] as EventJson | undefined)?.['usage']);
-    const usage = (last?.['usage'] ?? (last?.['response'] as EventJson | undefined)?.['usage']) as
-      | EventJson
-      | undefined;
+    const usageOf = (event: EventJson | undefined) =>
+      (event?.['usage'] ?? event?.['usageMetadata'] ?? (event?.['response'] as EventJson | undefined)?.['usage']) as
+        | EventJson
+        | undefined;
+    const usage = usageOf(events.findLast((event) => usageOf(event)));
     const receipt = (usage?.['cost_details'] as { readonly receipt?: string } | undefined)?.receipt ?? null;
     // The last event of a reply that was cut and paid for may have an error beside its cost.
     const failed = events.some(
@@ -338,11 +334,18 @@ const streamDoor = ({ path, ask, saidIn }: TestedWire, name: string, model: stri
         event['type'] === 'response.failed' ||
         (event['error'] !== undefined && !costs(event)),
     );
-    return { kind: failed ? 'failed' : 'answered', id, receipt, said: events.map(saidIn).join(''), raw };
+    return {
+      kind: failed ? 'failed' : 'answered',
+      id,
+      receipt,
+      said: events.map((event) => wire.saidIn(event)).join(''),
+      raw,
+    };
   },
 });
 
-const costs = ({ usage }: EventJson): boolean => ((usage ?? {}) as { readonly cost?: number }).cost !== undefined;
+const costs = ({ usage, usageMetadata }: EventJson): boolean =>
+  ((usage ?? usageMetadata ?? {}) as { readonly cost?: number }).cost !== undefined;
 
 type EventJson = Readonly<Record<string, unknown>>;
 
@@ -350,9 +353,21 @@ export const PEER = 'peer/all';
 /** Its provider speaks the wires of the routes itself. */
 export const NATIVE_PEER = 'peer/native';
 
+/** The Gemini API, whose streams are arrays unless they are asked for as events. */
+const GEMINI = WIRES.find(({ name }) => name === 'gemini')!;
+const IN_ARRAY: TestedWire = {
+  ...GEMINI,
+  sent(asked) {
+    const { path, body } = GEMINI.sent!(asked);
+    return { path: path.replace('?alt=sse', ''), body };
+  },
+};
+
 /** Every way to each primitive. */
 export const ENDPOINTS: readonly PeerDoor[] = [
   ...WIRES.flatMap(doorsOf),
+  streamDoor(IN_ARRAY, 'gemini in a JSON array', PEER),
+  streamDoor(IN_ARRAY, 'gemini in a JSON array, of a provider that speaks it', NATIVE_PEER),
   mcpDoor('MCP', 'tool', `/mcp/${PEER}`, 'do', (text) => ({ text })),
   a2aDoor('A2A', 'agent', PEER),
   rpcDoor('JSON-RPC chat/completions', 'model', 'chat/completions', ({ text }) => ({
@@ -398,6 +413,9 @@ export const ENDPOINTS: readonly PeerDoor[] = [
 /** Addresses of the routes that bill calls. Each is a POST. `:name` is a parameter, `*` the rest of a path. */
 export const BILLED_PATHS: readonly string[] = [
   ...WIRES.map(({ path }) => path),
+  '/api/v1beta/models/{model}:streamGenerateContent',
+  '/api/v1beta/models/{model}:embedContent',
+  '/api/v1beta/models/{model}:batchEmbedContents',
   '/api/v1/embeddings',
   '/api/v1/image/generate',
   '/api/v1/images',

@@ -4,8 +4,10 @@ type Json = Readonly<Record<string, unknown>>;
 export interface TestedWire {
   /** The name in `CHAT_WIRES` of `src/openai/chat-wires.ts`. */
   readonly name: string;
-  /** Path of its billed route. */
+  /** Path of its billed route, with `{model}` where the address names the model. */
   readonly path: string;
+  /** How a request is sent whose address has a part of it. Default: all of it in the body, to `path`. */
+  sent?(asked: Json): { readonly path: string; readonly body: Json };
   /** The thing that is paid for, in the terms of a payment. */
   readonly noun: string;
   /** A provider may speak it too. */
@@ -24,6 +26,10 @@ export interface TestedWire {
   /** The text of one event of a stream, or of one line of it. */
   saidIn(event: Json): string;
 }
+
+/** How a request is sent, given whole with its model. */
+export const requestOf = ({ path, sent }: Pick<TestedWire, 'path' | 'sent'>, asked: Json) =>
+  sent?.(asked) ?? { path, body: asked };
 
 const textsOf = (parts: unknown): string =>
   (parts as readonly { readonly text: string }[]).map(({ text }) => text).join('');
@@ -73,4 +79,30 @@ export const WIRES: readonly TestedWire[] = [
       (output as readonly { readonly content: unknown }[]).map(({ content }) => textsOf(content)).join(''),
     saidIn: ({ delta }) => (typeof delta === 'string' ? delta : ''),
   },
+  {
+    name: 'gemini',
+    path: '/api/v1beta/models/{model}:generateContent',
+    sent({ model, stream, ...body }) {
+      const method = stream === true ? 'streamGenerateContent?alt=sse' : 'generateContent';
+      return { path: `/api/v1beta/models/${String(model)}:${method}`, body };
+    },
+    noun: 'An answer',
+    native: true,
+    unauthorized: { code: 401, status: 'UNAUTHENTICATED' },
+    fields:
+      'models provider session_id max_cost tollgate tools contents systemInstruction toolConfig generationConfig safetySettings',
+    ask: (text, tokens) => ({
+      contents: [{ role: 'user', parts: [{ text }] }],
+      generationConfig: { maxOutputTokens: tokens },
+    }),
+    said: saidByGemini,
+    saidIn: saidByGemini,
+  },
 ];
+
+type Candidate = { readonly content: { readonly parts: readonly { readonly text?: string }[] } };
+
+function saidByGemini({ candidates }: Json): string {
+  const { parts = [] } = firstOf<Candidate>(candidates)?.content ?? {};
+  return parts.map(({ text = '' }) => text).join('');
+}

@@ -3,7 +3,14 @@ import { createLog } from '../../src/provide/log.ts';
 import { providerChecks, runChecks } from '../../src/provide/probe/checks.ts';
 import { modelAt } from '../support/provider-proxy.ts';
 import { completion, eventsOf, words } from '../openai/translated/support/transcript-upstream.ts';
-import { message, messageEvents, response, responseEvents } from '../openai/native/support/transcripts.ts';
+import {
+  geminiAnswer,
+  geminiEvents,
+  message,
+  messageEvents,
+  response,
+  responseEvents,
+} from '../openai/native/support/transcripts.ts';
 import {
   startWireUpstream,
   type Reached,
@@ -21,7 +28,10 @@ const log = createLog({ level: 'silent', style: 'json', secrets: [], write() {},
 
 /** What --validate says of the wires, by the name of the check. */
 async function probe(): Promise<Record<string, string | undefined>> {
-  const service = modelAt('m', upstream.url, 'secret', { upstreamModel: 'up', wires: ['messages', 'responses'] });
+  const service = modelAt('m', upstream.url, 'secret', {
+    upstreamModel: 'up',
+    wires: ['messages', 'responses', 'gemini'],
+  });
   const router = { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' };
   const config = { file: null, router, services: [service] };
   const said: Record<string, string | undefined> = {};
@@ -33,6 +43,8 @@ async function probe(): Promise<Record<string, string | undefined>> {
 const rightly = ({ path, body: { stream } }: Reached): WireAnswer => {
   if (path === '/v1/messages') return { text: stream ? messageEvents().join('') : message() };
   if (path === '/v1/responses') return { text: stream ? responseEvents().join('') : response() };
+  if (path === '/v1beta/models/up:generateContent') return { text: geminiAnswer() };
+  if (path.startsWith('/v1beta/models/')) return { type: 'text/event-stream', text: geminiEvents().join('') };
   return { text: stream ? eventsOf(words('Hi')) : JSON.stringify(completion({ content: 'Hi' })) };
 };
 
@@ -44,7 +56,12 @@ describe('--validate', () => {
       'm, messages, streamed': 'streams, usage 12 + 9 tokens',
       'm, responses': 'answers, usage 40 + 9 tokens',
       'm, responses, streamed': 'streams, usage 40 + 9 tokens',
+      'm, gemini': 'answers, usage 40 + 7 tokens',
+      'm, gemini, streamed': 'streams, usage 40 + 7 tokens',
     });
+    const ofGoogle = upstream.reached.filter(({ path }) => path.startsWith('/v1beta/'));
+    expect(ofGoogle.map(({ headers }) => headers['x-goog-api-key'])).toEqual(['secret', 'secret']);
+    expect(ofGoogle[0]!.body).toMatchObject({ generationConfig: { maxOutputTokens: 16 } });
     const asked = upstream.reached.filter(({ path }) => path === '/v1/messages');
     expect(asked[0]!.headers).toMatchObject({ 'x-api-key': 'secret', 'anthropic-version': '2023-06-01' });
     expect(asked[0]!.body).toMatchObject({ model: 'up', max_tokens: 16 });
@@ -67,5 +84,10 @@ describe('--validate', () => {
         ? { text: messageEvents().slice(0, -1).join('') }
         : rightly(request);
     expect((await probe())['m, messages, streamed']).toMatch(/last event is not message_stop/);
+    upstream.answer = (request) =>
+      request.path.endsWith('alt=sse')
+        ? { type: 'text/event-stream', text: geminiEvents().slice(0, -1).join('') }
+        : rightly(request);
+    expect((await probe())['m, gemini, streamed']).toMatch(/last event is not one with a finishReason/);
   });
 });

@@ -1,5 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -33,6 +43,9 @@ beforeAll(async () => {
     const made = run('keygen', '--chain', chain, '--out', file);
     providerIds.set(file, /^ *provider +(\S+)$/m.exec(made)![1]!);
   }
+  mkdirSync(join(work, 'node_modules', '@ai-sdk'), { recursive: true });
+  const compatible = join('node_modules', '@ai-sdk', 'openai-compatible');
+  symlinkSync(join(CHECKOUT, compatible), join(work, compatible));
 }, 60_000);
 afterAll(async () => {
   await Promise.all([router.stop(), upstream.stop()]);
@@ -57,6 +70,13 @@ keypair_file = "${keypair}"
 name = "mine/one"
 pricing = { prompt = ${price}, completion = 2 }
 params = { model = "test/model", api_base = "${upstream.url}" }
+[[models]]
+name = "mine/by-package"
+pricing = { prompt = ${price}, completion = 2 }
+[models.params]
+model = "test/model"
+sdk = "@ai-sdk/openai-compatible"
+sdk_settings = { name = "test", baseURL = "${upstream.url}", includeUsage = true }
 `,
   );
 }
@@ -96,6 +116,7 @@ it('has the modules of a proxy and its packages, and nothing of a gateway', () =
   });
   const modules = sources.flatMap((path) => /^src\/([^/]+)/.exec(path)?.[1] ?? []);
   expect([...new Set(modules)].toSorted()).toEqual([
+    'ai-sdk',
     'billing',
     'cli',
     'config',
@@ -143,8 +164,19 @@ it('dials in with a wallet of each chain, and passes calls', async () => {
   }
 });
 
+it('runs a package of the AI SDK that is installed beside its file', async () => {
+  await whileItProvides('wallet.json', async (gateway) => {
+    const reply = await gateway.call(
+      { ':path': '/model/mine%2Fby-package/chat/completions', 'content-type': 'application/json' },
+      JSON.stringify({ model: 'test/model', messages: [{ role: 'user', content: 'hello' }] }),
+    );
+    expect(reply.status, reply.body.toString()).toBe(200);
+    expect(JSON.parse(reply.body.toString())).toMatchObject({ object: 'chat.completion' });
+  });
+});
+
 // The most files of a dial. File by file it loaded 105, and 53 of packages.
-const DIAL_MOST = 17;
+const DIAL_MOST = 18;
 
 it('loads few files when it dials in, and nothing of other commands', async () => {
   const loaded = await whileItProvides('wallet.json', async () => {});

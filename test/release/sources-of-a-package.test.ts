@@ -15,6 +15,7 @@ import { GATEWAY } from '../../scripts/release/bundle.ts';
 import { packageManifest, readManifest } from '../../scripts/release/manifest.ts';
 import { versionsOf } from '../../scripts/release/prune-modules.ts';
 import { stageSources } from '../../scripts/release/stage-sources.ts';
+import { startProvider } from '../support/provider.ts';
 import { createKeeper } from '../support/server-process.ts';
 import { CHECKOUT, loadedModules, namedFiles, notingLoads, placeInSource, runBroken } from './staged.ts';
 
@@ -55,8 +56,8 @@ it('has the licence of each package in the bundle, and no package twice', () => 
   expect(bundle.bundled.filter((folder) => bundle.external.includes(folder.replace('node_modules/', '')))).toEqual([]);
 });
 
-// The most files that a start may load. A checkout's start loads 685 and 251.
-const OWN_MOST = 55;
+// The most files that a start may load. A checkout's start loads 723 and 251.
+const OWN_MOST = 58;
 const PACKAGES_MOST = 6;
 
 it('loads few files at a start, and nothing that only some gateways need', async () => {
@@ -102,12 +103,24 @@ it('names the source and its line in stack traces, of the process and of its thr
   expect(stdout).toContain(placeInSource(root, 'src/wire/reply/reading-worker.ts', 'setPriority(NICENESS)'));
 });
 
-it('runs: a development gateway answers a call, with its threads and its demo', async () => {
+it('runs: a development gateway answers calls, with its threads, its demo and a package of the AI SDK', async () => {
   const keeper = createKeeper([]);
+  const upstream = await startProvider();
+  writeFileSync(
+    join(root, 'start.toml'),
+    `[[models]]
+name = "mine/by-package"
+pricing = { prompt = 1, completion = 2 }
+[models.params]
+model = "test/model"
+sdk = "@ai-sdk/openai-compatible"
+sdk_settings = { name = "test", baseURL = "${upstream.url}", includeUsage = true }
+`,
+  );
   try {
     const server = keeper.start({
       file: process.execPath,
-      args: [join(root, 'bin', 'tollgate.mjs'), 'start'],
+      args: [join(root, 'bin', 'tollgate.mjs'), 'start', '--config', join(root, 'start.toml')],
       cwd: root,
       env: {
         PATH: process.env['PATH'],
@@ -122,14 +135,17 @@ it('runs: a development gateway answers a call, with its threads and its demo', 
       string,
       string
     >;
-    const answer = await fetch(`${url}/api/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'demo/sage', messages: [{ role: 'user', content: 'hi' }] }),
-    });
-    expect(answer.status).toBe(200);
-    expect(await answer.json()).toMatchObject({ object: 'chat.completion', usage: { cost: expect.any(Number) } });
+    for (const model of ['demo/sage', 'mine/by-package']) {
+      const answer = await fetch(`${url}/api/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+      });
+      expect(answer.status, model).toBe(200);
+      expect(await answer.json()).toMatchObject({ object: 'chat.completion', usage: { cost: expect.any(Number) } });
+    }
   } finally {
     await keeper.close();
+    await upstream.stop();
   }
 });

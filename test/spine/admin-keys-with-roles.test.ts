@@ -11,6 +11,7 @@ const CHANGING = ['POST', 'PATCH', 'PUT', 'DELETE'];
 /** The role that each change of the admin API needs; `root` is TOLLGATE_ADMIN_KEY alone. */
 const CHANGES: Readonly<Record<string, 'credit' | 'configure' | 'root'>> = {
   'POST /accounts': 'credit',
+  'POST /archives': 'root',
   'POST /accounts/{id}/credit': 'credit',
   'POST /accounts/{id}/debit': 'credit',
   'PATCH /accounts/{id}': 'credit',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BILLED_PATHS } from '../peers/routes.ts';
-import { WIRES } from '../peers/wires.ts';
+import { requestOf, WIRES } from '../peers/wires.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -12,10 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => spine.stop());
 
+/** Whether two paths are methods of a model, whose address names the model. */
+const isBelow = (path: string, other: string) => path.startsWith(other.slice(0, other.lastIndexOf(':') + 1));
+
 /** Bodies that some route may take for a call, with those of a wire at its own path. */
 const bodiesFor = (path: string): readonly object[] => [
-  ...WIRES.filter((wire) => wire.path === path).flatMap((wire) =>
-    [false, true].map((stream) => ({ model: 'test/model', ...wire.ask('hello', 5), stream })),
+  ...WIRES.filter((wire) => wire.path === path || (wire.sent !== undefined && isBelow(path, wire.path))).flatMap(
+    (wire) =>
+      [false, true].map((stream) => requestOf(wire, { model: 'test/model', ...wire.ask('hello', 5), stream }).body),
   ),
   ask('hello'),
   ask('hello', { stream: true }),
@@ -42,7 +46,7 @@ const messageOf = (role: string) => ({
 });
 
 /** Billed paths that no chat model answers. */
-const OF_OTHERS = /\/(embeddings|images?|videos?)(\/|$)/;
+const OF_OTHERS = /\/(embeddings|images?|videos?)(\/|$)|:(embedContent|batchEmbedContents)$/;
 
 /** What a path that names a service is asked for: the model by its own name, and as other routes call it. */
 const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];
@@ -58,11 +62,14 @@ test('every route, with every body: what arrives at the provider has its lock', 
         (method === 'GET' || method === 'DELETE' ? [undefined] : bodiesFor(path)).map((two) => [one, two] as const),
       )) {
         const seen = spine.provider.log.length;
-        const response = await fetch(spine.origin + fill(path, { hash, id: 'tollgate:local:walker', '*': name }), {
-          method,
-          headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-          ...(body ? { body: JSON.stringify(body) } : {}),
-        });
+        const response = await fetch(
+          spine.origin + fill(path, { hash, id: 'tollgate:local:walker', model: 'test/model', '*': name }),
+          {
+            method,
+            headers: { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+            ...(body ? { body: JSON.stringify(body) } : {}),
+          },
+        );
         await response.text();
         if (spine.provider.log.length === seen) continue;
         reached.add(`${method} ${path}`);

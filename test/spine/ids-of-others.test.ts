@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
 import { startImageProvider, imageBlock, type ImageProvider } from '../media/support/image-provider.ts';
-import { WIRES } from '../peers/wires.ts';
+import { requestOf, WIRES } from '../peers/wires.ts';
 import { agentBlock, startAgent, type Agent } from '../support/a2a-agent/index.ts';
 import { idPlacesOf, placeName, type IdPlace, type OpenApi } from '../support/id-places.ts';
 import { fill } from '../support/route-table.ts';
@@ -79,6 +79,9 @@ const OF_THE_ACCOUNT: ReadonlySet<Kind> = new Set(['key', 'browser session', 'mo
 const IMAGE = { model: 'test/painter', prompt: 'A tollgate' };
 const VIDEO = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
 const AGENT = 'a2a/test/agent';
+/** The path of a wire, and of all methods of a model where its address names one. */
+const patternOf = (path: string) => path.replace(/\{model\}:\w+$/, '\\{model\\}:(?!countTokens)\\w+');
+
 /** What each place holds, and the rest of its request. `later`: its owner sees something only some time later. */
 const PLACES: readonly {
   readonly places: RegExp;
@@ -103,10 +106,10 @@ const PLACES: readonly {
   { places: /^GET \/api\/v1\/activity query api_key_hash$/, kind: 'key', later: true },
   { places: /^DELETE \/api\/v1\/auth\/sessions\/:id path id$/, kind: 'browser session' },
   { places: /^GET \/api\/v1\/movements query before$/, kind: 'movement' },
-  ...WIRES.map(({ path, ask: asked }) => ({
-    places: new RegExp(`^POST ${path} body tollgate\\.task_id$`),
+  ...WIRES.map((wire) => ({
+    places: new RegExp(`^POST ${patternOf(wire.path)} body tollgate\\.task_id$`),
     kind: 'agent task' as const,
-    body: { model: AGENT, ...asked('hello', 9) },
+    body: requestOf(wire, { model: AGENT, ...wire.ask('hello', 9) }).body,
   })),
   {
     places: /^POST \/api\/v1\/(image\/generate|images\/generations) (header x-quote-id|body quote_id)$/,
@@ -132,7 +135,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'names of services and providers, which are public',
     places:
-      /^GET \/(api\/v1\/)?(models|model|tools|agents|images|videos|providers|services|analytics\/service)\/.*path (\*|author|slug|primitive|id)$/,
+      /^GET \/(api\/v1(beta)?\/)?(models|model|tools|agents|images|videos|providers|services|analytics\/service)\/.*path (\*|author|slug|primitive|id|model)$/,
   },
   {
     why: 'a name of a service, and ids below it: see "MCP" and "A2A"',
@@ -143,7 +146,11 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: 'a word of the client that keeps it at one provider', places: /(header x-session-id|body session_id)$/ },
   { why: 'a client may make up a context: see "contexts of agents"', places: /body tollgate\.context_id$/ },
   { why: 'in answers only', places: /body tollgate\.state$/ },
-  { why: 'counts without a call', places: /^POST \/api\/v1\/(messages\/count_tokens|responses\/input_tokens) / },
+  {
+    why: 'counts without a call',
+    places:
+      /^POST \/api\/(v1\/(messages\/count_tokens|responses\/input_tokens)|v1beta\/models\/\{model\}:countTokens) /,
+  },
   { why: 'a hint for the provider', places: /body prompt_cache_key$/ },
   {
     why: 'items of kept responses: see kept-responses.test.ts',
@@ -179,7 +186,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'the same of the wires beside chat',
     places: new RegExp(
-      `^POST (${WIRES.map(({ path }) => path)
+      `^POST (${WIRES.map(({ path }) => patternOf(path))
         .filter((path) => !path.endsWith('/chat/completions'))
         .join('|')}) (header x-quote-id|body quote_id)$`,
     ),
@@ -267,7 +274,7 @@ async function asks(place: IdPlace, id: string, key: string, body: object = {}) 
   const sent = where === 'body' ? { ...body, [first]: second === undefined ? id : { [second]: id } } : body;
   const query = where === 'query' ? `?${new URLSearchParams({ [name]: id }).toString()}` : '';
   const withBody = method === 'POST' || method === 'PATCH';
-  const response = await fetch(spine.origin + fill(path, { [name]: id }) + query, {
+  const response = await fetch(spine.origin + fill(path, { model: AGENT, [name]: id }) + query, {
     method,
     headers: {
       authorization: `Bearer ${key}`,

@@ -59,7 +59,9 @@ test('every route is described, or described at another address, and no HEAD is 
   expect(operations.filter(({ method }) => method === 'head')).toEqual([]);
   const missing = routesOf(spine.app.server)
     .filter(({ method }) => ['GET', 'POST', 'PATCH', 'DELETE'].includes(method))
-    .map(({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}').replace(/\*$/, '{name}')}`)
+    .map(
+      ({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/\/:(\w+)/g, '/{$1}').replace(/\*$/, '{name}')}`,
+    )
     .filter((name) => !described.has(name))
     // Pages, files of pages, web pages, the word at /sse, the same routes below /api/v1, the other file of cards,
     // listening at the routes of agents, the tunnel, which is a WebSocket, and, without chains, all that needs them.

@@ -20,6 +20,19 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
 }
 
+interface AnsweredError {
+  readonly message: string;
+  readonly type?: string;
+  readonly param?: string | null;
+  /** Google's form of errors has the names here. */
+  readonly details?: readonly { readonly reason?: string; readonly metadata?: { readonly param: string } }[];
+}
+
+const namesIn = ({ type, param, details }: AnsweredError) => ({
+  type: type ?? details?.[0]?.reason?.toLowerCase(),
+  param: param ?? details?.[0]?.metadata?.param,
+});
+
 /** How validators of JSON Schema talk. */
 const RAW =
   /must NOT|must (?:be|match) (?:string|number|integer|boolean|array|object|null|format|pattern)\b|,null|additional propert|(?:body|querystring|params)\//;
@@ -61,13 +74,11 @@ test('of a body', async () => {
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
           body: JSON.stringify(body),
         });
-        const answer = (await response.json()) as {
-          readonly error?: { readonly message: string; readonly type: string; readonly param: string | null };
-        };
+        const answer = (await response.json()) as { readonly error?: AnsweredError };
         expect(response.status, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).toBeLessThan(500);
         if (answer.error)
           expect(answer.error.message, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).not.toMatch(RAW);
-        return answer.error;
+        return answer.error && { ...answer.error, ...namesIn(answer.error) };
       };
       const refused = await send([]);
       // A gateway without chains says so whatever is sent.
@@ -101,8 +112,8 @@ test('of a query', async () => {
       const address = `${spine.origin}${path.replaceAll(/\{\w+\}/g, 'x')}?${name}=nonsense`;
       const response = await fetch(address, { headers: { authorization: `Bearer ${key}` } });
       if (response.status !== 400) continue;
-      const { error } = (await response.json()) as { error: { message: string; param: string } };
-      expect(error.param).toBe(name);
+      const { error } = (await response.json()) as { error: AnsweredError };
+      expect(namesIn(error).param).toBe(name);
       expect(error.message).toMatch(
         new RegExp(`^${name} must be (?:a whole number|a number|true or false), not "nonsense"$`),
       );

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { DatabaseError } from '#store';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { DatabaseError, type SqliteDatabase } from '#store';
 import { createDatabaseCheck } from '#observe';
 import { command, freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, type Spine } from '../support/spine.ts';
@@ -34,6 +34,51 @@ describe('a gateway whose database can be read and not written', () => {
     await becomes(spine, 503, 'takes no writes in time');
     other.exec('ROLLBACK');
     other.close();
+    await becomes(spine, 200, 'ok');
+    expect(await spine.faults()).toEqual([]);
+  });
+
+  it('is not ready when the ledger has given up its log, until it starts again', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-ready-'));
+    const spine = await startSpine({ dataDir });
+    let running = spine;
+    onTestFinished(async () => {
+      await running.stop();
+      await rm(dataDir, { recursive: true });
+    });
+    const { log } = spine.app.database as SqliteDatabase;
+    const call = async () => {
+      const response = await spine.post('/chat/completions', ask('hello !tokens:1'));
+      return [response.status, await response.text()];
+    };
+    expect((await call())[0]).toBe(200);
+    await becomes(spine, 200, 'ok');
+    // A record that is too long for a string. What was decided for it is in memory and never on the disk.
+    vi.spyOn(log, 'append').mockRejectedValueOnce(new RangeError('Invalid string length'));
+    const refused = [503, expect.stringContaining('The ledger is not reachable at the moment')];
+    expect(await call()).toEqual(refused);
+    expect(await call()).toEqual(refused);
+    await becomes(spine, 503, 'has lost the log of the ledger: restart the gateway');
+    expect(spine.logs.filter((line) => line.includes('the ledger takes no operations')).length).toBe(1);
+    await spine.stop();
+    running = await startSpine({ dataDir });
+    await becomes(running, 200, 'ok');
+    expect((await running.post('/chat/completions', ask('hello !tokens:1'))).status).toBe(200);
+    expect(await running.faults()).toEqual([]);
+  });
+
+  it('is not ready while the log of the ledger cannot be written, and is again when it can', async () => {
+    const spine = await startSpine();
+    onTestFinished(() => spine.stop());
+    const { log } = spine.app.database as SqliteDatabase;
+    const { append } = log;
+    let isBroken = true;
+    const broken = new DatabaseError('EIO: injected', { code: 'EIO', unavailable: true });
+    vi.spyOn(log, 'append').mockImplementation((...record) => (isBroken ? Promise.reject(broken) : append(...record)));
+    const waiting = spine.post('/chat/completions', ask('hello !tokens:1'));
+    await becomes(spine, 503, 'cannot be reached or written to');
+    isBroken = false;
+    expect((await waiting).status).toBe(200);
     await becomes(spine, 200, 'ok');
     expect(await spine.faults()).toEqual([]);
   });
@@ -122,6 +167,7 @@ describe('the check', () => {
           writes += 1;
           answer = resolve;
         }),
+      ledger: async () => {},
       onChange: () => {},
       keepMs: 1e9,
     });
@@ -133,17 +179,17 @@ describe('the check', () => {
   });
 
   it('tells a full disk from others, in words without secrets', async () => {
-    const told: boolean[] = [];
+    const told: unknown[] = [];
     const of = (reason: Error) => {
       const write = async () => {
         throw reason;
       };
-      return createDatabaseCheck({ write, onChange: (works) => told.push(works) })();
+      return createDatabaseCheck({ write, ledger: async () => {}, onChange: (problem) => told.push(problem) })();
     };
     const full = (code: string) => new DatabaseError('password=hunter2 at 10.0.0.5', { code, unavailable: true });
     for (const code of ['sqlite_13', '53100'])
       expect(await of(full(code))).toBe('cannot be written to: its disk is full');
     expect(await of(full('connection'))).toBe('cannot be reached or written to');
-    expect(told).toEqual([false, false, false]);
+    expect(told).toEqual(['database', 'database', 'database']);
   });
 });

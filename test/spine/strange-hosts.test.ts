@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOwnOrigin } from '#security';
 import { createPaperChain, fromHeader } from '../support/paper-chain.ts';
-import { WIRES } from '../peers/wires.ts';
+import { requestOf, WIRES } from '../peers/wires.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { DOMAIN } from '../support/wallets.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
@@ -69,42 +69,39 @@ describe.each(Object.keys(SHOWN))('%s', (path) => {
   });
 });
 
-describe.each([...WIRES, { ...WIRES[0]!, path: '/v1/chat/completions' }])(
-  'the terms of payment of $path',
-  ({ path, ask }) => {
-    /** The resource's address in the header and in the body of a 402. */
-    async function shown(spine: Spine, host: string, more = ''): Promise<unknown[]> {
-      const body = JSON.stringify({ model: MODEL, ...ask('hello', 10) });
-      const {
-        status,
-        headers,
-        body: answer,
-      } = await sendRaw(
-        spine.origin,
-        `POST ${path}?a=b HTTP/1.1\r\nhost: ${host}\r\n${more}content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
-      );
-      expect(status).toBe(402);
-      return [fromHeader(headers['payment-required']!), JSON.parse(answer) as object].map(
-        (terms) => (terms as { readonly resource: { readonly url: unknown } }).resource.url,
-      );
-    }
-    const at = (origin: string) => [`${origin}${full}`, `${origin}${full}`];
-    const full = path.replace(/^\/v1/, '/api/v1');
+describe.each([...WIRES, { ...WIRES[0]!, path: '/v1/chat/completions' }])('the terms of payment of $path', (wire) => {
+  const { path, body: asked } = requestOf(wire, { model: MODEL, ...wire.ask('hello', 10) });
+  /** The resource's address in the header and in the body of a 402. */
+  async function shown(spine: Spine, host: string, more = ''): Promise<unknown[]> {
+    const body = JSON.stringify(asked);
+    const {
+      status,
+      headers,
+      body: answer,
+    } = await sendRaw(
+      spine.origin,
+      `POST ${path}?a=b HTTP/1.1\r\nhost: ${host}\r\n${more}content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    );
+    expect(status).toBe(402);
+    return [fromHeader(headers['payment-required']!), JSON.parse(answer) as object].map(
+      (terms) => (terms as { readonly resource: { readonly url: unknown } }).resource.url,
+    );
+  }
+  const at = (origin: string) => [`${origin}${full}`, `${origin}${full}`];
+  const full = path.replace(/^\/v1\//, '/api/v1/').replace('/models/test/', '/models/test%2F');
 
-    test('name no stranger', async () => {
-      for (const host of ['evil.example', '127.0.0.1.evil.example:8402'])
-        expect(await shown(open, host)).toEqual(at(''));
-      const forwarded = (host: string) => `x-forwarded-proto: https\r\nx-forwarded-host: ${host}\r\n`;
-      expect(await shown(behind, '127.0.0.1', forwarded('evil.example'))).toEqual(at(''));
-      expect(await shown(behind, '127.0.0.1', forwarded('gate.internal'))).toEqual(at('https://gate.internal'));
-    });
+  test('name no stranger', async () => {
+    for (const host of ['evil.example', '127.0.0.1.evil.example:8402']) expect(await shown(open, host)).toEqual(at(''));
+    const forwarded = (host: string) => `x-forwarded-proto: https\r\nx-forwarded-host: ${host}\r\n`;
+    expect(await shown(behind, '127.0.0.1', forwarded('evil.example'))).toEqual(at(''));
+    expect(await shown(behind, '127.0.0.1', forwarded('gate.internal'))).toEqual(at('https://gate.internal'));
+  });
 
-    test('name an address of its own', async () => {
-      for (const host of ['127.0.0.1:8402', '[::1]:8402', 'gateway:8402', DOMAIN])
-        expect(await shown(open, host)).toEqual(at(`http://${host}`));
-    });
-  },
-);
+  test('name an address of its own', async () => {
+    for (const host of ['127.0.0.1:8402', '[::1]:8402', 'gateway:8402', DOMAIN])
+      expect(await shown(open, host)).toEqual(at(`http://${host}`));
+  });
+});
 
 test('the log says once that the gateway does not know the name', async () => {
   for (const host of ['evil.example', 'other.example']) await get(open, '/', host);

@@ -49,12 +49,12 @@ export function idPlacesOf(server: FastifyInstance, document: OpenApi): readonly
   const add = (place: IdPlace) => void places.set(placeName(place), place);
   for (const { method, path } of routesOf(server)) {
     if (method === 'HEAD' || method === 'OPTIONS') continue;
-    for (const [, name] of path.matchAll(/[:](\w+)/g)) add({ method, path, where: 'path', name: name! });
+    for (const [, name] of path.matchAll(/\/:(\w+)/g)) add({ method, path, where: 'path', name: name! });
     if (path.includes('*')) add({ method, path, where: 'path', name: '*' });
   }
   for (const [path, operations] of Object.entries(document.paths))
     for (const [verb, { parameters, requestBody }] of Object.entries(operations)) {
-      const route = { method: verb.toUpperCase(), path: path.replaceAll(/\{(\w+)\}/g, ':$1') };
+      const route = { method: verb.toUpperCase(), path: path.replaceAll(/\/\{(\w+)\}(?!:)/g, '/:$1') };
       for (const { name, in: where } of parameters)
         if (where !== 'path' && isLikeAnId(name)) add({ ...route, where, name: name.toLowerCase() });
       for (const { schema } of Object.values(requestBody?.content ?? {}))

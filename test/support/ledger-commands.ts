@@ -97,8 +97,11 @@ const wait: fc.Arbitrary<Command> = fc.integer({ min: 1, max: 40 }).map((ms) => 
 const together = (operation: fc.Arbitrary<RandomOperation>): fc.Arbitrary<Command> =>
   fc.array(operation, { minLength: 1, maxLength: 12 }).map((operations) => ({ do: 'together' as const, operations }));
 
-/** Arbitrary commands, many of which are refused. The price ids come from the caller, who sets up the price book. */
-export function commands(prices: Prices): fc.Arbitrary<readonly Command[]> {
+/**
+ * Arbitrary commands, many of which are refused. The price ids come from the caller, who sets up the price book.
+ * `limitMax`: of the limits of budgets.
+ */
+export function commands(prices: Prices, limitMax = 300n): fc.Arbitrary<readonly Command[]> {
   const lockId = fc.integer({ min: 0, max: 11 }).map(lockName);
   const lock = fc
     .record({
@@ -109,7 +112,7 @@ export function commands(prices: Prices): fc.Arbitrary<readonly Command[]> {
       parent: fc.option(lockId, { nil: undefined, freq: 2 }),
       quarters: fc.oneof(fc.constant(0n), lendablePart),
       ttlMs: fc.integer({ min: 0, max: 50 }),
-      budgets: budgetsOf(fc.bigInt({ min: 0n, max: 300n })),
+      budgets: budgetsOf(fc.oneof(fc.constant(limitMax), fc.bigInt({ min: 0n, max: limitMax }))),
       detail: text,
     })
     .map(lockOperation);
@@ -143,7 +146,7 @@ const ROOTS = 3;
 const TREE_LOCKS = 24;
 
 /** Trees of locks that mostly succeed: roots of funded accounts, and locks under locks with lower numbers. */
-export function treeCommands(prices: Prices): fc.Arbitrary<readonly Command[]> {
+export function treeCommands(prices: Prices, limitMax = 900n): fc.Arbitrary<readonly Command[]> {
   const fund = ['alice', 'bob'].map((account) =>
     named('fund', { account }, (ledger) =>
       ledger.transfer({ id: `fund-${account}`, from: 'treasury:x', to: `escrow:${account}`, amount: 1_000n, memo: '' }),
@@ -157,7 +160,7 @@ export function treeCommands(prices: Prices): fc.Arbitrary<readonly Command[]> {
       share: fc.bigInt({ min: 0n, max: 60n }),
       quarters: fc.oneof(fc.constantFrom(3n, 4n), lendablePart),
       ttlMs: fc.integer({ min: 10, max: 90 }),
-      budgets: budgetsOf(fc.constantFrom(150n, 900n)),
+      budgets: budgetsOf(fc.constantFrom(150n, limitMax)),
       detail: text,
     })
     .map(({ number, above, share, ...rest }) => {

@@ -29,6 +29,26 @@ export async function raceLocks(ledgers: readonly Ledger[], options: RaceOptions
 }
 
 /**
+ * The same on an account that all ledgers use, so that each has a lease of it. Three locks of 1 micro-USD on each
+ * ledger come first. `by`: whose money runs out.
+ */
+export async function raceForLeases(
+  ledgers: readonly Ledger[],
+  options: RaceOptions,
+  by: 'account' | 'budget' = 'account',
+): Promise<Race> {
+  const limit = AMOUNT * BigInt(options.affordable);
+  const first = 3 * ledgers.length;
+  const account = await newRacer(ledgers, BigInt(first) + (by === 'account' ? limit : 10n * limit));
+  const budgets = by === 'account' ? [] : [{ id: `${account}:all`, limit: BigInt(first) + limit }];
+  for (let turn = 0; turn < first; turn += 1) {
+    const id = `${account}-first-${turn}`;
+    await ledgers[turn % ledgers.length]!.lock({ ...lockOf(account), id, amount: 1n, budgets });
+  }
+  return race(ledgers, options, account, { budgets });
+}
+
+/**
  * The same under one lock that can lend exactly `affordable` of them, of an account that could pay for all. `lent` is
  * the amount that the lock has lent at the end.
  */
@@ -64,7 +84,7 @@ async function race(
   ledgers: readonly Ledger[],
   options: RaceOptions,
   account: string,
-  under: Pick<LockRequest, 'parent'>,
+  more: Pick<LockRequest, 'parent' | 'budgets'>,
 ): Promise<Race> {
   let next = 0;
   let granted = 0;
@@ -77,7 +97,7 @@ async function race(
   const worker = async (ledger: Ledger) => {
     while (next < options.attempts) {
       const id = `${account}-${(next += 1)}`;
-      await ledger.lock({ ...lockOf(account), id, amount: AMOUNT, ...under }).then(count, () => (failed += 1));
+      await ledger.lock({ ...lockOf(account), id, amount: AMOUNT, ...more }).then(count, () => (failed += 1));
     }
   };
   await Promise.all(ledgers.flatMap((ledger) => Array.from({ length: options.width }, () => worker(ledger))));

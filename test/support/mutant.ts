@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os';
 import { pathToFileURL } from 'node:url';
 
 const CHECKOUT = resolve(import.meta.dirname, '../..');
-/** The program that is killed, with its dependency. */
-const CHILD = ['test/support/crash-child.ts', 'test/support/crash-price.ts'];
+/** The programs that are killed, with their dependencies. */
+const CHILD = [
+  'test/support/crash-child.ts',
+  'test/support/crash-price.ts',
+  'test/support/archive-child.ts',
+  'test/support/archived-books.ts',
+];
 
 export interface Mutation {
   /** Path below the checkout's root. */

@@ -230,6 +230,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
     },
     spentOf: async (name) =>
       [...budgets].reduce((sum, [id, { spent }]) => (id.startsWith(`${name}:`) ? sum + spent : sum), 0n),
+    async probe() {},
     async close() {},
 
     accounts: () => [...new Set(legs.map(({ account }) => account))],

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 export interface Route {
   readonly method: string;
-  /** With `:name` for parameters and `*` for the rest of the path. */
+  /** With `:name` for parameters, or `{name}` before a colon, and `*` for the rest of the path. */
   readonly path: string;
 }
 
@@ -33,11 +33,17 @@ export function routesOf(server: FastifyInstance): readonly Route[] {
   return routes;
 }
 
-const pathOf = (prefixes: readonly string[]): string => prefixes.join('').replaceAll(/\/{2,}/g, '/');
+const pathOf = (prefixes: readonly string[]): string =>
+  prefixes
+    .join('')
+    .replaceAll(/\/{2,}/g, '/')
+    // A parameter with a pattern ends before a colon, which the router writes twice.
+    .replaceAll(/:(\w+)\([^)]*\)(?:::?)?/g, '{$1}:');
 
 /** Replaces the parameters of the path with values. */
 export function fill(path: string, values: Readonly<Record<string, string>>): string {
   return path
-    .replaceAll(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x'))
+    .replaceAll(/\/:(\w+)/g, (_match, name: string) => `/${encodeURIComponent(values[name] ?? 'x')}`)
+    .replaceAll(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x'))
     .replace('*', values['*'] ?? 'x');
 }

@@ -5,12 +5,14 @@ SELECT version, as_of, rolled_at, accounts_at, usage_since FROM analytics_state
 SELECT chain, n, position FROM analytics_cursors
 
 -- name: findResolved
-SELECT account, state, provider, charged, fee, resolved_at, lock_detail, usage, detail FROM locks WHERE id = $1 AND resolved_at IS NOT NULL
+-- A call of the time of an archive was counted before it was archived.
+SELECT account, state, provider, charged, fee, resolved_at, lock_detail, usage, detail FROM locks
+WHERE id = $1 AND resolved_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives)
 
 -- name: findManyResolved
 -- $1: a JSON object of arrays, each with one id.
 SELECT account, state, provider, charged, fee, resolved_at, lock_detail, usage, detail FROM locks
-WHERE id IN (SELECT value ->> 0 FROM json_each($1)) AND resolved_at IS NOT NULL
+WHERE id IN (SELECT value ->> 0 FROM json_each($1)) AND resolved_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives)
 
 -- name: moveVersion
 -- If the version is not $1, it becomes NULL. The table refuses NULL, so the whole transaction is rolled back.
@@ -63,25 +65,25 @@ FROM json_each($1) AS r WHERE TRUE
 ON CONFLICT (account, day, key, primitive, service, provider) DO UPDATE SET requests = usage_days.requests + excluded.requests, failed = usage_days.failed + excluded.failed, charged = usage_days.charged + excluded.charged, fee = usage_days.fee + excluded.fee, prompt = usage_days.prompt + excluded.prompt, completion = usage_days.completion + excluded.completion, reasoning = usage_days.reasoning + excluded.reasoning, cached = usage_days.cached + excluded.cached, images = usage_days.images + excluded.images, seconds = usage_days.seconds + excluded.seconds
 
 -- name: clearActiveUsers
-DELETE FROM user_days
+DELETE FROM user_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
 -- name: clearKnownCounts
 DELETE FROM known_counts
 
 -- name: clearListingDays
-DELETE FROM service_days
+DELETE FROM service_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
 -- name: clearMarketDays
-DELETE FROM public_days
+DELETE FROM public_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
 -- name: clearTimes
-DELETE FROM service_times
+DELETE FROM service_times WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
 -- name: clearUsageDays
-DELETE FROM usage_days
+DELETE FROM usage_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
 -- name: clearUserCounts
-DELETE FROM user_counts
+DELETE FROM user_counts WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
 -- name: countActiveUsers
 -- Moves user days to the right counts: those that are not counted yet, and those whose previous active day has changed.

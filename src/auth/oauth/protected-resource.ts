@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
-import { type OwnOrigin, SIGN_IN_HEADERS } from '#security';
+import { CREDENTIAL_HEADERS, type OwnOrigin } from '#security';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
@@ -131,8 +131,6 @@ interface ChallengeOptions {
  */
 type ChallengeFor = (request: Asked & { readonly headers: IncomingHttpHeaders }, error: GatewayError) => string | null;
 
-const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
-
 /**
  * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they contain the URL of the resource's
  * metadata. `Bearer` comes first and has a parameter, because MCP clients ignore everything after another scheme.
@@ -143,7 +141,7 @@ function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor 
     const insufficient = error.code === 'permission_denied' && original.includes('insufficient_scope');
     if (error.code !== 'unauthorized' && !insufficient) return null;
 
-    const had = CREDENTIALS.some((name) => request.headers[name] !== undefined);
+    const had = CREDENTIAL_HEADERS.some((name) => request.headers[name] !== undefined);
     const parameters = ['realm="tollgate"'];
     if (insufficient) parameters.push('error="insufficient_scope"');
     else if (had) parameters.push('error="invalid_token"');

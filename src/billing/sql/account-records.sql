@@ -5,7 +5,7 @@ SELECT
   CAST(COALESCE((SELECT SUM(amount) FROM transfers WHERE to_account = $1), 0) AS BIGINT) AS paid_in,
   CAST(COALESCE((SELECT SUM(amount) FROM transfers WHERE from_account = $1), 0) AS BIGINT) AS paid_out,
   CAST(COALESCE((SELECT available + locked FROM accounts WHERE id = $1), 0)
-    + COALESCE((SELECT SUM(available) FROM account_stripes WHERE account = $1), 0) AS BIGINT) AS remaining
+    + COALESCE((SELECT SUM(available + locked) FROM account_stripes WHERE account = $1), 0) AS BIGINT) AS remaining
 
 -- name: accountMovements
 -- The transfers of account $1 (with its prefix) by kind. The kind is the part of the id before the first colon; of what

@@ -4,7 +4,7 @@ SELECT account, CAST(SUM(available) AS BIGINT) AS available, CAST(SUM(locked) AS
 FROM (
   SELECT id AS account, available, locked FROM accounts
   UNION ALL
-  SELECT account, available, 0 FROM account_stripes
+  SELECT account, available, locked FROM account_stripes
   UNION ALL
   SELECT account, -available, -locked FROM entries
 ) AS both_sides
@@ -19,11 +19,14 @@ WHERE (chain, n) > ($1, $2) ORDER BY chain, n LIMIT $3
 -- Budgets whose figures differ from the sums of their locks. A lock names its budgets in one text, separated by spaces.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
-  SELECT id, spent, locked FROM budgets
+  SELECT id, spent, locked FROM budget_sums
   UNION ALL
   SELECT one.value, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END
-  FROM locks JOIN json_each('["' || replace(budget, ' ', '","') || '"]') AS one
+  FROM live_locks JOIN json_each('["' || replace(budget, ' ', '","') || '"]') AS one
   WHERE budget IS NOT NULL
+  UNION ALL
+  SELECT one.value, -charged, 0 FROM archived_spending JOIN json_each('["' || replace(budget, ' ', '","') || '"]') AS one
+  WHERE archive <= (SELECT MAX(number) FROM archives)
 ) AS both_sides
 GROUP BY id HAVING SUM(spent) <> 0 OR SUM(locked) <> 0
 ORDER BY id LIMIT 20
@@ -40,7 +43,7 @@ FROM (
     CASE parent.state WHEN 'held' THEN 1 ELSE 0 END AS must_give,
     CASE WHEN parent.account = child.account AND parent.depth + 1 = child.depth AND child.drawn = 0
       AND COALESCE(parent.budget, '') = COALESCE(child.budget, '') THEN 0 ELSE 1 END AS misfit
-  FROM locks AS child LEFT JOIN locks AS parent ON parent.id = child.parent
+  FROM live_locks AS child LEFT JOIN live_locks AS parent ON parent.id = child.parent
   WHERE child.parent IS NOT NULL
   UNION ALL
   SELECT id, 0, 1, 0, counterparty, account, amount, 0, NULL, NULL, NULL FROM movements WHERE kind = 'lend'
@@ -54,9 +57,9 @@ HAVING SUM(written) <> 1 OR SUM(drew) <> 1 OR SUM(gave) > 1 OR MAX(misfit) <> 0
 ORDER BY id LIMIT 20
 
 -- name: auditEntries
--- The signed legs of every movement. `available` and `locked` are changes of the account, and over all rows they sum to
--- 0. `lend` (a lock draws from its parent) and `return` (it gives back) have no second account: the other side is a
--- lock.
+-- The balances at the end of the newest archive, and the signed legs of every movement after it. `available` and
+-- `locked` are changes of the account, and over all rows they sum to 0. `lend` (a lock draws from its parent) and
+-- `return` (it gives back) have no second account: the other side is a lock.
 CREATE TEMP VIEW entries AS
 SELECT chain, batch, position, kind, id, account,
   CASE kind
@@ -67,25 +70,41 @@ SELECT chain, batch, position, kind, id, account,
     ELSE amount
   END AS available,
   CASE kind WHEN 'lock' THEN amount WHEN 'return' THEN amount WHEN 'transfer' THEN 0 ELSE -amount END AS locked
-FROM movements
+FROM live_movements
 UNION ALL
 SELECT chain, batch, position, kind, id, counterparty,
   CASE kind WHEN 'settle' THEN charged - fee ELSE amount END, 0
-FROM movements WHERE kind IN ('settle', 'transfer')
+FROM live_movements WHERE kind IN ('settle', 'transfer')
 UNION ALL
 SELECT chain, batch, position, kind, id, 'fees', fee, 0
-FROM movements WHERE kind = 'settle' AND fee <> 0
+FROM live_movements WHERE kind = 'settle' AND fee <> 0
+UNION ALL
+SELECT '', 0, 0, 'archived', '', account, available, locked FROM archived_balances
+WHERE archive = (SELECT MAX(number) FROM archives)
 
 -- name: auditHeld
--- Accounts whose locked part differs from what their held locks hold.
+-- Accounts, and stripes of accounts, whose locked part differs from what their held locks hold.
 SELECT account, CAST(SUM(locked) AS BIGINT) AS difference
 FROM (
-  SELECT id AS account, locked FROM accounts
+  SELECT id AS account, -1 AS stripe, locked FROM accounts
   UNION ALL
-  SELECT 'escrow:' || account, lent - amount FROM locks WHERE state = 'held'
+  SELECT account, stripe, locked FROM account_stripes
+  UNION ALL
+  SELECT 'escrow:' || account, COALESCE(stripe, -1), lent - amount FROM live_locks WHERE state = 'held'
 ) AS both_sides
-GROUP BY account HAVING SUM(locked) <> 0
+GROUP BY account, stripe HAVING SUM(locked) <> 0
 ORDER BY account LIMIT 20
+
+-- name: auditLeases
+-- Budgets whose leased room is not that of their stripes, and stripes that belong to no budget.
+SELECT id, CAST(SUM(leased) AS BIGINT) AS difference
+FROM (
+  SELECT id, leased, 1 AS written FROM budgets
+  UNION ALL
+  SELECT budget, -leased, 0 FROM budget_stripes
+) AS both_sides
+GROUP BY id HAVING SUM(leased) <> 0 OR SUM(written) <> 1
+ORDER BY id LIMIT 20
 
 -- name: auditInsertMovement
 INSERT INTO group_movements (chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at)
@@ -97,9 +116,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 SELECT id, CAST(SUM(lent) AS BIGINT) AS lent, MAX(misfit) AS misfit
 FROM (
   SELECT id, lent, CASE WHEN lent < 0 OR lent > lendable OR lendable > amount OR charged - drawn > amount - lendable THEN 1 ELSE 0 END AS misfit
-  FROM locks WHERE lendable <> 0 OR lent <> 0
+  FROM live_locks WHERE lendable <> 0 OR lent <> 0
   UNION ALL
-  SELECT parent, -amount, 0 FROM locks WHERE parent IS NOT NULL
+  SELECT parent, -amount, 0 FROM live_locks WHERE parent IS NOT NULL
   UNION ALL
   SELECT counterparty, amount, 0 FROM movements WHERE kind = 'return'
 ) AS both_sides
@@ -110,7 +129,7 @@ ORDER BY id LIMIT 20
 SELECT COUNT(CASE state WHEN 'held' THEN 1 END) AS held, COUNT(CASE state WHEN 'settled' THEN 1 END) AS settled,
   COUNT(CASE state WHEN 'released' THEN 1 END) AS released, COUNT(CASE state WHEN 'expired' THEN 1 END) AS expired,
   CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS charged, CAST(COALESCE(SUM(shortfall), 0) AS BIGINT) AS shortfall
-FROM locks
+FROM live_locks
 
 -- name: auditLocks
 -- Locks that differ from the journal. The journal must open each lock once. It must resolve it once, with the state and
@@ -121,7 +140,7 @@ SELECT id, MAX(lock_state) AS state, SUM(opened) AS opened, SUM(resolved) AS res
 FROM (
   SELECT id, 1 AS lock_rows, state AS lock_state, state, 0 AS opened, 0 AS resolved, 'escrow:' || account AS account, amount,
     CASE state WHEN 'held' THEN NULL ELSE amount - lent END AS held, charged, fee, drawn, COALESCE(price, '') AS price, COALESCE('earnings:' || provider, '') AS counterparty, created_at AS opened_at, resolved_at
-  FROM locks
+  FROM live_locks
   UNION ALL
   SELECT id, 0, NULL, NULL, 1, 0, account, amount, NULL, -charged, -fee, -drawn, NULL, NULL, at, NULL
   FROM movements WHERE kind = 'lock'
@@ -139,6 +158,23 @@ HAVING SUM(lock_rows) <> 1 OR SUM(opened) <> 1
   OR MIN(opened_at) <> MAX(opened_at) OR MIN(resolved_at) <> MAX(resolved_at)
 ORDER BY id LIMIT 20
 
+-- name: auditLiveLocks
+-- The calls that are not in an archive. Those that are may not be dropped yet.
+CREATE TEMP VIEW live_locks AS
+SELECT * FROM locks
+WHERE created_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives) OR resolved_at IS NULL
+  OR resolved_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives)
+  OR id IN (SELECT id FROM archived_kept WHERE archive = (SELECT MAX(number) FROM archives))
+
+-- name: auditLiveMovements
+-- Movements that are not in an archive: old ones, which are rows of `journal`, and newer ones, which come from the
+-- records of groups.
+CREATE TEMP VIEW live_movements AS
+SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM journal
+WHERE batch > COALESCE((SELECT n FROM archived_chains WHERE archive = (SELECT MAX(number) FROM archives) AND archived_chains.chain = journal.chain), 0)
+UNION ALL
+SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM group_movements
+
 -- name: auditMovementsTable
 -- The movements that are stored in the records of groups, one row each.
 CREATE TEMP TABLE group_movements (
@@ -147,25 +183,31 @@ CREATE TEMP TABLE group_movements (
 )
 
 -- name: auditMovements
--- All movements: old ones, which are rows of `journal`, and newer ones, which come from the records of groups.
+-- These, and the archived movements of calls that were open at the end of the archive.
 CREATE TEMP VIEW movements AS
-SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM journal
+SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM live_movements
 UNION ALL
-SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM group_movements
+SELECT chain, batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM archived_movements
+WHERE archive = (SELECT MAX(number) FROM archives)
 
 -- name: auditNegative
-SELECT id, available, locked FROM accounts
+SELECT id, available, locked FROM (
+  SELECT id, available, locked FROM accounts
+  UNION ALL
+  SELECT account, available, locked FROM account_stripes
+) AS parts
 WHERE locked < 0 OR (available < 0 AND id NOT LIKE 'treasury:%')
 ORDER BY id LIMIT 20
 
 -- name: auditOrphans
 SELECT journal.chain, journal.batch, journal.position FROM journal
 LEFT JOIN journal_batches ON journal_batches.chain = journal.chain AND journal_batches.n = journal.batch
-WHERE journal_batches.n IS NULL OR journal_batches.movements IS NOT NULL
+WHERE (journal_batches.n IS NULL OR journal_batches.movements IS NOT NULL)
+  AND journal.batch > COALESCE((SELECT n FROM archived_chains WHERE archive = (SELECT MAX(number) FROM archives) AND archived_chains.chain = journal.chain), 0)
 ORDER BY journal.chain, journal.batch, journal.position LIMIT 20
 
 -- name: auditOverdue
-SELECT id, expires_at FROM locks WHERE state = 'held' AND expires_at < $1 ORDER BY expires_at LIMIT 20
+SELECT id, expires_at FROM live_locks WHERE state = 'held' AND expires_at < $1 ORDER BY expires_at LIMIT 20
 
 -- name: auditPrices
 SELECT id, provider, service, rates FROM prices WHERE id > $1 ORDER BY id LIMIT $2
@@ -175,7 +217,7 @@ SELECT batch, position, kind, id, account, counterparty, amount, charged, fee, d
 WHERE chain = $1 AND batch BETWEEN $2 AND $3 ORDER BY batch, position
 
 -- name: auditSettled
-SELECT id, amount, lendable, prices, price, charged, shortfall, fee, fee_bps, usage, detail FROM locks
+SELECT id, amount, lendable, prices, price, charged, shortfall, fee, fee_bps, usage, detail FROM live_locks
 WHERE state = 'settled' AND id > $1 ORDER BY id LIMIT $2
 
 -- name: auditSum
@@ -192,14 +234,15 @@ SELECT COUNT(DISTINCT id) AS accounts,
 FROM (
   SELECT id, available, locked FROM accounts
   UNION ALL
-  SELECT account, available, 0 FROM account_stripes
+  SELECT account, available, locked FROM account_stripes
 ) AS parts
 
 -- name: auditTransfers
--- Transfers that differ from the journal.
+-- Transfers that differ from the journal. Those of the time of an archive are compared with its digest.
 SELECT id
 FROM (
   SELECT id, 1 AS written, 0 AS told, from_account, to_account, amount, at FROM transfers
+  WHERE at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives)
   UNION ALL
   SELECT id, 0, 1, account, counterparty, amount, at FROM movements WHERE kind = 'transfer'
 ) AS both_sides
@@ -212,11 +255,14 @@ ORDER BY id LIMIT 20
 -- The same as auditBudgets, for PostgreSQL.
 SELECT id, CAST(SUM(spent) AS BIGINT) AS spent, CAST(SUM(locked) AS BIGINT) AS locked
 FROM (
-  SELECT id, spent, locked FROM budgets
+  SELECT id, spent, locked FROM budget_sums
   UNION ALL
   SELECT one, -charged, CASE state WHEN 'held' THEN lent - amount ELSE 0 END
-  FROM locks, unnest(string_to_array(budget, ' ')) AS one
+  FROM live_locks, unnest(string_to_array(budget, ' ')) AS one
   WHERE budget IS NOT NULL
+  UNION ALL
+  SELECT one, -charged, 0 FROM archived_spending, unnest(string_to_array(budget, ' ')) AS one
+  WHERE archive <= (SELECT MAX(number) FROM archives)
 ) AS both_sides
 GROUP BY id HAVING SUM(spent) <> 0 OR SUM(locked) <> 0
 ORDER BY id LIMIT 20
@@ -231,4 +277,5 @@ FROM (
   SELECT b.chain, b.n, b.at, r.position - 1 AS position, ARRAY(SELECT json_array_elements_text(r.fields)) AS fields
   FROM journal_batches AS b CROSS JOIN LATERAL json_array_elements(CAST(b.movements AS JSON)) WITH ORDINALITY AS r (fields, position)
   WHERE NOT EXISTS (SELECT 1 FROM unnest($1::text[], $2::bigint[]) AS unreadable (chain, n) WHERE unreadable.chain = b.chain AND unreadable.n = b.n)
+    AND b.n > COALESCE((SELECT n FROM archived_chains WHERE archive = (SELECT MAX(number) FROM archives) AND archived_chains.chain = b.chain), 0)
 ) AS told

@@ -8,6 +8,8 @@ WITH calls AS (
   SELECT created_at, charged, CASE state WHEN 'held' THEN 1 ELSE 0 END AS running, CASE state WHEN 'held' THEN amount - lent ELSE 0 END AS locked
   FROM locks
   WHERE account = $1 AND created_at >= $2
+    -- A call that is in an archive may not be dropped yet.
+    AND (resolved_at IS NULL OR resolved_at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives) OR id IN (SELECT id FROM archived_kept WHERE archive = (SELECT MAX(number) FROM archives)))
     AND replace(' ' || COALESCE(budget, '') || ' ', $3, '') = ' ' || COALESCE(budget, '') || ' '
     AND ($4 = '' OR replace(' ' || COALESCE(budget, ''), $4, '') <> ' ' || COALESCE(budget, '')
       OR ($5 <> '' AND substr(budget, 1, 64) IN (SELECT hash FROM api_keys WHERE account = $1 AND member = $5)))
@@ -16,6 +18,13 @@ WITH calls AS (
         SELECT one.parent, one.created_at FROM locks AS one WHERE one.id = locks.parent
         UNION ALL SELECT one.parent, one.created_at FROM above JOIN locks AS one ON one.id = above.parent)
       SELECT MIN(above.created_at) FROM above))
+  UNION ALL
+  -- Calls in archives, which all ended. They count if the whole time counts, because limits with a period begin later.
+  SELECT 0, charged, 0, 0 FROM archived_spending
+  WHERE account = $1 AND $2 = 0 AND archive <= (SELECT MAX(number) FROM archives)
+    AND replace(' ' || budget || ' ', $3, '') = ' ' || budget || ' '
+    AND ($4 = '' OR replace(' ' || budget, $4, '') <> ' ' || budget
+      OR ($5 <> '' AND substr(budget, 1, 64) IN (SELECT hash FROM api_keys WHERE account = $1 AND member = $5)))
 ),
 edges AS (SELECT COALESCE(MIN(created_at), $6) AS edge FROM calls WHERE running = 1 AND created_at < $6)
 SELECT edge, CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked,
@@ -30,7 +39,7 @@ SELECT 1 AS many FROM locks WHERE account = $1 AND created_at >= $2 ORDER BY cre
 -- name: carriedOfKey
 -- What a key has spent and locked in total, minus what budget $2 counts. Each call of a key counts in one of the
 -- budgets `$1:<period>`. For the range of ids see spentOfBudgets in ledger.sql.
-SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked FROM budgets
+SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent, CAST(COALESCE(SUM(locked), 0) AS BIGINT) AS locked FROM budget_sums
 WHERE id >= $1 AND id < $1 || 'z' AND substr(id, 1, length($1) + 1) = $1 || ':' AND id <> $2
 
 -- name: carriedOfAccount
@@ -40,7 +49,7 @@ SELECT CAST(paid_in - paid_out - available - locked - own_spent AS BIGINT) AS sp
 FROM (SELECT
   COALESCE((SELECT SUM(amount) FROM transfers WHERE to_account = $1), 0) AS paid_in,
   COALESCE((SELECT SUM(amount) FROM transfers WHERE from_account = $1), 0) AS paid_out,
-  COALESCE((SELECT available FROM accounts WHERE id = $1), 0) AS available,
-  COALESCE((SELECT locked FROM accounts WHERE id = $1), 0) AS locked,
-  COALESCE((SELECT spent FROM budgets WHERE id = $2), 0) AS own_spent,
-  COALESCE((SELECT locked FROM budgets WHERE id = $2), 0) AS own_locked) AS figures
+  COALESCE((SELECT available FROM accounts WHERE id = $1), 0) + COALESCE((SELECT SUM(available) FROM account_stripes WHERE account = $1), 0) AS available,
+  COALESCE((SELECT locked FROM accounts WHERE id = $1), 0) + COALESCE((SELECT SUM(locked) FROM account_stripes WHERE account = $1), 0) AS locked,
+  COALESCE((SELECT spent FROM budget_sums WHERE id = $2), 0) AS own_spent,
+  COALESCE((SELECT locked FROM budget_sums WHERE id = $2), 0) AS own_locked) AS figures

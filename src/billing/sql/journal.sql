@@ -11,6 +11,10 @@ WITH RECURSIVE chains (chain) AS (
 )
 SELECT chain, (SELECT MAX(n) FROM journal_batches AS own WHERE own.chain = chains.chain) AS n FROM chains WHERE chain IS NOT NULL ORDER BY chain
 
+-- name: archivedEnds
+-- The last archived group of each chain.
+SELECT chain, n, hash FROM archived_chains WHERE archive = (SELECT MAX(number) FROM archives)
+
 -- name: findBatch
 SELECT hash FROM journal_batches WHERE chain = $1 AND n = $2
 

@@ -3,12 +3,12 @@ SELECT id, CAST(SUM(available) AS BIGINT) AS available, CAST(SUM(locked) AS BIGI
 FROM (
   SELECT id, available, locked FROM accounts WHERE id = $1
   UNION ALL
-  SELECT account, available, 0 FROM account_stripes WHERE account = $1
+  SELECT account, available, locked FROM account_stripes WHERE account = $1
 ) AS parts
 GROUP BY id
 
 -- name: findBudget
-SELECT id, spent, locked FROM budgets WHERE id = $1
+SELECT id, spent, locked FROM budget_sums WHERE id = $1
 
 -- name: findLock
 SELECT id, account, amount, parent, depth, lendable, lent, kept, prices, budget, state, price, provider, charged, fee, fee_bps, drawn, shortfall,
@@ -41,5 +41,5 @@ SELECT id FROM locks WHERE state = 'held' AND kept = 0 AND expires_at <= $1 ORDE
 -- name: spentOfBudgets
 -- The sum that the budgets `$1:<period>` count as spent. No period begins with z. So in every collation their ids are
 -- between $1 and `$1z`, and the primary key finds them.
-SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent FROM budgets
+SELECT CAST(COALESCE(SUM(spent), 0) AS BIGINT) AS spent FROM budget_sums
 WHERE id >= $1 AND id < $1 || 'z' AND substr(id, 1, length($1) + 1) = $1 || ':'

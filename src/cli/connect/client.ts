@@ -41,7 +41,7 @@ export interface Client {
   readonly packages?: readonly string[];
   readonly title: string;
   /** The API with which it calls models or agents; null for a client that only calls tools. */
-  readonly speaks: 'messages' | 'responses' | 'chat' | 'a2a' | 'x402' | null;
+  readonly speaks: 'messages' | 'responses' | 'chat' | 'gemini' | 'a2a' | 'x402' | null;
   readonly models?: (connection: Connection, machine: Machine) => Setup;
   /** Sets the gateway up as an MCP server of the client. */
   readonly tools?: (connection: Connection, machine: Machine) => Setup;

@@ -281,6 +281,55 @@ const cline: Client = {
   }),
 };
 
+const geminiTools = ({ base, key }: Connection): readonly Setting[] => [
+  { at: ['mcpServers', 'tollgate', 'httpUrl'], value: `${base}/mcp` },
+  { at: ['mcpServers', 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
+];
+
+const geminiCli: Client = {
+  name: 'gemini-cli',
+  title: 'Gemini CLI',
+  speaks: 'gemini',
+  models({ base, key, model }, { home }) {
+    const variables = { GOOGLE_GEMINI_BASE_URL: `${base}/api`, GEMINI_API_KEY: key, GEMINI_MODEL: model };
+    return {
+      files: [
+        {
+          path: join(home, '.gemini', '.env'),
+          format: 'dotenv',
+          settings: Object.entries(variables).map(([name, value]) => ({ at: [name], value })),
+        },
+        {
+          path: join(home, '.gemini', 'settings.json'),
+          format: 'json',
+          // Otherwise Gemini CLI asks for a sign-in at Google.
+          settings: [{ at: ['security', 'auth', 'selectedType'], value: 'gemini-api-key' }],
+        },
+      ],
+      tryIt: 'gemini --prompt "Say hello"',
+      notes: ['A .env in the folder of a project, or above it, is read instead of the one in ~/.gemini.'],
+    };
+  },
+  tools: (connection, { home }) => ({
+    files: [{ path: join(home, '.gemini', 'settings.json'), format: 'json', settings: geminiTools(connection) }],
+    tryIt: 'gemini mcp list',
+  }),
+  inProject: {
+    tools: (connection, { cwd }) => ({
+      files: [
+        {
+          path: join(cwd, '.gemini', 'settings.json'),
+          ofProject: true,
+          format: 'json',
+          settings: geminiTools({ ...connection, key: `\${${KEY_VARIABLE}}` }),
+        },
+      ],
+      tryIt: 'gemini mcp list',
+      notes: [KEY_NOTE],
+    }),
+  },
+};
+
 const cursor: Client = {
   name: 'cursor',
   title: 'Cursor',
@@ -311,4 +360,4 @@ const cursor: Client = {
   },
 };
 
-export const CODING_AGENTS: readonly Client[] = [claudeCode, codex, opencode, cline, cursor];
+export const CODING_AGENTS: readonly Client[] = [claudeCode, codex, geminiCli, opencode, cline, cursor];

@@ -75,6 +75,18 @@ const { content } = await client.messages.create({
     ),
   },
   {
+    name: 'google-genai',
+    packages: ['@google/genai', 'google-genai'],
+    title: 'Google Gen AI SDK (JavaScript, Python, Go)',
+    speaks: 'gemini',
+    models: library(
+      ({ base, key }) => ({ GOOGLE_GEMINI_BASE_URL: `${base}/api`, GEMINI_API_KEY: key }),
+      (model) => `import { GoogleGenAI } from '@google/genai';
+const client = new GoogleGenAI({});
+const { text } = await client.models.generateContent({ model: '${model}', contents: 'Hello' });`,
+    ),
+  },
+  {
     name: 'langchain',
     title: 'LangChain (JavaScript, Python)',
     speaks: 'chat',

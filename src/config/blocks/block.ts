@@ -26,6 +26,8 @@ export interface Place {
   readonly commands: boolean;
   /** The directory for relative paths in the file. */
   readonly directory: string;
+  /** Whether the packages that a block names must be there: false for commands that call no service. */
+  readonly packages: boolean;
 }
 
 /**

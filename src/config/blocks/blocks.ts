@@ -45,6 +45,8 @@ export function readBlocks(file: Table, place: Place, rules: BlockRules, reading
     const say = complainAt(path, reading);
     const service = offer && kind.toService(offer, say);
     const where = target && kind.toTarget(target, say, place);
+    if (where?.kind === 'sdk' && service?.primitive === 'model' && service.model.wires)
+      say('params.wires', 'stands beside params.sdk, whose package has no such API', 'leave it out');
     return service && where ? { service, target: where } : null;
   });
 }

@@ -2,7 +2,8 @@ import type { MicroUsd, Rates } from '#billing/amounts';
 import { choice, tableOption, textList, trueOrFalse } from '../option.ts';
 import { IMAGE_PATHS, type ImageWireName } from '../upstream-api.ts';
 import { isPrototypeName } from '../names.ts';
-import { apiOptions, COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, toHttpTarget, UPSTREAM_MODEL } from './block.ts';
+import { COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, UPSTREAM_MODEL } from './block.ts';
+import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field } from './field.ts';
 import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, perUnit, price, rate, rates } from './price.ts';
 
@@ -87,7 +88,7 @@ const offer = {
   'params.model': field('media.upstreamModel', UPSTREAM_MODEL),
 };
 
-const target = apiOptions(IMAGE_PATHS.openai.make);
+const target = apiOrSdkOptions(IMAGE_PATHS.openai.make);
 
 /** The properties of an image service's API. */
 interface ImageApi {
@@ -167,7 +168,7 @@ export const IMAGE_BLOCK = defineBlock({
     'params.body': imageApi?.body,
   }),
   writtenLast: ['quotes', 'params.wire', 'params.edits', 'params.body'],
-  toTarget: toHttpTarget(target),
+  toTarget: toApiOrSdkTarget,
 });
 
 const perImage = (price: MicroUsd | undefined) => (price === undefined ? undefined : perUnit(price));

@@ -3,8 +3,9 @@ import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
-import { apiOptions, COMMON_OPTIONS, defineBlock, toHttpTarget, UPSTREAM_MODEL, words } from './block.ts';
-import { alwaysWritten, field, flagField, optionalField } from './field.ts';
+import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
+import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
+import { alwaysWritten, field, optionalField } from './field.ts';
 import {
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
@@ -157,12 +158,12 @@ function wires(): Option<readonly NativeWireName[] | null> {
     takes: right,
     meaning: '',
     max: 8,
-    fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses'),
+    fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses, gemini'),
   });
   return option<readonly NativeWireName[] | null>({
-    takes: 'list of `chat`, `messages`, `responses`',
+    takes: 'list of `chat`, `messages`, `responses`, `gemini`',
     meaning:
-      "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API. " +
+      "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API, `gemini` is Google's Gemini API. " +
       'A request of such an API is passed on without translation.',
     optional: { text: '["chat"]', fallback: null },
     read: (value) => {
@@ -203,16 +204,12 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
 }
 
 const target = {
-  ...apiOptions('/chat/completions'),
-  'params.own_keys': flagField(
-    'ownKeys',
-    trueOrFalse({
-      optional: { text: 'false', fallback: false },
-      meaning:
-        'Whether consumers may store keys of their own for this address, and call the model with them. Such a call costs `billing.own_key_bps` of the price. It has no effect for a provider that dials in, which never gets such a key.',
-    }),
-    true,
-  ),
+  ...apiOrSdkOptions('/chat/completions'),
+  'params.own_keys': trueOrFalse({
+    optional: { text: 'false', fallback: false },
+    meaning:
+      'Whether consumers may store keys of their own for this address, and call the model with them. Such a call costs `billing.own_key_bps` of the price. It has no effect for a provider that dials in, which never gets such a key.',
+  }),
 };
 
 /** Numbers of reasoning tokens in one answer. */
@@ -297,5 +294,11 @@ export const MODEL_BLOCK = defineBlock({
     'params.hidden_reasoning_usual': hiddenReasoning?.usual,
   }),
   writtenLast: [],
-  toTarget: toHttpTarget(target),
+  toTarget({ 'params.own_keys': ownKeys, ...values }, complain, place) {
+    const found = toApiOrSdkTarget(values, complain, place);
+    if (!ownKeys) return found;
+    if (found.kind === 'http') return { ...found, ownKeys: true as const };
+    complain('params.own_keys', 'is true beside params.sdk', 'leave it out: a package takes no keys of consumers');
+    return found;
+  },
 });

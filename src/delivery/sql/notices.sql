@@ -38,7 +38,7 @@ RETURNING percent
 -- money before its limit got its period.
 SELECT k.hash, k.account, k.label, k.spend_limit, k.limit_reset, k.limit_soft, k.limit_notify, k.limit_by, k.counted_since, b.spent,
   COALESCE(k.limit_since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
-FROM api_keys AS k LEFT JOIN budgets AS b
+FROM api_keys AS k LEFT JOIN budget_sums AS b
   ON b.id = k.hash || ':' || CASE k.limit_reset WHEN 'daily' THEN $1 WHEN 'weekly' THEN $2 WHEN 'monthly' THEN $3 ELSE 'all' END
 WHERE k.limit_notify IS NOT NULL AND k.spend_limit IS NOT NULL AND k.hash > $4 AND (b.id IS NOT NULL OR k.counted_since IS NOT NULL)
 ORDER BY k.hash LIMIT $5
@@ -48,9 +48,9 @@ ORDER BY k.hash LIMIT $5
 SELECT l.account, l.subject, l.rules, l.daily_since, l.weekly_since, l.monthly_since, l.ever_since, d.spent AS daily, w.spent AS weekly, m.spent AS monthly, a.spent AS ever,
   COALESCE(l.since, (SELECT applied_at FROM migrations WHERE name = '0035_who-set-a-limit')) AS since
 FROM account_limits AS l
-LEFT JOIN budgets AS d ON d.id = l.name || ':' || $1
-LEFT JOIN budgets AS w ON w.id = l.name || ':' || $2
-LEFT JOIN budgets AS m ON m.id = l.name || ':' || $3
-LEFT JOIN budgets AS a ON a.id = l.name || ':all'
+LEFT JOIN budget_sums AS d ON d.id = l.name || ':' || $1
+LEFT JOIN budget_sums AS w ON w.id = l.name || ':' || $2
+LEFT JOIN budget_sums AS m ON m.id = l.name || ':' || $3
+LEFT JOIN budget_sums AS a ON a.id = l.name || ':all'
 WHERE l.notifies = 1 AND (l.account, l.subject) > ($4, $5)
 ORDER BY l.account, l.subject LIMIT $6

@@ -1,8 +1,10 @@
 import type { LookupAddress } from 'node:dns';
+import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Socket, connect as connectPlain, isIP, type LookupFunction } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { lookup, Resolver } from 'node:dns/promises';
+import { callbackify } from 'node:util';
 import type { buildConnector, Client } from 'undici';
 import { GatewayError } from '#errors';
 import { isPublicAddress, hostOf, outboundUrlFault } from '#security';
@@ -67,10 +69,7 @@ const HEAD_BYTES_MAX = 16 * 1024;
  * (SSRF). Every call opens a new connection and checks its address.
  */
 export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOptions): GuardedFetch {
-  const guard: Guard = {
-    lookup: options.lookup ?? (allowPrivate ? lookupHere : createPublicLookup()),
-    permits: options.permits ?? (allowPrivate ? () => true : isPublicAddress),
-  };
+  const guard = guardOf({ allowPrivate, ...options });
 
   return async (text, { timeoutMs, signal, ...request }) => {
     const fault = outboundUrlFault(text, { allowPrivate });
@@ -94,6 +93,38 @@ export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOpt
     }
   };
 }
+
+/**
+ * A connector of undici for addresses that nobody of this machine wrote. Each connection of its pool is guarded. The
+ * URL itself is checked by `outboundUrlFault` before.
+ */
+export function createGuardedConnector(options: GuardedFetchOptions): buildConnector.connector {
+  const guard = guardOf(options);
+  const connect = async ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
+    const secure = protocol === 'https:';
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const addresses = await permittedAddresses(host, guard);
+    const socket = guardedConnect({ host, port: Number(port || (secure ? 443 : 80)), secure, addresses }, guard);
+    // undici closes a socket only once it has it.
+    const late = setTimeout(() => socket.destroy(new OutboundFailure('there was no connection in time')), CONNECT_MS);
+    try {
+      await once(socket, secure ? 'secureConnect' : 'connect');
+    } finally {
+      clearTimeout(late);
+    }
+    // The guard may have destroyed the socket in this event.
+    if (socket.errored) throw socket.errored;
+    return socket;
+  };
+  return callbackify(connect) as unknown as buildConnector.connector;
+}
+
+const CONNECT_MS = 10_000;
+
+const guardOf = ({ allowPrivate, lookup: given, permits }: GuardedFetchOptions): Guard => ({
+  lookup: given ?? (allowPrivate ? lookupHere : createPublicLookup()),
+  permits: permits ?? (allowPrivate ? () => true : isPublicAddress),
+});
 
 /** One exchange on its own connection. `end` releases everything, at any stage. */
 function createCall(url: URL, guard: Guard) {

@@ -3,6 +3,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { bodyLengthOf, UpstreamFailure } from '#wire';
 import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { type Scrub, scrubOf } from '#security';
+import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
@@ -78,14 +79,15 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
     send(endpoint, request, account) {
       const { calls, listens, basePath } = route(endpoint.baseUrl);
       const { pool, shares } = request.listens ? listens : calls;
-      const secrets = endpoint.headersAt?.[request.path] ?? endpoint.headers;
+      const secrets = endpoint.headersAt?.[pathOfHeaders(request.path)] ?? endpoint.headers;
       const headers: Record<string, string> = { ...request.headers, ...secrets };
       // For any other body undici adds it.
       if (request.body instanceof PiecedBody) headers['content-length'] = String(request.body.byteLength);
       const timeout = request.listens || request.patient ? NO_TIMEOUT : null;
       const sent = {
         method: request.method,
-        path: basePath + request.path || '/',
+        // Only models have paths with a version of their own. All other paths stay below the base address.
+        path: (endpoint.headersAt ? upstreamPath(basePath, request.path) : basePath + request.path) || '/',
         headers,
         // undici also sends what can be iterated, which its types leave out.
         body: request.body as Exclude<typeof request.body, PiecedBody>,
@@ -113,7 +115,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   readonly #secrets: DirectEndpoint['headers'];
 
   constructor(
-    pool: Pool,
+    pool: Dispatcher,
     sent: Dispatcher.DispatchOptions,
     shares: ConnectionShares,
     account: string,
@@ -225,6 +227,7 @@ const UNSENT: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'ENOTFOUND',
   'EHOSTUNREACH',
+  PACKAGE_FAILED,
   'ENETUNREACH',
 ]);
 
@@ -235,24 +238,69 @@ const FAILURES: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: 'the provider fell silent in the middle of its answer',
   UND_ERR_CONNECT_TIMEOUT: 'the provider could not be reached in time',
   UND_ERR_SOCKET: 'the provider closed the connection',
+  [PACKAGE_FAILED]: 'its package could not be started',
   ECONNREFUSED: 'the provider refused the connection',
   ECONNRESET: 'the provider reset the connection',
 };
 
+interface SdkUpstreamOptions extends UpstreamOptions {
+  /** The process of a package, which answers OpenAI's API. */
+  readonly open: (target: SdkTarget) => Dispatcher;
+  readonly close: () => Promise<void>;
+}
+
+/** Sends requests to packages of the AI SDK. A process has as many calls at once as an origin has connections. */
+export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<DirectEndpoint> {
+  const { connectionsMax: max, headTimeoutMs: waitMs } = options;
+  /** By the dispatcher, because a reload may replace it. */
+  const shared = new WeakMap<Dispatcher, ConnectionShares>();
+  const all = new Set<ConnectionShares>();
+  return {
+    send(endpoint, request, account) {
+      const dispatcher = options.open(endpoint.sdk!);
+      let shares = shared.get(dispatcher);
+      if (!shares) {
+        shared.set(dispatcher, (shares = createConnectionShares({ max, waitMs })));
+        all.add(shares);
+      }
+      const headers: Record<string, string> = { ...request.headers };
+      if (request.body instanceof PiecedBody) headers['content-length'] = String(request.body.byteLength);
+      const timeout = request.patient ? NO_TIMEOUT : null;
+      const sent = {
+        origin: 'http://ai-sdk',
+        method: request.method,
+        path: request.path,
+        headers,
+        body: request.body as Exclude<typeof request.body, PiecedBody>,
+        headersTimeout: timeout,
+        bodyTimeout: timeout,
+      };
+      return new HttpExchange(dispatcher, sent, shares, account, endpoint.headers);
+    },
+    async close() {
+      for (const shares of all) shares.close();
+      await options.close();
+    },
+  };
+}
+
 interface UpstreamWays {
   readonly direct: UpstreamOf<DirectEndpoint>;
+  /** Packages of the AI SDK. Default: no offer has one. */
+  readonly sdk?: UpstreamOf<DirectEndpoint>;
   readonly tunnel: UpstreamOf<TunnelEndpoint>;
 }
 
 /** Sends requests directly or through a tunnel, by the kind of the endpoint. */
-export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
+export function createUpstream({ direct, sdk, tunnel }: UpstreamWays): Upstream {
   return {
-    send: (endpoint, request, account, last) =>
-      endpoint.kind === 'direct'
-        ? direct.send(endpoint, request, account, last)
-        : tunnel.send(endpoint, request, account, last),
+    send(endpoint, request, account, last) {
+      if (endpoint.kind === 'tunnel') return tunnel.send(endpoint, request, account, last);
+      const way = endpoint.sdk === undefined ? direct : sdk!;
+      return way.send(endpoint, request, account, last);
+    },
     async close() {
-      await Promise.all([direct.close(), tunnel.close()]);
+      await Promise.all([direct.close(), sdk?.close(), tunnel.close()]);
     },
   };
 }

@@ -131,11 +131,11 @@ export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
   const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
   const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : [];
   ids.hear(message);
+  const parts = partsOfMessage(message);
   return {
     thinking: thinkingOf(message),
-    text: partsOfMessage(message)
-      .map((part) => (part.kind === 'text' ? part.text : imageText(part)))
-      .join(''),
+    text: parts.map((part) => (part.kind === 'text' ? part.text : imageText(part))).join(''),
+    parts,
     calls: calls.filter(isObject).map((call, index) => {
       const { name, arguments: given } = (call['function'] ?? {}) as Json;
       const { id } = call;

@@ -1,8 +1,8 @@
 import { createSilent, endInSlices, type ClientSink, type KeepAlive, type ReplySink, writeSlices } from '#http';
 import { GatewayError } from '#errors';
 import { type LargeStrings, lengthOf } from '#wire';
-import { formatUsd, type Frame, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import { type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#gateway';
+import { formatUsd, type CancelSignal, type SettledFrame } from '#billing/amounts';
+import { onceSettled, type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#gateway';
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#blobs';
@@ -56,7 +56,6 @@ export interface ReplyEncoder {
 
 export type Headers = Readonly<Record<string, string | number>>;
 export type SettledChat = SettledFrame<ChatResult>;
-type ChatFrame = Frame<ChatResult, ChatPiece>;
 
 interface WholeReply {
   /** HTTP status; default 200. */
@@ -99,66 +98,48 @@ const LARGE_BYTES = 1024 * 1024;
  * then reads the remaining frames. The result says whether anything was charged; it is false if the client is gone.
  * Throws an error of the call only before the first byte, while the status can still be set.
  */
-export async function writeChatReply(
-  opened: StartedChat,
-  sink: ReplySink,
-  options: ChatReplyOptions,
-): Promise<boolean> {
-  const { about, frames } = opened;
-  const iterator = frames[Symbol.asyncIterator]();
+export function writeChatReply(opened: StartedChat, sink: ReplySink, options: ChatReplyOptions): Promise<boolean> {
   const encoder = options.encoder(opened);
-  try {
-    return await (about.stream
-      ? writeStream(about, iterator, sink, encoder, options)
-      : writeWhole(about, iterator, sink, encoder));
-  } catch (error) {
-    if (!sink.closed) throw error;
-    return false;
-  } finally {
-    // This has no effect after the end. If the client left, the run is drained and settled in the background.
-    iterator.return?.().catch(options.onError);
-  }
+  if (opened.about.stream) return writeStream(opened, sink, encoder, options);
+  return onceSettled(opened, sink, options.onError, (settled) => writeWhole(opened.about, settled, sink, encoder));
 }
 
-async function writeWhole(
+function writeWhole(
   about: ReplyAbout,
-  iterator: AsyncIterator<ChatFrame, unknown>,
+  settled: SettledChat,
   sink: ReplySink,
   encoder: ReplyEncoder,
-): Promise<boolean> {
-  for (;;) {
-    const next = await iterator.next();
-    if (sink.closed) return false;
-    if (next.done) throw new GatewayError('internal', 'Internal error');
-    const { value } = next;
-    if (value.type !== 'settled') continue;
-    const { status = 200, before, text, large } = encoder.whole(value);
-    const pieces = large?.piecesOf(text);
-    const headers: Record<string, string | number> = {
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': pieces ? lengthOf(pieces) : Buffer.byteLength(text) + (before?.byteLength ?? 0),
-      'x-generation-id': about.id,
-      'x-provider': value.providerName,
-    };
-    addAlteredHeaders(headers, about.sent);
-    if (!value.pending) headers['x-cost-usd'] = formatUsd(value.settlement.charged);
-    if (value.receipt !== null) headers['x-receipt'] = value.receipt;
-    sink.head(status, encoder.headers(headers));
-    if (before && before.byteLength > LARGE_BYTES) await writeSlices(before, sink);
-    else if (before) sink.write(before);
-    if (pieces) await endInSlices(pieces, sink);
-    else sink.end(text);
-    return wasCharged(value);
-  }
+): boolean | Promise<boolean> {
+  const { status = 200, before, text, large } = encoder.whole(settled);
+  const pieces = large?.piecesOf(text);
+  const headers: Record<string, string | number> = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': pieces ? lengthOf(pieces) : Buffer.byteLength(text) + (before?.byteLength ?? 0),
+    'x-generation-id': about.id,
+    'x-provider': settled.providerName,
+  };
+  addAlteredHeaders(headers, about.sent);
+  if (!settled.pending) headers['x-cost-usd'] = formatUsd(settled.settlement.charged);
+  if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
+  sink.head(status, encoder.headers(headers));
+  if (before || pieces) return endLarge(before, pieces ?? [Buffer.from(text)], sink).then(() => wasCharged(settled));
+  sink.end(text);
+  return wasCharged(settled);
+}
+
+async function endLarge(before: Uint8Array | undefined, rest: Iterable<Uint8Array>, sink: ReplySink): Promise<void> {
+  if (before && before.byteLength > LARGE_BYTES) await writeSlices(before, sink);
+  else if (before) sink.write(before);
+  await endInSlices(rest, sink);
 }
 
 async function writeStream(
-  about: ReplyAbout,
-  iterator: AsyncIterator<ChatFrame, unknown>,
+  { about, frames }: StartedChat,
   sink: ReplySink,
   encoder: ReplyEncoder,
   { keepAlive, onError }: ChatReplyOptions,
 ): Promise<boolean> {
+  const iterator = frames[Symbol.asyncIterator]();
   let begun = false;
   let provider: string | null = null;
   const begin = () => {
@@ -217,12 +198,15 @@ async function writeStream(
       }
     }
   } catch (error) {
-    if (!begun || sink.closed) throw error;
+    if (sink.closed) return false;
+    if (!begun) throw error;
     onError(error);
     sink.fail(encoder.fail(error));
     return false;
   } finally {
     keepAlive.forget(silent);
+    // This has no effect after the end. If the client left, the run is drained and settled in the background.
+    iterator.return?.().catch(onError);
   }
 }
 

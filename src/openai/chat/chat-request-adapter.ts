@@ -73,13 +73,15 @@ interface LockedBudget {
   readonly budget: ChatBudget;
 }
 
+const NONE: readonly LockedBudget[] = [];
+
 /** The native side of a chat call. It is a class because each call creates one. */
 export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest {
   /** The id that the reply carries. It is set after the call was prepared, and before it is run. */
   callId = '';
   readonly #options: ChatRequestAdapterOptions;
   readonly #headers: UpstreamRequest['headers'];
-  readonly #budgets: LockedBudget[] = [];
+  #budgets: readonly LockedBudget[] = NONE;
   /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
   #form: Form | null = null;
   #refused: Refused | null = null;
@@ -119,7 +121,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   budgetAt(offer: Offer): ChatBudget {
     for (const locked of this.#budgets) if (locked.offer === offer) return locked.budget;
     const budget = chatBudget(this.#options.body, this.#options.size, offer);
-    this.#budgets.push({ offer, budget });
+    this.#budgets = [...this.#budgets, { offer, budget }];
     return budget;
   }
 

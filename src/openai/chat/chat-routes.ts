@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { after, readJson, isObject } from '#wire';
-import { createKeepAlive, dialectOf, createCheck, PARSED_JSON } from '#http';
+import { createKeepAlive, type Dialect, dialectOf, createCheck, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import type { Admission } from '#limits';
@@ -90,16 +90,18 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       config: { clientsAppend: true },
     },
     decode: (request, admitted) => readChat(bodyFrom(request), request.headers, admitted),
-    answer({ body, ...payer }, { request, client, onError }) {
+    answer(asked, { request, client, onError }) {
+      const { body, caller } = asked;
       const dialect = dialectOf(request);
-      const options = { encoder: createChatEncoder({ dialect, asksUsage: asksUsage(body) }), keepAlive, onError };
-      const context = { ...contextOf(deps, request, payer), dialect };
+      const context = contextOf(deps, request, asked, dialect);
+      const encoder = createChatEncoder({ dialect, asksUsage: asksUsage(body) });
+      const options = { encoder, keepAlive, onError };
       return {
         noun: 'A chat completion',
         model: body.model,
         open: chooseChat(body, context, onError),
         write: (opened, sink) => writeChatReply(opened, sink, options),
-        ...largeAnswers(client, { caller: payer.caller, model: body.model, onError }),
+        ...largeAnswers(client, { caller, model: body.model, onError }),
       };
     },
   };
@@ -110,11 +112,12 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   };
 }
 
-/** The context of a chat call that answers a request of any wire. */
+/** The context of a chat call that answers a request of any wire. `dialect`: see ChatContext. */
 export const contextOf = (
   { config, now }: ChatDeps,
   request: FastifyRequest,
   { caller, payment }: Pick<Payer, 'caller' | 'payment'>,
+  dialect: Dialect = 'own',
 ): ChatContext => ({
   caller,
   payment,
@@ -123,6 +126,7 @@ export const contextOf = (
   now: now(),
   replyBytesMax: config.upstream.replyBytesMax,
   receipts: config.billing.receipts,
+  dialect,
 });
 
 /** The parts of the gateway that the billed routes of chat need. */
@@ -147,7 +151,7 @@ function createReadChat(
       refusePlugins(body);
       if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
       const payer = payerOf(payments, headers, admitted, () => hash('sha256', bytes));
-      return after(payer, (paying) => ({ body, ...paying }));
+      return after(payer, ({ caller, payment, repeats }) => ({ body, caller, payment, repeats }));
     };
     refuseEncoding(headers);
     return after(readJson(bytes, limits), understood);

@@ -24,6 +24,7 @@ import { NativeRequestAdapter } from '../native/native-request-adapter.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import type { ChatBody } from './chat-schema.ts';
 import { measurePrompt } from './prompt-size.ts';
+import { refuseForPackage } from './refusals.ts';
 
 export interface ChatContext {
   readonly caller: Caller;
@@ -91,6 +92,7 @@ export function toCall(
     adapter: singleRequest<ChatResult, ChatPiece>(adapter),
     prefers: context.native?.isLossy ? (offer) => adapter.speaks(offer) : undefined,
     estimate(offer) {
+      refuseForPackage(body, offer);
       const sent = adapter.sizeAt(offer, size);
       checkFits(sent, offer);
       return toUsage(adapter.budgetAt(offer), sent, adapter.partsAt(offer));

@@ -153,6 +153,9 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
   };
 }
 
+/** Whether the id of a call contains what its provider wants back. */
+export const isSealedCall = (id: string): boolean => id.startsWith(SEALED_ID);
+
 /** A short id in place of a sealed one, because many providers limit ids to 40 or 64 characters. */
 export const plainId = (id: string): string =>
   id.startsWith(SEALED_ID) ? `call_${hash('sha256', id).slice(0, DIGEST_CHARS)}` : id;

@@ -9,6 +9,8 @@ type Json = Readonly<Record<string, unknown>>;
 interface AskedSearches {
   readonly sure: number;
   readonly open: number;
+  /** The provider takes no limit, so more searches than these are no fault. They are not charged. */
+  readonly unlimited?: true;
 }
 
 /** Facts of a request that decide which parts its tokens can have. */
@@ -33,6 +35,8 @@ export const NO_SEARCHES: AskedSearches = { sure: 0, open: 0 };
 export interface PricedParts {
   readonly priced: ReadonlySet<Meter>;
   readonly atMost: Usage;
+  /** The provider was sent no limit for searches. */
+  readonly searchesUnlimited?: true;
   readonly webSearchesUnsaid: number;
 }
 
@@ -73,6 +77,7 @@ export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
       ...(priced.has('audio_output') && !audioOutput ? { audio_output: 0n } : {}),
       ...(priced.has('web_search') ? { web_search: searches } : {}),
     },
+    ...(webSearches.unlimited ? { searchesUnlimited: true } : {}),
     webSearchesUnsaid,
   };
 }
@@ -172,8 +177,8 @@ export function splitUsage(claim: Json, claimed: Claimed, { priced, atMost, webS
 }
 
 /** Whether a claim has no more searches than the request allows. */
-export const searchesFit = (claim: Json, { atMost: { web_search: most } }: PricedParts): boolean =>
-  most === undefined || (webSearchesOf(claim) ?? 0) <= most;
+export const searchesFit = (claim: Json, { atMost: { web_search: most }, searchesUnlimited }: PricedParts): boolean =>
+  most === undefined || searchesUnlimited === true || (webSearchesOf(claim) ?? 0) <= most;
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 

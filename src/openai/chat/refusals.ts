@@ -1,6 +1,7 @@
 import { interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, isObject } from '#wire';
 import { GatewayError } from '#errors';
 import { namesPrivateHost } from '#security';
+import type { Offer } from '#catalog';
 import { chatSchema, PART_TYPES, type ChatBody, type ContentPart } from './chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
 
@@ -85,6 +86,21 @@ export function refusePlugins({ plugins }: ChatBody): void {
   }
 }
 
+/**
+ * Throws GatewayError `unprocessable` for a request that an offer cannot serve, because a package of the AI SDK serves
+ * it: such a package makes one completion, in text and pictures, and calls no `functions`.
+ */
+export function refuseForPackage({ n, modalities, functions }: ChatBody, { endpoint, service }: Offer): void {
+  if (endpoint.kind !== 'direct' || endpoint.sdk === undefined) return;
+  const refused: readonly [string, boolean, string][] = [
+    ['n', (n ?? 1) > 1, 'makes one completion for a call'],
+    ['modalities', Array.isArray(modalities) && modalities.includes('audio'), 'answers without audio'],
+    ['functions', Array.isArray(functions) && functions.length > 0, 'takes functions as tools'],
+  ];
+  for (const [param, asked, why] of refused)
+    if (asked) throw new GatewayError('unprocessable', `${service} ${why}`, { param });
+}
+
 /** The members that may hold an address, by the type of the part. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['url'],
@@ -126,7 +142,7 @@ function privatePlace(part: ContentPart): string | null {
 }
 
 /** Members that may hold an address, on wires whose requests are forwarded unchanged. */
-const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'server_url']);
+const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'fileUri', 'server_url']);
 
 /**
  * Refuses addresses of private hosts like refusePrivateMedia, but searches all levels, for a request that is forwarded
@@ -146,7 +162,14 @@ export function refusePrivateUrls(value: unknown, path = ''): void {
 type Json = Readonly<Record<string, unknown>>;
 
 /** Members that refer to something that a provider stores for its account. */
-const NAMES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id']);
+const NAMES: ReadonlySet<string> = new Set([
+  'file_id',
+  'file_ids',
+  'vector_store_ids',
+  'container',
+  'container_id',
+  'fileSearchStoreNames',
+]);
 
 /** Members that are data of a model or a client, or that only cite the source of a text. They are not searched. */
 const DATA: ReadonlySet<string> = new Set([
@@ -155,7 +178,12 @@ const DATA: ReadonlySet<string> = new Set([
   'citations',
   'input_schema',
   'parameters',
+  'parametersJsonSchema',
+  'responseJsonSchema',
+  'responseSchema',
   'schema',
+  'args',
+  'response',
 ]);
 /** Calls of tools whose `input` is data. */
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);

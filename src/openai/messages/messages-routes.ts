@@ -40,6 +40,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
         wire,
         path: '/messages/count_tokens',
         schema: messagesSchema(deps.config.limits.messagesMax, true),
+        named: 'input_tokens',
         more: {},
         described: {
           summary: 'Count the tokens of a message',

@@ -14,6 +14,7 @@ import {
   type NativeDecoder,
   noteOf,
   NOTHING,
+  plainCap,
   sumOf,
   stringsOf,
   withMembersOf,
@@ -75,8 +76,8 @@ const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cac
 /** Anthropic's Messages API, as providers speak it. */
 export const MESSAGES_WIRE: NativeWire = {
   name: 'messages',
-  path: MESSAGES_PATH,
-  cap: 'max_tokens',
+  path: () => MESSAGES_PATH,
+  ...plainCap('max_tokens'),
   prompt: 'messages',
   isRetold: () => false,
   fields: FIELDS,

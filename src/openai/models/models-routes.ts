@@ -76,7 +76,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
       config: { clientsAppend: true },
     },
     (request, reply) => {
-      void reply.header('vary', 'anthropic-version');
+      void reply.header('vary', VARY);
       const page = isAnthropic(request) ? pages.anthropicList(request.query) : pages.list(listAsked(request));
       return sendPage(request, reply, page);
     },
@@ -240,7 +240,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
       const path = request.params['*'];
       if (path.endsWith(ENDPOINTS)) return sendPage(request, reply, pages.endpoints(path.slice(0, -ENDPOINTS.length)));
       const page = isAnthropic(request) ? pages.anthropicEntry(path) : pages.entry(path);
-      void reply.header('vary', 'anthropic-version');
+      void reply.header('vary', VARY);
       return sendPage(request, reply, page);
     },
   );
@@ -260,6 +260,9 @@ interface NameParts {
 
 const nameOf = ({ author, slug }: NameParts): string => `${author}/${slug}`;
 const ENDPOINTS = '/endpoints';
+
+/** The headers by which clients of other APIs get the list in their own form. */
+const VARY = 'anthropic-version, x-goog-api-key';
 
 const isAnthropic = ({ headers }: FastifyRequest): boolean => headers['anthropic-version'] !== undefined;
 

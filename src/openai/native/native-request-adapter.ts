@@ -136,7 +136,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     this.#dropped = [...dropped, ...headers.dropped];
     return {
       method: 'POST',
-      path: native.wire.path,
+      path: native.wire.path(offer, this.#options.stream),
       headers: { ...this.#headers, ...headers.sent },
       body: Buffer.from(text),
     };
@@ -179,8 +179,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   /** The client's cap; null without one. */
   get #cap(): number | null {
     const { asked, wire } = this.#options.native;
-    const cap = asked[wire.cap];
-    return typeof cap === 'number' ? cap : null;
+    return wire.capIn(asked);
   }
 
   #nativeBudget(offer: Offer): ChatBudget {

@@ -4,7 +4,7 @@ import type { NativeWireName } from '#config';
 import type { Catalog, Offer } from '#catalog';
 import type { ProviderPreferences } from '#gateway';
 import type { ChatWire, Translation, TranslationContext } from '../translated/chat-wire.ts';
-import type { NativeRequestFacts, Lists, NativeWire } from './native-wire.ts';
+import type { NativeCap, NativeRequestFacts, Lists, NativeWire, Pictures } from './native-wire.ts';
 import {
   boundedField,
   boundedReasoning,
@@ -110,14 +110,6 @@ interface NativeBody {
   readonly dropped: readonly string[];
 }
 
-/** The cap of the answer at one offer. */
-interface NativeCap {
-  /** No field may ask for more tokens than this. */
-  readonly tokens: number;
-  /** The field of the cap gets this value. Otherwise the client's own value stays. */
-  readonly isSet: boolean;
-}
-
 /**
  * The client's body for `offer`, with the provider's name of the model. No field asks for more output than the cap.
  * Throws GatewayError `invalid_request` for a duplicate key at any level.
@@ -130,14 +122,17 @@ export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Off
   Object.assign(changes, changed.sent);
   dropped.push(...changed.dropped);
   for (const field of Object.keys(asked)) {
-    if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
+    if (wire.addressed?.has(field)) changes[field] = null;
+    else if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
     else if (field !== wire.cap && !isPaid(offer, field, asked[field]) && !goes(field, wire, offer, lists)) {
       changes[field] = null;
       if (asked[field] !== null) dropped.push(field);
     } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
   }
-  changes['model'] = JSON.stringify(offer.model!.upstreamModel);
-  if (cap.isSet) changes[wire.cap] = String(cap.tokens);
+  if (!wire.addressed?.has('model')) changes['model'] = JSON.stringify(offer.model!.upstreamModel);
+  const capped = wire.capped(asked, cap, lists);
+  Object.assign(changes, capped.sent);
+  dropped.push(...capped.dropped);
   const whole = text.trim();
   try {
     // The gateway checks the last of several values of a key, but a provider may take the first.
@@ -191,20 +186,13 @@ function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...b
   } else if (sent !== value && JSON.stringify(sent) !== JSON.stringify(value)) changes[field] = JSON.stringify(sent);
 }
 
-/** The number of images in a conversation, and the bytes of their base64. */
-interface Pictures {
-  images: number;
-  bytes: number;
-}
-
 /**
  * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures. It is
  * never too small, because a token has at least one byte.
  */
 export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'wire' | 'text' | 'asked'>): PromptSize {
   const prompt = asked[wire.prompt];
-  const pictures: Pictures = { images: 0, bytes: 0 };
-  collect(prompt, pictures);
+  const pictures = wire.pictures?.(prompt) ?? picturesIn(prompt);
   const { tools } = asked;
   return {
     bytes: Math.max(0, Buffer.byteLength(text) - pictures.bytes),
@@ -217,17 +205,25 @@ export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'w
   };
 }
 
+function picturesIn(prompt: unknown): Pictures {
+  const pictures = { images: 0, bytes: 0 };
+  collect(prompt, pictures);
+  return pictures;
+}
+
 /** Whether `test` is true for an object in `value`, at any depth. */
 export function holds(value: unknown, test: (found: Readonly<Record<string, unknown>>) => boolean): boolean {
   if (Array.isArray(value)) return (value as unknown[]).some((element) => holds(element, test));
   return isObject(value) && (test(value) || Object.values(value).some((member) => holds(member, test)));
 }
 
+type Collected = { -readonly [name in keyof Pictures]: Pictures[name] };
+
 /**
  * Counts the pictures in turns, items and blocks. Pictures in other places, such as the arguments of a tool call,
  * are data that a model reads as text.
  */
-function collect(parts: unknown, pictures: Pictures): void {
+function collect(parts: unknown, pictures: Collected): void {
   if (!Array.isArray(parts)) return;
   for (const part of parts as unknown[]) {
     if (!isObject(part)) continue;
@@ -257,7 +253,7 @@ function collect(parts: unknown, pictures: Pictures): void {
   }
 }
 
-function add(pictures: Pictures, bytes: number): void {
+function add(pictures: Collected, bytes: number): void {
   pictures.images++;
   pictures.bytes += bytes;
 }

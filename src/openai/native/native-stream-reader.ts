@@ -75,8 +75,10 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     // Some servers end every stream with the `[DONE]` of chat.
     if (text.trim() === '[DONE]') return true;
     const event = parseChunk(bytes.subarray(start, end), text, LIMITS);
-    const { type } = event;
-    if (typeof type !== 'string' || !TYPE.test(type)) throw malformed('its stream has an event without a type');
+    const { isUntyped } = this.#decoder;
+    const type = isUntyped ? '' : event['type'];
+    if (typeof type !== 'string' || (!isUntyped && !TYPE.test(type)))
+      throw malformed('its stream has an event without a type');
     const given = this.#decoder.take(type, event, text);
     this.#events++;
     const size = this.#decoder.sizeOf(type, event);
@@ -88,9 +90,10 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     if (this.#overCap) return false;
     if (given === null) return !this.#decoder.isOver;
     const line = oneLine(given);
-    this.#output.writeText(eventText(type, line));
-    // Bytes of a known form go out unchanged, so they have to be one line.
-    if (size.texts.length > 0 && line === given) this.#forms.learn(type, given);
+    this.#output.writeText(isUntyped ? `data: ${line}\n\n` : eventText(type, line));
+    // Bytes of a known form go out unchanged, so they have to be one line. Untyped events have a usage each, which has
+    // to be read.
+    if (!isUntyped && size.texts.length > 0 && line === given) this.#forms.learn(type, given);
     return true;
   }
 

@@ -16,13 +16,34 @@ interface Kept<T> {
   readonly dropped: readonly string[];
 }
 
+/** The cap of the answer at one offer. */
+export interface NativeCap {
+  /** No field may ask for more tokens than this. */
+  readonly tokens: number;
+  /** The field of the cap gets this value. Otherwise the client's own value stays. */
+  readonly isSet: boolean;
+}
+
+/** The cap of a wire whose field `name` is the number of tokens itself. */
+export const plainCap = (name: string): Pick<NativeWire, 'cap' | 'capIn' | 'capped'> => ({
+  cap: name,
+  capIn: ({ [name]: cap }) => (typeof cap === 'number' ? cap : null),
+  capped: (_asked, { tokens, isSet }) => ({ sent: isSet ? { [name]: String(tokens) } : {}, dropped: [] }),
+});
+
 /** A wire that some providers speak themselves: the parts of its requests that the gateway acts on. */
 export interface NativeWire {
   readonly name: NativeWireName;
-  /** Path below the base address of a provider. */
-  readonly path: string;
-  /** Name of the field with the cap of the answer, in tokens. */
+  /** Path below the base address of a provider, see `upstreamPath`. */
+  path(offer: Offer, stream: boolean): string;
+  /** Name of the field that has the cap of the answer, in tokens. */
   readonly cap: string;
+  /** The client's cap; null without one. */
+  capIn(asked: Json): number | null;
+  /** The changes to the field of the cap for one offer, as `changed` gives them. */
+  capped(asked: Json, cap: NativeCap, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
+  /** Fields of `asked` that the address of a request says instead of its body. Absent: none. */
+  readonly addressed?: ReadonlySet<string>;
   /** Name of the field with the conversation. */
   readonly prompt: string;
   /**
@@ -48,10 +69,18 @@ export interface NativeWire {
   hidesPrompt(asked: Json): boolean;
   /** The parts that the request asks for besides text. */
   asks(asked: Json, text: string): AskedParts;
+  /** The pictures in the conversation. Absent: they are those of blocks and items with a `type`. */
+  pictures?(prompt: unknown): Pictures;
   /** Whether the request has parts that a translation loses without naming them. */
   loses(text: string): boolean;
   /** Reads the replies of the call with this id. `model` is the name that they carry. */
   decoder(model: string, callId: string): NativeDecoder;
+}
+
+/** The number of images in a conversation, and the bytes of their base64. */
+export interface Pictures {
+  readonly images: number;
+  readonly bytes: number;
 }
 
 /** A request that is sent unchanged to providers of its own wire. */
@@ -94,6 +123,8 @@ export interface EventSize {
 
 /** Reads the replies of one wire, as far as it is needed to bill and to end them. Each attempt has its own. */
 export interface NativeDecoder {
+  /** Events have no `type`, and no line that names one. Absent: they have both. */
+  readonly isUntyped?: true;
   /** The provider's claim so far, in the form of chat; null before a claim. */
   readonly claim: Json | null;
   /** Why the reply ended, in the provider's words. */
@@ -103,7 +134,7 @@ export interface NativeDecoder {
   /**
    * Takes an event of a stream. Returns the JSON text that goes out instead, which usually is `text` itself. Returns
    * null for an event that is held for the end. Throws UpstreamFailure for an error, and for something that is no
-   * event of the wire.
+   * event of the wire. `type`: empty for untyped events.
    */
   take(type: string, event: Json, text: string): string | null;
   /** The output in an event that passed. */

@@ -13,6 +13,7 @@ import {
   type NativeDecoder,
   noteOf,
   NOTHING,
+  plainCap,
   sumOf,
   stringsOf,
   withMembersOf,
@@ -69,8 +70,8 @@ const FIELDS: ReadonlySet<string> = new Set([
 /** OpenAI's Responses API, as providers speak it. */
 export const RESPONSES_WIRE: NativeWire = {
   name: 'responses',
-  path: RESPONSES_PATH,
-  cap: 'max_output_tokens',
+  path: () => RESPONSES_PATH,
+  ...plainCap('max_output_tokens'),
   prompt: 'input',
   fields: FIELDS,
   headers: () => ({ sent: {}, dropped: [] }),

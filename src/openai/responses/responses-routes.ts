@@ -53,6 +53,7 @@ export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
         wire,
         path: '/responses/input_tokens',
         schema: wire.schema,
+        named: 'input_tokens',
         more: { object: 'response.input_tokens' },
         described: {
           summary: 'Count the input tokens of a response',

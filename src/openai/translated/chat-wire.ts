@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { Dialect, ReplySink, MoreMemory } from '#http';
 import type { GatewayError } from '#errors';
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { TargetAdapters } from '#bridge';
-import type { StartedChat } from '../chat/chat-reply.ts';
+import type { ReplyEncoder, StartedChat } from '../chat/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
 import type { ClientId } from '../chat/echo-fields.ts';
@@ -29,6 +29,8 @@ export interface ChatWire<B> {
     readonly operationId: string;
     readonly description: string;
   };
+  /** The part of a request that stands in its address. Absent: none. */
+  readonly address?: WireAddress;
   /** The wire's own name of a chat field that was dropped. */
   readonly nameOf: (chatField: string) => string;
   /** The wire as providers speak it; null if no provider speaks it. */
@@ -47,6 +49,18 @@ export interface ChatWire<B> {
     error: GatewayError,
     asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
   ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
+}
+
+/** A part of a request that stands in its address instead of its body. */
+export interface WireAddress {
+  /** Schemas of the parameters of the path and of the query. */
+  readonly schema: { readonly params: object; readonly querystring?: object };
+  /** Further config of the routes: what clients append to a base URL, and the paths with errors of this wire. */
+  readonly config: Pick<FastifyContextConfig, 'clientsAppend' | 'refusesBelow'>;
+  /** The parsed body with what the address says, before the schema checks it. Throws GatewayError. */
+  place(parsed: unknown, request: FastifyRequest): unknown;
+  /** That part as a text. A repeat of a request has the same. */
+  text(request: FastifyRequest): string;
 }
 
 /** The facts of a request besides its body. */
@@ -69,6 +83,8 @@ export interface Translation {
   readonly dropped: readonly string[];
   /** The encoder for the reply of the call with this id. */
   encoder(callId: string): WireEncoder;
+  /** Changes the form of a reply, after `encoder` has written it. Default: it stays. */
+  readonly reframed?: (encoder: ReplyEncoder) => ReplyEncoder;
   /** Makes the ids of tool calls for the client. Default: the provider's ids. */
   readonly idOf?: ClientId;
   /** The reply is made in the background. Default: the client gets it. */

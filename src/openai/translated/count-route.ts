@@ -13,7 +13,9 @@ interface CountedWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
-  /** Further members of the answer, beside `input_tokens`. */
+  /** The member of the answer that has the number. */
+  readonly named: string;
+  /** Further members of the answer. */
   readonly more: Readonly<Record<string, string>>;
   readonly wire: ChatWire<B>;
 }
@@ -29,12 +31,14 @@ const TOKENS_PER_IMAGE = 1_400;
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
   { pipeline, config, onError, ...deps }: ChatDeps,
-  { path, schema, described, more, wire }: CountedWire<B>,
+  { path, schema, described, named, more, wire }: CountedWire<B>,
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
   const targets = deps.targets ?? (() => ({}));
 
   const admissionOf = requireAdmission(app, pipeline.admitCount);
+  const { address } = wire;
+  const placeFor = (request: FastifyRequest) => address && ((parsed: unknown) => address.place(parsed, request));
 
   function count(asked: B, request: FastifyRequest, reply: FastifyReply): void {
     const { translation, untranslatable } = translateAsFar(wire, asked, {
@@ -51,8 +55,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
     void reply.header('request-id', request.id).send({
       ...more,
-      input_tokens:
-        tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
+      [named]: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
     });
   }
 
@@ -61,6 +64,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     {
       schema: {
         ...described,
+        ...wire.address?.schema,
         description:
           `${described.description}: a token for four bytes of text, ${TOKENS_PER_MESSAGE} for each message, ` +
           `and for an image the model's \`image_tokens_max\`, or ${TOKENS_PER_IMAGE.toLocaleString('en')} if it has none. Free.`,
@@ -70,12 +74,12 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
         response: {
           200: {
             type: 'object',
-            required: ['input_tokens'],
+            required: [named],
             properties: {
               ...Object.fromEntries(
                 Object.entries(more).map(([name, value]) => [name, { type: 'string', const: value }]),
               ),
-              input_tokens: { type: 'integer', description: 'Tokens.' },
+              [named]: { type: 'integer', description: 'Tokens.' },
             },
           },
           ...errorsOf(wire),
@@ -83,10 +87,10 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       },
       validatorCompiler: () => () => true,
       errorHandler: answerError({ onError }, wire),
-      config: { ...refusesAs(wire), clientsAppend: true },
+      config: { ...refusesAs(wire), clientsAppend: true, ...wire.address?.config },
     },
     (request, reply) =>
-      after(readBody(request.body, request.headers), (given) => {
+      after(readBody(request.body, request.headers, placeFor(request)), (given) => {
         if (wire.resolve === undefined) return count(given, request, reply);
         const bytes = request.body ?? Buffer.alloc(0);
         const memory = app.requestBodies.beside(request);

@@ -150,7 +150,7 @@ class TranslatedEncoder implements ReplyEncoder {
         for (const json of event.json) wire.arguments(event.index, json);
         return;
       case 'file':
-        return wire.text([jsonInside(imageText(event.file))]);
+        return wire.file ? wire.file(event.file) : wire.text([jsonInside(imageText(event.file))]);
       case 'data':
         return wire.text([jsonInside(JSON.stringify(event.data) ?? 'null')]);
       case 'progress':

@@ -63,6 +63,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
     options: {
       schema: {
         ...wire.described,
+        ...wire.address?.schema,
         tags: ['Chat'],
         consumes: ['application/json'],
         body: wire.schema,
@@ -78,7 +79,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
         },
       },
       errorHandler: answerError(deps, wire),
-      config: { ...refusesAs(wire), clientsAppend: true },
+      config: { ...refusesAs(wire), clientsAppend: true, ...wire.address?.config },
     },
     headers: ({ id }) => ({ 'request-id': id }),
     async decode(request, admitted) {
@@ -91,9 +92,10 @@ export function addTranslatedRoute<B extends RoutedBody>(
       }
     },
     answer({ translation, native, caller, payment }, { request, client, onError }) {
-      const { body, dropped, encoder: wireEncoder, idOf, keeps, background } = translation;
+      const { body, dropped, encoder: wireEncoder, idOf, reframed, keeps, background } = translation;
       const headers = (chat: Headers, isNative: boolean) => headersOf(chat, dropped, isNative);
-      const encoder = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
+      const translated = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
+      const encoder = reframed ? (opened: StartedChat) => reframed(translated(opened)) : translated;
       const options = { encoder, keepAlive, onError };
       const context = {
         ...contextOf(deps, request, { caller, payment }),
@@ -156,13 +158,13 @@ export const answerError =
   };
 
 /**
- * Reads a body and checks it. A large body is read in several turns of the event loop. Throws or rejects with
- * GatewayError.
+ * Reads a body and checks it. A large body is read in several turns of the event loop. `place`: completes the parsed
+ * body before the check. Throws or rejects with GatewayError.
  */
 export function createReadBody<B>(
   limits: ChatDeps['config']['limits'],
   schema: ChatWire<B>['schema'],
-): (bytes: Buffer | undefined, headers: IncomingHttpHeaders) => B | Promise<B> {
+): (bytes: Buffer | undefined, headers: IncomingHttpHeaders, place?: (parsed: unknown) => unknown) => B | Promise<B> {
   const check = createCheck<B>(schema);
   const names: InterpretedFieldsAt = [[[], interpretedFields(Object.keys(schema.properties))]];
   const checked = (read: unknown): B => {
@@ -171,9 +173,9 @@ export function createReadBody<B>(
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     return check(parsed);
   };
-  return (bytes = EMPTY, headers) => {
+  return (bytes = EMPTY, headers, place) => {
     refuseEncoding(headers);
-    return after(readJson(bytes, limits), checked);
+    return after(readJson(bytes, limits), place === undefined ? checked : (read) => checked(place(read)));
   };
 }
 
@@ -188,9 +190,11 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
   ): Promise<Read> => {
     const { headers } = request;
     const bytes = bodyFrom(request);
-    const given = await readBody(bytes, headers);
-    // The path is part of the hash, because the same body has another answer at another path.
-    const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
+    const { address } = wire;
+    const given = await readBody(bytes, headers, address && ((parsed) => address.place(parsed, request)));
+    // The address is part of the hash, because the same body has another answer at another address.
+    const at = address === undefined ? wire.path : `${wire.path} ${address.text(request)}`;
+    const bodyHash = () => hash('sha256', `${at} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
     const resolved = (await wire.resolve?.(given, bytes, payer.caller, memory)) ?? { wire, asked: given, bytes };
     const { asked } = resolved;

@@ -1,3 +1,5 @@
+import type { FilePart, TextPart } from '#bridge';
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Why a reply failed or was cut, as the chat wire says it. */
@@ -25,6 +27,8 @@ export interface ChatEnd {
 export interface ChatSaid {
   readonly thinking: string;
   readonly text: string;
+  /** The same text, with the files that stand in it as text. */
+  readonly parts: readonly (TextPart | FilePart)[];
   readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
 }
 
@@ -41,6 +45,8 @@ export interface WireEncoder {
   /** A call of a tool begins. `index` counts from 0. */
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
+  /** A file of the model. Absent for a wire that has only text, which gets it as text. */
+  file?(file: FilePart): void;
   /** Keeps a silent stream alive. */
   ping(): void;
   /** The last events of a stream. */

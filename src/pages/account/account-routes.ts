@@ -27,6 +27,7 @@ import {
   type GenerationsQuery,
   ownKey,
 } from './generations.ts';
+import { dayOf, type FindArchived, refuseArchived } from './archived-calls.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './key-routes.ts';
 
 interface AccountDeps extends OwnKeysDeps, MovementsDeps {
@@ -34,6 +35,9 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps {
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
   readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
+  readonly findArchived: FindArchived;
+  /** The end of the newest archive in epoch milliseconds; 0 without one. */
+  readonly archivedUntil: () => Promise<number>;
   readonly totals: (account: string) => Promise<AccountTotals>;
   readonly tasks: Pick<Tasks, 'liveStatesOf'>;
   /** Returns the signed receipt of a call, or null if it has none. */
@@ -126,7 +130,12 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
         (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
       // The same answer for a call that doesn't exist and for a call of another account, because ids are in sequence
       // and can be guessed.
-      if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
+      if (!own) {
+        // A restricted key sees only its own calls, and an archive is not searched for those.
+        if (record === null && !(await isRestricted(deps.keys, key)))
+          refuseArchived(await deps.findArchived(request.query.id, account));
+        throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
+      }
       const tree = await viewTree(record, ledger, deps.receipt, networks);
       const [data] = await withWaiting([tree], account, deps.tasks);
       return { data };
@@ -138,19 +147,27 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
   const answer = objectOf({
     data: { type: 'array', items: callSchema },
     next_cursor: { type: ['string', 'null'], description: '`cursor` of the next page; null at the end.' },
+    archived_before: {
+      type: ['string', 'null'],
+      description: 'Calls before this day are archived and not in the list; null without archives.',
+    },
   });
   const schema = {
     summary: 'List your calls',
     operationId: 'listGenerations',
     description:
       'Calls of your account, the newest first; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls. ' +
-      'A page can have fewer calls than `limit`, or none, before the end of the list. Continue with `next_cursor` until it is null. With `format=csv` the answer is one file with all calls.',
+      'A page can have fewer calls than `limit`, or none, before the end of the list. Continue with `next_cursor` until it is null. With `format=csv` the answer is one file with all calls, and the header `x-tollgate-archived-before` names the day before which calls are archived.',
     tags,
     querystring: {
       ...generationsQuerySchema,
       properties: { ...generationsQuerySchema.properties, format: formatSchema },
     },
     response: { 200: jsonOrCsv('A page of calls; with `format=csv` a file of all.', answer) },
+  };
+  const archivedBefore = async () => {
+    const until = await deps.archivedUntil();
+    return until === 0 ? null : dayOf(until);
   };
   app.get<{ Querystring: ListQuery }>(
     '/generations',
@@ -163,9 +180,15 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       const view = (record: LockRecord) => viewCall(record, deps.networks);
       if (query.format === 'json') {
         const page = await findGenerations(deps.findLocks, view, account, query);
-        return { ...page, data: await withWaiting(page.data, account, deps.tasks) };
+        return {
+          ...page,
+          data: await withWaiting(page.data, account, deps.tasks),
+          archived_before: await archivedBefore(),
+        };
       }
       refusePages(request.url);
+      const day = await archivedBefore();
+      if (day !== null) reply.header('x-tollgate-archived-before', day);
       const file = await generationsCsv(deps.findLocks, view, account, query);
       // For HEAD the server would read the whole stream and discard it.
       const sent = request.method === 'HEAD' ? Readable.from([]) : file;

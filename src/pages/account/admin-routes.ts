@@ -1,3 +1,4 @@
+import { type FindArchived, refuseArchived } from './archived-calls.ts';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { AccountTotals, Ledger, FoundLocks, LocksQuery, LockRecord } from '#billing';
 import { DOCUMENTED } from '#http';
@@ -169,6 +170,7 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
 interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'> {
   readonly ledger: AdminAccountsDeps['ledger'] & Pick<Ledger, 'find' | 'children'>;
   readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
+  readonly findArchived: FindArchived;
 }
 
 /** Adds the route that shows one call of any account. */
@@ -192,7 +194,9 @@ function addAdminCallRoute(app: FastifyInstance, deps: AdminCallDeps): void {
     '/calls/:id',
     { schema },
     async ({ params: { id }, query: { account } }) => {
-      const record = (await deps.ledger.find(id)) ?? (await findOfRequest(id, account, deps));
+      const found = await deps.ledger.find(id);
+      if (found === null) refuseArchived(await deps.findArchived(id, null));
+      const record = found ?? (await findOfRequest(id, account, deps));
       return { data: await viewTree(record, deps.ledger, null, deps.networks) };
     },
   );

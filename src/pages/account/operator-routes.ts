@@ -9,10 +9,10 @@ import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
 interface AuditRoutesDeps {
   readonly gate: AdminGate;
   /**
-   * Recomputes the books and compares them with the balances of the treasuries. Bigints of the report become numbers in
-   * the answer.
+   * Recomputes the books. Bigints of the report become numbers in the answer. `archives`: further folders in which
+   * files of archives are looked for.
    */
-  readonly audit: () => Promise<object>;
+  readonly audit: (archives: readonly string[]) => Promise<object>;
   readonly auditChains: () => Promise<ChainAudit>;
 }
 
@@ -44,7 +44,7 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
   return async (app) => {
     app.addHook('onRequest', gate);
 
-    app.get<{ Querystring: { readonly chain: boolean } }>(
+    app.get<{ Querystring: { readonly chain: boolean; readonly archives?: string } }>(
       '/audit',
       {
         schema: {
@@ -60,13 +60,20 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
                 default: false,
                 description: 'Also compares the books with what the treasuries hold on their chains.',
               },
+              archives: {
+                type: 'string',
+                minLength: 1,
+                maxLength: 4096,
+                description: 'A folder on the machine of the gateway in which files of archives are looked for, too.',
+              },
             },
           },
           response: { 200: { description: 'The findings.', ...dataOf(auditSchema) } },
         },
       },
       async (request, reply) => {
-        const report = await audit();
+        const { archives } = request.query;
+        const report = await audit(archives === undefined ? [] : [archives]);
         const data = request.query.chain ? { ...report, chains: await auditChains() } : report;
         const text = JSON.stringify({ data }, (_name, value: unknown) =>
           typeof value === 'bigint' ? Number(value) : value,

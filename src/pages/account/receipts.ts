@@ -39,7 +39,7 @@ export function receiptOfCall(
 }
 
 /** Makes the receipt of a settled call from its record. Returns null if the call was not charged. */
-function receiptOfRecord(record: LockRecord, networks: readonly string[]): Receipt | null {
+export function receiptOfRecord(record: LockRecord, networks: readonly string[]): Receipt | null {
   const { id, provider, parent, price, amount, usage, charged, fee, resolvedAt } = record;
   if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;
   const { primitive } = JSON.parse(record.lockDetail) as { primitive: string };

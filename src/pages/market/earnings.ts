@@ -32,6 +32,8 @@ const SQL = loadStatements(import.meta.url, './sql/earnings.sql', [
   'earningsSliceEnd',
   'earningsSlice',
   'earningsSliceFlagged',
+  'archivedEarnings',
+  'undroppedUntil',
 ]);
 
 const DAY_MS = 86_400_000;
@@ -85,8 +87,18 @@ async function add(query: Query, provider: string, range: DayRange, sliceCalls: 
     return entry;
   };
 
+  for (const row of await query(SQL.archivedEarnings, [provider, range.first, range.last + 1])) {
+    const entry = entryOf(row);
+    entry.requests += Number(row['requests']);
+    entry.earned += row['earned'] as bigint;
+    const counts = JSON.parse(row['flags'] as string) as Readonly<Record<string, number>>;
+    for (const flag of PROVIDER_FLAGS)
+      if (counts[flag] !== undefined) entry.flags[flag] = (entry.flags[flag] ?? 0) + counts[flag];
+  }
+  // Calls that are in an archive and not dropped yet must not be counted twice.
+  const [undropped] = await query(SQL.undroppedUntil);
   const until = (range.last + 1) * DAY_MS;
-  let from = range.first * DAY_MS;
+  let from = Math.max(range.first * DAY_MS, Number(undropped!['until']));
   while (from < until) {
     const [next] = await query(SQL.earningsSliceEnd, [provider, from, until, sliceCalls]);
     // The end is at least a millisecond after the start, in case one millisecond fills a whole slice.

@@ -60,6 +60,7 @@ const MEANINGS: Readonly<Record<DescribedStatus, readonly [name: string, meaning
   404: ['NotFound', 'The resource does not exist.'],
   408: ['RequestTimeout', 'The body arrives too slowly.'],
   409: ['Conflict', 'The idempotency key or reference was used for another request, or the quote cannot be used.'],
+  410: ['Archived', 'The operator has archived the record.'],
   413: ['TooLarge', 'The body is too large.'],
   422: ['Unprocessable', 'The request is valid and cannot be served.'],
   424: ['NeverFunded', 'The account was never funded.'],

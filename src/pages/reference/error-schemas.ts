@@ -102,6 +102,32 @@ export const ANTHROPIC_ERROR = {
   },
 } as const;
 
+/** An error in the form of Google's APIs. */
+export const GEMINI_ERROR = {
+  title: 'GeminiError',
+  type: 'object',
+  description: 'An error in the form of Google’s APIs. In a 402 also the terms of a payment.',
+  required: ['error'],
+  properties: {
+    error: {
+      title: 'GeminiErrorDetail',
+      type: 'object',
+      required: ['code', 'message', 'status'],
+      properties: {
+        code: { type: 'integer', description: 'The HTTP status again.' },
+        message,
+        status: { type: 'string', description: 'A canonical code such as `INVALID_ARGUMENT`.' },
+        details: {
+          type: 'array',
+          items: { type: 'object', additionalProperties: true },
+          description: 'The name of the error here (`ErrorInfo`), the request, and when a repeat can succeed.',
+        },
+      },
+    },
+    ...terms,
+  },
+} as const;
+
 /** An error of the lists of models, which clients of two APIs ask for. */
 export const MODELS_ERROR = {
   title: 'ModelsError',

@@ -29,7 +29,7 @@ const opening = (
 > One address for many AI providers: chat models are called through one API, MCP tools through one server and A2A agents through one endpoint, priced before the call starts, paid from an escrow balance, and settled by what was really used.
 
 - OpenAI clients work unchanged: base URL \`/api/v1\` of this host, API key \`svc-sk-…\` as \`Authorization: Bearer\` or \`x-api-key\`.
-${wires.map(({ path, clients }) => `- \`POST /api/v1${path}\`: ${clients}.\n`).join('')}- Vectors: \`POST /api/v1/embeddings\`.
+${wires.map(({ prefix, path, clients }) => `- \`POST ${prefix}${path}\`: ${clients}.\n`).join('')}- Vectors: \`POST /api/v1/embeddings\`.
 - A Solana or EVM wallet signs in where a key would, with the header \`SIGN-IN-WITH-X\`: \`GET /api/v1/auth/nonce\` answers with a message to sign. To create a key with a wallet, sign one with its nonce.
 - MCP clients of every revision: \`/mcp\` has the tools of all services, \`/mcp/{service}\` those of one. \`tools/list\` and \`tools/call\` can be posted without \`initialize\`. A tool's price is in its \`_meta["tollgate/price"]\`, the cost of a call in the result's \`_meta["tollgate/generation"]\`. With many tools, call \`find_tools\` (free), then \`call_tool\`. \`x-max-cost\` (USD) or \`_meta["tollgate/max_cost"]\` caps a call.
 - A2A clients of 0.3 and 1.0: \`/a2a/{agent}\` by JSON-RPC (\`message/send\`, \`SendMessage\`) or HTTP+JSON; the card is below it at \`/.well-known/agent-card.json\`, that of all agents at the root. Sending is billed, once for each message: the same words with the same \`messageId\` are a repeat; tasks are looked at for free. \`x-max-cost\` (USD) caps a message with all calls that its agent makes. The reply has \`metadata["tollgate/generation"]\`; \`GET /api/v1/generation?id=\` shows what it and the calls under it cost.
@@ -49,8 +49,8 @@ ${wires.map(({ path, clients }) => `- \`POST /api/v1${path}\`: ${clients}.\n`).j
 `;
 
 interface LlmsTextOptions {
-  /** The APIs for chat models, by their paths below `/api/v1`; `clients` says who speaks each. Default: none. */
-  readonly chatWires?: readonly { readonly path: string; readonly clients: string }[];
+  /** The APIs for chat models; `clients` says who speaks each. Default: none. */
+  readonly chatWires?: readonly { readonly prefix: string; readonly path: string; readonly clients: string }[];
   /** null or absent: the gateway's own page is used. */
   readonly marketplaceUrl?: string | null;
   readonly dashboardUrl?: string | null;

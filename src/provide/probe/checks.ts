@@ -1,4 +1,13 @@
-import { type ServiceConfig, type HttpTarget, type MediaFacts, type Service, IMAGE_PATHS, VIDEOS_PATH } from '#config';
+import {
+  type ServiceConfig,
+  type HttpTarget,
+  type MediaFacts,
+  type SdkTarget,
+  type Service,
+  findPackage,
+  IMAGE_PATHS,
+  VIDEOS_PATH,
+} from '#config';
 import { oneLine } from '#security';
 import type { ProviderConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
@@ -21,6 +30,7 @@ export function providerChecks(
 
 /** Lists the checks of one service of a provider's or a gateway's file. */
 export function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {
+  if (target.kind === 'sdk') return [packageCheck(service, target)];
   if (service.primitive === 'tool') return [toolCheck(service, target, run)];
   // Only tools can be commands.
   if (target.kind !== 'http') return [];
@@ -34,6 +44,16 @@ export function serviceChecks({ service, target }: ServiceConfig, run: CommandRu
       return mediaChecks(service, target);
   }
 }
+
+/** Checks that the package is installed. Whether it can call its model shows with the first call. */
+const packageCheck = ({ primitive, name }: Service, target: SdkTarget): Check => ({
+  kind: primitive,
+  name,
+  async run() {
+    findPackage(target);
+    return `the package ${target.sdk} is installed`;
+  },
+});
 
 /**
  * Number of checks that run at once. One slow upstream doesn't delay the others, and a small upstream isn't overloaded.

@@ -3,10 +3,12 @@ import {
   type HttpTarget,
   type Service,
   ANTHROPIC_VERSION,
+  geminiPath,
   keyHeaders,
   MESSAGES_PATH,
   type NativeWireName,
   RESPONSES_PATH,
+  upstreamPath,
 } from '#config';
 import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
@@ -82,13 +84,16 @@ function tokensOf(usage: object, names: readonly [prompt: string, answer: string
 
 /** How to probe a wire that a model serves beside chat. */
 interface WireProbe {
-  readonly path: string;
+  path(model: string, stream: boolean): string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: JsonObject;
-  /** Type of the last event of a stream. */
+  body(model: string, stream: boolean): JsonObject;
+  /** The last event of a stream, for people. */
   readonly last: string;
+  isLast(event: JsonObject): boolean;
   /** Reads the usage from an event of a stream, or from a reply in one piece. */
   usageIn(event: JsonObject): unknown;
+  /** The members of the usage with the tokens of the prompt and of the answer. */
+  readonly counts: readonly [prompt: string, answer: string];
 }
 
 const WORD = 'hello';
@@ -96,33 +101,65 @@ const TOKENS = 16;
 
 const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
   messages: {
-    path: MESSAGES_PATH,
+    path: () => MESSAGES_PATH,
     headers: { 'anthropic-version': ANTHROPIC_VERSION },
-    body: { max_tokens: TOKENS, messages: [{ role: 'user', content: WORD }] },
+    body: (model, stream) => ({
+      model,
+      max_tokens: TOKENS,
+      messages: [{ role: 'user', content: WORD }],
+      ...(stream ? { stream } : {}),
+    }),
     last: 'message_stop',
+    isLast: ({ type }) => type === 'message_stop',
     usageIn: ({ usage, message }) => ({
       ...(isObject(message) && isObject(message['usage']) ? message['usage'] : {}),
       ...(usage as object | undefined),
     }),
+    counts: ['input_tokens', 'output_tokens'],
   },
   responses: {
-    path: RESPONSES_PATH,
+    path: () => RESPONSES_PATH,
     headers: {},
-    body: { max_output_tokens: TOKENS, input: WORD, store: false },
+    body: (model, stream) => ({
+      model,
+      max_output_tokens: TOKENS,
+      input: WORD,
+      store: false,
+      ...(stream ? { stream } : {}),
+    }),
     last: 'response.completed',
+    // The small cap may end the answer early.
+    isLast: ({ type }) => type === 'response.completed' || type === 'response.incomplete',
     usageIn: ({ usage, response }) => (isObject(response) ? response['usage'] : usage),
+    counts: ['input_tokens', 'output_tokens'],
+  },
+  gemini: {
+    path: geminiPath,
+    headers: {},
+    body: () => ({
+      contents: [{ role: 'user', parts: [{ text: WORD }] }],
+      generationConfig: { maxOutputTokens: TOKENS },
+    }),
+    last: 'one with a finishReason',
+    isLast: ({ candidates }) =>
+      Array.isArray(candidates) && candidates.some((one) => isObject(one) && !!one['finishReason']),
+    // An answer that only thought has no tokens of candidates.
+    usageIn: ({ usageMetadata: usage }) => (isObject(usage) ? { candidatesTokenCount: 0, ...usage } : usage),
+    counts: ['promptTokenCount', 'candidatesTokenCount'],
   },
 };
 
 /** Checks that the model answers one small request of the wire, in one piece and as a stream, both times with usage. */
 function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireName): readonly Check[] {
-  const { path, headers, body, last, usageIn } = PROBES[wire];
-  const send = async (more: JsonObject) => {
+  const { path: pathOf, headers, body, last, isLast, usageIn, counts } = PROBES[wire];
+  const { upstreamModel } = service.model;
+  const send = async (stream: boolean) => {
+    const path = pathOf(upstreamModel, stream);
     const answer = await ask({
       method: 'POST',
-      url: `${target.url}${path}`,
+      url: upstreamPath(target.url, path),
       headers: { ...headers, ...keyHeaders(target.apiKey, path) },
-      body: { model: service.model.upstreamModel, ...body, ...more },
+      body: body(upstreamModel, stream),
     });
     mustSucceed(answer);
     return answer;
@@ -132,32 +169,30 @@ function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireN
     {
       kind: 'model',
       name,
-      run: async () => `answers, ${wireUsage(usageIn(jsonObject((await send({})).text, 'the answer')), 'the answer')}`,
+      run: async () =>
+        `answers, ${wireUsage(usageIn(jsonObject((await send(false)).text, 'the answer')), counts, 'the answer')}`,
     },
     {
       kind: 'model',
       name: `${name}, streamed`,
       async run() {
-        const { headers: given, text } = await send({ stream: true });
+        const { headers: given, text } = await send(true);
         const type = String(given['content-type'] ?? 'none');
         if (!type.startsWith('text/event-stream'))
           throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
         const events = eventData(text)
           .filter((data) => data.trim() !== '[DONE]')
           .map((data) => jsonObject(data, 'streaming: an event'));
-        // The small cap may end the answer early.
-        const ends = new Set([last, 'response.incomplete']);
-        if (!ends.has(String(events.at(-1)?.['type'])))
-          throw new ProbeFailure(`streaming: the last event is not ${last}`);
+        if (!isLast(events.at(-1) ?? {})) throw new ProbeFailure(`streaming: the last event is not ${last}`);
         const usage = events.reduce((sum, event) => ({ ...sum, ...(usageIn(event) as object | null | undefined) }), {});
-        return `streams, ${wireUsage(usage, 'streaming: the events')}`;
+        return `streams, ${wireUsage(usage, counts, 'streaming: the events')}`;
       },
     },
   ];
 }
 
-function wireUsage(usage: unknown, where: string): string {
+function wireUsage(usage: unknown, counts: WireProbe['counts'], where: string): string {
   if (!isObject(usage) || Object.keys(usage).length === 0)
     throw new ProbeFailure(`${where} has no usage, so calls would earn nothing`);
-  return tokensOf(usage, ['input_tokens', 'output_tokens'], where);
+  return tokensOf(usage, counts, where);
 }

@@ -23,6 +23,8 @@ const NAME = /^(\d{16})\.log(\.zst)?$/;
 export const segmentPath = (folder: string, start: number): string =>
   join(folder, `${String(start).padStart(DIGITS, '0')}.log`);
 export const compressedPath = (path: string): string => `${path}.zst`;
+/** A compressed copy that is being written. */
+const draftPath = (path: string): string => `${compressedPath(path)}.new`;
 
 /**
  * The segments of a folder, in order. If a segment exists twice because its compression was interrupted, the
@@ -65,16 +67,33 @@ export async function compressClosed(folder: string, position: number): Promise<
     const next = segments[index + 1];
     if (next === undefined || next.start > position) return;
     if (isCompressed) continue;
-    const draft = `${compressedPath(path)}.new`;
+    const draft = draftPath(path);
     const copy = await open(draft, 'w', 0o600);
     giveToOwner(copy.fd, folder);
     // Bytes after the beginning of the next segment are left out. They were never acknowledged. The stream begins with
     // the pipeline, which takes its errors: nobody would before.
     const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: READ_BYTES });
     await pipeline(plain, createZstdCompress(), copy.createWriteStream({ flush: true }));
+    // An archive may have removed the segment meanwhile, see removeBefore.
+    if (!existsSync(path)) {
+      await rm(draft, { force: true });
+      continue;
+    }
     await rename(draft, compressedPath(path));
     const directory = await open(folder, 'r');
     await directory.sync().finally(() => directory.close());
-    await rm(path);
+    await rm(path, { force: true });
+  }
+}
+
+/** Removes the segments that end at or before `position`, the oldest first, so that what is left has no gap. */
+export async function removeBefore(folder: string, position: number): Promise<void> {
+  const segments = listSegments(folder);
+  for (const [index, { path }] of segments.entries()) {
+    const next = segments[index + 1];
+    if (next === undefined || next.start > position) return;
+    const plain = path.replace(/\.zst$/, '');
+    // Its compression may have been interrupted, and then there are two files, or three.
+    for (const one of [plain, draftPath(plain), compressedPath(plain)]) await rm(one, { force: true });
   }
 }

@@ -1,5 +1,3 @@
-import { getOrInsert } from '../collections.ts';
-
 /**
  * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`
  * maps each folded spelling to its name.
@@ -129,24 +127,33 @@ export function ambiguousKeyAt(object: object, at: InterpretedFieldsAt, path = '
 /** The paths as a tree, so that a common beginning of several paths is walked once. */
 interface Place {
   names: InterpretedFields | null;
-  readonly below: Map<string, Place>;
+  /** By their names. A list, because every request walks it, and a Map gives an array for each of its entries. */
+  readonly below: { readonly name: string; readonly place: Place }[];
   /** The place below for all elements of an array. */
   each: Place | null;
 }
 
 const TREES = new WeakMap<InterpretedFieldsAt, Place>();
-const place = (): Place => ({ names: null, below: new Map(), each: null });
+const newPlace = (): Place => ({ names: null, below: [], each: null });
 
 function treeOf(at: InterpretedFieldsAt): Place {
   let root = TREES.get(at);
   if (root) return root;
-  TREES.set(at, (root = place()));
+  TREES.set(at, (root = newPlace()));
   for (const [path, names] of at) {
     let here = root;
-    for (const name of path) here = name === '*' ? (here.each ??= place()) : getOrInsert(here.below, name, place);
+    for (const name of path) here = name === '*' ? (here.each ??= newPlace()) : placeBelow(here, name);
     here.names = names;
   }
   return root;
+}
+
+function placeBelow({ below }: Place, name: string): Place {
+  const known = below.find((each) => each.name === name);
+  if (known !== undefined) return known.place;
+  const place = newPlace();
+  below.push({ name, place });
+  return place;
 }
 
 /**
@@ -160,8 +167,8 @@ function search(value: unknown, at: Place): Found | null {
   if (Array.isArray(value)) return at.each && searchEach(value, at.each);
   const found = at.names && ambiguousKeyIn(value, at.names);
   if (found !== null) return found;
-  for (const [name, below] of at.below) {
-    const inside = search((value as Readonly<Record<string, unknown>>)[name], below);
+  for (const { name, place } of at.below) {
+    const inside = search((value as Readonly<Record<string, unknown>>)[name], place);
     if (inside !== null) return { ...inside, path: `${name}${inside.path.startsWith('[') ? '' : '.'}${inside.path}` };
   }
   return null;

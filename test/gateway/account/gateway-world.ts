@@ -15,6 +15,13 @@ import { rateLimitError } from '../../../src/limits/caller-rates.ts';
 import { createKeyAuthenticator } from '../auth/key-authenticator.ts';
 import { openTestDatabase } from '../test-database.ts';
 
+/** For routes of a database without calls: no list, and no archive. */
+export const NO_CALLS = {
+  findLocks: async () => ({ records: [], next: null }),
+  findArchived: async () => null,
+  archivedUntil: async () => 0,
+};
+
 export const LIMITS: LimitsConfig = {
   requestsPerMinute: 60,
   burst: 20,
@@ -114,6 +121,8 @@ export async function openWorld(): Promise<World> {
       ledger,
       usage,
       findLocks: (asked) => findLocks(database, asked),
+      findArchived: async () => null,
+      archivedUntil: async () => 0,
       totals,
       findTransfer: async () => null,
       movements: async () => [],
@@ -139,6 +148,7 @@ export async function openWorld(): Promise<World> {
       totals,
       findTransfer: (id) => findTransfer(database, id),
       findLocks: (asked) => findLocks(database, asked),
+      findArchived: async () => null,
       now,
     }),
     { prefix: '/admin/v1' },

@@ -61,3 +61,37 @@ export const list = (
   is: [good],
   fallback: [],
 });
+
+const sdkOf = ({ target }: ServiceConfig) => (target.kind === 'sdk' ? target : null);
+const inPackage = {
+  'params.api_base': null,
+  'params.api_key': null,
+  'params.sdk': '"@ai-sdk/openai-compatible"',
+} as const;
+/** Options of a package of the AI SDK. This checkout has the package installed. */
+export const sdk: Readonly<Record<string, Case>> = {
+  'params.sdk': {
+    toml: '"@ai-sdk/openai-compatible#createOpenAICompatible"',
+    wrong: ['3', '""', '"../mine"', '"@ai-sdk/"', '"@ai-sdk/is-not-installed"', '"/etc"'],
+    of: (one) => sdkOf(one)?.sdk,
+    is: '@ai-sdk/openai-compatible#createOpenAICompatible',
+    fallback: undefined,
+    with: { 'params.api_base': null, 'params.api_key': null },
+  },
+  'params.sdk_settings': {
+    toml: '{ region = "eu", "headers.x-org" = "acme", retries = 2, fast = true }',
+    wrong: ['3', '{ region = [1] }', '{ "a b" = 1 }', '{ __proto__ = 1 }', '{ region = "std::env::KEY" }'],
+    of: (one) => sdkOf(one)?.settings,
+    is: { region: 'eu', 'headers.x-org': 'acme', retries: 2, fast: true },
+    fallback: {},
+    with: inPackage,
+  },
+  'params.sdk_secrets': {
+    toml: '{ apiKey = "std::env::KEY" }',
+    wrong: ['3', '{ apiKey = "the-secret-itself" }', '{ apiKey = "std::env::NOT_SET" }', '{ apiKey = 3 }'],
+    of: (one) => sdkOf(one)?.secrets,
+    is: { apiKey: 'secret-1' },
+    fallback: {},
+    with: inPackage,
+  },
+};

@@ -6,7 +6,7 @@ import type { Service, ServiceConfig } from '../../../src/config/service.ts';
 import { parseToml, type Table } from '../../../src/config/toml.ts';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
-import { base, type Case, key, list, model, names } from './block-case.ts';
+import { base, type Case, key, list, model, names, sdk } from './block-case.ts';
 import { IMAGE_CASES } from './image-cases.ts';
 import { PRICE_CASES } from './price-cases.ts';
 import { block, type BlockTable } from './load.ts';
@@ -142,6 +142,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     },
     'params.api_base': base,
     'params.api_key': key,
+    ...sdk,
   },
   tools: {
     ...names,
@@ -447,7 +448,7 @@ describe.each(all)('%s.%s', (table, option, one) => {
   test('has its default without it, or is missed', () => {
     const absent =
       option === 'endpoint' && table === 'tools' ? block(table, { endpoint: null, command: '"x"' }) : written(null);
-    const usable = option === 'command' ? block(table) : absent;
+    const usable = option === 'command' || option === 'params.sdk' ? block(table) : absent;
     if ('fallback' in one) expect(one.of(load(usable))).toEqual(one.fallback);
     else expect(problemsOf(usable)).toMatchObject([{ key: `${table}[0].${option}`, wrong: 'is missing' }]);
   });

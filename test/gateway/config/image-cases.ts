@@ -1,4 +1,4 @@
-import { base, type Case, key, list, media, model, names } from './block-case.ts';
+import { base, type Case, key, list, media, model, names, sdk } from './block-case.ts';
 
 /** Options of `[[images]]`. */
 export const IMAGE_CASES: Readonly<Record<string, Case>> = {
@@ -82,4 +82,5 @@ export const IMAGE_CASES: Readonly<Record<string, Case>> = {
   'params.model': model,
   'params.api_base': base,
   'params.api_key': key,
+  ...sdk,
 };

@@ -29,6 +29,7 @@ const PUBLIC: readonly RegExp[] = [
   /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
   /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|(images|video|videos|embeddings)\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
+  /^GET \/api\/v1beta\/models(\/:model)?$/,
   /^GET \/admin$/,
   /^(GET|DELETE) \/admin\/v1\/session$/,
   /^GET \/api\/v1\/provider\/tunnel$/,

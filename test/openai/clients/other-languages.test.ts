@@ -50,6 +50,35 @@ describe.each(here(Object.keys(STRICT)))('%s', (language) => {
   );
 });
 
+/** Google's SDKs. */
+const OF_GOOGLE = { python: 'google_genai.py', go: 'go-genai' } as const;
+
+describe.each(here(Object.keys(OF_GOOGLE)))("%s: Google's SDK", (language) => {
+  test(
+    'answers, streams to the usage, also after silence, and reads the status of an error',
+    async () => {
+      const program = await LANGUAGES[language]!().build(OF_GOOGLE[language as keyof typeof OF_GOOGLE]);
+      const own = await startSpine({ toml: UNHURRIED, keepAliveMs: 50 });
+      try {
+        expect(await said(program, { BASE_URL: `${own.origin}/api`, KEY: own.key })).toEqual({
+          whole: 'the toll is paid ',
+          streamed: 'the toll is paid ',
+          afterSilence: 'the toll is paid ',
+          finish: 'STOP',
+          completionTokens: 4,
+          isApiError: true,
+          code: 'NOT_FOUND',
+          status: 404,
+        });
+        expect(await own.faults()).toEqual([]);
+      } finally {
+        await own.stop();
+      }
+    },
+    BUILD_MS,
+  );
+});
+
 describe.each(here(['python']))('%s', (language) => {
   test.each([
     ['openai_agents.py', 3],

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { WIRES } from '../../peers/wires.ts';
+import { requestOf, WIRES } from '../../peers/wires.ts';
 import { createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader } from '../../support/paper-chain.ts';
 import { MODEL, startSpine, type Spine } from '../../support/spine.ts';
 
@@ -24,7 +24,10 @@ afterAll(async () => {
 const body = { model: MODEL, max_tokens: 20, messages: [{ role: 'user' as const, content: 'hello' }] };
 
 test.each([
-  ...WIRES.map(({ name, path, ask, noun }) => [name, path, { model: MODEL, ...ask('hello', 20) }, noun] as const),
+  ...WIRES.map((wire) => {
+    const { path, body } = requestOf(wire, { model: MODEL, ...wire.ask('hello', 20) });
+    return [wire.name, path, body, wire.noun] as const;
+  }),
   [
     'responses in the background',
     '/api/v1/responses',
@@ -48,7 +51,8 @@ test.each([
       resource: { url: string; description: string };
     };
     expect(terms.accepts.map(({ amount }) => amount)).toEqual([String(PAPER_LEAST)]);
-    expect(terms.resource.url).toBe(`${spine.origin}${path}`);
+    // A name in an address has its slash encoded.
+    expect(decodeURIComponent(terms.resource.url)).toBe(`${spine.origin}${path}`);
     expect(terms.resource.description).toMatch(new RegExp(`^${noun} by ${MODEL}`));
     expect(await refused.json()).toMatchObject({ x402Version: 2, accepts: terms.accepts });
 

@@ -19,7 +19,9 @@ import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { pooled } from '../../support/pooled.ts';
-import { messageEvents, responseEvents } from './support/transcripts.ts';
+import { anyPart, weird } from './support/anything.ts';
+import { geminiEvents, messageEvents, responseEvents } from './support/transcripts.ts';
+import { createGeminiDecoder } from '../../../src/openai/gemini/native-gemini.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const runs = deep ? 1_000_000 : 600;
@@ -32,30 +34,6 @@ function holds(condition: boolean, what: string): void {
   if (!condition) throw new Error(`This does not hold: ${what}`);
 }
 
-const weird = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.constantFrom<unknown>(
-      null,
-      '',
-      'x',
-      0,
-      -1,
-      7,
-      1.5,
-      1e300,
-      true,
-      [],
-      {},
-      [[]],
-      [null],
-      [{}],
-      'error',
-      '__proto__',
-    ),
-  },
-  { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 1 }) },
-);
 const usage = fc.oneof(
   weird,
   fc.record(
@@ -105,7 +83,41 @@ const members = {
     fc.array(fc.oneof(weird, fc.record({ type: weird, content: weird, summary: weird })), { maxLength: 3 }),
   ),
   status: weird,
+  candidates: fc.oneof(
+    weird,
+    fc.array(
+      fc.oneof(
+        weird,
+        fc.record(
+          {
+            content: fc.oneof(weird, fc.record({ parts: fc.oneof(weird, fc.array(anyPart(), { maxLength: 3 })) })),
+            finishReason: fc.oneof(weird, fc.constantFrom('STOP', 'MAX_TOKENS')),
+            finishMessage: weird,
+            index: weird,
+          },
+          { requiredKeys: [] },
+        ),
+      ),
+      { maxLength: 2 },
+    ),
+  ),
+  usageMetadata: fc.oneof(
+    weird,
+    fc.record(
+      {
+        promptTokenCount: weird,
+        candidatesTokenCount: weird,
+        thoughtsTokenCount: weird,
+        cachedContentTokenCount: weird,
+        toolUsePromptTokenCount: weird,
+      },
+      { requiredKeys: [] },
+    ),
+    fc.constant({ promptTokenCount: 3, candidatesTokenCount: 4 }),
+  ),
+  promptFeedback: fc.oneof(weird, fc.record({ blockReason: weird })),
 };
+
 const event = pooled(
   fc
     .record(
@@ -132,7 +144,7 @@ const stream = fc
   .array(
     fc.oneof(
       { weight: 5, arbitrary: event },
-      { weight: 3, arbitrary: fc.constantFrom(...messageEvents(), ...responseEvents()) },
+      { weight: 3, arbitrary: fc.constantFrom(...messageEvents(), ...responseEvents(), ...geminiEvents()) },
       noise,
     ),
     { maxLength: 12 },
@@ -142,6 +154,7 @@ const stream = fc
 const SPEECHES = [
   ['messages', createMessagesDecoder],
   ['responses', createResponsesDecoder],
+  ['gemini', createGeminiDecoder],
 ] as const;
 const reply = fc.oneof(
   { weight: 8, arbitrary: fc.array(member, { maxLength: 9 }).map((some) => `{${some.join(',')}}`) },
@@ -166,8 +179,9 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
           if (!isExpected(error)) throw error;
         }
         for (const one of sent.split('\n\n').slice(0, -1)) {
-          const [name, data] = one.split('\ndata: ') as [string, string];
-          holds(name === `event: ${(JSON.parse(data) as { type: string }).type}`, one);
+          const [name, data] = one.split(/(?:^|\n)data: /) as [string, string];
+          const { type } = JSON.parse(data) as { type: string };
+          holds(name === (speechOf === createGeminiDecoder ? '' : `event: ${type}`), one);
         }
       }),
       { numRuns: runs },
@@ -294,7 +308,8 @@ function passes(wire: NativeWire, checked: unknown, text: string): void {
   const asked = checked as Record<string, unknown>;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
-  holds(sent['model'] === offer.model!.upstreamModel && sent[wire.cap] === 7, text);
+  holds(wire.capIn(sent) === 7, text);
+  holds(sent['model'] === offer.model!.upstreamModel, text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
   holds(size.bytes >= 0 && size.images >= 0, text);

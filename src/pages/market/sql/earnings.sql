@@ -30,3 +30,12 @@ FROM (
 ) AS priced
 LEFT JOIN prices ON prices.id = priced.price
 GROUP BY day, service, opening
+
+-- name: archivedEarnings
+-- What a provider earned with calls that are in archives. `flags` is a JSON object of counts.
+SELECT day, service, opening, requests, earned, flags FROM archived_earnings
+WHERE provider = $1 AND day >= $2 AND day < $3 AND archive <= (SELECT MAX(number) FROM archives)
+
+-- name: undroppedUntil
+-- The end of an archive whose calls are being dropped; 0 if there is none.
+SELECT COALESCE(MAX(ends_at), 0) AS until FROM archives WHERE dropped_at IS NULL

@@ -23,7 +23,7 @@ import { createAdminGuard } from '../../../../src/auth/administrators/admin-gate
 import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admission.ts';
 import { TUNNEL_PROTOCOL } from '../../../../src/network/tunnel/wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
-import { LIMITS } from '../../account/gateway-world.ts';
+import { LIMITS, NO_CALLS } from '../../account/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';
 import { DOMAIN, headerFor, solanaWallet } from '../siwx/wallets.ts';
 import { issuerKey, mint } from './issuer.ts';
@@ -102,7 +102,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       nonces,
       ledger,
       usage: async () => new Map(),
-      findLocks: async () => ({ records: [], next: null }),
+      ...NO_CALLS,
       totals,
       findTransfer: async () => null,
       movements: async () => [],
@@ -129,7 +129,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       usage: async () => new Map(),
       totals,
       findTransfer: (id) => findTransfer(database, id),
-      findLocks: async () => ({ records: [], next: null }),
+      ...NO_CALLS,
       now,
     }),
     { prefix: '/admin/v1' },

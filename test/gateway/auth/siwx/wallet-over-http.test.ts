@@ -103,6 +103,8 @@ async function world({
       ledger,
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
+      findArchived: async () => null,
+      archivedUntil: async () => 0,
       totals: (account) => accountTotals(database, account),
       findTransfer: async () => null,
       movements: async () => [],

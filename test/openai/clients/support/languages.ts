@@ -60,13 +60,16 @@ const cached = (language: string, packages: string): string =>
 const IS_FIT = 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))';
 
 function python(): Language {
-  const requirements = join(PROGRAMS, 'python/requirements.txt');
+  // Google's SDK needs another version of a package than the others do.
+  const requirementsOf = (program: string) =>
+    join(PROGRAMS, 'python', program === 'google_genai.py' ? 'requirements-google.txt' : 'requirements.txt');
   const interpreter = found('python3');
   const isFit =
     interpreter !== null && spawnSync(interpreter, ['-c', IS_FIT], { env: environmentOfMachine() }).status === 0;
   return {
     missing: isFit ? null : 'there is no fit python3 here: install Python 3.11 or newer with its module venv',
     async build(program) {
+      const requirements = requirementsOf(program);
       const folder = cached('python', requirements);
       if (!existsSync(folder)) {
         mkdirSync(CACHE, { recursive: true });
@@ -85,9 +88,10 @@ function go(): Language {
   const program = findGo();
   return {
     missing: typeof program === 'string' ? program : null,
-    async build() {
+    // A folder for each program.
+    async build(name) {
       if (typeof program === 'string') throw new Error(program);
-      const source = join(PROGRAMS, 'go');
+      const source = join(PROGRAMS, name === 'go-openai' ? 'go' : name);
       const folder = cached('go', join(source, 'go.sum'));
       const env = {
         ...program.env,

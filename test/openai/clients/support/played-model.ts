@@ -53,12 +53,13 @@ interface Played {
 export async function startPlayedModel(): Promise<PlayedModel> {
   const upstream = await startWireUpstream();
   upstream.answer = (reached): WireAnswer => {
-    const wire = WIRES[new URL(reached.path, upstream.url).pathname]!;
+    const { pathname } = new URL(reached.path, upstream.url);
+    const wire = pathname.startsWith('/v1beta/models/') ? gemini : WIRES[pathname]!;
     const asked = { reached, tools: wire.tools(reached.body), results: wire.results(reached.body) };
     played.asked.push(asked);
     const said = played.answer(asked);
     return said.tooLong === undefined
-      ? { text: wire.events(said) }
+      ? { text: wire.events(said), ...(wire === gemini ? { type: 'text/event-stream' } : {}) }
       : { status: 400, text: JSON.stringify(wire.refusal(said.tooLong)) };
   };
   const played: PlayedModel = {
@@ -215,6 +216,49 @@ const responses: Played = {
       type: 'invalid_request_error',
       code: 'context_length_exceeded',
       param: 'input',
+    },
+  }),
+};
+
+const gemini: Played = {
+  tools: ({ tools }) =>
+    list(tools)
+      .flatMap(({ functionDeclarations }) => list(functionDeclarations))
+      .map(({ name, parametersJsonSchema: parameters }) => ({ name, parameters }) as unknown as OfferedTool),
+  results: ({ contents }) =>
+    list(contents)
+      .flatMap(({ parts }) => list(parts))
+      .filter(({ functionResponse }) => functionResponse !== undefined)
+      .map(({ functionResponse }) => JSON.stringify(functionResponse)),
+  events({ thinking, text, call }) {
+    const parts = [
+      ...(thinking === undefined ? [] : [{ text: thinking, thought: true }]),
+      ...(text === undefined ? [] : [{ text }]),
+      ...(call === undefined
+        ? []
+        : [{ functionCall: { name: call.name, args: call.input }, thoughtSignature: SIGNATURE }]),
+    ];
+    const usageMetadata = { promptTokenCount: 20, candidatesTokenCount: 9, totalTokenCount: 29 };
+    return parts
+      .map((part, index) => ({
+        candidates: [
+          {
+            content: { role: 'model', parts: [part] },
+            ...(index === parts.length - 1 ? { finishReason: 'STOP' } : {}),
+            index: 0,
+          },
+        ],
+        usageMetadata,
+        modelVersion: 'm',
+      }))
+      .map((one) => `data: ${JSON.stringify(one)}\r\n\r\n`)
+      .join('');
+  },
+  refusal: (tokens) => ({
+    error: {
+      code: 400,
+      message: `The input token count (${tokens}) exceeds the maximum number of tokens allowed (${CONTEXT_LENGTH}).`,
+      status: 'INVALID_ARGUMENT',
     },
   }),
 };

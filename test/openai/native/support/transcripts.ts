@@ -62,6 +62,49 @@ export function messageEvents(): readonly string[] {
   ];
 }
 
+/** As Google's API counts: 20 tokens of the prompt came from a cache, and thoughts count apart from the answer. */
+export const GEMINI_USAGE = {
+  promptTokenCount: 40,
+  cachedContentTokenCount: 20,
+  candidatesTokenCount: 7,
+  thoughtsTokenCount: 2,
+  totalTokenCount: 49,
+  promptTokensDetails: [{ modality: 'TEXT', tokenCount: 40 }],
+};
+
+const GEMINI_PARTS = [
+  { text: 'A city.', thought: true },
+  { text: 'Let me see: "é🌍"' },
+  { functionCall: { name: 'weather', args: { city: 'Oslo' }, id: 'fc_1' }, thoughtSignature: SIGNATURE },
+];
+const ofGemini = (parts: readonly object[], more: object = {}) => ({
+  candidates: [{ content: { parts, role: 'model' }, index: 0, ...more }],
+  modelVersion: 'upstream-model-2026',
+  responseId: 'up_1',
+});
+
+/** An answer that thinks, speaks and calls a function. */
+export const geminiAnswer = (more: object = {}): string =>
+  JSON.stringify(
+    { ...ofGemini(GEMINI_PARTS, { finishReason: 'STOP' }), usageMetadata: GEMINI_USAGE, ...more },
+    null,
+    2,
+  );
+
+/** The same in a stream, in pieces, as Google's servers write it. */
+export function geminiEvents(): readonly string[] {
+  const data = (one: object) => `data: ${JSON.stringify(one)}\r\n\r\n`;
+  const counted = (candidatesTokenCount: number) => ({
+    usageMetadata: { promptTokenCount: 40, candidatesTokenCount, totalTokenCount: 40 + candidatesTokenCount },
+  });
+  return [
+    data({ ...ofGemini([{ text: 'A ', thought: true }]), ...counted(0) }),
+    data({ ...ofGemini([{ text: 'city.', thought: true }]), ...counted(0) }),
+    ...['Let', ' me', ' see: ', '"é', '🌍"'].map((text, index) => data({ ...ofGemini([{ text }]), ...counted(index) })),
+    data({ ...ofGemini([GEMINI_PARTS[2]!], { finishReason: 'STOP' }), usageMetadata: GEMINI_USAGE }),
+  ];
+}
+
 export const RESPONSE_USAGE = {
   input_tokens: 40,
   input_tokens_details: { cached_tokens: 20 },

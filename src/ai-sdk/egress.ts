@@ -1,0 +1,186 @@
+import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Stream, constants } from 'node:http2';
+import type { IncomingHttpHeaders as Http1Headers, OutgoingHttpHeaders } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { outboundUrlFault } from '#security';
+import { createGuardedConnector } from '#network/guarded-fetch';
+import { loadAgent, skipInterimReplies } from '#wire/undici';
+
+interface EgressOptions {
+  /** For development and tests: every address is permitted. */
+  readonly allowPrivate: boolean;
+  /** A package asked for an address that it does not get. */
+  readonly refused: (host: string, why: string) => void;
+}
+
+/** The way out of the processes of packages, which may open no connection themselves. */
+export interface Egress {
+  /**
+   * Serves the requests that come over a pipe. `origins`: those that the operator's settings name, which may be private
+   * ones. All others must be of the public internet.
+   */
+  serve(pipe: Duplex, origins: ReadonlySet<string>): void;
+  close(): Promise<void>;
+}
+
+/** These headers are also in worker/outgoing-fetch.ts, because the program of the process shares no file. */
+const FAILURE_HEADER = 'x-tollgate-egress-failure';
+const STRANGE_HEADER = 'x-tollgate-egress-strange';
+
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
+/** Requests of one process at the same time. */
+const STREAMS_MAX = 1_024;
+/** MiB that the session of one process may hold here. */
+const SESSION_MIB = 256;
+
+/**
+ * Makes the way out. A guarded connection looks its name up once, refuses addresses that are not public, and connects
+ * to the checked address, as for all other addresses that the operator did not write.
+ */
+export function createEgress({ allowPrivate, refused }: EgressOptions): Egress {
+  const Agent = loadAgent();
+  const options = { allowH2: false, headersTimeout: 0, bodyTimeout: 0 } as const;
+  const named = skipInterimReplies(new Agent({ ...options, connect: { timeout: 10_000 } }));
+  const guarded = skipInterimReplies(new Agent({ ...options, connect: createGuardedConnector({ allowPrivate }) }));
+
+  function open(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origins: ReadonlySet<string>): void {
+    const url = URL.parse(`${headers[':scheme']}://${headers[':authority']}${headers[':path']}`);
+    const own = url !== null && headers[STRANGE_HEADER] === undefined && origins.has(url.origin);
+    const fault = url === null ? 'is no URL' : own ? null : outboundUrlFault(url.href, { allowPrivate });
+    if (url === null || fault !== null) {
+      refused(url?.host ?? '', fault ?? '');
+      return refuse(stream, `the URL ${fault}`);
+    }
+    takeBody(stream, (body) => {
+      (own ? named : guarded).dispatch(
+        {
+          origin: url.origin,
+          path: `${url.pathname}${url.search}`,
+          method: headers[':method'] as Dispatcher.HttpMethod,
+          headers: sentHeaders(headers),
+          body,
+        },
+        new OutgoingRequest(stream, (why) => refused(url.host, why)),
+      );
+    });
+  }
+
+  return {
+    serve(pipe, origins) {
+      const session = performServerHandshake(pipe, {
+        settings: { maxConcurrentStreams: STREAMS_MAX },
+        maxSessionMemory: SESSION_MIB,
+      });
+      session.on('error', () => session.destroy());
+      session.on('stream', (stream, headers) => {
+        stream.on('error', () => {});
+        open(stream, headers, origins);
+      });
+    },
+    async close() {
+      await Promise.all([named.destroy(), guarded.destroy()]);
+    },
+  };
+}
+
+/** Calls `take` with the body, or refuses one that is too large. Does neither if the request is given up before. */
+function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | null) => void): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.byteLength;
+    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk);
+  });
+  stream.on('end', () => {
+    if (stream.aborted || stream.destroyed) return;
+    if (bytes > BODY_BYTES_MAX) return refuse(stream, `the body has more than ${BODY_BYTES_MAX} bytes`);
+    take(bytes === 0 ? null : Buffer.concat(chunks));
+  });
+}
+
+function refuse(stream: ServerHttp2Stream, why: string): void {
+  if (stream.destroyed || stream.closed || stream.headersSent) return;
+  stream.respond({ ':status': 502, [FAILURE_HEADER]: why.replace(/[^\x20-\x7e]/g, '?') }, { endStream: true });
+}
+
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+/** Written anew for the connection to the vendor. Replies come uncompressed, as the process has no decoder. */
+const NOT_SENT: ReadonlySet<string> = new Set(['host', 'content-length', 'accept-encoding', 'expect', STRANGE_HEADER]);
+
+function sentHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const sent: Record<string, string | string[]> = { 'accept-encoding': 'identity' };
+  for (const name in headers) {
+    const value = headers[name];
+    if (name.startsWith(':') || value === undefined || HOP_BY_HOP.has(name) || NOT_SENT.has(name)) continue;
+    sent[name] = value;
+  }
+  return sent;
+}
+
+/** Connects a request of a process with the vendor's reply, with backpressure, and gives both up together. */
+class OutgoingRequest implements Dispatcher.DispatchHandler {
+  readonly #stream: ServerHttp2Stream;
+  readonly #refused: (why: string) => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #over = false;
+
+  constructor(stream: ServerHttp2Stream, refused: (why: string) => void) {
+    this.#stream = stream;
+    this.#refused = refused;
+    stream.on('close', () => this.#leave());
+    stream.on('drain', () => this.#controller?.resume());
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#over) controller.abort(LEFT);
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Http1Headers): void {
+    if (status < 200 || this.#over) return;
+    const reply: OutgoingHttpHeaders = { ':status': status };
+    for (const name in headers) if (!HOP_BY_HOP.has(name) && name !== FAILURE_HEADER) reply[name] = headers[name];
+    try {
+      this.#stream.respond(reply);
+    } catch (error) {
+      // The reply has a header that HTTP/2 forbids.
+      controller.abort(error as Error);
+    }
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#over && !this.#stream.write(chunk)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (!this.#over) this.#stream.end();
+    this.#over = true;
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    const wasRefused = (error as { refused?: boolean }).refused === true;
+    if (wasRefused) this.#refused(error.message);
+    if (this.#stream.headersSent) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else refuse(this.#stream, wasRefused ? error.message : `the vendor could not be reached (${codeOf(error)})`);
+  }
+
+  #leave(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#controller?.abort(LEFT);
+  }
+}
+
+const LEFT = new Error('the request was given up');
+const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? error.name;

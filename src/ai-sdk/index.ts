@@ -1,0 +1,1 @@
+export { createSdkWorkers } from './workers.ts';

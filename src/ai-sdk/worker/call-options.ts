@@ -1,0 +1,170 @@
+import type {
+  JSONObject,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4ToolChoice,
+  SharedV4Warning,
+} from '@ai-sdk/provider';
+import { RequestFault } from './fault.ts';
+import { isRecord, type Json, listOf, numberOf, stringOf } from './json.ts';
+import { type Options, optionsOf } from './provider-options.ts';
+import { toPrompt } from './prompt.ts';
+
+/** A chat request as the AI SDK takes it, with what of it is not passed on. */
+interface ChatCall {
+  readonly options: LanguageModelV4CallOptions;
+  readonly warnings: SharedV4Warning[];
+  /** The reply shall have log probabilities. */
+  readonly logprobs: boolean;
+}
+
+/**
+ * Maps the body of a chat request. `provider`: the provider of the model in the words of its package, such as
+ * `openai.responses`. Throws RequestFault for what would make another answer than the one that was asked for.
+ */
+export function toChatCall(body: Json, provider: string): ChatCall {
+  refuseOtherAnswers(body);
+  const { tools, tool_choice: choice } = body;
+  const warnings: SharedV4Warning[] = [];
+  const own = ownOptions(body, provider, warnings);
+  const functions = listOf(tools).map(toFunctionTool);
+  const options: LanguageModelV4CallOptions = {
+    prompt: toPrompt(body['messages']),
+    ...defined({
+      maxOutputTokens: numberOf(body['max_completion_tokens']) ?? numberOf(body['max_tokens']),
+      temperature: numberOf(body['temperature']),
+      topP: numberOf(body['top_p']),
+      topK: numberOf(body['top_k']),
+      presencePenalty: numberOf(body['presence_penalty']),
+      frequencyPenalty: numberOf(body['frequency_penalty']),
+      seed: numberOf(body['seed']),
+      stopSequences: stopsOf(body['stop']),
+      responseFormat: responseFormatOf(body['response_format']),
+      reasoning: effortOf(body),
+      toolChoice: functions.length === 0 ? undefined : toToolChoice(choice),
+    }),
+    ...(functions.length === 0 ? {} : { tools: functions }),
+    ...(Object.keys(own).length === 0 ? {} : { providerOptions: own }),
+  };
+  return { options, warnings, logprobs: body['logprobs'] === true };
+}
+
+/** The same object without its undefined members, because a package may tell the two apart. */
+function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+function refuseOtherAnswers(body: Json): void {
+  const refused: readonly [string, boolean, string][] = [
+    ['n', (numberOf(body['n']) ?? 1) > 1, 'makes one completion'],
+    ['modalities', listOf(body['modalities']).includes('audio'), 'answers with no audio'],
+    ['functions', listOf(body['functions']).length > 0, 'has no functions beside tools. Send them as tools'],
+  ];
+  for (const [param, asked, why] of refused)
+    if (asked) throw new RequestFault(`This model is called through the AI SDK, which ${why}`, { param });
+}
+
+function stopsOf(stop: unknown): string[] | undefined {
+  const stops = typeof stop === 'string' ? [stop] : listOf(stop).filter((one) => typeof one === 'string');
+  return stops.length === 0 ? undefined : stops;
+}
+
+function responseFormatOf(format: unknown): LanguageModelV4CallOptions['responseFormat'] {
+  if (!isRecord(format)) return undefined;
+  const { type, json_schema: named } = format;
+  if (type === 'text') return { type };
+  if (type === 'json_object') return { type: 'json' };
+  if (type !== 'json_schema' || !isRecord(named))
+    throw new RequestFault('response_format.type must be text, json_object or json_schema', {
+      param: 'response_format',
+    });
+  const { schema, name, description } = named;
+  return {
+    type: 'json',
+    ...defined({ schema: schema as JSONObject | undefined, name: stringOf(name), description: stringOf(description) }),
+  };
+}
+
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+function effortOf({ reasoning_effort: effort, reasoning }: Json): LanguageModelV4CallOptions['reasoning'] {
+  const asked = effort ?? (isRecord(reasoning) ? reasoning['effort'] : undefined);
+  if (asked === undefined || asked === null) return undefined;
+  const known = EFFORTS.find((one) => one === asked);
+  if (known === undefined)
+    throw new RequestFault(`reasoning_effort must be one of ${EFFORTS.join(', ')}`, { param: 'reasoning_effort' });
+  return known;
+}
+
+function toFunctionTool(tool: unknown, index: number): LanguageModelV4FunctionTool {
+  const { type, function: fn } = isRecord(tool) ? tool : ({} as Json);
+  const { name, description, parameters, strict } = isRecord(fn) ? fn : ({} as Json);
+  if (type !== 'function' || typeof name !== 'string')
+    throw new RequestFault(`tools[${index}] must be a function with a name: the AI SDK has no tools of another type`, {
+      param: `tools[${index}]`,
+    });
+  return {
+    type,
+    name,
+    inputSchema: isRecord(parameters) ? parameters : { type: 'object', properties: {} },
+    ...defined({ description: stringOf(description), strict: typeof strict === 'boolean' ? strict : undefined }),
+  };
+}
+
+function toToolChoice(choice: unknown): LanguageModelV4ToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined;
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { type: choice };
+  if (choice === 'any') return { type: 'required' };
+  const name = isRecord(choice) && isRecord(choice['function']) ? choice['function']['name'] : undefined;
+  if (typeof name !== 'string')
+    throw new RequestFault('tool_choice must be "auto", "none", "required" or a function with its name', {
+      param: 'tool_choice',
+    });
+  return { type: 'tool', toolName: name };
+}
+
+/**
+ * Fields of the chat API for which the AI SDK has no setting, by the names that packages with OpenAI's options give
+ * them.
+ */
+const OPENAI_OPTIONS: Readonly<Record<string, string>> = {
+  logit_bias: 'logitBias',
+  parallel_tool_calls: 'parallelToolCalls',
+  prediction: 'prediction',
+  prompt_cache_key: 'promptCacheKey',
+  prompt_cache_retention: 'promptCacheRetention',
+  safety_identifier: 'safetyIdentifier',
+  service_tier: 'serviceTier',
+  store: 'store',
+  user: 'user',
+  verbosity: 'textVerbosity',
+};
+
+/** Providers whose packages take OpenAI's options, and the name under which they take them. */
+const TAKES_OPENAI_OPTIONS = /^(?:openai|azure)(?:[.-]|$)/;
+
+/** All fields that are mapped, or that are of no use behind this program. */
+const MAPPED: ReadonlySet<string> = new Set(
+  `model messages stream stream_options n modalities functions function_call tools tool_choice max_tokens
+   max_completion_tokens temperature top_p top_k presence_penalty frequency_penalty seed stop response_format
+   reasoning reasoning_effort provider_options`.split(/\s+/),
+);
+
+/** Options by the name of the provider: those of the request, and fields of chat that only some packages take. */
+function ownOptions(body: Json, provider: string, warnings: SharedV4Warning[]): Options {
+  const given = optionsOf(body['provider_options'], 'provider_options') ?? {};
+  const openai: Record<string, unknown> = {};
+  const takes = TAKES_OPENAI_OPTIONS.test(provider);
+  for (const [field, value] of Object.entries(body)) {
+    if (MAPPED.has(field) || value === null || value === undefined) continue;
+    const name = OPENAI_OPTIONS[field];
+    if (takes && name !== undefined) openai[name] = value;
+    else if (takes && field === 'logprobs')
+      openai['logprobs'] = value === true ? (body['top_logprobs'] ?? true) : false;
+    else if (!(takes && field === 'top_logprobs')) warnings.push({ type: 'unsupported', feature: field });
+  }
+  if (Object.keys(openai).length === 0) return given;
+  return { ...given, openai: { ...(openai as JSONObject), ...given['openai'] } };
+}

@@ -1,0 +1,91 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4FilePart,
+  LanguageModelV4Prompt,
+  SharedV4Warning,
+} from '@ai-sdk/provider';
+import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
+import { toChatCall } from './call-options.ts';
+import { ChunkWriter } from './chunk-writer.ts';
+import { toCompletion } from './completion.ts';
+import { RequestFault } from './fault.ts';
+import { stringOf } from './json.ts';
+
+const FILE_BYTES_MAX = 20 * 1024 * 1024;
+const FILE_MS = 20_000;
+
+/** Answers a chat request with `doStream` or `doGenerate`. Throws RequestFault, or what the package throws. */
+export async function answerChat({ provider, strangeFetch }: Loaded, call: WorkerCall): Promise<void> {
+  const { body, stream, signal } = call;
+  const modelId = stringOf(body['model']) ?? '';
+  const model = provider.languageModel(modelId);
+  const { options, warnings, logprobs } = toChatCall(body, model.provider);
+  await loadFiles(options.prompt, model, { fetch: strangeFetch, signal });
+  const asked = { ...options, abortSignal: signal };
+  if (body['stream'] === true) {
+    const { stream: parts } = await model.doStream(asked);
+    return new ChunkWriter({ stream, modelId, warnings, logprobs }).writeAll(parts);
+  }
+  const result = await model.doGenerate(asked);
+  const all: readonly SharedV4Warning[] = [...warnings, ...result.warnings];
+  const end = toCompletion(result, { modelId, warnings: all, logprobs });
+  if (!stream.destroyed) sendJson(stream, end);
+}
+
+/**
+ * Replaces addresses of files that the model does not fetch itself by their content, as the AI SDK does. Throws
+ * RequestFault.
+ */
+async function loadFiles(
+  prompt: LanguageModelV4Prompt,
+  model: LanguageModelV4,
+  by: { readonly fetch: typeof fetch; readonly signal: AbortSignal },
+): Promise<void> {
+  const files = prompt.flatMap(({ content }) =>
+    typeof content === 'string' ? [] : content.filter((part) => part.type === 'file' && part.data.type === 'url'),
+  ) as LanguageModelV4FilePart[];
+  if (files.length === 0) return;
+  const supported = await model.supportedUrls;
+  await Promise.all(
+    files.map(async (file) => {
+      if (file.data.type !== 'url' || takesUrl(supported, file.mediaType, file.data.url.href)) return;
+      Object.assign(file, await loaded(file.data.url, by));
+    }),
+  );
+}
+
+/** `mediaType` may be the first half of a type alone, such as `image`. */
+function takesUrl(supported: Readonly<Record<string, readonly RegExp[]>>, mediaType: string, url: string): boolean {
+  const [kind] = mediaType.split('/');
+  return Object.entries(supported).some(
+    ([type, patterns]) =>
+      (type === '*' || type === '*/*' || type === mediaType || type === `${kind}/*`) &&
+      patterns.some((pattern) => new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(url)),
+  );
+}
+
+async function loaded(
+  url: URL,
+  { fetch: load, signal }: { readonly fetch: typeof fetch; readonly signal: AbortSignal },
+): Promise<Pick<LanguageModelV4FilePart, 'data' | 'mediaType'>> {
+  const refusal = (why: string) => new RequestFault(`A file of the request could not be loaded: ${why}`);
+  try {
+    const response = await load(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(FILE_MS)]) });
+    if (!response.ok || response.body === null) throw refusal(`its address answered ${response.status}`);
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk);
+      bytes += chunk.byteLength;
+      if (bytes > FILE_BYTES_MAX) throw refusal(`it has more than ${FILE_BYTES_MAX} bytes`);
+    }
+    const type = response.headers.get('content-type')?.split(';', 1)[0]?.trim();
+    return {
+      data: { type: 'data', data: Buffer.concat(chunks).toString('base64') },
+      mediaType: type ?? 'application/octet-stream',
+    };
+  } catch (error) {
+    if (error instanceof RequestFault) throw error;
+    throw refusal('its address gave no reply');
+  }
+}

@@ -1,0 +1,42 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { STRICT_PREFIX } from './error-table.ts';
+
+/*
+ * Addresses that clients make of a base URL without `/api`, and those of Google's API. The router sees one form of
+ * each.
+ */
+
+/** The beginning of the addresses of Google's API, for the router. */
+const GOOGLE_MODELS = '/api/v1beta/models';
+/** The same as clients write it: with and without `/api`, in the two versions of the API that are the same here. */
+const GOOGLES = /^(?:\/api)?\/(v1|v1beta)\/models(?=[/?]|$)/;
+/** A method of a model, which no other API has in its addresses. */
+const METHOD = /^[^?]*:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)(?:\?|$)/;
+
+/** The address that the router gets for the address that a client asked for. */
+export function rewrittenAddress({
+  url = '/',
+  headers,
+}: {
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+}): string {
+  const google = GOOGLES.exec(url);
+  if (google !== null && (google[1] === 'v1beta' || METHOD.test(url) || isGoogles(headers)))
+    return GOOGLE_MODELS + withOneName(url.slice(google[0].length));
+  return url.startsWith(STRICT_PREFIX) ? `/api${url}` : url;
+}
+
+/** Whether a client of Google's API asks. OpenAI's API has lists of models at the same addresses. */
+const isGoogles = (headers: IncomingHttpHeaders): boolean => headers['x-goog-api-key'] !== undefined;
+
+/**
+ * In Google's API a colon and a method follow the name of a model, as in `/models/demo/sage:generateContent`. The
+ * router ends a name at a slash, so the slashes in it are encoded.
+ */
+function withOneName(rest: string): string {
+  const query = rest.indexOf('?');
+  const end = query === -1 ? rest.length : query;
+  const name = rest.slice(1, end);
+  return name.includes('/') ? `/${name.replaceAll('/', '%2F')}${rest.slice(end)}` : rest;
+}

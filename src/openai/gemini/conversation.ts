@@ -1,0 +1,211 @@
+import { getOrInsert, isObject } from '#wire';
+import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
+import type { EchoedToolCall } from '../chat/echo-fields.ts';
+import { addMissing, addResult, addUser, GAP, invalid } from '../translated/chat-turns.ts';
+import type { ToolNames } from '../messages/tools.ts';
+import type { Content, GeminiBody, Json } from './gemini-schema.ts';
+import { fileOf, wordsOfPart } from './parts.ts';
+
+export interface ConversationOptions {
+  readonly names: ToolNames;
+  /** The thought that a signature belongs to; null for a signature that this gateway did not make. */
+  readonly thought: (shown: string, signature: string) => string | null;
+  /** The call in a signature; null for a signature that this gateway did not make. */
+  readonly opened: (signature: string) => EchoedToolCall | null;
+}
+
+/** A call of the conversation. */
+interface Called {
+  /** The id in the chat request. */
+  readonly id: string;
+  readonly name: string;
+  isAnswered: boolean;
+}
+
+/**
+ * The calls of a conversation that may still get their results. Each look-up takes the same time, however many calls
+ * there are.
+ */
+class OpenCalls {
+  count = 0;
+  readonly #byId = new Map<string, Queue>();
+  /** Calls of each name, and those of them that the client knows by no id. */
+  readonly #byName = new Map<string, Queue>();
+  readonly #nameless = new Map<string, Queue>();
+
+  /** `known`: the id that the client knows; null if it left it out. */
+  add(known: string | null, id: string, name: string): void {
+    this.count++;
+    const call: Called = { id, name, isAnswered: false };
+    getOrInsert(this.#byName, name, queue).calls.push(call);
+    if (known === null) getOrInsert(this.#nameless, name, queue).calls.push(call);
+    else getOrInsert(this.#byId, known, queue).calls.push(call);
+  }
+
+  /** The call that a result answers, by its id, or by its name in the order of the calls; undefined for none. */
+  answer(id: unknown, name: unknown): Called | undefined {
+    const isNamed = typeof id === 'string' && id !== '';
+    const found = isNamed
+      ? (firstOpen(this.#byId.get(id)) ?? firstOpen(this.#nameless.get(String(name))))
+      : firstOpen(this.#byName.get(String(name)));
+    if (found !== undefined) found.isAnswered = true;
+    return found;
+  }
+}
+
+interface Queue {
+  readonly calls: Called[];
+  /** Index of the first call that may have no result. */
+  next: number;
+}
+
+const queue = (): Queue => ({ calls: [], next: 0 });
+
+/** The first call without a result. */
+function firstOpen(given: Queue | undefined): Called | undefined {
+  if (given === undefined) return undefined;
+  while (given.calls[given.next]?.isAnswered) given.next++;
+  return given.calls[given.next];
+}
+
+/**
+ * Turns a conversation into chat messages. Consecutive contents of the model become one message, because clients keep
+ * each event of a stream as a content of its own. Throws GatewayError `invalid_request`.
+ */
+export function toChatMessages(
+  { contents }: Pick<GeminiBody, 'contents'>,
+  options: ConversationOptions,
+): ChatMessage[] {
+  const chat: ChatMessage[] = [];
+  const called = new OpenCalls();
+  let answer: Answer | null = null;
+  contents.forEach((content, index) => {
+    const at = `contents[${index}].parts`;
+    if (content.role === 'model') {
+      answer ??= new Answer(called, options);
+      for (const [place, part] of partsOf(content)) answer.add(part, `${at}[${place}]`);
+      return;
+    }
+    answer?.writeTo(chat);
+    answer = null;
+    addUser(chat, userParts(chat, content, at, called));
+  });
+  (answer as Answer | null)?.writeTo(chat);
+  return chat;
+}
+
+const partsOf = ({ parts }: Content): Iterable<[number, Json]> => (parts ?? []).entries();
+
+/** The texts of a content in one. */
+export const textOf = (content: Content | null | undefined): string =>
+  (content?.parts ?? [])
+    .map(({ text }) => text)
+    .filter((text) => typeof text === 'string' && text !== '')
+    .join(GAP);
+
+/** The parts of a user's turn. Its results of functions are added to `chat`. */
+function userParts(chat: ChatMessage[], content: Content, at: string, called: OpenCalls): ContentPart[] {
+  const parts: ContentPart[] = [];
+  const ofResults: ContentPart[] = [];
+  for (const [place, part] of partsOf(content)) {
+    const here = `${at}[${place}]`;
+    const { text, functionResponse: result } = part;
+    if (isObject(result)) {
+      const call = called.answer(result['id'], result['name']);
+      const words = resultOf(result, `${here}.functionResponse`, ofResults);
+      if (call !== undefined) addResult(chat, { role: 'tool', tool_call_id: call.id, content: words });
+      // A client may have left the call out of a long conversation. Models refuse a result without its call.
+      else parts.push({ type: 'text', text: `[result of ${String(result['name'])}: ${words}]` });
+    } else if (typeof text === 'string') {
+      if (text !== '') parts.push({ type: 'text', text });
+    } else {
+      const file = fileOf(part, here);
+      const words = file === null ? wordsOfPart(part) : null;
+      if (file !== null) parts.push(file);
+      else if (words !== null) parts.push({ type: 'text', text: words });
+      else throw invalid(here, 'a part with text, inlineData, fileData or functionResponse');
+    }
+  }
+  return [...ofResults, ...parts];
+}
+
+/** A result as text. Chat models take no files in it, so its files are added to `shown`, for the next message. */
+function resultOf({ name, response, parts }: Json, at: string, shown: ContentPart[]): string {
+  if (response !== undefined && response !== null && !isObject(response))
+    throw invalid(`${at}.response`, 'a JSON object');
+  if (Array.isArray(parts))
+    (parts as readonly unknown[]).forEach((part, index) => {
+      const file = isObject(part) ? fileOf(part, `${at}.parts[${index}]`) : null;
+      if (file !== null) shown.push({ type: 'text', text: `A file of the result of ${String(name)}:` }, file);
+    });
+  return wordsOfResult(response ?? {});
+}
+
+/** `output` and `error` of a response are what the API itself shows to its models. */
+function wordsOfResult(response: Json): string {
+  const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+  if (response['output'] !== undefined) return text(response['output']);
+  if (response['error'] !== undefined) return `Error: ${text(response['error'])}`;
+  return JSON.stringify(response);
+}
+
+/** Collects the contents of one answer of the model. */
+class Answer {
+  readonly #called: OpenCalls;
+  readonly #options: ConversationOptions;
+  readonly #calls: Json[] = [];
+  readonly #members: Json[] = [];
+  readonly #thoughts: string[] = [];
+  #text = '';
+  /** The text of thoughts that no signature has followed yet. */
+  #shown = '';
+
+  constructor(called: OpenCalls, options: ConversationOptions) {
+    this.#called = called;
+    this.#options = options;
+  }
+
+  add(part: Json, at: string): void {
+    const { text, thought, thoughtSignature: signature, functionCall: call } = part;
+    if (isObject(call))
+      return this.#addCall(call, typeof signature === 'string' ? signature : null, `${at}.functionCall`);
+    if (thought === true) return this.#addThought(typeof text === 'string' ? text : '', signature);
+    if (typeof text === 'string') this.#text += text;
+    else {
+      const file = fileOf(part, at);
+      // Models take no files in their own answers.
+      const words = file === null ? wordsOfPart(part) : '[file]';
+      if (words !== null) this.#text += words;
+    }
+  }
+
+  writeTo(chat: ChatMessage[]): void {
+    if (this.#text === '' && this.#calls.length === 0) return;
+    const message: ChatMessage = { role: 'assistant', content: this.#text === '' ? null : this.#text };
+    const reasoning = this.#thoughts.filter((one) => one !== '').join(GAP);
+    if (reasoning !== '') message['reasoning_content'] = reasoning;
+    for (const one of this.#members) addMissing(message, one);
+    if (this.#calls.length > 0) message['tool_calls'] = this.#calls;
+    chat.push(message);
+  }
+
+  #addThought(text: string, signature: unknown): void {
+    this.#shown += text;
+    if (typeof signature !== 'string') return;
+    const thought = this.#options.thought(this.#shown, signature);
+    this.#shown = '';
+    if (thought !== null) this.#thoughts.push(thought);
+  }
+
+  #addCall({ id: given, name, args }: Json, signature: string | null, at: string): void {
+    if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a function');
+    if (args !== undefined && args !== null && !isObject(args)) throw invalid(`${at}.args`, 'a JSON object');
+    const known = typeof given === 'string' && given !== '' ? given : null;
+    const opened = signature === null ? null : this.#options.opened(signature);
+    const id = opened?.id ?? known ?? `call_${this.#called.count}`;
+    this.#called.add(known, id, name);
+    if (opened !== null) this.#members.push(opened.message);
+    const fn = { name: this.#options.names.short(name), arguments: JSON.stringify(args ?? {}) };
+    this.#calls.push({ ...opened?.call, id, type: 'function', function: fn });
+  }
+}

@@ -1,0 +1,349 @@
+import { hash } from 'node:crypto';
+import type { FastifyPluginAsync } from 'fastify';
+import { GEMINI_ERROR } from '#pages';
+import { DOCUMENTED, MUST_BE, type ReplySink } from '#http';
+import { GatewayError } from '#errors';
+import { formatUsd, type Settlement, toUsdNumber } from '#billing/amounts';
+import {
+  addPaidRoute,
+  bodyFrom,
+  onceSettled,
+  openCall,
+  type PaidRoute,
+  type Payer,
+  payerOf,
+  routingFields,
+  type StartedProviderCall,
+  wasCharged,
+} from '#gateway';
+import { NO_PAYMENTS } from '#payments';
+import { requireAdmission } from '#auth';
+import { addAlteredHeaders } from '../chat/altered-headers.ts';
+import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
+import type { EmbeddingsBody } from '../embeddings/embeddings-schema.ts';
+import { embeddingsToCall } from '../embeddings/embeddings-to-call.ts';
+import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';
+import { invalid } from '../translated/chat-turns.ts';
+import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
+import { configOf, modelParams, pathOf } from './gemini-address.ts';
+import { toGeminiError } from './gemini-error.ts';
+import { type Content, type Json, NOT_HERE } from './gemini-schema.ts';
+import { modelInAddress, placedBody } from './request-form.ts';
+
+/** A request for the embedding of one content. */
+interface Asked {
+  readonly model?: string | null;
+  readonly content: Content;
+  readonly outputDimensionality?: number | null;
+  readonly [field: string]: unknown;
+}
+
+interface EmbedRequest extends Payer {
+  readonly body: EmbeddingsBody;
+  /** Names of the fields that no provider gets. */
+  readonly dropped: readonly string[];
+}
+
+type Method = 'embedContent' | 'batchEmbedContents';
+type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null>;
+
+const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
+
+/** `:embedContent` and `:batchEmbedContents` of the Gemini API, by the models of `/embeddings`. */
+export function embedRoutes(deps: ChatDeps): FastifyPluginAsync {
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
+    for (const method of ['embedContent', 'batchEmbedContents'] as const)
+      addPaidRoute(app, paidRouteDeps(deps, admissionOf), embedRoute(deps, method));
+  };
+}
+
+function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, StartedEmbeddings> {
+  const { pipeline, payments = NO_PAYMENTS, config, onError } = deps;
+  const { limits, upstream, billing } = config;
+  const isBatch = method === 'batchEmbedContents';
+  const schema = isBatch ? batchSchema : requestSchema;
+  const readBody = createReadBody<Json & { readonly model: string }>(limits, schema);
+  const path = pathOf(method);
+  return {
+    path,
+    options: {
+      schema: {
+        ...DESCRIBED[method],
+        tags: ['Chat'],
+        consumes: ['application/json'],
+        params: modelParams,
+        body: schema,
+        response: { 200: isBatch ? batchAnswerSchema : answerSchema, ...errorsOf(wire) },
+      },
+      errorHandler: answerError({ onError }, wire),
+      config: { ...refusesAs(wire), ...configOf(method) },
+    },
+    headers: ({ id }) => ({ 'request-id': id }),
+    async decode(request, admitted) {
+      const { headers } = request;
+      const bytes = bodyFrom(request);
+      const model = modelInAddress(request);
+      const given = await readBody(bytes, headers, (parsed) => placedBody(parsed, model, null));
+      const bodyHash = () => hash('sha256', `${path} ${model} ${hash('sha256', bytes)}`);
+      const payer = await payerOf(payments, headers, admitted, bodyHash);
+      return { ...toEmbeddings(given, isBatch), ...payer };
+    },
+    answer({ body, dropped, caller, payment }, { request, onError: failed }) {
+      const { request: call, dropped: droppedBelow } = embeddingsToCall(body, {
+        caller,
+        payment,
+        requestId: request.id,
+        headers: request.headers,
+        replyBytesMax: upstream.replyBytesMax,
+        receipts: billing.receipts,
+      });
+      const lost = () => [...dropped, ...droppedBelow()];
+      return {
+        noun: 'Embeddings',
+        model: body.model,
+        open: (callId, gone) => openCall(pipeline, call, callId, gone),
+        write: (opened, sink) => writeEmbeddings(opened, { dropped: lost, isBatch }, sink, failed),
+      };
+    },
+  };
+}
+
+/** Fields of the gateway, which mean the same at `/embeddings`. */
+const COPIED: readonly string[] = ['provider', 'session_id', 'max_cost'];
+const READ: ReadonlySet<string> = new Set([
+  ...COPIED,
+  'model',
+  'stream',
+  'content',
+  'requests',
+  'outputDimensionality',
+]);
+
+/** Turns a checked request into one of `/embeddings`. Throws GatewayError `invalid_request`. */
+function toEmbeddings(
+  given: Json & { readonly model: string },
+  isBatch: boolean,
+): { readonly body: EmbeddingsBody; readonly dropped: readonly string[] } {
+  const asked = isBatch ? (given['requests'] as readonly Asked[]) : [given as unknown as Asked];
+  const { model } = given;
+  const lengths = new Set(asked.map(({ outputDimensionality: length }) => length ?? null));
+  if (lengths.size > 1) throw invalid('requests', 'requests with one outputDimensionality for all');
+  const [dimensions] = lengths;
+  const input = asked.map(({ content, model: named }, index) => {
+    const at = isBatch ? `requests[${index}]` : '';
+    if (isBatch && (named ?? null) !== null && named !== model && named !== `models/${model}`)
+      throw invalid(`${at}.model`, 'absent, or the model that the address names');
+    return textOf(content, isBatch ? `${at}.content` : 'content');
+  });
+  const names = [given, ...(isBatch ? asked : [])].flatMap((one) =>
+    Object.keys(one).filter((name) => !READ.has(name) && (one[name] ?? null) !== null),
+  );
+  const fields = COPIED.flatMap((name) => ((given[name] ?? null) === null ? [] : [[name, given[name]] as const]));
+  return {
+    body: {
+      ...Object.fromEntries(fields),
+      model,
+      input,
+      encoding_format: 'float',
+      ...(dimensions === null ? {} : { dimensions }),
+    },
+    dropped: [...new Set(names)],
+  };
+}
+
+function textOf({ parts }: Content, at: string): string {
+  const texts = (parts ?? []).map((part, index) => {
+    if (typeof part['text'] === 'string') return part['text'];
+    throw new GatewayError('unprocessable', `${at}.parts[${index}] must be text: models here embed texts only`, {
+      param: `${at}.parts[${index}]`,
+    });
+  });
+  const text = texts.join('\n');
+  if (text === '') throw invalid(at, 'an object with parts, such as {"parts": [{"text": "…"}]}');
+  return text;
+}
+
+/**
+ * Writes the embeddings after the settlement. Resolves with whether anything was charged. Throws the errors of the
+ * call.
+ */
+const writeEmbeddings = (
+  opened: StartedEmbeddings,
+  { dropped, isBatch }: { readonly dropped: () => readonly string[]; readonly isBatch: boolean },
+  sink: ReplySink,
+  onError: (error: unknown) => void,
+): Promise<boolean> =>
+  onceSettled(opened, sink, onError, (settled) => {
+    if (settled.result === null)
+      throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
+    const embeddings = embeddingsIn(settled.result);
+    const usageMetadata = usageOf(settled.result, settled.settlement);
+    const body = Buffer.from(
+      JSON.stringify({ ...(isBatch ? { embeddings } : { embedding: embeddings[0] }), usageMetadata }),
+    );
+    const headers: Record<string, string | number> = {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': body.byteLength,
+      'x-generation-id': opened.id,
+      'x-provider': settled.providerName,
+      'x-cost-usd': formatUsd(settled.settlement.charged),
+    };
+    addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
+    if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
+    sink.head(200, headers);
+    sink.end(body);
+    return wasCharged(settled);
+  });
+
+/** The embeddings of a reply of `/embeddings`, in the order of the inputs. */
+function embeddingsIn({ bytes }: EmbeddingsResult): readonly { readonly values: readonly number[] }[] {
+  const { data } = JSON.parse(bytes.toString('utf8')) as { readonly data: readonly Json[] };
+  const placed = data.map((one, place) => ({ index: typeof one['index'] === 'number' ? one['index'] : place, one }));
+  return placed.toSorted((a, b) => a.index - b.index).map(({ one }) => ({ values: numbersIn(one['embedding']) }));
+}
+
+/** A provider may write the base64 of 32-bit floats although it was asked for numbers. */
+function numbersIn(embedding: unknown): readonly number[] {
+  if (Array.isArray(embedding)) return embedding as readonly number[];
+  const bytes = Buffer.from(String(embedding), 'base64');
+  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
+}
+
+function usageOf({ usage }: EmbeddingsResult, { charged, fee }: Settlement): object {
+  return {
+    promptTokenCount: usage['prompt_tokens'],
+    totalTokenCount: usage['total_tokens'],
+    cost: toUsdNumber(charged),
+    cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
+  };
+}
+
+const DESCRIBED = {
+  embedContent: {
+    summary: 'Embed a text in the Gemini API',
+    operationId: 'embedContent',
+    description: 'The embedding of a text by a model of `/embeddings`, priced in the same way.',
+  },
+  batchEmbedContents: {
+    summary: 'Embed texts in the Gemini API',
+    operationId: 'batchEmbedContents',
+    description: 'Embeddings of several texts by a model of `/embeddings`, in one call, priced in the same way.',
+  },
+} as const;
+
+/** As in Google's API. So the answer is small enough to be written in one go. */
+const REQUESTS_MAX = 100;
+
+const { provider, session_id: session, max_cost: maxCost } = routingFields;
+
+const textContent = {
+  title: 'GeminiEmbeddedContent',
+  type: 'object',
+  required: ['parts'],
+  additionalProperties: true,
+  properties: {
+    parts: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        additionalProperties: true,
+        properties: { text: { type: 'string', [MUST_BE]: 'a string' } },
+        [MUST_BE]: 'an object such as {"text": "…"}',
+        [DOCUMENTED]: { required: ['text'], allOf: [{ properties: { text: { minLength: 1 } } }] },
+      },
+      description: 'Texts, which are embedded as one.',
+      [MUST_BE]: 'an array of parts such as {"text": "…"}',
+    },
+  },
+  [MUST_BE]: 'an object such as {"parts": [{"text": "…"}]}',
+} as const;
+
+const askedFields = {
+  model: {
+    type: ['string', 'null'],
+    description: 'If it is given, that of the address.',
+    [MUST_BE]: 'a string',
+    [DOCUMENTED]: NOT_HERE,
+  },
+  content: textContent,
+  outputDimensionality: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Length of the embedding, for models that support several lengths.',
+    [MUST_BE]: 'an integer from 1 to 1000000',
+  },
+  taskType: { type: ['string', 'null'], description: 'No provider gets it.', [MUST_BE]: 'a string' },
+  title: { type: ['string', 'null'], description: 'No provider gets it.', [MUST_BE]: 'a string' },
+} as const;
+
+const requestSchema = {
+  title: 'GeminiEmbedRequest',
+  type: 'object',
+  required: ['content'],
+  additionalProperties: true,
+  [MUST_BE]: 'a JSON object',
+  examples: [{ content: { parts: [{ text: 'What is a tollgate?' }] } }],
+  properties: { ...askedFields, provider, session_id: session, max_cost: maxCost },
+} as const;
+
+const batchSchema = {
+  title: 'GeminiEmbedBatch',
+  type: 'object',
+  required: ['requests'],
+  additionalProperties: true,
+  [MUST_BE]: 'a JSON object',
+  examples: [{ requests: [{ content: { parts: [{ text: 'What is a tollgate?' }] } }] }],
+  properties: {
+    model: askedFields.model,
+    requests: {
+      type: 'array',
+      minItems: 1,
+      maxItems: REQUESTS_MAX,
+      items: {
+        title: 'GeminiEmbedItem',
+        type: 'object',
+        required: ['content'],
+        additionalProperties: true,
+        properties: askedFields,
+        [MUST_BE]: 'an object with content',
+      },
+      [MUST_BE]: `an array of 1 to ${REQUESTS_MAX} requests`,
+    },
+    provider,
+    session_id: session,
+    max_cost: maxCost,
+  },
+} as const;
+
+const embedding = {
+  type: 'object',
+  required: ['values'],
+  properties: { values: { type: 'array', items: { type: 'number' } } },
+} as const;
+
+const usageMetadata = {
+  title: 'GeminiEmbeddingUsage',
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    promptTokenCount: { type: 'integer', description: 'Tokens.' },
+    cost: { type: 'number', description: 'USD charged.' },
+  },
+} as const;
+
+const answerSchema = {
+  title: 'GeminiEmbedding',
+  type: 'object',
+  required: ['embedding'],
+  properties: { embedding, usageMetadata },
+} as const;
+
+const batchAnswerSchema = {
+  title: 'GeminiEmbeddings',
+  type: 'object',
+  required: ['embeddings'],
+  properties: { embeddings: { type: 'array', items: embedding }, usageMetadata },
+} as const;

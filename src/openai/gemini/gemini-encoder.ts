@@ -1,0 +1,234 @@
+import { type FilePart, jsonInside } from '#bridge';
+import { objectIn } from '../bridge/to-ask.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
+import { tokenDetails } from '../chat/chat-usage.ts';
+import { ELSEWHERE } from '../chat/whole-reply.ts';
+import { CALLS_MAX, imageText } from '../chat/chat-decoder.ts';
+import type { ToolNames } from '../messages/tools.ts';
+import {
+  type ChatEnd,
+  type ChatSaid,
+  faultOf,
+  hasFailed,
+  isCharged,
+  type WireEncoder,
+} from '../translated/wire-encoder.ts';
+import { toGeminiFault } from './gemini-error.ts';
+import { signedCall, toSignature } from './signatures.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface GeminiEncoderOptions {
+  readonly responseId: string;
+  /** The model as the client named it. */
+  readonly model: string;
+  readonly names: ToolNames;
+  /** Thoughts are shown. */
+  readonly showsThoughts: boolean;
+  readonly seals: SealedThinking;
+  readonly thinkingOf: ThinkingOf;
+}
+
+/** A call whose arguments are still coming. */
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  json: string;
+}
+
+/** Writes a chat reply as an answer of the Gemini API. A stream is written as server-sent events. */
+export function createGeminiEncoder(options: GeminiEncoderOptions): WireEncoder {
+  return new GeminiEncoder(options);
+}
+
+class GeminiEncoder implements WireEncoder {
+  readonly #options: GeminiEncoderOptions;
+  /** Members of each event. */
+  readonly #base: Json;
+  readonly #text: Frame;
+  readonly #thought: Frame;
+  readonly #calls = new Map<number, OpenCall>();
+  /** Signs the thoughts since the last part of another kind; null before a thought. */
+  #signing: ReturnType<SealedThinking['signing']> | null = null;
+  #out = '';
+
+  constructor(options: GeminiEncoderOptions) {
+    const { model, responseId } = options;
+    this.#options = options;
+    this.#base = { modelVersion: model, responseId };
+    this.#text = frameOf({ text: PLACE }, this.#base);
+    this.#thought = frameOf({ text: PLACE, thought: true }, this.#base);
+  }
+
+  begin(): void {}
+
+  text(run: readonly string[]): void {
+    this.#endThought();
+    const { before, after } = this.#text;
+    for (const json of run) this.#out += before + json + after;
+  }
+
+  thinking(json: string): void {
+    const { showsThoughts, seals, thinkingOf } = this.#options;
+    if (!showsThoughts) return;
+    this.#signing ??= seals.signing(thinkingOf);
+    this.#signing.add(JSON.parse(`"${json}"`) as string);
+    const { before, after } = this.#thought;
+    this.#out += before + json + after;
+  }
+
+  /** A call is one part of the last event, because it has no parts of its own in this API. */
+  call(index: number, id: string, name: string): void {
+    if (this.#calls.size < CALLS_MAX) this.#calls.set(index, { id, name, json: '' });
+  }
+
+  arguments(index: number, json: string): void {
+    const call = this.#calls.get(index);
+    if (call !== undefined) call.json += json;
+  }
+
+  file(file: FilePart): void {
+    this.#endThought();
+    const part = partOfFile(file);
+    if (part === null) this.text([jsonInside(imageText(file))]);
+    else this.#write({ candidates: [candidateOf([part])], ...this.#base });
+  }
+
+  /** Empty lines. Clients of this API do not know the comments of server-sent events. */
+  ping(): void {
+    this.#out += '\n\n';
+  }
+
+  end(end: ChatEnd): void {
+    if (hasFailed(end)) return this.#write({ error: toGeminiFault(faultOf(end)) });
+    this.#endThought();
+    const calls = [...this.#calls.values()].map(({ id, name, json }) => ({
+      id,
+      name,
+      arguments: JSON.parse(`"${json}"`) as string,
+    }));
+    const parts = this.#partsOfCalls(calls, end);
+    // Clients do not keep an answer that has an event without parts.
+    const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
+    this.#write(this.#ended([{ ...candidate, ...finishOf(end) }], end));
+  }
+
+  failNative(fault: Parameters<typeof toGeminiFault>[0]): void {
+    this.#write({ error: toGeminiFault(fault) });
+  }
+
+  take(): string {
+    const taken = this.#out;
+    this.#out = '';
+    return taken;
+  }
+
+  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: Json } {
+    if (hasFailed(end)) return { status: 500, body: { error: toGeminiFault(faultOf(end)) } };
+    const { thinking, calls } = said;
+    const { showsThoughts, seals, thinkingOf } = this.#options;
+    const parts: Json[] = [];
+    if (thinking !== '' && showsThoughts) {
+      const signing = seals.signing(thinkingOf);
+      signing.add(thinking);
+      parts.push({ text: thinking, thought: true, thoughtSignature: toSignature(signing.signature()) });
+    }
+    for (const part of said.parts)
+      parts.push(part.kind === 'text' ? { text: part.text } : (partOfFile(part) ?? { text: imageText(part) }));
+    parts.push(...this.#partsOfCalls(calls, end));
+    const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
+    return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end) }], end) };
+  }
+
+  #write(event: Json): void {
+    this.#out += `data: ${JSON.stringify(event)}\n\n`;
+  }
+
+  /** Writes the signature of the thoughts that were shown. */
+  #endThought(): void {
+    if (this.#signing === null) return;
+    const part = { text: '', thought: true, thoughtSignature: toSignature(this.#signing.signature()) };
+    this.#signing = null;
+    this.#write({ candidates: [candidateOf([part])], ...this.#base });
+  }
+
+  #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): Json[] {
+    return calls.flatMap(({ id, name, arguments: given }) => {
+      const args = given.trim() === '' ? {} : objectIn(given, ELSEWHERE);
+      // The arguments of a call that was cut are not complete. A client must not run it.
+      if (args === null && end.fault !== null) return [];
+      const { thoughtSignature, id: shown } = signedCall(id);
+      const functionCall = { id: shown, name: this.#options.names.long(name), args: args ?? { arguments: given } };
+      return [thoughtSignature === undefined ? { functionCall } : { functionCall, thoughtSignature }];
+    });
+  }
+
+  #ended(candidates: readonly Json[], end: ChatEnd): Json {
+    const { tollgate } = end;
+    return {
+      candidates,
+      usageMetadata: usageMetadataOf(end.usage ?? {}),
+      ...this.#base,
+      ...(tollgate === undefined ? {} : { tollgate }),
+    };
+  }
+}
+
+const candidateOf = (parts: readonly Json[]) => ({ content: { parts, role: 'model' }, index: 0 });
+const NO_TEXT = { text: '' };
+
+const PLACE = 'tollgate:the-text-goes-here';
+
+/** The fixed text around the varying text of an event. */
+interface Frame {
+  readonly before: string;
+  readonly after: string;
+}
+
+function frameOf(part: Json, base: Json): Frame {
+  const event = `data: ${JSON.stringify({ candidates: [candidateOf([part])], ...base })}\n\n`;
+  const at = event.indexOf(PLACE);
+  return { before: event.slice(0, at), after: event.slice(at + PLACE.length) };
+}
+
+/** A file of the model; null for an address without a media type, which clients could not read. */
+const partOfFile = ({ mediaType, bytes, url }: FilePart): Json | null => {
+  if (bytes !== null && mediaType !== null) return { inlineData: { mimeType: mediaType, data: bytes } };
+  return url !== null && mediaType !== null ? { fileData: { mimeType: mediaType, fileUri: url } } : null;
+};
+
+const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
+
+/** A charged reply that was cut becomes an answer at its limit instead of an error, so that no client retries it. */
+function finishOf(end: ChatEnd): Json {
+  const { fault, finish } = end;
+  if (fault !== null && isCharged(end)) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
+  return { finishReason: REASONS[finish ?? ''] ?? 'STOP' };
+}
+
+const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/** The usage of a chat reply as this API counts it: thoughts are counted apart from the rest of the answer. */
+export function usageMetadataOf(usage: Json): Json {
+  const {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: _total,
+    prompt_tokens_details: _details,
+    completion_tokens_details: _of,
+    cache_read_input_tokens: _read,
+    cache_creation_input_tokens: _written,
+    prompt_cache_hit_tokens: _hit,
+    prompt_cache_miss_tokens: _miss,
+    ...more
+  } = usage;
+  const { cached, reasoning } = tokenDetails(usage, count(prompt), count(completion));
+  return {
+    promptTokenCount: count(prompt),
+    ...(cached > 0 ? { cachedContentTokenCount: cached } : {}),
+    candidatesTokenCount: count(completion) - reasoning,
+    ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
+    totalTokenCount: count(prompt) + count(completion),
+    ...more,
+  };
+}

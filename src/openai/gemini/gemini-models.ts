@@ -1,0 +1,182 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#errors';
+import { createFreshPage, MUST_BE, sendPage, tagPage, type TaggedPage } from '#http';
+import { dropOldest } from '#wire';
+import { byService, type Catalog, type Offer } from '#catalog';
+import { contextDeclared } from '#config';
+import { GEMINI_ERROR } from '#pages';
+import type { ChatDeps } from '../chat/chat-routes.ts';
+import { chats, isEmbedder } from '../embeddings/embeddings-schema.ts';
+import { parametersOf } from '../models/models-view.ts';
+import { answerError, refusesAs } from '../translated/translated-route.ts';
+import { GEMINI_PREFIX, modelParams } from './gemini-address.ts';
+import { toGeminiError } from './gemini-error.ts';
+import { modelInAddress } from './request-form.ts';
+
+export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError'> {
+  readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
+}
+
+/** The same as at the lists in the form of OpenAI's API, which have the same addresses below `/v1`. */
+const VARY = 'anthropic-version, x-goog-api-key';
+/** Google's API has 50 models on a page, and at most 1000. */
+const PAGE_SIZE = 50;
+const PAGE_SIZE_MAX = 1_000;
+/** Most pages in the cache. */
+const PAGES_MAX = 32;
+
+interface PageQuery {
+  readonly pageSize?: number;
+  readonly pageToken?: string;
+}
+
+/** `GET /v1beta/models` and the entry of one model. Register them under `/api`. They are public. */
+export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): FastifyPluginAsync {
+  const pages = new Map<string, () => TaggedPage>();
+  const wire = { toError: toGeminiError };
+  const common = {
+    errorHandler: answerError({ onError }, wire),
+    config: { ...refusesAs(wire), refusesBelow: GEMINI_PREFIX },
+  } as const;
+  const described = { tags: ['Models'], security: [] };
+
+  function pageAt({ pageSize = PAGE_SIZE, pageToken }: PageQuery): TaggedPage {
+    const offset = offsetOf(pageToken);
+    const key = `${offset} ${pageSize}`;
+    const make = () => pageOf(byService(catalog.offers('model')).filter(isCallable), offset, pageSize);
+    const page = pages.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
+    pages.delete(key);
+    pages.set(key, page);
+    dropOldest(pages, PAGES_MAX);
+    return page();
+  }
+
+  return async (app) => {
+    app.get<{ Querystring: PageQuery }>(
+      `${GEMINI_PREFIX}/models`,
+      {
+        ...common,
+        config: { ...common.config, clientsAppend: /^(?!\/api\/v1beta\/).*\/v1(?:alpha|beta)\/models$/ },
+        schema: {
+          ...described,
+          summary: 'List models in the Gemini API',
+          operationId: 'listGeminiModels',
+          description: 'Chat models and models of embeddings, in pages. No credential is needed.',
+          querystring: pageSchema,
+          response: { 200: listSchema, default: GEMINI_ERROR },
+        },
+      },
+      (request, reply) => sendPage(request, reply.header('vary', VARY), pageAt(request.query)),
+    );
+    app.get(
+      `${GEMINI_PREFIX}/models/:model`,
+      {
+        ...common,
+        schema: {
+          ...described,
+          summary: 'Show a model in the Gemini API',
+          operationId: 'getGeminiModel',
+          description: 'Its entry in the list. No credential is needed.',
+          params: modelParams,
+          response: { 200: modelSchema, default: GEMINI_ERROR },
+        },
+      },
+      (request, reply) =>
+        sendPage(
+          request,
+          reply.header('vary', VARY),
+          tagPage(entryOf(catalog.resolve(modelInAddress(request), 'model').offers)),
+        ),
+    );
+  };
+}
+
+function pageOf(models: readonly (readonly Offer[])[], offset: number, size: number): object {
+  const end = offset + size;
+  return {
+    models: models.slice(offset, end).map(entryOf),
+    ...(end < models.length ? { nextPageToken: String(end) } : {}),
+  };
+}
+
+function offsetOf(token: string | undefined): number {
+  if (token === undefined || token === '') return 0;
+  if (/^[0-9]{1,7}$/.test(token)) return Number(token);
+  throw new GatewayError('invalid_request', 'pageToken must be the nextPageToken of an earlier page', {
+    param: 'pageToken',
+  });
+}
+
+const isCallable = (offers: readonly Offer[]): boolean =>
+  offers.some(({ model }) => model !== null && (chats(model) || isEmbedder(model)));
+
+/** One model in the form of the Gemini API. `offers` is not empty. Limits that no provider declares are left out. */
+function entryOf(offers: readonly Offer[]): object {
+  const { service, displayName, description } = offers[0]!;
+  const models = offers.flatMap(({ model }) => (model === null ? [] : [model]));
+  const context = largest(models.map(contextDeclared));
+  const output = largest(models.map(({ maxOutputTokens }) => maxOutputTokens));
+  return {
+    name: `models/${service}`,
+    version: '1',
+    displayName,
+    ...(description ? { description } : {}),
+    ...(context === null ? {} : { inputTokenLimit: context }),
+    ...(output === null ? {} : { outputTokenLimit: output }),
+    supportedGenerationMethods: [
+      ...(models.some(chats) ? ['generateContent', 'streamGenerateContent', 'countTokens'] : []),
+      ...(models.some(isEmbedder) ? ['embedContent', 'batchEmbedContents'] : []),
+    ],
+    ...(offers.some((offer) => parametersOf(offer).includes('reasoning')) ? { thinking: true } : {}),
+  };
+}
+
+function largest(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((number) => number !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+const pageSchema = {
+  type: 'object',
+  properties: {
+    pageSize: {
+      type: 'integer',
+      minimum: 1,
+      maximum: PAGE_SIZE_MAX,
+      description: `Models of a page. Default ${PAGE_SIZE}.`,
+    },
+    pageToken: {
+      type: 'string',
+      pattern: '^[0-9]{0,7}$',
+      description: 'The `nextPageToken` of the page before.',
+      [MUST_BE]: 'the nextPageToken of an earlier page',
+    },
+  },
+} as const;
+
+const modelSchema = {
+  title: 'GeminiModel',
+  type: 'object',
+  required: ['name', 'displayName', 'supportedGenerationMethods'],
+  additionalProperties: true,
+  properties: {
+    name: { type: 'string', description: '`models/` and the name of the model.' },
+    version: { type: 'string' },
+    displayName: { type: 'string' },
+    description: { type: 'string' },
+    inputTokenLimit: { type: 'integer', description: 'The largest context that a provider declares.' },
+    outputTokenLimit: { type: 'integer', description: 'The most tokens of an answer that a provider declares.' },
+    supportedGenerationMethods: { type: 'array', items: { type: 'string' } },
+    thinking: { type: 'boolean', description: 'A provider takes settings for thinking.' },
+  },
+} as const;
+
+const listSchema = {
+  title: 'GeminiModels',
+  type: 'object',
+  required: ['models'],
+  properties: {
+    models: { type: 'array', items: modelSchema },
+    nextPageToken: { type: 'string', description: 'For the next page; absent on the last one.' },
+  },
+} as const;

@@ -1,0 +1,78 @@
+import { isObject } from '#wire';
+import type { Json } from './gemini-schema.ts';
+
+/*
+ * Schemas of the Gemini API. They are a selection of OpenAPI with types in upper case; chat models take JSON schemas.
+ */
+
+/** Names in a schema whose snake case the API accepts, too. */
+const SNAKE: Readonly<Record<string, string>> = {
+  any_of: 'anyOf',
+  min_items: 'minItems',
+  max_items: 'maxItems',
+  min_length: 'minLength',
+  max_length: 'maxLength',
+  min_properties: 'minProperties',
+  max_properties: 'maxProperties',
+  property_ordering: 'propertyOrdering',
+};
+/** Numbers of 64 bits, which ProtoJSON writes as texts. */
+const COUNTS: ReadonlySet<string> = new Set([
+  'minItems',
+  'maxItems',
+  'minLength',
+  'maxLength',
+  'minProperties',
+  'maxProperties',
+]);
+
+/** Turns a schema in the form of the Gemini API into a JSON schema. A part that is no schema stays as it is. */
+export function toJsonSchema(schema: unknown): unknown {
+  if (!isObject(schema)) return schema;
+  const made: Record<string, unknown> = {};
+  for (const [given, value] of Object.entries(schema)) {
+    const name = SNAKE[given] ?? given;
+    if (name === 'propertyOrdering' || name === 'nullable' || name === 'example') continue;
+    if (name === 'type') Object.assign(made, typeOf(value));
+    else if (name === 'properties' && isObject(value))
+      made[name] = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, toJsonSchema(one)]));
+    else if (name === 'items' || name === 'additionalProperties') made[name] = toJsonSchema(value);
+    else if (name === 'anyOf' && Array.isArray(value)) made[name] = value.map(toJsonSchema);
+    else if (COUNTS.has(name) && typeof value === 'string' && /^[0-9]+$/.test(value)) made[name] = Number(value);
+    else made[name] = value;
+  }
+  if (schema['example'] !== undefined) made['examples'] = [schema['example']];
+  return schema['nullable'] === true ? nullable(made) : made;
+}
+
+function typeOf(type: unknown): Json {
+  if (typeof type !== 'string') return { type };
+  return type === 'TYPE_UNSPECIFIED' ? {} : { type: type.toLowerCase() };
+}
+
+function nullable(schema: Record<string, unknown>): Json {
+  const { type, enum: values } = schema;
+  if (typeof type !== 'string') return { anyOf: [schema, { type: 'null' }] };
+  return {
+    ...schema,
+    type: [type, 'null'],
+    ...(Array.isArray(values) && !values.includes(null) ? { enum: [...(values as unknown[]), null] } : {}),
+  };
+}
+
+/**
+ * Whether a JSON schema is in the form that strict models require: each object names all of its properties as required,
+ * and has no others. Other schemas are sent as a guide, because a service that enforces them would refuse the request.
+ */
+export function isStrict(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.every(isStrict);
+  if (!isObject(schema)) return true;
+  const { type, properties, required } = schema;
+  if (type === 'object' || isObject(properties)) {
+    if (schema['additionalProperties'] !== false || !isObject(properties)) return false;
+    if (!Object.keys(properties).every((name) => Array.isArray(required) && required.includes(name))) return false;
+  }
+  return Object.entries(schema).every(([name, value]) =>
+    name === 'properties' && isObject(value) ? Object.values(value).every(isStrict) : isStrict(value),
+  );
+}

@@ -1,0 +1,426 @@
+import { isObject } from '#wire';
+import { geminiPath } from '#config';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
+import {
+  type NativeWire,
+  bytesOf,
+  type EventSize,
+  FRAME_BYTES,
+  jsonBytes,
+  type Lists,
+  type NativeEnd,
+  type NativeDecoder,
+  noteOf,
+  NOTHING,
+  sumOf,
+  stringsOf,
+  withMembersOf,
+} from '../native/native-wire.ts';
+import { boundedReasoning } from '../chat/forwarded-body.ts';
+import { isSealedCall, isSealedHere } from '../chat/echo-fields.ts';
+import { isCount } from '../chat/chat-usage.ts';
+import { NO_SEARCHES } from '../chat/priced-parts.ts';
+import type { Content } from './gemini-schema.ts';
+import { usageMetadataOf } from './gemini-encoder.ts';
+import { textInSignature } from './signatures.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const FIELDS: ReadonlySet<string> = new Set([
+  'contents',
+  'systemInstruction',
+  'tools',
+  'toolConfig',
+  'generationConfig',
+  'safetySettings',
+]);
+
+/** Members of `generationConfig` that every provider gets. Others may cost more than tokens. */
+const CONFIG: ReadonlySet<string> = new Set([
+  'temperature',
+  'topP',
+  'topK',
+  'maxOutputTokens',
+  'stopSequences',
+  'presencePenalty',
+  'frequencyPenalty',
+  'seed',
+  'responseMimeType',
+  'responseSchema',
+  'responseJsonSchema',
+  'responseModalities',
+  'responseLogprobs',
+  'logprobs',
+  'thinkingConfig',
+  'mediaResolution',
+  'speechConfig',
+  'imageConfig',
+]);
+
+/** A signature that this gateway did not make. In base64, its own begin with these letters. */
+const SIGNATURE = /"thought_?[sS]ignature":\s*"(?!"|dGc(?:xL|yL|zX))/;
+/** Parts that a chat request cannot have. */
+const LOST = /"(?:executable_?[cC]ode|code_?[eE]xecution_?[rR]esult|video_?[mM]etadata|media_?[rR]esolution)"/;
+
+/** Google's Gemini API, as providers speak it. */
+export const GEMINI_WIRE: NativeWire = {
+  name: 'gemini',
+  path: ({ model }, stream) => geminiPath(model!.upstreamModel, stream),
+  cap: 'generationConfig',
+  capIn: ({ generationConfig: config }) => {
+    const cap = isObject(config) ? config['maxOutputTokens'] : null;
+    return typeof cap === 'number' ? cap : null;
+  },
+  capped: ({ generationConfig: config }, { tokens, isSet }, lists) =>
+    configFor(isObject(config) ? config : {}, tokens, isSet, lists),
+  addressed: new Set(['model', 'stream']),
+  prompt: 'contents',
+  isRetold: () => false,
+  fields: FIELDS,
+  headers: () => ({ sent: {}, dropped: [] }),
+  changed({ contents }) {
+    const own = withoutOwnSignatures(contents as readonly Content[]);
+    return { sent: own === contents ? {} : { contents: JSON.stringify(own) }, dropped: [] };
+  },
+  hidesPrompt: ({ tools, contents }) =>
+    (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))) ||
+    (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(hasHiddenFile)),
+  pictures(contents) {
+    const found = { images: 0, bytes: 0 };
+    for (const { parts } of contents as readonly Content[])
+      for (const part of parts ?? []) {
+        const picture = picturesIn(part);
+        found.images += picture.images;
+        found.bytes += picture.bytes;
+      }
+    return found;
+  },
+  asks: ({ contents, tools, generationConfig: config }) => ({
+    audio: (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(mayHaveSound)),
+    audioOutput: isObject(config) && asksForSound(config['responseModalities']),
+    cacheHour: () => false,
+    // Google takes no limit for searches.
+    webSearches:
+      Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && searches(tool))
+        ? { sure: 0, open: 1, unlimited: true }
+        : NO_SEARCHES,
+    webSearchesUnsaid: 0,
+  }),
+  loses: (text) => SIGNATURE.test(text) || LOST.test(text),
+  decoder: (model) => createGeminiDecoder(model),
+};
+
+/** The JSON text of `generationConfig` for a provider, and the names of the members that it does not get. */
+function configFor(
+  config: Json,
+  cap: number,
+  isSet: boolean,
+  lists: Lists,
+): { readonly sent: Readonly<Record<string, string | null>>; readonly dropped: readonly string[] } {
+  const sent: Record<string, unknown> = {};
+  const dropped: string[] = [];
+  for (const [name, value] of Object.entries(config)) {
+    // One answer is priced.
+    if (name === 'candidateCount') continue;
+    if (CONFIG.has(name) || lists(name)) sent[name] = value;
+    else dropped.push(`generationConfig.${name}`);
+  }
+  if (isObject(sent['thinkingConfig']))
+    // The bound on thinking has to be lower than that of the answer.
+    sent['thinkingConfig'] = boundedReasoning(sent['thinkingConfig'], Math.max(1, cap - 1));
+  if (isSet) sent['maxOutputTokens'] = cap;
+  const text = JSON.stringify(sent);
+  if (text === JSON.stringify(config)) return { sent: {}, dropped };
+  return { sent: { generationConfig: Object.keys(sent).length === 0 ? null : text }, dropped };
+}
+
+/** Whether a tool runs at Google. */
+const runsThere = (tool: Json): boolean =>
+  Object.keys(tool).some((name) => name !== 'functionDeclarations' && (tool[name] ?? null) !== null);
+
+/** Whether a tool searches the web at Google. */
+const searches = (tool: Json): boolean => SEARCHES.some((name) => (tool[name] ?? null) !== null);
+const SEARCHES = ['googleSearch', 'googleSearchRetrieval', 'enterpriseWebSearch'];
+
+const asksForSound = (modalities: unknown): boolean =>
+  Array.isArray(modalities) && (modalities as unknown[]).some((one) => String(one).toUpperCase() === 'AUDIO');
+
+/** Whether a part may have tokens of sound: a recording, a video, or a file of an unknown type. */
+function mayHaveSound({ inlineData, fileData, functionResponse: result }: Json): boolean {
+  const parts = isObject(result) ? result['parts'] : null;
+  if (Array.isArray(parts)) return (parts as unknown[]).some((part) => isObject(part) && mayHaveSound(part));
+  return [inlineData, fileData].some(
+    (file) => isObject(file) && !/^(?:image|text)\/|^application\/pdf$/i.test(String(file['mimeType'])),
+  );
+}
+
+/** Whether a part is a file whose tokens are not in the request: one that is fetched, or that has pages or pictures. */
+function hasHiddenFile({ inlineData, fileData, functionResponse: result }: Json): boolean {
+  if (fileData !== undefined && fileData !== null) return true;
+  const parts = isObject(result) ? result['parts'] : null;
+  if (Array.isArray(parts)) return (parts as unknown[]).some((part) => isObject(part) && hasHiddenFile(part));
+  return isObject(inlineData) && !/^(?:image|audio|text)\//i.test(String(inlineData['mimeType']));
+}
+
+/** The pictures of a part, and of the result of a function. Anything that is no base64 counts as text. */
+function picturesIn({ inlineData, functionResponse: result }: Json): {
+  readonly images: number;
+  readonly bytes: number;
+} {
+  const parts = isObject(result) ? result['parts'] : null;
+  if (Array.isArray(parts))
+    return (parts as unknown[])
+      .filter(isObject)
+      .map((part) => picturesIn({ inlineData: part['inlineData'] }))
+      .reduce((sum, one) => ({ images: sum.images + one.images, bytes: sum.bytes + one.bytes }), NO_PICTURES);
+  if (!isObject(inlineData) || !/^image\//i.test(String(inlineData['mimeType']))) return NO_PICTURES;
+  const { data } = inlineData;
+  return { images: 1, bytes: typeof data === 'string' && BASE64.test(data) ? data.length : 0 };
+}
+
+const NO_PICTURES = { images: 0, bytes: 0 };
+const BASE64 = /^[\w+/=-]*$/;
+
+/**
+ * Removes the signatures of this gateway, which no provider can read, and the parts that have nothing else. Returns the
+ * same value if it has no such signature.
+ */
+function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] {
+  let isChanged = false;
+  const kept = contents.map((content) => {
+    if (!(content.parts ?? []).some(isSignedHere)) return content;
+    isChanged = true;
+    const parts = content.parts!.flatMap((part) => {
+      if (!isSignedHere(part)) return [part];
+      const { thoughtSignature: _own, ...rest } = part;
+      return rest['thought'] === true && rest['text'] === '' ? [] : [rest];
+    });
+    return { ...content, parts };
+  });
+  return isChanged ? kept.filter(({ parts }) => (parts ?? []).length > 0) : contents;
+}
+
+function isSignedHere({ thoughtSignature: signature }: Json): boolean {
+  if (typeof signature !== 'string' || !signature.startsWith('dGc')) return false;
+  const text = textInSignature(signature.slice(0, 8));
+  return isSealedCall(text) || isSealedHere(text);
+}
+
+/** Reads the replies of the Gemini API. `model` is the name that they carry. */
+export function createGeminiDecoder(model: string): NativeDecoder {
+  return new GeminiDecoder(model);
+}
+
+class GeminiDecoder implements NativeDecoder {
+  readonly isUntyped = true;
+  readonly isOver = false;
+  finish: string | null = null;
+  readonly #model: string;
+  /** The largest value of each count so far. */
+  #usage: Record<string, number> = {};
+  /** The newest details of each count, by its modality. */
+  #details: Record<string, Json> = {};
+  /** What the model searched for. */
+  readonly #queries = new Set<string>();
+  /** The last event, without its output. */
+  #held: Json | null = null;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  get claim(): Json | null {
+    const { promptTokenCount: prompt, toolUsePromptTokenCount: ofTools = 0, candidatesTokenCount: said } = this.#usage;
+    const { thoughtsTokenCount: thought = 0, cachedContentTokenCount: cached = 0 } = this.#usage;
+    if (prompt === undefined && said === undefined) return null;
+    const [all, completion] = [(prompt ?? 0) + ofTools, (said ?? 0) + thought];
+    return {
+      prompt_tokens: all,
+      completion_tokens: completion,
+      total_tokens: all + completion,
+      prompt_tokens_details: {
+        cached_tokens: cached,
+        ...this.#details['promptTokensDetails'],
+        cached_tokens_details: this.#details['cacheTokensDetails'] ?? {},
+      },
+      completion_tokens_details: { reasoning_tokens: thought, ...this.#details['candidatesTokensDetails'] },
+      ...(this.#queries.size > 0 ? { server_tool_use: { web_search_requests: this.#queries.size } } : {}),
+    };
+  }
+
+  take(_type: string, event: Json, text: string): string | null {
+    if (event['error']) throw failedByItsOwnWords(event['error']);
+    if (!isAnswer(event)) throw malformed('its stream has an event that is no answer');
+    this.#takeUsage(event['usageMetadata']);
+    this.#takeSearches(event['candidates']);
+    const ends = this.#stopped(event);
+    if (!ends && this.#held === null) return withMembersOf(text, event, null, { modelVersion: this.#model });
+    // The reason to stop leaves only after the settlement, in an event of its own. What comes with it or after it does
+    // not wait.
+    const { candidates, ...rest } = event;
+    const ended = ends ? endOf(candidates) : this.#held!['candidates'];
+    this.#held = {
+      ...this.#held,
+      ...rest,
+      modelVersion: this.#model,
+      ...(ended === undefined ? {} : { candidates: ended }),
+    };
+    if (sizeOfAnswer(event) === NOTHING) return null;
+    return JSON.stringify({ ...event, candidates: withoutReason(candidates), modelVersion: this.#model });
+  }
+
+  sizeOf(_type: string, event: Json): EventSize {
+    return sizeOfAnswer(event);
+  }
+
+  last(end: NativeEnd): string {
+    const held = this.#held ?? { modelVersion: this.#model };
+    const candidates = end.isBroken || this.#held === null ? [cutCandidate(end)] : held['candidates'];
+    const usageMetadata = this.#shown(held['usageMetadata'], end);
+    return `data: ${JSON.stringify({ candidates, ...held, ...(end.isBroken ? { candidates } : {}), usageMetadata })}\n\n`;
+  }
+
+  takeWhole(reply: Json): EventSize {
+    if (!isAnswer(reply)) throw malformed('its reply has no candidates');
+    this.#takeUsage(reply['usageMetadata']);
+    this.#takeSearches(reply['candidates']);
+    this.#stopped(reply);
+    return sizeOfAnswer(reply);
+  }
+
+  whole(text: string, reply: Json, end: NativeEnd): string {
+    const usageMetadata = this.#shown(reply['usageMetadata'], end);
+    return withMembersOf(text.trim(), reply, null, { modelVersion: this.#model, usageMetadata });
+  }
+
+  cutWhole(said: string, end: NativeEnd): string {
+    return JSON.stringify({
+      candidates: [cutCandidate(end, said)],
+      usageMetadata: this.#shown(null, end),
+      modelVersion: this.#model,
+      ...noteOf(end.cut),
+    });
+  }
+
+  /** A running total never falls, so a smaller count replaces no larger one. */
+  #takeUsage(given: unknown): void {
+    if (!isObject(given)) return;
+    for (const name of COUNTS) {
+      const count = given[name];
+      if (isCount(count) && count >= (this.#usage[name] ?? 0)) this.#usage[name] = count;
+    }
+    for (const name of DETAILS) if (Array.isArray(given[name])) this.#details[name] = byModality(given[name]);
+  }
+
+  /** Remembers the searches in the metadata of the candidates. */
+  #takeSearches(candidates: unknown): void {
+    if (!Array.isArray(candidates)) return;
+    for (const candidate of candidates as unknown[]) {
+      const grounding = isObject(candidate) ? candidate['groundingMetadata'] : null;
+      const queries = isObject(grounding) ? grounding['webSearchQueries'] : null;
+      if (!Array.isArray(queries)) continue;
+      for (const query of queries as unknown[])
+        if (typeof query === 'string' && query !== '' && this.#queries.size < QUERIES_MAX) this.#queries.add(query);
+    }
+  }
+
+  /** Whether an event ends the answer. */
+  #stopped({ candidates, promptFeedback: feedback }: Json): boolean {
+    const [first] = Array.isArray(candidates) ? (candidates as unknown[]) : [];
+    const reason = isObject(first) ? first['finishReason'] : isObject(feedback) ? feedback['blockReason'] : null;
+    if (typeof reason !== 'string' || reason === '') return false;
+    this.finish = reason;
+    return true;
+  }
+
+  /** The usage that the client sees: the provider's, with the billed numbers in it if these differ. */
+  #shown(given: unknown, { usage, cost, isCorrected }: NativeEnd): Json {
+    const told = isObject(given) ? given : {};
+    if (!isCorrected && Object.keys(told).length > 0) return { ...told, ...cost };
+    return { ...told, ...usageMetadataOf(usage), ...cost };
+  }
+}
+
+/** The counts of tokens in a usage. */
+const COUNTS = [
+  'promptTokenCount',
+  'toolUsePromptTokenCount',
+  'candidatesTokenCount',
+  'thoughtsTokenCount',
+  'cachedContentTokenCount',
+] as const;
+
+/** Which of these tokens are text, sound or pictures. */
+const DETAILS = ['promptTokensDetails', 'cacheTokensDetails', 'candidatesTokensDetails'] as const;
+/** More searches than any call is charged for. */
+const QUERIES_MAX = 1_000;
+
+/** The tokens of sound and of pictures, in the form of chat. */
+function byModality(details: readonly unknown[]): Json {
+  const counts = { audio_tokens: 0, image_tokens: 0 };
+  for (const one of details) {
+    if (!isObject(one) || !isCount(one['tokenCount'])) continue;
+    if (one['modality'] === 'AUDIO') counts.audio_tokens += one['tokenCount'];
+    if (one['modality'] === 'IMAGE') counts.image_tokens += one['tokenCount'];
+  }
+  return counts;
+}
+
+const isAnswer = ({ candidates, promptFeedback: feedback, usageMetadata: usage }: Json): boolean =>
+  Array.isArray(candidates) || (candidates === undefined && (isObject(feedback) || isObject(usage)));
+
+/** Clients do not keep an answer that has an event without parts. */
+const contentOf = (text: string) => ({ parts: [{ text }], role: 'model' });
+
+const cutCandidate = ({ cut }: NativeEnd, said = ''): Json => ({
+  content: contentOf(said),
+  index: 0,
+  finishReason: 'MAX_TOKENS',
+  ...(cut === null ? {} : { finishMessage: cut.message }),
+});
+
+/** The candidates of an event without their reasons to stop. */
+const withoutReason = (candidates: unknown): unknown =>
+  Array.isArray(candidates)
+    ? (candidates as unknown[]).map((one) => {
+        if (!isObject(one)) return one;
+        const { finishReason: _reason, finishMessage: _message, ...rest } = one;
+        return rest;
+      })
+    : candidates;
+
+/** The first of the candidates without its output; undefined for none. */
+function endOf(candidates: unknown): unknown {
+  const [first] = Array.isArray(candidates) ? (candidates as unknown[]) : [];
+  if (!isObject(first)) return undefined;
+  const { finishReason, finishMessage } = first;
+  return [
+    { content: contentOf(''), index: 0, finishReason, ...(finishMessage === undefined ? {} : { finishMessage }) },
+  ];
+}
+
+/** The output in an answer, or in an event of a stream. */
+function sizeOfAnswer({ candidates }: Json): EventSize {
+  if (!Array.isArray(candidates)) return NOTHING;
+  const size = sumOf(
+    (candidates as unknown[]).flatMap((candidate) => {
+      const content = isObject(candidate) ? candidate['content'] : null;
+      const parts = isObject(content) ? content['parts'] : null;
+      return Array.isArray(parts) ? (parts as unknown[]).filter(isObject).map(sizeOfPart) : [];
+    }),
+  );
+  return size.texts.length === 0 && size.other === 0 ? NOTHING : size;
+}
+
+/** Results of Google's own tools and files are not text of the model, and signatures are not readable. */
+function sizeOfPart(part: Json): EventSize {
+  const { text, functionCall: call, thoughtSignature: signature } = part;
+  const signed = bytesOf(signature);
+  if (isObject(call)) {
+    const { name, args } = call;
+    const given = isObject(args) && Object.keys(args).length > 0 ? JSON.stringify(args) : null;
+    return { texts: stringsOf(name, given), other: FRAME_BYTES + signed };
+  }
+  if (typeof text === 'string') return { texts: stringsOf(text), other: signed };
+  return { texts: [], other: jsonBytes(part) };
+}

@@ -1,0 +1,30 @@
+import { isSealedCall, plainId, type SealedThinking, type ThinkingOf } from '../chat/echo-fields.ts';
+
+/*
+ * What a provider wants back travels in the signatures of parts, which clients of the Gemini API return unchanged. A
+ * signature is bytes there, so the gateway's texts are in base64.
+ */
+
+/** A call of a tool as a client of the Gemini API gets it. */
+interface SignedCall {
+  readonly id: string;
+  /** Absent if its provider wants nothing back. */
+  readonly thoughtSignature?: string;
+}
+
+/** `id`: the provider's id, or one of the gateway that contains what its provider wants back. */
+export const signedCall = (id: string): SignedCall =>
+  isSealedCall(id) ? { id: plainId(id), thoughtSignature: toSignature(id) } : { id };
+
+export const toSignature = (text: string): string => Buffer.from(text).toString('base64');
+
+/** The text in a signature. Another service may have made it, so it may be any text. */
+export const textInSignature = (signature: string): string => Buffer.from(signature, 'base64').toString('latin1');
+
+/** The thought that a signature belongs to: `shown`. null if this gateway did not sign it for this owner. */
+export const signedThought = (
+  thinking: SealedThinking,
+  of: ThinkingOf,
+  shown: string,
+  signature: string,
+): string | null => thinking.open(of, shown, textInSignature(signature));

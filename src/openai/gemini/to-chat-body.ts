@@ -1,0 +1,151 @@
+import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
+import { inOneText, invalid } from '../translated/chat-turns.ts';
+import type { ToolNames } from '../messages/tools.ts';
+import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
+import type { GeminiBody, Json } from './gemini-schema.ts';
+import { isStrict, toJsonSchema } from './json-schema.ts';
+import { toChatTools } from './tools.ts';
+
+interface ChatBodyOptions extends ConversationOptions {
+  readonly names: ToolNames;
+  readonly serviceAt: (url: string) => string | null;
+  /** The model is an agent or a tool. */
+  readonly bridged: boolean;
+}
+
+interface TranslatedBody {
+  readonly body: ChatBody;
+  /** Names of things in the request that no provider gets. */
+  readonly dropped: readonly string[];
+}
+
+/** Fields that are copied. */
+const COPIED: readonly string[] = ['models', 'provider', 'session_id', 'max_cost', 'max_tool_rounds', 'tollgate'];
+
+/** Fields that are read. Others are named as dropped. */
+const READ: ReadonlySet<string> = new Set([
+  ...COPIED,
+  'model',
+  'stream',
+  'contents',
+  'systemInstruction',
+  'tools',
+  'toolConfig',
+  'generationConfig',
+]);
+
+/** Members of `generationConfig` that are copied, by their names in a chat request. */
+const SAMPLING: readonly (readonly [from: string, to: string])[] = [
+  ['maxOutputTokens', 'max_tokens'],
+  ['temperature', 'temperature'],
+  ['topP', 'top_p'],
+  ['topK', 'top_k'],
+  ['stopSequences', 'stop'],
+  ['seed', 'seed'],
+  ['presencePenalty', 'presence_penalty'],
+  ['frequencyPenalty', 'frequency_penalty'],
+];
+
+const CONFIG_READ: ReadonlySet<string> = new Set([
+  ...SAMPLING.map(([from]) => from),
+  'candidateCount',
+  'responseMimeType',
+  'responseSchema',
+  'responseJsonSchema',
+  'responseModalities',
+  'thinkingConfig',
+]);
+
+/** The client's name of a chat field that was dropped. */
+export function nameOfField(chatField: string): string {
+  const [from] = SAMPLING.find(([, to]) => to === chatField) ?? [null];
+  if (from !== null) return `generationConfig.${from}`;
+  if (chatField.startsWith('reasoning')) return 'generationConfig.thinkingConfig';
+  return chatField === 'response_format' ? 'generationConfig.responseMimeType' : chatField;
+}
+
+/**
+ * Turns a request of the Gemini API into a chat request. Throws GatewayError `invalid_request` for malformed content,
+ * and `unprocessable` for something that only Google can do.
+ */
+export function toChatBody(asked: GeminiBody, options: ChatBodyOptions): TranslatedBody {
+  refuseKept(asked);
+  const dropped = Object.keys(asked).filter((name) => !READ.has(name) && (asked[name] ?? null) !== null);
+  const body: ChatBody = { model: asked.model, messages: [] };
+  for (const name of COPIED) if ((asked[name] ?? null) !== null) body[name] = asked[name];
+  if (asked.stream) body.stream = true;
+  const system = textOf(asked.systemInstruction);
+  const messages = toChatMessages(asked, options);
+  if (messages.length === 0) throw invalid('contents', 'at least one content with parts');
+  body.messages = [
+    ...(system === '' ? [] : [{ role: 'system', content: system }]),
+    ...(options.bridged ? messages : messages.map(inOneText)),
+  ];
+  addTools(body, asked, options, dropped);
+  addConfig(body, asked.generationConfig ?? {}, dropped);
+  return { body, dropped };
+}
+
+/** Nothing that a request refers to is kept for its account at a provider. */
+function refuseKept({ cachedContent }: GeminiBody): void {
+  if ((cachedContent ?? null) !== null)
+    throw invalid('cachedContent', 'absent: this gateway keeps no contents. Send the contents themselves');
+}
+
+function addTools(body: ChatBody, asked: GeminiBody, options: ChatBodyOptions, dropped: string[]): void {
+  const { tools, choice } = toChatTools(asked, options);
+  if (tools.length === 0) return;
+  // Coding agents send their tools to every model. An agent has its own tools.
+  if (options.bridged && choice !== 'required' && typeof choice !== 'object') return void dropped.push('tools');
+  body.tools = [...tools];
+  if (choice !== undefined) body['tool_choice'] = choice;
+}
+
+function addConfig(body: ChatBody, config: Json, dropped: string[]): void {
+  for (const [from, to] of SAMPLING) {
+    const value = config[from] ?? null;
+    if (value !== null && !(Array.isArray(value) && value.length === 0)) body[to] = value;
+  }
+  const lost = Object.keys(config).filter((name) => !CONFIG_READ.has(name) && (config[name] ?? null) !== null);
+  dropped.push(...lost.map((name) => `generationConfig.${name}`));
+  addFormat(body, config, dropped);
+  addModalities(body, config, dropped);
+  addThinking(body, (config['thinkingConfig'] ?? {}) as Json);
+}
+
+function addFormat(body: ChatBody, config: Json, dropped: string[]): void {
+  const { responseMimeType: media, responseSchema: own, responseJsonSchema: standard } = config;
+  const schema = standard ?? toJsonSchema(own) ?? null;
+  if (schema === null) {
+    if (media === 'application/json') body.response_format = { type: 'json_object' };
+    else if (typeof media === 'string' && media !== 'text/plain') dropped.push('generationConfig.responseMimeType');
+    return;
+  }
+  if (media !== 'application/json')
+    throw invalid('generationConfig.responseMimeType', '"application/json" for an answer with a schema');
+  if (typeof schema !== 'object') throw invalid('generationConfig.responseJsonSchema', 'a JSON schema');
+  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
+}
+
+function addModalities(body: ChatBody, { responseModalities: given }: Json, dropped: string[]): void {
+  const kinds = ((given ?? []) as readonly string[]).map((kind) => kind.toLowerCase());
+  if (kinds.every((kind) => kind === 'text')) return;
+  if (kinds.every((kind) => kind === 'text' || kind === 'image')) body['modalities'] = kinds;
+  else dropped.push('generationConfig.responseModalities');
+}
+
+/**
+ * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that cannot
+ * think would refuse the request.
+ */
+function addThinking(body: ChatBody, thinking: Json): void {
+  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts: shows } = thinking;
+  const reasoning: Record<string, unknown> = {};
+  if (typeof budget === 'number' && budget > 0) reasoning['max_tokens'] = budget;
+  else if (typeof budget === 'number') reasoning['enabled'] = budget !== 0;
+  else if (shows === true) reasoning['enabled'] = true;
+  if (typeof level === 'string' && level !== 'THINKING_LEVEL_UNSPECIFIED') reasoning['effort'] = level.toLowerCase();
+  if (Object.keys(reasoning).length === 0) return;
+  body['reasoning'] = reasoning;
+  body[REASONING_IF_LISTED] = true;
+}

@@ -1,0 +1,142 @@
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
+import type { ChatTool } from '../chat/chat-schema.ts';
+import { invalid } from '../translated/chat-turns.ts';
+import type { ToolNames } from '../messages/tools.ts';
+import type { GeminiBody, Json } from './gemini-schema.ts';
+import { toJsonSchema } from './json-schema.ts';
+
+/** Returns the service in an MCP address of this gateway; null for another address. */
+type ServiceAt = (url: string) => string | null;
+
+interface ToolOptions {
+  readonly names: ToolNames;
+  readonly serviceAt: ServiceAt;
+}
+
+interface ChatTools {
+  readonly tools: readonly ChatTool[];
+  /** `tool_choice` of a chat request. */
+  readonly choice: unknown;
+}
+
+/** Whether the gateway calls a tool of a request. */
+export const runsHere = ({ tools }: Pick<GeminiBody, 'tools'>, serviceAt: ServiceAt): boolean =>
+  (tools ?? []).some((tool) => serversOf(tool).some((server) => serviceOf(server, serviceAt) !== null));
+
+/** Members of a tool that no provider but Google can serve. */
+const OURS: ReadonlySet<string> = new Set(['functionDeclarations', 'mcpServers']);
+
+/**
+ * The tools of a request. Throws GatewayError `invalid_request`, and `unprocessable` for a tool that runs only at
+ * Google: an answer without it, such as one without a search, would not be the one that was asked for.
+ */
+export function toChatTools({ tools, toolConfig }: GeminiBody, options: ToolOptions): ChatTools {
+  const made: ChatTool[] = [];
+  (tools ?? []).forEach((tool, index) => {
+    const at = `tools[${index}]`;
+    const foreign = Object.keys(tool).find((name) => !OURS.has(name) && (tool[name] ?? null) !== null);
+    if (foreign !== undefined)
+      throw new GatewayError(
+        'unprocessable',
+        `${at}.${foreign} runs only at Google, and no provider of this model supports its API. Send functionDeclarations, or mcpServers with a service of this gateway`,
+        { param: at },
+      );
+    made.push(...functionsOf(tool, at, options.names));
+    made.push(...serversOf(tool).map((server, place) => toMcpTool(server, `${at}.mcpServers[${place}]`, options)));
+  });
+  const { mode, allowed } = callingOf(toolConfig);
+  if (made.length === 0) return { tools: [], choice: undefined };
+  return choose(made, mode, allowed, options.names);
+}
+
+function functionsOf({ functionDeclarations: given }: Json, at: string, names: ToolNames): ChatTool[] {
+  if (given === undefined || given === null) return [];
+  if (!Array.isArray(given)) throw invalid(`${at}.functionDeclarations`, 'an array');
+  return (given as readonly unknown[]).map((one, index) => {
+    const here = `${at}.functionDeclarations[${index}]`;
+    if (!isObject(one) || typeof one['name'] !== 'string' || one['name'] === '' || one['name'].length > NAME_MAX)
+      throw invalid(`${here}.name`, `the name of the function, of at most ${NAME_MAX} characters`);
+    const { name, description, parameters, parametersJsonSchema: schema } = one;
+    if (description !== undefined && description !== null && typeof description !== 'string')
+      throw invalid(`${here}.description`, 'a string');
+    const chosen = schema ?? toJsonSchema(parameters) ?? null;
+    if (chosen !== null && !isObject(chosen))
+      throw invalid(`${here}.parameters`, 'a schema such as {"type": "OBJECT"}');
+    return {
+      type: 'function',
+      function: {
+        name: names.short(name),
+        ...(typeof description === 'string' ? { description } : {}),
+        parameters: chosen ?? NO_PARAMETERS,
+      },
+    };
+  });
+}
+
+const NAME_MAX = 256;
+const NO_PARAMETERS = { type: 'object', properties: {} };
+
+const serversOf = ({ mcpServers: servers }: Json): readonly Json[] =>
+  Array.isArray(servers) ? (servers as readonly unknown[]).filter(isObject) : [];
+
+const serviceOf = ({ streamableHttpTransport: transport }: Json, serviceAt: ServiceAt): string | null => {
+  const url = isObject(transport) ? transport['url'] : null;
+  return typeof url === 'string' ? serviceAt(url) : null;
+};
+
+function toMcpTool(server: Json, at: string, { serviceAt }: ToolOptions): ChatTool {
+  const service = serviceOf(server, serviceAt);
+  if (service !== null) return { type: 'mcp', service };
+  throw new GatewayError(
+    'unprocessable',
+    `The gateway calls only tools of its own services: ${at}.streamableHttpTransport.url must be <this gateway>/mcp/<service>`,
+    { param: at },
+  );
+}
+
+/** The modes of calling functions, and what each is in a chat request. */
+const MODES: Readonly<Record<string, 'auto' | 'required' | 'none'>> = {
+  MODE_UNSPECIFIED: 'auto',
+  AUTO: 'auto',
+  VALIDATED: 'auto',
+  ANY: 'required',
+  NONE: 'none',
+};
+
+type Mode = 'auto' | 'required' | 'none' | null;
+
+/** `mode`: null if the request names none. `allowed`: null for all functions. */
+function callingOf(toolConfig: GeminiBody['toolConfig']): {
+  readonly mode: Mode;
+  readonly allowed: readonly string[] | null;
+} {
+  const calling = toolConfig?.['functionCallingConfig'] ?? null;
+  if (calling === null) return { mode: null, allowed: null };
+  const at = 'toolConfig.functionCallingConfig';
+  if (!isObject(calling)) throw invalid(at, 'an object');
+  const { mode, allowedFunctionNames: names } = calling;
+  const known = mode === undefined || mode === null ? null : MODES[String(mode)];
+  if (known === undefined) throw invalid(`${at}.mode`, 'one of AUTO, ANY, NONE, VALIDATED');
+  if (names === undefined || names === null) return { mode: known, allowed: null };
+  if (!Array.isArray(names) || names.some((name) => typeof name !== 'string'))
+    throw invalid(`${at}.allowedFunctionNames`, 'an array of names of functions');
+  return { mode: known, allowed: names.length === 0 ? null : (names as readonly string[]) };
+}
+
+/** A chat request names one function or all. So functions that are not allowed are left out. */
+function choose(
+  tools: readonly ChatTool[],
+  mode: Mode,
+  allowed: readonly string[] | null,
+  names: ToolNames,
+): ChatTools {
+  if (mode === null) return { tools, choice: undefined };
+  if (allowed === null || mode === 'none') return { tools, choice: mode };
+  const short = new Set(allowed.map((name) => names.short(name)));
+  const left = tools.filter(({ function: fn }) => fn === undefined || short.has(fn.name));
+  const only = left.length === 1 && mode === 'required' ? left[0]!.function : undefined;
+  if (left.length === 0)
+    throw invalid('toolConfig.functionCallingConfig.allowedFunctionNames', 'names of functions in tools');
+  return { tools: left, choice: only === undefined ? mode : { type: 'function', function: { name: only.name } } };
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { dialIn, type DialledIn } from '../support/dial-in.ts';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { type ScriptedVendor, startVendor, TEXT } from './support/scene.ts';
+import { anthropicVendor } from './support/own-wires.ts';
+
+// A provider that dials in serves a model by a package on its own machine.
+
+let spine: Spine;
+let vendor: ScriptedVendor;
+let provider: DialledIn;
+let stopVendor = () => {};
+const LONG = ' and say why, in many words, so that the prompt is as long as the tokens of its vendor'.repeat(2);
+
+const block = (more: string) => `
+[[models]]
+name = "dialled/claude"
+pricing = { prompt = 2, completion = 10, input_cache_read = 0.5, input_cache_write = 4 }
+[models.params]
+model = "claude-sonnet-4-5"
+sdk = "@ai-sdk/anthropic"
+sdk_settings = { baseURL = "${vendor.url}/v1"${more} }
+sdk_secrets = { apiKey = "std::env::TEST_UPSTREAM_KEY" }
+`;
+
+beforeAll(async () => {
+  vendor = await startVendor(anthropicVendor, (stop) => (stopVendor = stop));
+  spine = await startSpine({ toml: UNHURRIED });
+  provider = await dialIn({ router: spine.origin, services: block('') });
+}, 60_000);
+afterAll(async () => {
+  await provider.close();
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+  stopVendor();
+});
+
+async function call(more: object = {}) {
+  const messages = [{ role: 'user', content: `kind=text${LONG}` }];
+  const response = await spine.post('/chat/completions', {
+    model: 'dialled/claude',
+    messages,
+    max_tokens: 500,
+    ...more,
+  });
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return { text, record: await spine.generation(response.headers.get('x-generation-id')) };
+}
+
+test.each([{}, { stream: true }])('it is called and paid as a service with an address: %o', async (more) => {
+  const { text, record } = await call(more);
+  for (const piece of TEXT) expect(text).toContain(piece);
+  // 50 tokens at 2, 40 from the cache at 0.5, 10 into it at 4, and 20 of the answer at 10.
+  expect(record).toMatchObject({ cost_micro_usdc: 100 + 20 + 40 + 200, flags: [], provider_name: 'dialled' });
+  expect(vendor.asked.at(-1)!.headers['x-api-key']).toBe('upstream-secret-canary');
+});
+
+test('a reload with other settings takes another process, and no log has the secret', async () => {
+  await provider.reload(block(', "headers.x-org" = "acme"'));
+  onTestFinished(() => expect(JSON.stringify(provider.lines)).not.toContain('upstream-secret-canary'));
+  await expect
+    .poll(async () => {
+      await call();
+      return vendor.asked.at(-1)!.headers['x-org'];
+    })
+    .toBe('acme');
+});

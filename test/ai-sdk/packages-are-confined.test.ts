@@ -1,0 +1,168 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { request } from 'undici';
+import { expect, onTestFinished, test } from 'vitest';
+import type { SdkTarget } from '#config';
+import { createSdkWorkers } from '../../src/ai-sdk/workers.ts';
+import { installHostile } from './support/hostile-package.ts';
+
+// A package that does its worst, in a process that may do nothing.
+
+interface World {
+  /** The same, with a reply that nobody reads. */
+  ignores(deed: string): Promise<number>;
+  /** Lets the package do something. Resolves with the status, and the text of the model or the message of the error. */
+  does(deed: string): Promise<readonly [status: number, text: string]>;
+  readonly folder: string;
+  readonly log: string[];
+}
+
+function start(settings: SdkTarget['settings'] = {}, secrets: SdkTarget['secrets'] = {}): World {
+  const folder = installHostile();
+  const log: string[] = [];
+  const workers = createSdkWorkers({
+    connectionsMax: 100,
+    headTimeoutMs: 60_000,
+    idleTimeoutMs: 60_000,
+    log: (sdk, text) => log.push(`${sdk} ${text}`),
+    times: { startMs: 60_000, pingMs: 100, stallMs: 2_000 },
+  });
+  onTestFinished(() => workers.close());
+  const target: SdkTarget = { kind: 'sdk', sdk: 'hostile', settings, secrets, directory: folder };
+  const send = (deed: string) =>
+    request('http://ai-sdk/chat/completions', {
+      dispatcher: workers.open(target),
+      method: 'POST',
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: deed }] }),
+    });
+  return {
+    folder,
+    log,
+    async ignores(deed) {
+      const { statusCode, body } = await send(deed);
+      body.on('error', () => {});
+      return statusCode;
+    },
+    async does(deed) {
+      const { statusCode, body } = await send(deed);
+      const reply = (await body.json()) as {
+        choices?: { message: { content: string } }[];
+        error?: { message: string };
+      };
+      return [statusCode, reply.choices?.[0]?.message.content ?? reply.error!.message];
+    },
+  };
+}
+
+/** A server on this machine that counts who comes. */
+async function startInside(answer: (path: string) => readonly [number, string?]) {
+  const seen: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    seen.push(url);
+    const [status, location] = answer(url);
+    response.writeHead(status, location === undefined ? {} : { location }).end('inside');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return { seen, port, origin: `http://127.0.0.1:${port}` };
+}
+
+test('it gets its settings and its secrets, and no environment', async () => {
+  const { does } = start({ region: 'eu', 'headers.x-org': 'a', retries: 2, fast: true }, { apiKey: 'canary' });
+  const [, text] = await does('settings');
+  expect(JSON.parse(text)).toEqual({
+    region: 'eu',
+    headers: { 'x-org': 'a' },
+    retries: 2,
+    fast: true,
+    apiKey: 'canary',
+    fetch: 'function',
+  });
+  const [, environment] = await does('environment');
+  expect(environment).not.toMatch(/PATH|HOME|TOLLGATE/);
+});
+
+test('it reads, writes, runs, listens and connects to nothing', async () => {
+  const inside = await startInside(() => [200]);
+  const { does, folder } = start();
+  const secret = join(folder, 'secret.txt');
+  writeFileSync(secret, 'canary');
+  const deeds = [
+    `read ${secret}`,
+    'read /proc/self/environ',
+    'read /etc/passwd',
+    `write ${join(folder, 'node_modules', 'hostile', 'left.txt')}`,
+    'run id',
+    'thread',
+    `connect ${inside.port}`,
+    'listen',
+    `datagram ${inside.port}`,
+    'resolve localhost',
+    `http ${inside.origin}/http`,
+    'binding',
+    'signal',
+  ];
+  for (const deed of deeds) {
+    // oxlint-disable-next-line no-await-in-loop -- one deed after the other
+    const [status, text] = await does(deed);
+    expect([deed, status], text).toEqual([deed, 502]);
+    expect(text).toMatch(/restricted|ERR_ACCESS_DENIED|process\.binding|no signals/);
+  }
+  expect(inside.seen).toEqual([]);
+});
+
+test('its requests reach the operator’s own address, and else only the public internet', async () => {
+  const inside = await startInside((path) => (path === '/away' ? [302, 'http://169.254.169.254/latest'] : [200]));
+  const other = await startInside(() => [200]);
+  const { does, log } = start({ baseURL: `${inside.origin}/v1` });
+  expect(await does(`fetch ${inside.origin}/v1/models`)).toEqual([200, '200 inside']);
+  const refused = [
+    `${other.origin}/x`,
+    'http://169.254.169.254/latest/meta-data',
+    'https://localhost/x',
+    'https://[::1]/x',
+    'file:///etc/passwd',
+    `${inside.origin}/away`,
+  ];
+  for (const url of refused) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const [status, text] = await does(`fetch ${url}`);
+    expect([url, status], text).toEqual([url, 502]);
+  }
+  expect((await does(`global ${other.origin}/global`))[0]).toBe(502);
+  expect(other.seen).toEqual([]);
+  expect(inside.seen).toEqual(['/v1/models', '/away']);
+  expect(log.join('\n')).toContain('169.254.169.254');
+});
+
+test('large requests and replies pass, and one that nobody reads holds up no other', async () => {
+  const { does, ignores } = start();
+  const many = 20_000_000;
+  for (let unread = 0; unread < 4; unread++)
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect(await ignores(`large ${many}`)).toBe(200);
+  const [, text] = await does(`large ${many}`);
+  expect(text).toHaveLength(many);
+  expect(await does(`count ${'y'.repeat(many)}`)).toEqual([200, String(many)]);
+});
+
+test.each([
+  ['exit', 'code 7'],
+  ['crash', 'thrown in a callback'],
+  ['spin', 'did not answer'],
+  ['grow', 'was ended by'],
+])('it does not take the gateway with it: %s', { timeout: 120_000 }, async (deed, logged) => {
+  const { does, log } = start();
+  expect((await does('settings'))[0]).toBe(200);
+  const beside = does('never');
+  await expect(does(deed)).rejects.toThrow();
+  // Calls beside it end with the process.
+  await expect(beside).rejects.toThrow();
+  await expect.poll(() => log.join('\n')).toContain(logged);
+  // The next call starts another.
+  expect((await does('settings'))[0]).toBe(200);
+});

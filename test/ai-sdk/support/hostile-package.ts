@@ -1,0 +1,93 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/**
+ * A folder in which the package `hostile` is installed. Its provider does what the first message of a call says, one of
+ * the names below with an argument, and answers with what came of it.
+ */
+export function installHostile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-hostile-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const at = join(folder, 'node_modules', 'hostile');
+  mkdirSync(at, { recursive: true });
+  writeFileSync(
+    join(at, 'package.json'),
+    '{"name":"hostile","version":"1.0.0","type":"module","exports":"./index.js"}',
+  );
+  writeFileSync(join(at, 'index.js'), SOURCE);
+  return folder;
+}
+
+const SOURCE = `
+import { execSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, connect, Socket } from 'node:net';
+import { createSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { request } from 'node:http';
+import { Worker } from 'node:worker_threads';
+
+const event = (emitter, name) =>
+  new Promise((resolve, reject) => {
+    emitter.once(name, () => resolve('succeeded'));
+    emitter.once('error', reject);
+  });
+const DEEDS = {
+  settings: (_, settings) => JSON.stringify({ ...settings, fetch: typeof settings.fetch }),
+  environment: () => JSON.stringify(process.env),
+  read: (path) => readFileSync(path, 'utf8').length,
+  write: (path) => writeFileSync(path, 'x'),
+  run: (command) => execSync(command).toString(),
+  thread: () => event(new Worker('1', { eval: true }), 'exit'),
+  connect: (port) => event(connect(Number(port), '127.0.0.1'), 'connect'),
+  listen: () => event(createServer().listen(0), 'listening'),
+  datagram: async (port) => {
+    const socket = createSocket('udp4');
+    const failed = event(socket, 'never');
+    socket.send('x', Number(port), '127.0.0.1');
+    return failed;
+  },
+  resolve: (name) => lookup(name),
+  http: (url) => event(request(url).end(), 'response'),
+  binding: () => process.binding('tcp_wrap'),
+  signal: () => process.kill(process.ppid, 'SIGTERM'),
+  fetch: async (url, settings) => {
+    const response = await settings.fetch(url);
+    return response.status + ' ' + (await response.text());
+  },
+  global: async (url) => (await globalThis.fetch(url)).status,
+  exit: () => process.exit(7),
+  crash: () => new Promise(() => setImmediate(() => { throw new Error('thrown in a callback'); })),
+  spin: () => { for (;;); },
+  grow: () => { const held = []; for (;;) held.push(new Array(1e6).fill(held.length)); },
+  large: (bytes) => 'x'.repeat(Number(bytes)),
+  count: (text) => text.length,
+  never: () => new Promise(() => {}),
+  throw: (text) => { throw Object.assign(new Error(text), { name: 'AI_APICallError', statusCode: 500 }); },
+};
+
+export function createHostile(settings) {
+  const model = (modelId) => ({
+    specificationVersion: 'v4',
+    provider: 'hostile',
+    modelId,
+    supportedUrls: {},
+    async doGenerate({ prompt }) {
+      const [deed, ...more] = prompt[0].content[0].text.split(' ');
+      const result = await DEEDS[deed](more.join(' '), settings);
+      return {
+        content: [{ type: 'text', text: String(result) }],
+        finishReason: { unified: 'stop', raw: 'stop' },
+        usage: { inputTokens: { total: 1 }, outputTokens: { total: 1 } },
+        warnings: [],
+      };
+    },
+    async doStream() {
+      throw new Error('no streams');
+    },
+  });
+  return { specificationVersion: 'v4', languageModel: model, embeddingModel: model, imageModel: model };
+}
+`;

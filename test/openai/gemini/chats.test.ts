@@ -1,0 +1,197 @@
+import { type Content, type GenerateContentResponse, GoogleGenAI, Type } from '@google/genai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import {
+  call,
+  chunk,
+  completion,
+  startTranscripts,
+  usage,
+  words,
+  type TranscriptUpstream,
+} from '../translated/support/transcript-upstream.ts';
+
+// Conversations by Google's SDK as it is on npm: functions, and what their providers want back with them.
+
+const MODEL = 'acme/thinker';
+let upstream: TranscriptUpstream;
+let spine: Spine;
+let client: GoogleGenAI;
+beforeAll(async () => {
+  upstream = await startTranscripts();
+  const params = 'forward = ["reasoning"]';
+  spine = await startSpine({
+    toml:
+      UNHURRIED +
+      modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, params }).replace(
+        'context_length',
+        'input_modalities = ["text", "image", "audio", "file"]\ncontext_length',
+      ),
+  });
+  client = clientAt(`${spine.origin}/api`);
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const clientAt = (baseUrl: string, apiKey = spine.key) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
+const asked = () => upstream.asked.at(-1)!;
+const messages = () => asked()['messages'] as Record<string, unknown>[];
+
+const WEATHER = {
+  name: 'weather',
+  description: 'The weather of a city.',
+  parameters: {
+    type: Type.OBJECT,
+    properties: { city: { type: Type.STRING, nullable: true }, days: { type: Type.INTEGER } },
+    required: ['city'],
+  },
+};
+
+const TOOLS = [{ functionDeclarations: [WEATHER] }];
+
+const partsOf = (events: readonly GenerateContentResponse[]) =>
+  events.flatMap(({ candidates }) => candidates![0]!.content!.parts!);
+
+describe('chats', () => {
+  const signed = { google: { thought_signature: 'c2lnbmVk' } };
+  const first = (id: string, extra: object = {}) => ({
+    id,
+    type: 'function',
+    ...extra,
+    function: { name: 'weather', arguments: '{"city":"Oslo"}' },
+  });
+
+  test.each(['sendMessage', 'sendMessageStream'] as const)(
+    '%s calls functions over several turns, and gives back what the provider wants back',
+    async (method) => {
+      const chat = client.chats.create({
+        model: MODEL,
+        config: { tools: TOOLS, thinkingConfig: { includeThoughts: true } },
+      });
+      const say = async (message: Parameters<typeof chat.sendMessage>[0]['message']) => {
+        const answer = chat[method]({ message });
+        if (method === 'sendMessage') return [(await answer) as GenerateContentResponse];
+        return Array.fromAsync((await answer) as AsyncGenerator<GenerateContentResponse>);
+      };
+      const calls = [
+        first('call_a', { extra_content: signed }),
+        { ...first('call_b'), function: { name: 'weather', arguments: '{"city":"Rome"}' } },
+      ];
+      upstream.answer = ({ stream }) =>
+        stream === true
+          ? {
+              chunks: [
+                chunk({ role: 'assistant', reasoning_content: 'Two ' }),
+                chunk({ reasoning_content: 'cities.' }),
+                chunk({ content: 'I look' }),
+                call(0, { id: 'call_a', name: 'weather', args: '{"city":' }),
+                chunk({ tool_calls: [{ index: 0, extra_content: signed, function: { arguments: '"Oslo"}' } }] }),
+                call(1, { id: 'call_b', name: 'weather', args: '{"city":"Rome"}' }),
+                chunk({}, 'tool_calls'),
+                usage(),
+              ],
+            }
+          : {
+              body: completion(
+                { content: 'I look', reasoning_content: 'Two cities.', tool_calls: calls },
+                'tool_calls',
+              ),
+            };
+      const events = await say('Weather in Oslo and Rome?');
+      const parts = partsOf(events);
+      const thoughts = parts.filter(({ thought }) => thought === true);
+      expect(thoughts.map(({ text }) => text).join('')).toBe('Two cities.');
+      const called = events.flatMap(({ functionCalls = [] }) => functionCalls);
+      expect(called.map(({ name, args }) => [name, args])).toEqual([
+        ['weather', { city: 'Oslo' }],
+        ['weather', { city: 'Rome' }],
+      ]);
+      expect(events.at(-1)!.candidates![0]!.finishReason).toBe('STOP');
+      for (const { id } of called) expect(id!.length).toBeLessThan(64);
+
+      upstream.answer = ({ stream }) =>
+        stream === true ? { chunks: words('Sun', ' and rain') } : { body: completion({ content: 'Sun and rain' }) };
+      const results = called.map(({ id, name }, index) => ({
+        functionResponse: { id: id!, name: name!, response: index === 0 ? { output: 'sun' } : { rain: 'much' } },
+      }));
+      const second = await say(results.toReversed());
+      expect(
+        partsOf(second)
+          .map(({ text }) => text)
+          .join(''),
+      ).toBe('Sun and rain');
+      const members = method === 'sendMessage' ? { extra_content: signed } : {};
+      expect(messages().slice(1)).toEqual([
+        {
+          role: 'assistant',
+          content: 'I look',
+          reasoning_content: 'Two cities.',
+          tool_calls: [
+            { ...members, id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },
+            { id: 'call_b', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'call_b', content: '{"rain":"much"}' },
+        { role: 'tool', tool_call_id: 'call_a', content: 'sun' },
+      ]);
+
+      await say('Thanks');
+      expect(messages()).toHaveLength(6);
+      expect(messages().at(-2)).toMatchObject({ role: 'assistant', content: 'Sun and rain' });
+    },
+  );
+
+  test('takes results of functions whose ids a client does not keep', async () => {
+    upstream.answer = () => ({ body: completion({ content: 'Fine' }) });
+    const calling = (city: string) => ({ functionCall: { name: 'weather', args: { city } } });
+    const result = (output: string) => ({ functionResponse: { name: 'weather', response: { output } } });
+    const contents: Content[] = [
+      { role: 'user', parts: [{ text: 'Both?' }] },
+      { role: 'model', parts: [calling('Oslo'), calling('Rome')] },
+      { role: 'user', parts: [result('sun'), { functionResponse: { name: 'weather', response: { error: 'none' } } }] },
+    ];
+    await client.models.generateContent({ model: MODEL, contents, config: { tools: TOOLS } });
+    const [, { tool_calls: calls }, one, two] = messages() as [
+      unknown,
+      { tool_calls: { id: string }[] },
+      object,
+      object,
+    ];
+    expect([one, two]).toEqual([
+      { role: 'tool', tool_call_id: calls[0]!.id, content: 'sun' },
+      { role: 'tool', tool_call_id: calls[1]!.id, content: 'Error: none' },
+    ]);
+    // A result whose call is not there any more.
+    await client.models.generateContent({ model: MODEL, contents: [{ role: 'user', parts: [result('sun')] }] });
+    expect(messages()).toEqual([{ role: 'user', content: '[result of weather: sun]' }]);
+  });
+
+  test('a thought that another account or somebody else signed does not go back', async () => {
+    upstream.answer = () => ({ body: completion({ content: 'Yes', reasoning_content: 'Secret' }) });
+    const ask = { model: MODEL, contents: 'x', config: { thinkingConfig: { includeThoughts: true } } };
+    const answer = await client.models.generateContent(ask);
+    const contents = (change: (part: Record<string, unknown>) => object): Content[] => [
+      { role: 'user', parts: [{ text: 'x' }] },
+      {
+        role: 'model',
+        parts: answer.candidates![0]!.content!.parts!.map((part) => change(part as Record<string, unknown>)),
+      },
+      { role: 'user', parts: [{ text: 'y' }] },
+    ];
+    const goOn = async (change: Parameters<typeof contents>[0], by = client) => {
+      await by.models.generateContent({ model: MODEL, contents: contents(change) });
+      return messages()[1];
+    };
+    expect(await goOn((part) => part)).toMatchObject({ content: 'Yes', reasoning_content: 'Secret' });
+    const other = clientAt(`${spine.origin}/api`, (await spine.tenant('other', '1')).key);
+    const changed = (part: Record<string, unknown>) => (part['thought'] === true ? { ...part, text: 'Other' } : part);
+    expect(await goOn(changed)).not.toHaveProperty('reasoning_content');
+    expect(await goOn((part) => part, other)).not.toHaveProperty('reasoning_content');
+  });
+});

@@ -1,0 +1,120 @@
+import { ApiError, GoogleGenAI } from '@google/genai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+
+// Errors as Google's SDK shows them.
+
+const MODEL = 'acme/thinker';
+let upstream: TranscriptUpstream;
+let spine: Spine;
+let client: GoogleGenAI;
+beforeAll(async () => {
+  upstream = await startTranscripts();
+  const params = 'forward = ["reasoning"]';
+  spine = await startSpine({
+    toml:
+      UNHURRIED +
+      modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, params }).replace(
+        'context_length',
+        'input_modalities = ["text", "image", "audio", "file"]\ncontext_length',
+      ),
+  });
+  client = clientAt(`${spine.origin}/api`);
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const clientAt = (baseUrl: string, apiKey = spine.key) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
+
+describe('errors', () => {
+  const failure = async (by: GoogleGenAI, ask: object = {}) => {
+    const error: unknown = await by.models
+      .generateContent({ model: MODEL, contents: 'x', ...ask })
+      .catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(ApiError);
+    const { status, message } = error as ApiError;
+    return { status, ...(JSON.parse(message) as { error: object }) };
+  };
+
+  test('a wrong key', async () => {
+    expect(await failure(clientAt(`${spine.origin}/api`, 'svc-sk-wrong'))).toMatchObject({
+      status: 401,
+      error: {
+        code: 401,
+        status: 'UNAUTHENTICATED',
+        details: expect.arrayContaining([
+          expect.objectContaining({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'UNAUTHORIZED' }),
+        ]) as unknown,
+      },
+    });
+  });
+
+  test('a model that nobody serves', async () => {
+    expect(await failure(client, { model: 'acme/none' })).toMatchObject({
+      status: 404,
+      error: { status: 'NOT_FOUND', code: 404 },
+    });
+  });
+
+  test('no money', async () => {
+    const { key } = await spine.tenant('poor', '0.000001');
+    expect(await failure(clientAt(`${spine.origin}/api`, key))).toMatchObject({
+      status: 402,
+      error: { status: 'FAILED_PRECONDITION' },
+    });
+  });
+
+  test.each([
+    [{ config: { candidateCount: 2 } }, 'generationConfig.candidateCount'],
+    [{ config: { cachedContent: 'cachedContents/x' } }, 'cachedContent'],
+    [{ config: { temperature: 9 } }, 'generationConfig.temperature'],
+    [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0].role'],
+    [{ contents: [{ role: 'user', parts: [{}] }] }, 'contents[0].parts[0]'],
+    [{ contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'gs://a/b' } }] }] }, 'fileUri'],
+    [
+      {
+        contents: [
+          {
+            role: 'user',
+            parts: [{ fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/a' } }],
+          },
+        ],
+      },
+      'fileUri',
+    ],
+  ])('a request that is refused: %j', async (ask, named) => {
+    const told = await failure(client, ask);
+    expect(told).toMatchObject({ status: 400, error: { status: 'INVALID_ARGUMENT' } });
+    expect(JSON.stringify(told)).toContain(named);
+  });
+
+  test('a tool that runs only at Google', async () => {
+    const told = await failure(client, { config: { tools: [{ googleSearch: {} }] } });
+    expect(told).toMatchObject({ status: 422 });
+    expect(JSON.stringify(told)).toContain('tools[0].googleSearch runs only at Google');
+  });
+
+  test.each([
+    ['/v1', undefined],
+    ['/api/v1', undefined],
+    ['/wrong', 'v1beta'],
+    ['/api', 'v2'],
+    ['/api', 'v1alpha'],
+  ])('a base URL %s with the version %s: the right address', async (path, apiVersion) => {
+    const wrong = new GoogleGenAI({
+      apiKey: spine.key,
+      httpOptions: { baseUrl: spine.origin + path },
+      ...(apiVersion === undefined ? {} : { apiVersion }),
+    });
+    const told = await failure(wrong);
+    expect(told).toMatchObject({ status: 404, error: { status: 'NOT_FOUND' } });
+    expect(JSON.stringify(told)).toContain('It is at /api/v1beta/models/{model}:generateContent');
+  });
+});
