@@ -294,6 +294,8 @@ const ACTING = {
   '/members/:member': 'PATCH DELETE',
   '/limits': 'GET PATCH',
   '/limits/webhook': 'GET PATCH',
+  '/provider-keys': 'GET POST',
+  '/provider-keys/:provider': 'DELETE',
   '/limits/notices': 'GET',
   '/wallets': 'GET POST',
   '/wallets/:id': 'DELETE',
@@ -333,6 +335,21 @@ test('nobody acts for another account where it is not said to be possible', asyn
     methods.split(' ').map((method) => `${method} /api/v1${path}`),
   );
   expect(new Set(acting)).toEqual(new Set(expected));
+});
+
+test('keys at providers are for an admin alone, also to read', async () => {
+  const { account, people } = await organisation();
+  for (const [role, status] of [
+    ['viewer', 403],
+    ['member', 403],
+    ['admin', 200],
+  ] as const) {
+    const answer = await spine.get('/provider-keys', {
+      authorization: `Bearer ${people[role].key}`,
+      'x-tollgate-account': account,
+    });
+    expect([role, answer.status]).toEqual([role, status]);
+  }
 });
 
 test('over JSON-RPC a member acts as over HTTP, and calls nothing', async () => {

@@ -3,14 +3,7 @@ import { GatewayError } from '#errors';
 import type { ProviderKeys } from '#accounts';
 import { DOCUMENTED } from '#http';
 import type { Pipeline } from '#gateway';
-import {
-  refuseRestricted,
-  requireAdmission,
-  requireFreshSignature,
-  requireFullRights,
-  type KeyStore,
-  type Nonces,
-} from '#auth';
+import { requireAdmission, requireFreshSignature, requireFullRights, type KeyStore, type Nonces } from '#auth';
 import type { Offer } from '#catalog';
 import { dataOf, objectOf, titled } from '../route-schemas.ts';
 
@@ -81,10 +74,10 @@ export function providerKeysRoutes(deps: ProviderKeysDeps): FastifyPluginAsync {
       tags,
       response: { 200: allSchema },
     };
-    app.get('/provider-keys', { config: { actsAs: 'viewer' }, schema: shown }, async (request) => {
-      const { account, key } = admissionOf(request).caller;
-      await refuseRestricted(deps.keys, key, "see the account's keys at providers");
-      return { data: await view(deps, account) };
+    app.get('/provider-keys', { config: { actsAs: 'admin' }, schema: shown }, async (request) => {
+      const { caller } = admissionOf(request);
+      await requireFullRights(deps.keys, caller, { ...OF_KEYS, what: "see the account's keys at providers" });
+      return { data: await view(deps, caller.account) };
     });
 
     const stored = {
