@@ -132,7 +132,7 @@ export class Attempts<R> {
     if (left && cut !== null) throw error;
     if (stopped) throw this.#late(providerStream, stopped, error);
     if (!(error instanceof UpstreamFailure)) throw error;
-    if (this.#candidate.ownKey && error.status !== null && OF_A_KEY.has(error.status)) throw this.#refusedKey(error);
+    if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     this.#fault(error);
     return null;
   }
@@ -162,7 +162,8 @@ export class Attempts<R> {
     const { health, observer } = this.#options;
     const { offer } = this.#candidate;
     health.notProbed(offer, this.#call.caller.account);
-    observer.attemptFailed(this.#call, offer, failure);
+    observer.attemptFailed(this.#call, offer, nobodysFault(failure));
+    this.#attributedTo?.over(null);
     const { status, retryAfterS, detail } = failure;
     const said = detail === null ? '' : `: ${detail}`;
     const message = `${offer.provider.name} answered your own key with ${status}${said}. Keys are replaced and removed at /api/v1/provider-keys`;
@@ -174,12 +175,16 @@ export class Attempts<R> {
   /** Returns if the next candidate is to be tried. Otherwise throws the error of the call. */
   #fault(error: UpstreamFailure): void {
     const { health, observer, retryBudget } = this.#options;
-    const { offer } = this.#candidate;
+    const { offer, ownKey } = this.#candidate;
     const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
-    if (error.attributedTo === 'provider') this.#blamed().failed(this.#candidate, this.#startedAt, error);
-    else if (isRefused) this.#blamed().refused(this.#candidate, this.#startedAt);
-    if (error.attributedTo === 'account' || error.tooLarge) health.notProbed(offer, this.#call.caller.account);
-    observer.attemptFailed(this.#call, offer, error);
+    const isBlameless = ownKey !== undefined && !isOutage(error);
+    if (!isBlameless) {
+      if (error.attributedTo === 'provider') this.#blamed().failed(this.#candidate, this.#startedAt, error);
+      else if (isRefused) this.#blamed().refused(this.#candidate, this.#startedAt);
+    }
+    if (isBlameless || error.attributedTo === 'account' || error.tooLarge)
+      health.notProbed(offer, this.#call.caller.account);
+    observer.attemptFailed(this.#call, offer, isBlameless ? nobodysFault(error) : error);
     // After a second refusal the request counts as wrong, and no further candidate is tried.
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
@@ -232,6 +237,24 @@ export class Attempts<R> {
     };
   }
 }
+
+/** Google's answer to a wrong key has the status of a wrong request. */
+const NAMES_KEY = /\bapi[ _-]?key\b/i;
+
+/** Whether a provider refused the consumer's own key, or the account that the key belongs to. */
+const refusesKey = ({ status, detail }: UpstreamFailure): boolean =>
+  status !== null && (OF_A_KEY.has(status) || (status === 400 && NAMES_KEY.test(detail ?? '')));
+
+/**
+ * Whether a failure of a call with a consumer's own key says something about the provider. Any other may be due to the
+ * account of the key, which lacks the model or money, and could take the provider away from all others.
+ */
+const isOutage = ({ status, unreachable, timedOut, tooLarge }: UpstreamFailure): boolean =>
+  (status !== null && status >= 500) || unreachable || timedOut || tooLarge;
+
+/** The failure as the log and the figures have it. */
+const nobodysFault = ({ message, status, retryable, detail, cause }: UpstreamFailure): UpstreamFailure =>
+  new UpstreamFailure(message, { status, retryable, detail, cause, attributedTo: 'nobody' });
 
 /** Leaves out a part that is 0: JSON.stringify drops undefined members. */
 const toldOf = (count: number | undefined): number | undefined => (count === 0 ? undefined : count);

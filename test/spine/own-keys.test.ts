@@ -197,14 +197,17 @@ describe('others pay the usual price, with the key of the operator', () => {
 });
 
 describe('an answer about the key', () => {
-  const refuse = (status: number) => {
+  const refuse = (
+    status: number,
+    error: object = { message: `Incorrect API key provided: ${KEY}`, code: 'invalid_api_key' },
+  ) => {
     const answer = vendor.answer;
     vendor.answer = ({ headers }) =>
       headers.authorization === `Bearer ${KEY}`
         ? {
             status,
             type: 'application/json',
-            text: JSON.stringify({ error: { message: `Incorrect API key provided: ${KEY}`, code: 'invalid_api_key' } }),
+            text: JSON.stringify({ error }),
           }
         : answer({ path: '/v1/chat/completions', headers, text: '', body: {} });
     return () => {
@@ -213,6 +216,8 @@ describe('an answer about the key', () => {
   };
 
   test.each([
+    // Google's answer to a wrong key.
+    [400, 422],
     [401, 422],
     [402, 422],
     [403, 422],
@@ -234,6 +239,44 @@ describe('an answer about the key', () => {
     }
     answerUsual();
     expect(await call(spine.key)).toMatchObject({ status: 200, sent: `Bearer ${KEY}` });
+  });
+
+  test.each([
+    [404, { message: 'The model does not exist or you do not have access to it', code: 'model_not_found' }],
+    [400, { message: 'Your organization must be verified to stream this model' }],
+  ])('of %i that may be due to its account is nobody’s fault', async (status, error) => {
+    const { key: other } = await spine.tenant(`beside-account-${status}`, '1');
+    const restore = refuse(status, error);
+    try {
+      answerUsual();
+      for (let i = 0; i < 8; i++) await call(spine.key);
+      expect(await call(other)).toMatchObject({ status: 200, sent: `Bearer ${OPERATORS}` });
+    } finally {
+      restore();
+    }
+    // Its own calls find the provider as healthy as before, too.
+    answerUsual();
+    for (let i = 0; i < 5; i++)
+      expect(await call(spine.key, { provider: {} })).toMatchObject({ status: 200, sent: `Bearer ${KEY}` });
+  });
+
+  test.each([
+    ['an error in the place of a reply', 200, JSON.stringify({ error: { message: `bad key ${KEY}`, code: KEY } })],
+    ['an error without JSON', 500, `<p>${KEY}</p>`],
+    ['a broken reply', 200, `{"key": "${KEY}"`],
+    ['an error in a stream', 200, `data: {"error": {"message": "bad key ${KEY}"}}\n\n`],
+    ['an event that is no JSON', 200, `data: {"choices": "${KEY}\n\n`],
+  ])('that repeats it is not passed on: %s', async (name, status, text) => {
+    const answer = vendor.answer;
+    const stream = name.includes('stream') || name.includes('event');
+    vendor.answer = () => ({ status, text, type: stream ? 'text/event-stream' : 'application/json' });
+    try {
+      const { status: got, text: told } = await call(spine.key, { stream });
+      expect(got).toBeGreaterThanOrEqual(stream ? 200 : 400);
+      expect(told).not.toContain('0123456789-abcdefgh');
+    } finally {
+      vendor.answer = answer;
+    }
   });
 });
 
