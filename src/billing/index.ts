@@ -49,7 +49,6 @@ export { parseRates, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToTex
 export {
   DEFAULT_TIER,
   type Price,
-  type PriceTier,
   type Rates,
   type ServiceTiers,
   type Usage,
@@ -65,5 +64,6 @@ export {
   promptTokens,
   ratesAt,
   settledPrice,
+  variesByCall,
 } from './price.ts';
 export type { Receipt, ReceiptSigner } from './receipt.ts';

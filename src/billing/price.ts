@@ -40,7 +40,10 @@ export const completionTokens = (usage: Usage): bigint => tokensOf(usage, 'compl
 
 function tokensOf(usage: Usage, whole: 'prompt' | 'completion'): bigint {
   let tokens = usage[whole] ?? 0n;
-  for (const part of TOKEN_PARTS[whole]) tokens += usage[part] ?? 0n;
+  for (const part of TOKEN_PARTS[whole]) {
+    const units = usage[part];
+    if (units) tokens += units;
+  }
   return tokens;
 }
 
@@ -127,6 +130,28 @@ export function maxRateOf(rates: Rates, meter: Meter, prompt: bigint): MicroUsd 
   for (const { above, rates: at } of rates.tiers ?? NO_TIERS)
     if (prompt > above && rateOf(at, meter) > dearest) dearest = rateOf(at, meter);
   return dearest;
+}
+
+/** Meters that count the same in every call: all that decides the cost of a token is its rate. */
+const SAME_FOR_ALL: ReadonlySet<Meter> = new Set<Meter>([
+  'prompt',
+  'completion',
+  'image',
+  'second',
+  'call',
+  'input_image',
+  'input_cache_read',
+  'input_cache_write',
+]);
+
+/**
+ * Whether the cost of a call does not follow from the rates of prompt and completion alone: long prompts, or other
+ * parts of the tokens, have their own prices.
+ */
+export function variesByCall(rates: Rates): boolean {
+  if (rates.tiers !== undefined) return true;
+  for (const meter of pricedMeters(rates)) if (!SAME_FOR_ALL.has(meter)) return true;
+  return false;
 }
 
 const priced = new WeakMap<Rates, ReadonlySet<Meter>>();

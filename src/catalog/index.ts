@@ -41,6 +41,7 @@ export {
   type TunnelEndpoint,
   offersFromConfig,
   pinned,
+  serviceTiersOf,
   toOffer,
   withFirstSeen,
   withOwnKey,

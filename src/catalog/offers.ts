@@ -1,4 +1,4 @@
-import { offerId, priceId, type Price, type Rates, type MicroUsd } from '#billing';
+import { DEFAULT_TIER, offerId, priceId, type Price, type Rates, type MicroUsd, type ServiceTiers } from '#billing';
 import {
   keyHeaders,
   GEMINI_PATH,
@@ -138,6 +138,18 @@ function headersOfWires(
   ];
   if (paths.length === 0) return {};
   return { headersAt: Object.fromEntries(paths.map((path) => [path, keyHeaders(apiKey, path)])) };
+}
+
+const serviceTiers = new WeakMap<Offer, ServiceTiers>();
+
+/** The prices of a model by service tier; undefined if it has only one, and for all other offers. */
+export function serviceTiersOf(offer: Offer): ServiceTiers | undefined {
+  const { primitive, price, variants } = offer;
+  if (primitive !== 'model') return undefined;
+  let tiers = serviceTiers.get(offer);
+  if (tiers !== undefined || Object.keys(variants).length === 0) return tiers;
+  serviceTiers.set(offer, (tiers = { ...variants, [DEFAULT_TIER]: price }));
+  return tiers;
 }
 
 /** The direct form of an offer's name. Consumers use it to pin the provider. */

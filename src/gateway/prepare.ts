@@ -2,17 +2,25 @@ import { after } from '#wire';
 import { GatewayError } from '#errors';
 import {
   costAtMost,
-  DEFAULT_TIER,
   formatUsd,
   isPriced,
   maxRateOf,
   type MicroUsd,
   type Price,
-  type ServiceTiers,
   TOKEN_PARTS,
   type Usage,
+  variesByCall,
 } from '#billing';
-import { type Offer, type Catalog, type Resolved, nearestHint, otherEndpoint, resolveAny, type Health } from '#catalog';
+import {
+  type Offer,
+  type Catalog,
+  type Resolved,
+  nearestHint,
+  otherEndpoint,
+  resolveAny,
+  serviceTiersOf,
+  type Health,
+} from '#catalog';
 import type { Caller, OwnKeys } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
@@ -189,10 +197,11 @@ function choose(
       if (free) return { offer, price, estimate: 0n };
       const most = request.estimate(offer);
       refuseAboveMaxPrice(offer, price, most, request.preferences);
-      const usual = { offer, price, serviceTiers: serviceTiersOf(offer) };
+      const serviceTiers = serviceTiersOf(offer);
       const endpoint = ownEndpoint(offer, keys);
-      const candidate = endpoint === null ? usual : { offer, ...atOwnKey(usual, endpoint, ownKeys!.bps) };
-      return { ...candidate, estimate: estimate(candidate.price, most) };
+      if (endpoint === null) return { offer, price, serviceTiers, estimate: estimate(price, most) };
+      const own = atOwnKey({ offer, price, serviceTiers }, endpoint, ownKeys!.bps);
+      return { offer, ...own, estimate: estimate(own.price, most) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       unfit ??= error;
@@ -202,9 +211,12 @@ function choose(
   for (const { offers, sort } of targets) {
     if (candidates.length >= attemptsMax) break;
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
-    // A part of a service may have its own price. With several offers, routing then weighs them by the cost of this
-    // call.
-    const weighed = request.price !== undefined && !free && offers.length > 1;
+    // A part of a service may have its own price, and a long prompt, too. With several offers, routing then weighs them
+    // by the cost of this call. Otherwise a stranger with a low price for short prompts could get all long ones.
+    const weighed =
+      !free &&
+      offers.length > 1 &&
+      (request.price !== undefined || offers.some(({ price }) => variesByCall(price.rates)));
     const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
@@ -264,12 +276,6 @@ function toCall(
 function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
   const amount = 'costMax' in most ? most.costMax : costAtMost(rates, most);
   return amount === 0n && isPriced(rates) ? 1n : amount;
-}
-
-/** The prices of a model by service tier; undefined for all other offers. */
-function serviceTiersOf({ primitive, price, variants }: Offer): ServiceTiers | undefined {
-  if (primitive !== 'model' || Object.keys(variants).length === 0) return undefined;
-  return { ...variants, [DEFAULT_TIER]: price };
 }
 
 /**

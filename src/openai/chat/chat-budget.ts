@@ -116,11 +116,11 @@ export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
 }
 
 /** A budget in the units that billing knows: the most that the call can use. */
-export function toUsage(budget: ChatBudget, size: PromptSize, { atMost }: PricedParts): Usage {
+export function toUsage(budget: ChatBudget, size: PromptSize, { priced, atMost }: PricedParts): Usage {
   const prompt = BigInt(budget.promptTokensMax);
   const completion = BigInt(budget.completionTokensMax);
-  const image = BigInt(size.images);
-  return size.images > 0 ? { prompt, completion, image, ...atMost } : { prompt, completion, ...atMost };
+  const tokens = size.images > 0 ? { prompt, completion, image: BigInt(size.images) } : { prompt, completion };
+  return priced.size === 0 ? tokens : { ...tokens, ...atMost };
 }
 
 /** How an offer takes the cap of a completion. */

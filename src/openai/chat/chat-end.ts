@@ -5,6 +5,7 @@ import { GatewayError } from '#errors';
 import {
   formatUsd,
   type Meter,
+  type MeterRates,
   type MicroUsd,
   promptTokens,
   type Rates,
@@ -185,22 +186,32 @@ export function costOfParts(
   serviceTier: string | null,
 ): Pick<ChatResult, 'promptCost' | 'completionCost' | 'costDetails'> {
   if (usage === null) return { promptCost: 0n, completionCost: 0n };
-  const { rates } = settledPrice({ id: '', rates: asked }, serviceTiers, serviceTier, usage);
-  const at = ratesAt(rates, promptTokens(usage));
-  const costOf = (meter: Meter): MicroUsd => (rateOf(at, meter) * (usage[meter] ?? 0n)) / 1_000_000n;
-  const sumOf = (meters: readonly Meter[]) => meters.reduce((sum, meter) => sum + costOf(meter), 0n);
-  return {
-    promptCost: sumOf(['prompt', ...TOKEN_PARTS.prompt, 'image']),
-    completionCost: sumOf(['completion', ...TOKEN_PARTS.completion]),
-    ...detailsOf(usage, costOf),
-  };
+  const { rates } =
+    serviceTiers === undefined
+      ? { rates: asked }
+      : settledPrice({ id: '', rates: asked }, serviceTiers, serviceTier, usage);
+  const at = rates.tiers === undefined ? rates : ratesAt(rates, promptTokens(usage));
+  const promptCost = sumOf(OF_PROMPT, at, usage);
+  const completionCost = sumOf(OF_COMPLETION, at, usage);
+  const told = TOLD.filter((meter) => usage[meter] !== undefined);
+  if (told.length === 0) return { promptCost, completionCost };
+  const costDetails = Object.fromEntries(told.map((meter) => [`${meter}_usd`, formatUsd(costOf(meter, at, usage))]));
+  return { promptCost, completionCost, costDetails };
 }
 
-/** Meters whose part of a charge is told, if they have a price of their own. */
-const TOLD = [...TOKEN_PARTS.prompt, ...TOKEN_PARTS.completion, 'web_search'] as const;
+const OF_PROMPT: readonly Meter[] = ['prompt', ...TOKEN_PARTS.prompt, 'image'];
+const OF_COMPLETION: readonly Meter[] = ['completion', ...TOKEN_PARTS.completion];
 
-function detailsOf(usage: Usage, costOf: (meter: Meter) => MicroUsd): Pick<ChatResult, 'costDetails'> {
-  const told = TOLD.filter((meter) => usage[meter] !== undefined);
-  if (told.length === 0) return {};
-  return { costDetails: Object.fromEntries(told.map((meter) => [`${meter}_usd`, formatUsd(costOf(meter))])) };
+/** Meters whose part of a charge is told, if they have a price of their own. */
+const TOLD: readonly Meter[] = [...TOKEN_PARTS.prompt, ...TOKEN_PARTS.completion, 'web_search'];
+
+function costOf(meter: Meter, rates: MeterRates, usage: Usage): MicroUsd {
+  const units = usage[meter];
+  return units ? (rateOf(rates, meter) * units) / 1_000_000n : 0n;
+}
+
+function sumOf(meters: readonly Meter[], rates: MeterRates, usage: Usage): MicroUsd {
+  let sum = 0n;
+  for (const meter of meters) if (usage[meter]) sum += costOf(meter, rates, usage);
+  return sum;
 }

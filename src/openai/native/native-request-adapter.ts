@@ -1,7 +1,7 @@
 import type { Price } from '#billing/amounts';
 import { readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
-import type { Offer } from '#catalog';
+import { type Offer, serviceTiersOf } from '#catalog';
 import {
   chatBudget,
   fitsContext,
@@ -14,7 +14,7 @@ import {
 import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
-import { type AskedParts, partsAt, priceAt, type PricedParts, serviceTiersAt } from '../chat/priced-parts.ts';
+import { type AskedParts, partsAt, priceAt, type PricedParts } from '../chat/priced-parts.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from './native-request.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
@@ -150,7 +150,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
       service: offer.service,
       provider: offer.provider.name,
       rates: this.priceAt(offer).rates,
-      serviceTiers: serviceTiersAt(offer),
+      serviceTiers: serviceTiersOf(offer),
       parts: this.partsAt(offer),
       budget: this.budgetAt(offer),
       size: this.size,
