@@ -66,7 +66,7 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
     exact: call.priced !== undefined || isPerCall(first, request, call.lendable),
     breakdown: breakdownOf(first, request),
     provider: first.offer.provider.id,
-    resolved: pricedFacts(call, first.offer),
+    resolved: pricedFacts(call, first.offer, first.price),
   };
 }
 

@@ -127,7 +127,7 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
       const offers = quoted.map(({ offer, price }) => ({
         offer: offer.id,
         price: price.id,
-        facts: pricedFacts(call, offer),
+        facts: pricedFacts(call, offer, price),
       }));
       const rows = await database.query(SQL.insertQuote, [
         id,
@@ -183,13 +183,25 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
 
 /**
  * The members of a call that determine its price at an offer. They include the operation, because a tool of a server
- * may have its own price.
+ * may have its own price, and the service tier of a model. `price`: that of the call at the offer, without a quote.
  */
 export function pricedFacts(
   { priced, operation = null }: Pick<Call, 'priced'> & Partial<Pick<Call, 'operation'>>,
   offer: Offer,
+  price: Price,
 ): PricedFacts {
-  return { ...priced?.(offer), ...(operation === null ? {} : { operation }) };
+  const tier = serviceTierOf(offer, price);
+  return {
+    ...priced?.(offer),
+    ...(operation === null ? {} : { operation }),
+    ...(tier === null ? {} : { service_tier: tier }),
+  };
+}
+
+/** The service tier of a model whose price this is; null for the default tier, and for all other offers. */
+function serviceTierOf({ primitive, variants }: Offer, { id }: Price): string | null {
+  if (primitive !== 'model') return null;
+  return Object.entries(variants).find(([, tier]) => tier.id === id)?.[0] ?? null;
 }
 
 const mismatch = (param: string, message: string) =>
@@ -227,7 +239,8 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
     capped: true,
     price(offer) {
       const { price, facts } = quoted(offer);
-      const asked = pricedFacts(request, offer);
+      const own = offer.primitive === 'model' ? request.price?.(offer) : undefined;
+      const asked = pricedFacts(request, offer, own ?? offer.price);
       for (const name of new Set([...Object.keys(facts), ...Object.keys(asked)])) {
         const [was, is] = [facts[name] ?? null, asked[name] ?? null];
         if (was !== is) throw mismatch(name, `it has ${name} ${was}, not ${is}`);
