@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { toChatCall } from '../../src/ai-sdk/worker/call-options.ts';
 import { RequestFault, toErrorReply } from '../../src/ai-sdk/worker/fault.ts';
 import { toPrompt } from '../../src/ai-sdk/worker/prompt.ts';
-import { toChatUsage, toFinish } from '../../src/ai-sdk/worker/usage.ts';
+import { servedTier, toChatUsage, toFinish } from '../../src/ai-sdk/worker/usage.ts';
 
 // A chat request as the AI SDK takes it.
 
@@ -87,6 +87,75 @@ test.each<[string, object]>([
   ['messages[0].tool_call_id', { messages: [{ role: 'tool', tool_call_id: 'unknown', content: 'x' }] }],
 ])('%s is refused', (param, body) => {
   expect(() => mapped(body)).toThrow(expect.objectContaining({ name: 'RequestFault', status: 400, param }));
+});
+
+describe('a service tier', () => {
+  test.each([
+    ['openai.responses', 'openai'],
+    ['azure.chat', 'openai'],
+    ['google.generative-ai', 'google'],
+    ['groq.chat', 'groq'],
+    ['xai.responses', 'xai'],
+    ['amazon-bedrock', 'bedrock'],
+  ])('of %s is an option of %s, also beside another one', (provider, name) => {
+    const more = { provider_options: { [name]: { user: 'u', serviceTier: 'priority' } } };
+    expect(optionsOf({ service_tier: 'flex', ...more }, provider)).toEqual({
+      providerOptions: { [name]: { user: 'u', serviceTier: 'flex' } },
+    });
+  });
+
+  test('is refused where its package would serve the call in another', () => {
+    for (const provider of ['google.vertex.chat', 'cohere.chat', 'acme.chat'])
+      expect(() => mapped({ service_tier: 'flex' }, provider)).toThrow(
+        expect.objectContaining({ name: 'RequestFault', param: 'service_tier' }),
+      );
+    expect(optionsOf({ service_tier: 'auto' })).toEqual({});
+  });
+
+  test('that served is told', () => {
+    expect(servedTier({ openai: { serviceTier: 'flex' } })).toEqual({ service_tier: 'flex' });
+    expect(servedTier({ acme: {}, bedrock: { serviceTier: { type: 'priority' } } })).toEqual({
+      service_tier: 'priority',
+    });
+    for (const none of [undefined, {}, { google: { serviceTier: null } }]) expect(servedTier(none)).toEqual({});
+  });
+});
+
+describe('usage beside what the AI SDK has names for', () => {
+  const usage = (raw: object) =>
+    toChatUsage({
+      inputTokens: { total: 100, noCache: 50, cacheRead: 10, cacheWrite: 40 },
+      outputTokens: { total: 20, text: 20, reasoning: 0 },
+      raw: raw as never,
+    });
+
+  test.each([
+    [
+      'of Anthropic',
+      { cache_creation: { ephemeral_1h_input_tokens: 40 }, server_tool_use: { web_search_requests: 2 } },
+    ],
+    ['of Perplexity', { num_search_queries: 3 }],
+  ])('%s', (_name, raw) => {
+    expect(usage(raw)).toMatchObject(raw);
+  });
+
+  test('sound and pictures', () => {
+    expect(usage({ prompt_tokens_details: { audio_tokens: 7 } })).toMatchObject({
+      prompt_tokens_details: { cached_tokens: 10, cache_write_tokens: 40, audio_tokens: 7 },
+    });
+    expect(
+      usage({
+        promptTokensDetails: [
+          { modality: 'TEXT', tokenCount: 93 },
+          { modality: 'AUDIO', tokenCount: 7 },
+        ],
+        candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 12 }],
+      }),
+    ).toMatchObject({
+      prompt_tokens_details: { audio_tokens: 7 },
+      completion_tokens_details: { image_tokens: 12 },
+    });
+  });
 });
 
 describe('messages', () => {

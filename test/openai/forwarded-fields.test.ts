@@ -26,18 +26,18 @@ const EVERY_OFFER: readonly Offer[] = [
   dialledIn(['n_predict', 'best_of', 'options']),
 ];
 
+const adapterOf = (body: string) =>
+  toCall(check(parseJson(Buffer.from(body), { jsonDepthMax: 64, jsonKeysMax: 10_000 })), {
+    caller: { account: 'tollgate:local:dev', key: null, wallet: null },
+    requestId: 'req-1',
+    headers: {},
+    now: 0,
+    replyBytesMax: 1e6,
+    receipts: 'on-request',
+  }).adapter;
+
 function sent(offer: Offer, more: object) {
-  const { adapter } = toCall(
-    check(parseJson(Buffer.from(JSON.stringify({ ...valid, ...more })), { jsonDepthMax: 64, jsonKeysMax: 10_000 })),
-    {
-      caller: { account: 'tollgate:local:dev', key: null, wallet: null },
-      requestId: 'req-1',
-      headers: {},
-      now: 0,
-      replyBytesMax: 1e6,
-      receipts: 'on-request',
-    },
-  );
+  const adapter = adapterOf(JSON.stringify({ ...valid, ...more }));
   const body = JSON.parse(adapter.request(offer).body as string) as Record<string, unknown>;
   return { body, dropped: adapter.dropped };
 }
@@ -119,6 +119,25 @@ describe('a field beyond', () => {
       expect(sent(offer, { service_tier: 'priority' })).toEqual({ body: OURS, dropped: ['service_tier'] });
     expect(sent(own(['service_tier']), { service_tier: 'x' }).body).toHaveProperty('service_tier', 'x');
     expect(sent(dialledIn(['service_tier']), { service_tier: 'x' }).body).toHaveProperty('service_tier', 'x');
+  });
+
+  it('service_tier inside another field is not sent either, because only the field has a price', () => {
+    const options = (tier: object) => ({ provider_options: { openai: { user: 'u', ...tier } } });
+    for (const name of ['serviceTier', 'service_tier', 'SERVICE-TIER', 'sharedRequestType'])
+      for (const offer of [own(), own('all'), own(['provider_options']), dialledIn(['provider_options'])])
+        expect(sent(offer, options({ [name]: 'priority' }))).toEqual({
+          body: { ...OURS, ...options({}) },
+          dropped: [`provider_options.openai.${name}`],
+        });
+    expect(sent(own(['provider_options', 'service_tier']), options({ serviceTier: 'x' })).dropped).toEqual([]);
+  });
+
+  it('numbers that a double cannot hold pass where a time in a cache is removed', () => {
+    const huge = '123456789012345678901234567890';
+    const body = `{"model":"acme/small","max_tokens":10,"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral","ttl":"1h"},"x":${huge}}]}],"y":${huge}}`;
+    const bytes = adapterOf(body).request(own()).body as Buffer;
+    expect(bytes.toString()).toContain(`"cache_control":{"type":"ephemeral"},"x":${huge}`);
+    expect(bytes.toString()).toContain(`"y":${huge}`);
   });
 
   it.each(['priority', 'web_search_options', 'prediction', 'lora', 'enable_search'])(

@@ -145,6 +145,17 @@ const OPENAI_OPTIONS: Readonly<Record<string, string>> = {
 /** Providers whose packages take OpenAI's options, and the name under which they take them. */
 const TAKES_OPENAI_OPTIONS = /^(?:openai|azure)(?:[.-]|$)/;
 
+/** Other providers whose packages take a service tier, and the name of their options. */
+const TIER_OPTIONS: readonly (readonly [provider: RegExp, options: string])[] = [
+  [/^google\.generative-ai/, 'google'],
+  [/^groq(?:\.|$)/, 'groq'],
+  [/^xai(?:\.|$)/, 'xai'],
+  [/^amazon-bedrock(?:\.|$)/, 'bedrock'],
+];
+
+/** Service tiers that every call is served in. */
+const USUAL_TIERS: ReadonlySet<unknown> = new Set(['auto', 'default', 'standard', 'on_demand']);
+
 /** All fields that are mapped, or that are of no use behind this program. */
 const MAPPED: ReadonlySet<string> = new Set(
   `model messages stream stream_options n modalities functions function_call tools tool_choice max_tokens
@@ -157,14 +168,36 @@ function ownOptions(body: Json, provider: string, warnings: SharedV4Warning[]): 
   const given = optionsOf(body['provider_options'], 'provider_options') ?? {};
   const openai: Record<string, unknown> = {};
   const takes = TAKES_OPENAI_OPTIONS.test(provider);
+  let tier: unknown;
   for (const [field, value] of Object.entries(body)) {
     if (MAPPED.has(field) || value === null || value === undefined) continue;
     const name = OPENAI_OPTIONS[field];
     if (takes && name !== undefined) openai[name] = value;
+    else if (field === 'service_tier' && !USUAL_TIERS.has(value)) tier = value;
     else if (takes && field === 'logprobs')
       openai['logprobs'] = value === true ? (body['top_logprobs'] ?? true) : false;
     else if (!(takes && field === 'top_logprobs')) warnings.push({ type: 'unsupported', feature: field });
   }
+  if (tier !== undefined) return withTier(given, provider, tier);
   if (Object.keys(openai).length === 0) return given;
-  return { ...given, openai: { ...(openai as JSONObject), ...given['openai'] } };
+  // A consumer's own options do not replace the tier, which has a price.
+  const { serviceTier } = openai;
+  return {
+    ...given,
+    openai: {
+      ...(openai as JSONObject),
+      ...given['openai'],
+      ...(serviceTier === undefined ? {} : { serviceTier: serviceTier as string }),
+    },
+  };
+}
+
+/** The options with a service tier. A call that asks for one has its price, so it is not served in another. */
+function withTier(given: Options, provider: string, tier: unknown): Options {
+  const name = TIER_OPTIONS.find(([pattern]) => pattern.test(provider))?.[1];
+  if (name === undefined || typeof tier !== 'string')
+    throw new RequestFault('This model is called through a package of the AI SDK that takes no service tier', {
+      param: 'service_tier',
+    });
+  return { ...given, [name]: { ...given[name], serviceTier: tier } };
 }

@@ -3,7 +3,7 @@ import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata, SharedV4Warni
 import { RequestFault } from './fault.ts';
 import type { Json } from './json.ts';
 import { annotationOf, extraContent, imageOf, logprobsOf, reasoningDetail } from './members.ts';
-import { toChatUsage, toFinish } from './usage.ts';
+import { servedTier, toChatUsage, toFinish } from './usage.ts';
 
 interface WriterOptions {
   readonly stream: ServerHttp2Stream;
@@ -193,6 +193,7 @@ export class ChunkWriter {
     };
     const given = toChatUsage(usage);
     const beside = {
+      ...servedTier(providerMetadata),
       ...(given === null ? {} : { usage: given }),
       ...(this.#warnings.length === 0 ? {} : { warnings: this.#warnings }),
     };

@@ -1,7 +1,7 @@
 import type { LanguageModelV4GenerateResult, SharedV4Warning } from '@ai-sdk/provider';
 import { type Json, listOf } from './json.ts';
 import { annotationOf, imageOf, logprobsOf, reasoningDetail, toolCallOf } from './members.ts';
-import { toChatUsage, toFinish } from './usage.ts';
+import { servedTier, toChatUsage, toFinish } from './usage.ts';
 
 interface CompletionFacts {
   readonly modelId: string;
@@ -64,6 +64,7 @@ export function toCompletion(
         ...(listOf(probabilities).length === 0 ? {} : { logprobs: { content: probabilities, refusal: null } }),
       },
     ],
+    ...servedTier(providerMetadata),
     ...(given === null ? {} : { usage: given }),
     ...(warnings.length === 0 ? {} : { warnings }),
   };

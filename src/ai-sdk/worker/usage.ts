@@ -1,5 +1,5 @@
-import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider';
-import { isRecord } from './json.ts';
+import type { LanguageModelV4FinishReason, LanguageModelV4Usage, SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import { isRecord, type Json, listOf } from './json.ts';
 
 /**
  * The usage of a reply in the form of the chat API; null if the package says none. Cached tokens are part of the
@@ -16,9 +16,47 @@ export function toChatUsage(usage: LanguageModelV4Usage | undefined): Readonly<R
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt! + completion!,
-    prompt_tokens_details: { cached_tokens: input?.cacheRead ?? 0, cache_write_tokens: input?.cacheWrite ?? 0 },
-    completion_tokens_details: { reasoning_tokens: output?.reasoning ?? 0 },
+    prompt_tokens_details: {
+      cached_tokens: input?.cacheRead ?? 0,
+      cache_write_tokens: input?.cacheWrite ?? 0,
+      ...otherTokens(usage['raw'], 'prompt'),
+    },
+    completion_tokens_details: { reasoning_tokens: output?.reasoning ?? 0, ...otherTokens(usage['raw'], 'completion') },
+    ...besides(usage['raw']),
   };
+}
+
+/** Members of a vendor's own usage that have a price, and that the AI SDK has no names for. */
+const BESIDES = ['cache_creation', 'server_tool_use', 'num_search_queries'] as const;
+
+const besides = (raw: unknown): Json =>
+  isRecord(raw)
+    ? Object.fromEntries(BESIDES.flatMap((name) => (raw[name] === undefined ? [] : [[name, raw[name]] as const])))
+    : {};
+
+/** Tokens of sound and pictures in the usage of OpenAI's or of Google's API; empty if it names none. */
+function otherTokens(raw: unknown, whole: 'prompt' | 'completion'): Json {
+  if (!isRecord(raw)) return {};
+  const details = raw[`${whole}_tokens_details`];
+  const audio = isRecord(details) ? details['audio_tokens'] : undefined;
+  if (audio !== undefined) return { audio_tokens: audio };
+  const tokens: Record<string, number> = {};
+  for (const one of listOf(raw[whole === 'prompt' ? 'promptTokensDetails' : 'candidatesTokensDetails'])) {
+    const { modality, tokenCount: count } = isRecord(one) ? one : {};
+    const name = modality === 'AUDIO' ? 'audio_tokens' : modality === 'IMAGE' ? 'image_tokens' : null;
+    if (name !== null && typeof count === 'number') tokens[name] = (tokens[name] ?? 0) + count;
+  }
+  return tokens;
+}
+
+/** The service tier in which the vendor says that it served, as a member of a reply; empty if it does not say. */
+export function servedTier(metadata: SharedV4ProviderMetadata | undefined): { readonly service_tier?: string } {
+  for (const of of Object.values(metadata ?? {})) {
+    const tier = isRecord(of) ? of['serviceTier'] : null;
+    const name = isRecord(tier) ? tier['type'] : tier;
+    if (typeof name === 'string') return { service_tier: name };
+  }
+  return {};
 }
 
 function sum(...parts: readonly (number | undefined)[]): number | undefined {

@@ -2,6 +2,7 @@ import type { CapField } from '#config';
 import { foldName } from '#wire';
 import type { Offer } from '#catalog';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
+import { withUsualTimes } from './cache-times.ts';
 import { prices, takesTier } from './priced-parts.ts';
 
 interface ForwardedBody {
@@ -27,13 +28,17 @@ export interface ForwardedCap {
  * offer has refused the field `reasoning` in this call.
  */
 export function forwardedBody(
-  asked: ChatBody,
+  given: ChatBody,
   offer: Offer,
   { tokens: completionCap, field: capField }: ForwardedCap,
   reasoningRefused = false,
 ): ForwardedBody {
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
+  // An hour in a cache costs more than the five minutes that have a price.
+  const asked =
+    prices(offer, 'input_cache_write_1h') || listed(offer, 'cache_control.ttl') ? given : withUsualTimes(given);
+  if (asked !== given) dropped.push('cache_control.ttl');
   for (const field of Object.keys(asked)) {
     if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
     const value = asked[field];
@@ -100,16 +105,19 @@ export function boundedField(field: string, value: unknown, { offer, ...bounds }
   return bounded(field, foldName(field), value, { offer, ...bounds, known }, known);
 }
 
+/** Whether a field asks for a service tier that the model has a price for. */
+export const isPaidTier = (offer: Offer, field: string, value: unknown): boolean =>
+  field === 'service_tier' && takesTier(offer, value);
+
 /** Whether a field asks for something that the model has a price for. */
-export const isPaid = (offer: Offer, field: string, value: unknown): boolean =>
-  (field === 'service_tier' && takesTier(offer, value)) ||
-  (field === 'web_search_options' && prices(offer, 'web_search'));
+const isPaid = (offer: Offer, field: string, value: unknown): boolean =>
+  isPaidTier(offer, field, value) || (field === 'web_search_options' && prices(offer, 'web_search'));
 
 function goes(offer: Offer, field: string, name: string): boolean {
   if (FOR_ANOTHER_ROUTER.has(field)) return false;
   if (listed(offer, field)) return true;
   // A consumer could ask for a dearer tier at the price of the default tier.
-  if (name === 'servicetier') return false;
+  if (SERVICE_TIERS.has(name)) return false;
   // The operator chose the services in its own file, so they get all fields by default. A provider that dials in
   // lists the fields that it takes.
   const own = offer.endpoint.kind === 'direct';
@@ -175,11 +183,13 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
 
 /**
  * Whether a member of an object inside a field may be forwarded. If the model lists the field, its members are
- * known. `n` is never forwarded, because further completions are not priced.
+ * known. `n` is never forwarded, because further completions are not priced. Neither is a service tier that the model
+ * does not list, because only the field `service_tier` is priced.
  */
 function mayStand(key: string, { offer, known }: Bounds): boolean {
   const name = foldName(key);
   if (key.includes('\0') || name === 'n') return false;
+  if (SERVICE_TIERS.has(name)) return listed(offer, key) || listed(offer, 'service_tier');
   return known || listed(offer, key) || !(REDIRECTING.has(name) || OF_A_REQUEST.has(name));
 }
 
@@ -303,6 +313,9 @@ export const MORE_COMPLETIONS = words(`
  * names could change what was priced.
  */
 const OF_A_REQUEST = words(`n model models messages prompt input stream streamoptions tools functions`);
+
+/** Folded names of the service tier; the second is that of Vertex in the options of its package. */
+const SERVICE_TIERS = words(`servicetier sharedrequesttype`);
 
 /** Folded names of the minimum output. On some servers the minimum overrides the cap. */
 const MINIMA = words(`mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`);

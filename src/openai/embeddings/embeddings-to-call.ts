@@ -102,6 +102,8 @@ const OPTION_CHARS_MAX = 256;
  */
 function isGiven(field: string, value: unknown, { model }: Offer): boolean {
   if (Array.isArray(model!.forward) && (model!.forward as readonly string[]).includes(field)) return true;
+  // Embeddings have no prices by service tier, also if the model has them for chat.
+  if (foldName(field) === 'servicetier') return false;
   return typeof value === 'string' ? value.length <= OPTION_CHARS_MAX : typeof value !== 'object' || value === null;
 }
 

@@ -12,7 +12,7 @@ import {
   COSTLY,
   FOR_ANOTHER_ROUTER,
   FOR_THE_GATEWAY,
-  isPaid,
+  isPaidTier,
   MORE_COMPLETIONS,
   REDIRECTING,
 } from '../chat/forwarded-body.ts';
@@ -124,7 +124,7 @@ export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Off
   for (const field of Object.keys(asked)) {
     if (wire.addressed?.has(field)) changes[field] = null;
     else if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
-    else if (field !== wire.cap && !isPaid(offer, field, asked[field]) && !goes(field, wire, offer, lists)) {
+    else if (field !== wire.cap && !isPaidTier(offer, field, asked[field]) && !goes(field, wire, offer, lists)) {
       changes[field] = null;
       if (asked[field] !== null) dropped.push(field);
     } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
