@@ -2,7 +2,7 @@ import type { Price } from '#billing/amounts';
 import type { Dialect } from '#http';
 import { type CapField, type CapName, readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
-import type { Offer } from '#catalog';
+import { type Offer, serviceTiersOf } from '#catalog';
 import {
   requestedCap,
   chatBudget,
@@ -20,7 +20,8 @@ import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
-import { type AskedParts, asksHour, partsAt, priceAt, type PricedParts, serviceTiersAt } from './priced-parts.ts';
+import { askedParts } from './asked-parts.ts';
+import { type AskedParts, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
@@ -144,7 +145,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
 
   /** The parts of the call's tokens that have their own price at an offer. */
   partsAt(offer: Offer): PricedParts {
-    return partsAt(offer, () => (this.#asked ??= askedParts(this.#options.body, this.#options.size)));
+    return partsAt(offer, () => (this.#asked ??= askedParts(this.#options.body)));
   }
 
   request(offer: Offer): UpstreamRequest {
@@ -159,7 +160,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
       service: offer.service,
       provider: offer.provider.name,
       rates: this.priceAt(offer).rates,
-      serviceTiers: serviceTiersAt(offer),
+      serviceTiers: serviceTiersOf(offer),
       parts: this.partsAt(offer),
       budget,
       size: received,
@@ -231,19 +232,6 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     const tokens = Math.min(completionCap, bound ?? Infinity, here?.tokens ?? Infinity);
     return { tokens, field: keptBy === 'provider' ? fieldOf(this.#options.body, here?.name ?? name) : null };
   }
-}
-
-/** The parts that a chat request asks for besides text. */
-export function askedParts(body: ChatBody, { audio }: PromptSize): AskedParts {
-  const { messages, tools, modalities, audio: voice, web_search_options: search } = body;
-  const searches = search === undefined || search === null ? 0 : 1;
-  return {
-    audio,
-    audioOutput: (voice !== undefined && voice !== null) || (Array.isArray(modalities) && modalities.includes('audio')),
-    cacheHour: () => asksHour(messages) || asksHour(tools),
-    webSearches: { sure: searches, open: 0 },
-    webSearchesUnsaid: searches,
-  };
 }
 
 /** The locked budget, lowered to the cap of the form that is sent. Nearly always they are equal. */

@@ -2,7 +2,7 @@ import { isObject } from '#wire';
 import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
 import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
-import { PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
+import { chargedSearches, PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
 import { type PromptSize, tokensOf } from './prompt-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -38,6 +38,8 @@ export interface Output {
   readonly outputBytes: number;
   /** Bytes of output that is not text. */
   readonly otherBytes: number;
+  /** Web searches that a cut reply shows. Its claim may be of before them. */
+  readonly webSearches?: number;
 }
 
 /** Tokens of one completion that no reply shows: special tokens for its end, its role and its channel. */
@@ -75,7 +77,7 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   shown['completion_tokens'] = completion;
   shown['total_tokens'] = prompt + completion;
   return {
-    usage: toUsage(prompt, completion, bounds, { claim: claim as Json, details, output }),
+    usage: toUsage(prompt, completion, bounds, { claim: { said: claim as Json, details }, output }),
     details,
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
     shown,
@@ -108,7 +110,7 @@ function detail(claim: object, name: string): number {
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
   return {
-    usage: output.outputBytes > 0 ? toUsage(prompt, completion, bounds) : null,
+    usage: output.outputBytes > 0 ? toUsage(prompt, completion, bounds, { claim: null, output }) : null,
     details: NO_DETAILS,
     flags: NO_FLAGS,
     shown: shownMeasured(prompt, completion),
@@ -142,7 +144,7 @@ export function cutUsage(
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
   const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
   return {
-    usage: toUsage(ofPrompt, tokens, bounds, { claim: claim as Json, details: claimed.details, output }),
+    usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: claim as Json, details: claimed.details }, output }),
     details: claimed.details,
     flags,
     shown: shownMeasured(ofPrompt, tokens),
@@ -170,7 +172,7 @@ export function largerClaim(earlier: unknown, later: unknown): unknown {
 }
 
 /** A count of two usages, one after the other. */
-interface Counted {
+interface TwoCounts {
   readonly was: number;
   readonly is: number;
   /** The members that state the count and its parts. */
@@ -181,7 +183,7 @@ interface Counted {
  * The later usage, with the earlier members of each count that has fallen. The parts of a count stay with it, because
  * cached tokens have their own price. Returns `later` itself if no count has fallen.
  */
-export function unfallen(earlier: Json, later: Json, counts: readonly Counted[]): Json {
+export function unfallen(earlier: Json, later: Json, counts: readonly TwoCounts[]): Json {
   const fallen = counts.filter(({ was, is }) => is < was).flatMap(({ members }) => members);
   return fallen.length === 0 ? later : { ...later, ...Object.fromEntries(fallen.map((name) => [name, earlier[name]])) };
 }
@@ -231,10 +233,9 @@ function shownMeasured(prompt: number, completion: number): Record<string, unkno
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
 }
 
-/** A claim that counts, with what came. */
-interface CountedClaim {
-  readonly claim: Json;
-  readonly details: TokenDetails;
+/** The output that came, and the claim that counts; null without one. */
+interface Counted {
+  readonly claim: { readonly said: Json; readonly details: TokenDetails } | null;
   readonly output: Output;
 }
 
@@ -242,22 +243,27 @@ function toUsage(
   prompt: number,
   completion: number,
   { size, parts = PLAIN, unseen = TRUSTED }: UsageBounds,
-  counted: CountedClaim | null = null,
+  { claim, output }: Counted,
 ): Usage {
+  const { otherBytes, webSearches = 0 } = output;
+  const otherMost = unseen.max === null ? completion : otherBytes;
   const tokens =
-    counted === null || parts.priced.size === 0
+    parts.priced.size === 0
       ? { prompt: BigInt(prompt), completion: BigInt(completion) }
-      : splitUsage(
-          counted.claim,
-          {
-            ...counted.details,
-            prompt,
-            completion,
-            otherMost: unseen.max === null ? completion : counted.output.otherBytes,
-          },
-          parts,
-        );
+      : claim === null
+        ? unclaimedUsage(prompt, completion, webSearches, parts)
+        : splitUsage(
+            claim.said,
+            { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches },
+            parts,
+          );
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
+}
+
+function unclaimedUsage(prompt: number, completion: number, shown: number, parts: PricedParts): Usage {
+  const tokens = { prompt: BigInt(prompt), completion: BigInt(completion) };
+  const searches = chargedSearches(null, shown, parts);
+  return searches === 0n ? tokens : { ...tokens, web_search: searches };
 }
 
 /** Parts of the tokens that a provider claims. */

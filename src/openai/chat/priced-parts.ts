@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import { DEFAULT_TIER, type Meter, type Price, pricedMeters, type ServiceTiers, type Usage } from '#billing/amounts';
+import { type Meter, type Price, pricedMeters, type Usage } from '#billing/amounts';
 import { isDefaultTier, SEARCHES_MAX } from '#config';
 import type { Offer } from '#catalog';
 
@@ -9,6 +9,8 @@ type Json = Readonly<Record<string, unknown>>;
 interface AskedSearches {
   readonly sure: number;
   readonly open: number;
+  /** The most of a model that does not say. Default SEARCHES_MAX. */
+  readonly usual?: number;
   /** The provider takes no limit, so more searches than these are no fault. They are not charged. */
   readonly unlimited?: true;
 }
@@ -27,6 +29,12 @@ export interface AskedParts {
 }
 
 export const NO_SEARCHES: AskedSearches = { sure: 0, open: 0 };
+
+/**
+ * The most searches of one tool that can be locked. A request that allows more is sent with this limit: what it would
+ * lock could be more money than there is.
+ */
+export const SEARCHES_LOCKED_MAX = 1_000;
 
 /**
  * The parts of a call at one offer: the meters that have their own price, and the most of them that the request can
@@ -60,15 +68,15 @@ function pricedAt(offer: Offer): ReadonlySet<Meter> {
 /** Whether an offer has its own price for a meter, in any service tier. */
 export const prices = (offer: Offer, meter: Meter): boolean => pricedAt(offer).has(meter);
 
-/** The most searches of a call at an offer that sets no limit itself. */
-export const searchesMax = ({ model }: Offer): number => model!.searchesMax ?? SEARCHES_MAX;
+/** The most searches at an offer of a call that sets no limit itself. */
+export const searchesMax = ({ model }: Offer, usual: number = SEARCHES_MAX): number => model!.searchesMax ?? usual;
 
 /** The parts of a call at an offer. `asked` is called only if the offer has a price for any part. */
 export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
   const priced = pricedAt(offer);
   if (priced.size === 0) return PLAIN;
   const { audio, audioOutput, cacheHour, webSearches, webSearchesUnsaid } = asked();
-  const searches = BigInt(webSearches.sure + webSearches.open * searchesMax(offer));
+  const searches = BigInt(webSearches.sure + webSearches.open * searchesMax(offer, webSearches.usual));
   return {
     priced,
     atMost: {
@@ -80,15 +88,6 @@ export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
     ...(webSearches.unlimited ? { searchesUnlimited: true } : {}),
     webSearchesUnsaid,
   };
-}
-
-/** Whether a value has a mark for a cache with another time than the usual five minutes, at any depth. */
-export function asksHour(value: unknown): boolean {
-  if (Array.isArray(value)) return (value as unknown[]).some(asksHour);
-  if (!isObject(value)) return false;
-  const mark = value['cache_control'];
-  if (isObject(mark) && mark['ttl'] !== undefined && mark['ttl'] !== '5m') return true;
-  return Object.values(value).some(asksHour);
 }
 
 /** The service tier that a request names, if the offer has a price for it; else null, which is the default tier. */
@@ -106,10 +105,6 @@ export const takesTier = (offer: Offer, asked: unknown): boolean =>
   tierAt(offer, asked) !== null ||
   (typeof asked === 'string' && isDefaultTier(asked) && Object.keys(offer.variants).length > 0);
 
-/** The prices of an offer by service tier; undefined if it has only one. */
-export const serviceTiersAt = ({ price, variants }: Offer): ServiceTiers | undefined =>
-  Object.keys(variants).length === 0 ? undefined : { ...variants, [DEFAULT_TIER]: price };
-
 /** The tokens of a claim that count, and the known parts of them. */
 interface Claimed {
   readonly prompt: number;
@@ -119,6 +114,8 @@ interface Claimed {
   readonly reasoning: number;
   /** The most completion tokens that can be sound or pictures. */
   readonly otherMost: number;
+  /** The least number of searches, whatever the claim says. */
+  readonly searchesShown: number;
 }
 
 const count = (value: unknown): number | null =>
@@ -129,8 +126,9 @@ const member = (of: unknown, name: string): unknown => (isObject(of) ? of[name] 
  * The usage of a claim, each token at the meter that prices it. Parts beyond what the request can cause count as
  * ordinary tokens, and searches beyond their bound do not count.
  */
-export function splitUsage(claim: Json, claimed: Claimed, { priced, atMost, webSearchesUnsaid }: PricedParts): Usage {
-  const { prompt, completion, cached, cacheWritten, reasoning, otherMost } = claimed;
+export function splitUsage(claim: Json, claimed: Claimed, parts: PricedParts): Usage {
+  const { prompt, completion, cached, cacheWritten, reasoning, otherMost, searchesShown } = claimed;
+  const { priced, atMost } = parts;
   const can = (meter: Meter) => priced.has(meter) && atMost[meter] !== 0n;
   const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = claim;
 
@@ -170,7 +168,7 @@ export function splitUsage(claim: Json, claimed: Claimed, { priced, atMost, webS
     ['internal_reasoning', thought],
     ['audio_output', spoken],
     ['image_output', pictures],
-    ['web_search', least(webSearchesOf(claim) ?? webSearchesUnsaid, atMost.web_search)],
+    ['web_search', chargedSearches(claim, searchesShown, parts)],
   ];
   for (const [meter, units] of rest) if (units) usage[meter] = BigInt(units);
   return usage;
@@ -182,10 +180,16 @@ export const searchesFit = (claim: Json, { atMost: { web_search: most }, searche
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
-const least = (claimed: number, bound: bigint | undefined): bigint => {
-  const units = BigInt(claimed);
-  return bound === undefined ? 0n : units < bound ? units : bound;
-};
+/** The searches that are charged. `shown`: those that the reply shows, if it was cut. `claim`: null without one. */
+export function chargedSearches(
+  claim: Json | null,
+  shown: number,
+  { atMost: { web_search: most = 0n }, webSearchesUnsaid }: PricedParts,
+): bigint {
+  const said = (claim === null ? null : webSearchesOf(claim)) ?? webSearchesUnsaid;
+  const units = BigInt(Math.max(said, shown));
+  return units < most ? units : most;
+}
 
 /** Tokens that were written to a cache for an hour, in the words of several services. */
 const hourOf = (claim: Json): number =>

@@ -142,15 +142,20 @@ const runsThere = (tool: Json): boolean =>
 const searches = (tool: Json): boolean => SEARCHES.some((name) => (tool[name] ?? null) !== null);
 const SEARCHES = ['googleSearch', 'googleSearchRetrieval', 'enterpriseWebSearch'];
 
+/** ProtoJSON also takes the number of a modality. */
 const asksForSound = (modalities: unknown): boolean =>
-  Array.isArray(modalities) && (modalities as unknown[]).some((one) => String(one).toUpperCase() === 'AUDIO');
+  Array.isArray(modalities) && (modalities as unknown[]).some((one) => !/^(?:text|image)$/i.test(String(one)));
 
 /** Whether a part may have tokens of sound: a recording, a video, or a file of an unknown type. */
 function mayHaveSound({ inlineData, fileData, functionResponse: result }: Json): boolean {
   const parts = isObject(result) ? result['parts'] : null;
-  if (Array.isArray(parts)) return (parts as unknown[]).some((part) => isObject(part) && mayHaveSound(part));
+  if (Array.isArray(parts) && (parts as unknown[]).some((part) => isObject(part) && mayHaveSound(part))) return true;
   return [inlineData, fileData].some(
-    (file) => isObject(file) && !/^(?:image|text)\/|^application\/pdf$/i.test(String(file['mimeType'])),
+    (file) =>
+      isObject(file) &&
+      (!/^(?:image|text)\/|^application\/pdf$/i.test(String(file['mimeType'])) ||
+        // A video at this address is one, whatever type the request names.
+        /youtu\.?be/i.test(String(file['fileUri']))),
   );
 }
 
@@ -214,19 +219,24 @@ export function createGeminiDecoder(model: string): NativeDecoder {
 class GeminiDecoder implements NativeDecoder {
   readonly isUntyped = true;
   readonly isOver = false;
+  readonly serviceTier = null;
   finish: string | null = null;
   readonly #model: string;
   /** The largest value of each count so far. */
   #usage: Record<string, number> = {};
   /** The newest details of each count, by its modality. */
   #details: Record<string, Json> = {};
-  /** What the model searched for. */
+  /** The texts that the model searched for. */
   readonly #queries = new Set<string>();
   /** The last event, without its output. */
   #held: Json | null = null;
 
   constructor(model: string) {
     this.#model = model;
+  }
+
+  get webSearches(): number {
+    return this.#queries.size;
   }
 
   get claim(): Json | null {

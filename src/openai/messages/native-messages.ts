@@ -24,7 +24,8 @@ import { plainId, isSealedHere } from '../chat/echo-fields.ts';
 import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './to-chat-body.ts';
 import { isCount, unfallen } from '../chat/chat-usage.ts';
-import { asksHour, prices, searchesMax } from '../chat/priced-parts.ts';
+import { asksHour, withUsualTimes } from '../chat/cache-times.ts';
+import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -109,9 +110,9 @@ export const MESSAGES_WIRE: NativeWire = {
     if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl') && !prices(offer, 'input_cache_write_1h'))
       for (const [field, value] of Object.entries({ ...asked, messages: turns, tools })) {
         if (!CACHED.has(field)) continue;
-        const plain = withPlainCache({ [field]: value })[field];
-        if (plain === value) continue;
-        sent[field] = JSON.stringify(plain);
+        const { [field]: usual } = withUsualTimes({ [field]: value });
+        if (usual === value) continue;
+        sent[field] = JSON.stringify(usual);
         if (!dropped.includes('cache_control.ttl')) dropped.push('cache_control.ttl');
       }
     return { sent, dropped };
@@ -128,9 +129,9 @@ export const MESSAGES_WIRE: NativeWire = {
     return {
       audio: false,
       audioOutput: false,
-      cacheHour: () => MAY_HAVE_TTL.test(text) && asksHour([{ cache_control: mark }, messages, system, tools]),
+      cacheHour: () => MAY_HAVE_TTL.test(text) && asksHour({ cache_control: mark, messages, system, tools }),
       webSearches: {
-        sure: searches.reduce<number>((sum, uses) => sum + (uses ?? 0), 0),
+        sure: searches.reduce<number>((sum, uses) => sum + Math.min(uses ?? 0, SEARCHES_LOCKED_MAX), 0),
         open: searches.filter((uses) => uses === null).length,
       },
       webSearchesUnsaid: 0,
@@ -153,39 +154,13 @@ const usesOf = ({ max_uses: uses }: Json): number | null => (isCount(uses) ? use
  */
 function withSearchesMax(tools: unknown, offer: Offer): unknown {
   if (!Array.isArray(tools) || !prices(offer, 'web_search')) return tools;
-  const all = tools as readonly unknown[];
-  if (!all.some((tool) => isSearch(tool) && usesOf(tool) === null)) return tools;
-  return all.map((tool) =>
-    isSearch(tool) && usesOf(tool) === null ? { ...tool, max_uses: searchesMax(offer) } : tool,
-  );
-}
-
-/** Members that are data. Providers do not look for `cache_control` in them. */
-const DATA: ReadonlySet<string> = new Set(['input', 'input_schema']);
-
-/**
- * Removes cache times other than the usual one, because longer times have a higher price. Returns the same object if
- * nothing changes.
- */
-function withPlainCache(value: Json): Json {
-  let changed: Record<string, unknown> | null = null;
-  for (const [name, member] of Object.entries(value)) {
-    const plain = plainCache(name, member);
-    if (plain !== member) (changed ??= { ...value })[name] = plain;
-  }
-  return changed ?? value;
-}
-
-function plainCache(name: string, member: unknown): unknown {
-  if (DATA.has(name)) return member;
-  if (Array.isArray(member)) {
-    const plain = (member as unknown[]).map((element) => plainCache('', element));
-    return plain.some((element, i) => element !== member[i]) ? plain : member;
-  }
-  if (!isObject(member)) return member;
-  const { ttl, ...mark } = member;
-  if (name === 'cache_control' && ttl !== undefined && ttl !== '5m') return mark;
-  return withPlainCache(member);
+  const limited = (tools as unknown[]).map((tool) => {
+    if (!isSearch(tool)) return tool;
+    const uses = usesOf(tool) ?? searchesMax(offer);
+    const most = Math.min(uses, SEARCHES_LOCKED_MAX);
+    return tool['max_uses'] === most ? tool : { ...tool, max_uses: most };
+  });
+  return limited.some((tool, index) => tool !== tools[index]) ? limited : tools;
 }
 
 const COMPACTION = /^compact_([0-9]{4})([0-9]{2})([0-9]{2})$/;
@@ -255,6 +230,7 @@ export function createMessagesDecoder(model: string): NativeDecoder {
 class MessagesDecoder implements NativeDecoder {
   finish: string | null = null;
   isOver = false;
+  webSearches = 0;
   readonly #model: string;
   /**
    * The latest value of each count. A stream states some counts at its beginning, which may be estimates, and all at
@@ -272,6 +248,11 @@ class MessagesDecoder implements NativeDecoder {
     return claimOf(this.#usage);
   }
 
+  get serviceTier(): string | null {
+    const { service_tier: tier } = this.#usage;
+    return typeof tier === 'string' ? tier : null;
+  }
+
   take(type: string, given: Json, text: string): string | null {
     switch (type) {
       case 'message_start': {
@@ -282,6 +263,7 @@ class MessagesDecoder implements NativeDecoder {
       }
       case 'content_block_start':
         this.#open = given['index'] ?? null;
+        if (isSearchBlock(given['content_block'])) this.webSearches++;
         return text;
       case 'content_block_stop':
         this.#open = null;
@@ -383,6 +365,10 @@ const OF_PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_in
 const OF_OUTPUT = ['output_tokens', 'output_tokens_details', 'server_tool_use'] as const;
 const STOP = event('message_stop', {});
 
+/** Whether a block is a search that the provider runs. */
+const isSearchBlock = (block: unknown): boolean =>
+  isObject(block) && block['type'] === 'server_tool_use' && block['name'] === 'web_search';
+
 /**
  * The output in a block. Results of the provider's tools are not text of the model, and encrypted content is not
  * readable. Both count as other output.
@@ -421,7 +407,6 @@ function claimOf(usage: Json): Json | null {
     completion_tokens_details: { reasoning_tokens: (details as Json | null | undefined)?.['thinking_tokens'] },
     cache_creation: usage['cache_creation'],
     server_tool_use: usage['server_tool_use'],
-    service_tier: usage['service_tier'],
   };
 }
 

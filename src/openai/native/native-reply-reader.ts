@@ -77,7 +77,7 @@ export function nativeCut(
   produced: NativeProduced,
   { reason, message }: Cut,
 ): ReplyEnd<ChatResult> {
-  const usage = cutUsage(produced.decoder.claim, context, produced, reason === 'cancelled');
+  const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), reason === 'cancelled');
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
@@ -91,12 +91,18 @@ export function nativeCut(
 export function nativeOverCap(context: ReplyContext, produced: NativeProduced): ReplyEnd<ChatResult> {
   const isFault = context.budget.keptBy === 'provider';
   if (isFault) {
-    const usage: ChatUsage = { ...measureUsage(context, produced), flags: ['over_cap'] };
+    const usage: ChatUsage = { ...measureUsage(context, shownBy(produced)), flags: ['over_cap'] };
     return toEnd(context, produced, usage, { outcome: 'over_cap', estimated: true, isBroken: true });
   }
-  const usage = cutUsage(produced.decoder.claim, context, produced);
+  const usage = cutUsage(produced.decoder.claim, context, shownBy(produced));
   return toEnd(context, produced, usage, { outcome: 'cut', estimated: usage.estimated, isBroken: true });
 }
+
+const shownBy = ({ outputBytes, otherBytes, decoder: { webSearches } }: NativeProduced): Output => ({
+  outputBytes,
+  otherBytes,
+  webSearches,
+});
 
 interface EndKind {
   readonly outcome: ReplyEnd['outcome'];
@@ -114,7 +120,7 @@ function toEnd(
   { outcome, estimated = false, isBroken = false }: EndKind,
 ): ReplyEnd<ChatResult> {
   const { claim } = decoder;
-  const serviceTier = tierOf(null, claim);
+  const serviceTier = tierOf(decoder.serviceTier, null);
   const isCorrected =
     claim?.['prompt_tokens'] !== shown['prompt_tokens'] || claim?.['completion_tokens'] !== shown['completion_tokens'];
   const result: ChatResult = {

@@ -127,6 +127,10 @@ export interface NativeDecoder {
   readonly isUntyped?: true;
   /** The provider's claim so far, in the form of chat; null before a claim. */
   readonly claim: Json | null;
+  /** The service tier that the reply names so far, also before its claim; null without one. */
+  readonly serviceTier: string | null;
+  /** Web searches that the reply shows so far, which a claim may tell only at its end. */
+  readonly webSearches: number;
   /** Why the reply ended, in the provider's words. */
   readonly finish: string | null;
   /** No further event follows. */

@@ -21,7 +21,7 @@ import {
 import { holds } from '../native/native-request.ts';
 import { plainId, isSealedHere } from '../chat/echo-fields.ts';
 import { isCount } from '../chat/chat-usage.ts';
-import { NO_SEARCHES, prices, searchesMax } from '../chat/priced-parts.ts';
+import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
 import { isPlainFile } from '../chat/prompt-size.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
 import { costNamed } from './response-object.ts';
@@ -87,20 +87,20 @@ export const RESPONSES_WIRE: NativeWire = {
       ...(store === false ? {} : { store: 'false' }),
       ...(told === input ? {} : { input: JSON.stringify(told) }),
       // Without a limit there is no highest price.
-      ...(!isCount(calls) && prices(offer, 'web_search') && searches(tools)
-        ? { max_tool_calls: String(searchesMax(offer)) }
+      ...(!(isCount(calls) && calls <= SEARCHES_LOCKED_MAX) && prices(offer, 'web_search') && searches({ tools, input })
+        ? { max_tool_calls: String(isCount(calls) ? SEARCHES_LOCKED_MAX : searchesMax(offer)) }
         : {}),
     };
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
-  asks({ tools, max_tool_calls: calls }) {
-    const asked = isCount(calls) ? { sure: calls, open: 0 } : { sure: 0, open: 1 };
+  asks({ tools, input, max_tool_calls: calls }) {
+    const asked = isCount(calls) ? { sure: Math.min(calls, SEARCHES_LOCKED_MAX), open: 0 } : { sure: 0, open: 1 };
     return {
       audio: false,
       audioOutput: false,
       cacheHour: () => false,
-      webSearches: searches(tools) ? asked : NO_SEARCHES,
+      webSearches: searches({ tools, input }) ? asked : NO_SEARCHES,
       webSearchesUnsaid: 0,
     };
   },
@@ -108,11 +108,13 @@ export const RESPONSES_WIRE: NativeWire = {
   decoder: (model) => createResponsesDecoder(model),
 };
 
-const searches = (tools: unknown): boolean =>
-  Array.isArray(tools) &&
-  (tools as unknown[]).some(
-    (tool) => isObject(tool) && typeof tool['type'] === 'string' && tool['type'].startsWith('web_search'),
-  );
+/** Whether a request has a tool that searches the web, also in a namespace of tools or in an item that loads tools. */
+const searches = ({ tools, input }: Json): boolean => hasSearch({ tools }) || holds(input, hasSearch);
+
+const hasSearch = ({ tools }: Json): boolean => Array.isArray(tools) && (tools as unknown[]).some(isSearch);
+
+const isSearch = (tool: unknown): boolean =>
+  isObject(tool) && ((typeof tool['type'] === 'string' && tool['type'].startsWith('web_search')) || hasSearch(tool));
 
 /** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
 const WITHOUT_THINKING = new WeakSet<Offer>();
@@ -199,9 +201,9 @@ class ResponsesDecoder implements NativeDecoder {
   finish: string | null = null;
   readonly #own: Json;
   #usage: JsonObject | null = null;
-  #serviceTier: string | null = null;
-  /** Web searches in the finished items. */
-  #webSearches = 0;
+  serviceTier: string | null = null;
+  /** Those in the finished items. */
+  webSearches = 0;
   #held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
   #sequence = 0;
   /** The response as it began, and its finished items. A cut reply is made of them. */
@@ -217,8 +219,7 @@ class ResponsesDecoder implements NativeDecoder {
     if (this.#usage === null) return null;
     return {
       ...claimOf(this.#usage),
-      server_tool_use: { web_search_requests: this.#webSearches },
-      service_tier: this.#serviceTier,
+      server_tool_use: { web_search_requests: this.webSearches },
     };
   }
 
@@ -243,6 +244,8 @@ class ResponsesDecoder implements NativeDecoder {
     }
     if (!isObject(response)) return text;
     if (text.length <= KEPT_MAX) this.#begun = response;
+    // While a response runs, it names the tier that was asked for, and at its end the tier that served.
+    if (typeof response['service_tier'] === 'string') this.serviceTier = response['service_tier'];
     return 'model' in response ? withMembersOf(text, event, 'response', this.#own) : text;
   }
 
@@ -290,7 +293,7 @@ class ResponsesDecoder implements NativeDecoder {
   #takeResponse(response: JsonObject): void {
     if (isObject(response['usage'])) this.#usage = response['usage'];
     const { status, incomplete_details: details, error, service_tier: tier } = response;
-    if (typeof tier === 'string') this.#serviceTier = tier;
+    this.serviceTier = typeof tier === 'string' ? tier : null;
     if (isObject(error)) throw failedByItsOwnWords(error);
     if (status === 'failed' || status === 'cancelled')
       throw failedByItsOwnWords({ message: `the response is ${status}` });
@@ -304,7 +307,7 @@ class ResponsesDecoder implements NativeDecoder {
     if (!isObject(item)) return;
     const { type, action } = item;
     if (type !== 'web_search_call') return;
-    if (!isObject(action) || action['type'] === undefined || action['type'] === 'search') this.#webSearches++;
+    if (!isObject(action) || action['type'] === undefined || action['type'] === 'search') this.webSearches++;
   }
 
   #told(end: NativeEnd): Json {

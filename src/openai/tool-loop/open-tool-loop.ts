@@ -11,7 +11,7 @@ import { toCall, type ChatContext, maxCostOf } from '../chat/chat-to-call.ts';
 import { resolveServerTools, type ToolFacts, type ServerTool } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
 import { chatBudget, checkFits, toUsage } from '../chat/chat-budget.ts';
-import { askedParts } from '../chat/chat-request-adapter.ts';
+import { askedParts } from '../chat/asked-parts.ts';
 import { partsAt, priceAt } from '../chat/priced-parts.ts';
 import { measurePrompt } from '../chat/prompt-size.ts';
 
@@ -154,7 +154,7 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
     for (const offer of offers) {
       try {
         checkFits(size, offer);
-        const parts = partsAt(offer, () => askedParts(body, size));
+        const parts = partsAt(offer, () => askedParts(body));
         const { rates } = priceAt(offer, body['service_tier']);
         most = max(most ?? 0n, costAtMost(rates, toUsage(chatBudget(body, size, offer), size, parts)));
       } catch (error) {
