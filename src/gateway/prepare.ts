@@ -5,8 +5,10 @@ import {
   formatUsd,
   isPriced,
   maxRateOf,
+  type Meter,
   type MicroUsd,
   type Price,
+  ratesToUsd,
   TOKEN_PARTS,
   type Usage,
   variesByCall,
@@ -279,8 +281,8 @@ function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
 }
 
 /**
- * Throws GatewayError `unprocessable` if a token of this call may cost more than `max_price`. Routing has compared the
- * prices of short prompts only, because it does not know the length of the prompt and what the call asks for.
+ * Throws GatewayError `unprocessable` if a token or a picture in the prompt of this call may cost more than `max_price`.
+ * Routing has compared the prices of short prompts only, because it does not know the length of the prompt and what the call asks for.
  */
 function refuseAboveMaxPrice(
   { service, provider }: Offer,
@@ -289,19 +291,22 @@ function refuseAboveMaxPrice(
   { maxPrice }: CallRequest['preferences'],
 ): void {
   if (maxPrice === null || 'costMax' in most) return;
-  for (const whole of ['prompt', 'completion'] as const) {
-    const limit = maxPrice[whole];
-    if (limit === undefined) continue;
-    for (const meter of [whole, ...TOKEN_PARTS[whole]]) {
-      const rate = most[meter] === 0n ? 0n : maxRateOf(rates, meter, most.prompt ?? 0n);
-      if (rate <= limit) continue;
-      throw new GatewayError(
-        'unprocessable',
-        `provider.max_price.${whole} is ${formatUsd(limit)} USD per 1M tokens, but ${meter} of this call may cost ${formatUsd(rate)} at ${provider.name} (${service})`,
-        { param: `provider.max_price.${whole}` },
-      );
-    }
-  }
+  const refuse = (name: 'prompt' | 'completion' | 'image', meter: Meter, unit: string): void => {
+    const limit = maxPrice[name];
+    if (limit === undefined || most[meter] === 0n) return;
+    const rate = maxRateOf(rates, meter, most.prompt ?? 0n);
+    if (rate <= limit) return;
+    const [highest, asked] = [limit, rate].map((one) => ratesToUsd({ [meter]: one })[meter]);
+    throw new GatewayError(
+      'unprocessable',
+      `provider.max_price.${name} is ${highest} USD per ${unit}, but ${meter} of this call may cost ${asked} at ${provider.name} (${service})`,
+      { param: `provider.max_price.${name}` },
+    );
+  };
+  for (const whole of ['prompt', 'completion'] as const)
+    for (const meter of [whole, ...TOKEN_PARTS[whole]]) refuse(whole, meter, '1M tokens');
+  // Pictures that a model makes are compared by their own primitive.
+  if (most.prompt !== undefined && most.image !== undefined) refuse('image', 'image', 'image');
 }
 
 const nestedMaxOf = ({ offer }: Candidate): MicroUsd => offer.agent?.nestedMax ?? 0n;

@@ -12,7 +12,8 @@ const PRICING = `
 prompt = 2
 completion = 10
 internal_reasoning = 20
-tiers = [{ above = 2000, prompt = 4 }, { above = 3000, completion = 15 }]
+image = 0.001
+tiers = [{ above = 2000, prompt = 4 }, { above = 3000, completion = 15, image = 0.5 }]
 service_tiers = { flex = { prompt = 1, completion = 5, internal_reasoning = 10 } }`;
 const wallet = solanaWallet();
 
@@ -20,6 +21,7 @@ const services = (url: string, pricing: string) => `
 [[models]]
 name = "${MODEL}"
 display_name = "Acme: Tiered"
+input_modalities = ["text", "image"]
 provider_name = "Acme"
 context_length = 100000
 max_output_tokens = 4096
@@ -95,29 +97,58 @@ test('are compared with max_price at the length of the call', async () => {
   });
 });
 
+test('of pictures are compared with max_price, too', async () => {
+  vendor.reply = { usage: usage(1_400, 10) };
+  const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
+  const asked = (length: number) => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'a'.repeat(length) }, picture] }],
+    provider: { max_price: { image: 0.01 } },
+  });
+  // A picture may have 2,048 tokens.
+  expect(await call(0, asked(100))).toMatchObject({ status: 200 });
+  expect(await call(0, asked(3_500))).toMatchObject({
+    status: 422,
+    error: expect.stringContaining(
+      'max_price.image is 0.01 USD per image, but image of this call may cost 0.5',
+    ) as string,
+  });
+});
+
 test('are listed as OpenRouter names them, and in full on the page of the service', async () => {
   const { data } = (await (await spine.get(`/models`)).json()) as { data: { id: string; pricing: object }[] };
   expect(data.find(({ id }) => id === MODEL)!.pricing).toEqual({
     prompt: '0.000002',
     completion: '0.00001',
-    image: '0',
+    image: '0.001',
     internal_reasoning: '0.00002',
     overrides: [
-      { min_prompt_tokens: 2_001, prompt: '0.000004', completion: '0.00001', internal_reasoning: '0.00002' },
-      { min_prompt_tokens: 3_001, prompt: '0.000004', completion: '0.000015', internal_reasoning: '0.00002' },
+      {
+        min_prompt_tokens: 2_001,
+        prompt: '0.000004',
+        completion: '0.00001',
+        image: '0.001',
+        internal_reasoning: '0.00002',
+      },
+      {
+        min_prompt_tokens: 3_001,
+        prompt: '0.000004',
+        completion: '0.000015',
+        image: '0.5',
+        internal_reasoning: '0.00002',
+      },
     ],
   });
   const page = (await (await spine.get(`/services/model/${MODEL}`)).json()) as { data: { pricing: object } };
   expect(page.data.pricing).toEqual({
     prompt: 2,
     completion: 10,
-    image: null,
+    image: 0.001,
     internal_reasoning: 20,
     tiers: [
-      { above: 2_000, prompt: 4, completion: 10, internal_reasoning: 20 },
-      { above: 3_000, prompt: 4, completion: 15, internal_reasoning: 20 },
+      { above: 2_000, prompt: 4, completion: 10, image: 0.001, internal_reasoning: 20 },
+      { above: 3_000, prompt: 4, completion: 15, image: 0.5, internal_reasoning: 20 },
     ],
-    service_tiers: { flex: { prompt: 1, completion: 5, internal_reasoning: 10 } },
+    service_tiers: { flex: { prompt: 1, completion: 5, image: 0.001, internal_reasoning: 10 } },
   });
 });
 
