@@ -2,7 +2,7 @@ export type { Frame, Piece, SettledFrame } from './bill.ts';
 export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signalOf } from './cancel-signal.ts';
 export type { Settlement } from './ledger.ts';
 export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
-export { METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
+export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
 export { parseRates, unitUsd } from './price-text.ts';
 export {
   DEFAULT_TIER,
@@ -14,8 +14,12 @@ export {
   completionTokens,
   cost,
   costAtMost,
+  isPriced,
+  maxPromptRate,
+  maxRateOf,
   pricedMeters,
   promptTokens,
   ratesAt,
   settledPrice,
+  variesByCall,
 } from './price.ts';

@@ -43,7 +43,7 @@ export {
 export { MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
 export type { Payout, Payouts } from './payouts.ts';
 export type { PriceBook, PriceVersion } from './price-book.ts';
-export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
+export { METERS, type Meter, rateOf, TOKEN_PARTS } from './meters.ts';
 export { JUMP, jumpsBetween, leastRates, ratesAbove } from './price-jumps.ts';
 export { parseRates, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToText } from './price-text.ts';
 export {
@@ -55,15 +55,9 @@ export {
   completionTokens,
   cost,
   costAtMost,
-  isPriced,
-  maxPromptRate,
-  maxRateOf,
   offerId,
   partsOfOffer,
   priceId,
   promptTokens,
-  ratesAt,
-  settledPrice,
-  variesByCall,
 } from './price.ts';
 export type { Receipt, ReceiptSigner } from './receipt.ts';

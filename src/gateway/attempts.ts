@@ -1,6 +1,7 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { completionTokens, type EndFrame, type Piece, settledPrice } from '#billing';
+import { completionTokens, type EndFrame, type Piece } from '#billing';
+import { settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';

@@ -7,13 +7,13 @@ import {
   MoneyError,
   parseUsd,
   type MicroUsd,
-  isPerMillion,
   jumpsBetween,
   type Meter,
   ratesToUsd,
   type Rates,
   TOKEN_PARTS,
 } from '#billing';
+import { isPerMillion } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { CallRequest, CostCap } from './call.ts';
 import type { RoutePreferences } from './routing/preferences.ts';

@@ -3,16 +3,14 @@ import { GatewayError } from '#errors';
 import {
   costAtMost,
   formatUsd,
-  isPriced,
-  maxRateOf,
   type Meter,
   type MicroUsd,
   type Price,
   ratesToUsd,
   TOKEN_PARTS,
   type Usage,
-  variesByCall,
 } from '#billing';
+import { isPriced, maxRateOf, variesByCall } from '#billing/amounts';
 import {
   type Offer,
   type Catalog,

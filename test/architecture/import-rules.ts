@@ -112,6 +112,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'store',
       'wire',
       'billing',
+      'billing/amounts',
       'config',
       'accounts',
       'limits',

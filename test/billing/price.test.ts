@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   cost,
-  isPriced,
   jumpsBetween,
   METERS,
   MoneyError,
@@ -15,6 +14,7 @@ import {
   type Rates,
   type Usage,
 } from '#billing';
+import { isPriced } from '#billing/amounts';
 import { usageFromText } from '../../src/billing/price-text.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) =>

@@ -12,14 +12,13 @@ import {
   type Price,
   promptTokens,
   ratesAbove,
-  ratesAt,
   ratesFromJson,
   ratesToJson,
   type Rates,
-  settledPrice,
   TOKEN_PARTS,
   type Usage,
 } from '#billing';
+import { ratesAt, settledPrice } from '#billing/amounts';
 
 /** Rates in the vendor's words, USD per 1M tokens or per search. */
 const rates = (

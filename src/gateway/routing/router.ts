@@ -1,4 +1,5 @@
-import { type MicroUsd, maxPromptRate, type Meter, type Price, rateOf } from '#billing';
+import { type MicroUsd, type Meter, type Price, rateOf } from '#billing';
+import { maxPromptRate } from '#billing/amounts';
 import { dropOldest } from '#wire';
 import type { Offer, Health, HealthState } from '#catalog';
 import type { RoutePreferences } from './preferences.ts';
