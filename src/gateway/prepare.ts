@@ -279,8 +279,9 @@ function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
 }
 
 /**
- * Throws GatewayError `unprocessable` if a token or a picture in the prompt of this call may cost more than `max_price`.
- * Routing has compared the prices of short prompts only, because it does not know the length of the prompt and what the call asks for.
+ * Throws GatewayError `unprocessable` if a token or a picture in the prompt of this call may cost more than
+ * `max_price`. Routing has compared the prices of short prompts only, because it does not know the length of the prompt
+ * and what the call asks for.
  */
 function refuseAboveMaxPrice(
   { service, provider }: Offer,

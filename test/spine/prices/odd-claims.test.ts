@@ -94,7 +94,7 @@ describe.each(ENGINES)('%s', (engine) => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...ASKED[wire]),
-        fc.oneof({ weight: 5, arbitrary: USAGE[wire] as fc.Arbitrary<unknown> }, odd),
+        fc.oneof({ weight: 5, arbitrary: USAGE[wire] }, odd),
         tier,
         fc.boolean(),
         fc.array(action, { maxLength: 3 }),
