@@ -49,30 +49,20 @@ if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
 }
 
 /**
- * Starts a gateway again in this process, with settings that Node and the C library read only at their start (decision
- * 132). It keeps its process id. The operator's own settings are kept. Under a parent that talks to it, as that of
- * workers does, it goes on as it is: the connection would be lost. So it does where Node cannot replace itself: on
- * Windows, and before version 26, where a failure would end the process.
+ * Starts a gateway again in this process, with one arena of the C library for all threads: it takes less memory so, and
+ * the C library reads this setting only at its start (decision 132). It keeps its process id. The operator's own setting
+ * is kept. Under a parent that talks to it, as that of workers does, it goes on as it is: the connection would be lost.
+ * So it does where Node cannot replace itself: on Windows, and before version 26, where a failure would end the process.
  */
 function takeLessMemory() {
-  const { args, env } = memorySettings();
-  if (args.length === 0 || process.channel || !process.execve || NODE_MAJOR < 26) return;
-  const all = [process.execPath, ...process.execArgv, ...args, ...process.argv.slice(1)];
+  if (!['serve', 'start'].includes(process.argv[2]) || process.env.MALLOC_ARENA_MAX !== undefined) return;
+  if (process.channel || !process.execve || NODE_MAJOR < 26) return;
+  const all = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   try {
-    process.execve(process.execPath, all, { ...process.env, ...env });
+    process.execve(process.execPath, all, { ...process.env, MALLOC_ARENA_MAX: '1' });
   } catch {
     // A system that forbids it. The gateway only takes more memory.
   }
-}
-
-/**
- * A young heap of V8 that is half as large as usual, and one arena of the C library for all threads: without these, a
- * gateway at 500 calls/s takes 100 MiB more. None for other commands, and none if Node was started with such a setting.
- */
-function memorySettings() {
-  const flags = `${process.env.NODE_OPTIONS ?? ''} ${process.execArgv.join(' ')}`;
-  if (!['serve', 'start'].includes(process.argv[2]) || flags.includes('semi-space-size')) return { args: [], env: {} };
-  return { args: ['--max-semi-space-size=8'], env: { MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? '1' } };
 }
 
 /**

@@ -44,7 +44,6 @@ function launch(...args: string[]) {
   return { child, finished, line };
 }
 
-const SMALL_YOUNG_HEAP = '--max-semi-space-size=8';
 const SAYS_SETTINGS = `
 const { pid, execArgv: flags, env, argv } = process;
 const args = argv.slice(2);
@@ -74,25 +73,19 @@ async function settingsOf(
 describe('the memory of a gateway', () => {
   const none = { flags: [], arenas: null, isTold: false, isSameProcess: true };
 
-  it.each(['serve', 'start'])('is bounded by settings that %s gives to itself', async (command) => {
-    const settings = { flags: [SMALL_YOUNG_HEAP], arenas: '1', args: [command, 'a b'] };
-    expect(await settingsOf([command, 'a b'])).toEqual({ ...none, ...settings });
+  it.each(['serve', 'start'])('is bounded by a setting that %s gives to itself', async (command) => {
+    const flags = ['--no-warnings'];
+    const settings = { flags, arenas: '1', args: [command, 'a b'] };
+    expect(await settingsOf([command, 'a b'], { flags })).toEqual({ ...none, ...settings });
   });
 
   it('is not that of other commands', async () => {
     expect(await settingsOf(['audit', 'serve'])).toEqual({ ...none, args: ['audit', 'serve'] });
   });
 
-  it('follows the settings of the operator', async () => {
-    const own = '--max-semi-space-size=32';
-    expect(await settingsOf(['serve'], { flags: [own] })).toEqual({ ...none, flags: [own], args: ['serve'] });
-    expect(await settingsOf(['serve'], { env: { NODE_OPTIONS: own } })).toEqual({ ...none, args: ['serve'] });
-    expect(await settingsOf(['serve'], { env: { MALLOC_ARENA_MAX: '4' }, flags: ['--no-warnings'] })).toEqual({
-      ...none,
-      flags: ['--no-warnings', SMALL_YOUNG_HEAP],
-      arenas: '4',
-      args: ['serve'],
-    });
+  it('follows the setting of the operator', async () => {
+    const settings = { arenas: '4', args: ['serve'] };
+    expect(await settingsOf(['serve'], { env: { MALLOC_ARENA_MAX: '4' } })).toEqual({ ...none, ...settings });
   });
 
   it('is left alone where a parent talks to the process', async () => {
