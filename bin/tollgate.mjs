@@ -49,20 +49,29 @@ if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
 }
 
 /**
- * Starts a gateway again in this process, with one arena of the C library for all threads: it takes less memory so, and
- * the C library reads this setting only at its start (decision 132). It keeps its process id. The operator's own setting
- * is kept. Under a parent that talks to it, as that of workers does, it goes on as it is: the connection would be lost.
- * So it does where Node cannot replace itself: on Windows, and before version 26, where a failure would end the process.
+ * Starts a gateway again in this process, with a setting that the C library reads only at its start (decision 132). It
+ * keeps its process id. Under a parent that talks to it, as that of workers does, it goes on as it is: the connection
+ * would be lost. So it does where Node cannot replace itself: on Windows, and before version 26, where a failure would
+ * end the process.
  */
 function takeLessMemory() {
-  if (!['serve', 'start'].includes(process.argv[2]) || process.env.MALLOC_ARENA_MAX !== undefined) return;
-  if (process.channel || !process.execve || NODE_MAJOR < 26) return;
+  const setting = memorySetting();
+  if (setting === null || process.channel || !process.execve || NODE_MAJOR < 26) return;
   const all = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   try {
-    process.execve(process.execPath, all, { ...process.env, MALLOC_ARENA_MAX: '1' });
+    process.execve(process.execPath, all, { ...process.env, ...setting });
   } catch {
     // A system that forbids it. The gateway only takes more memory.
   }
+}
+
+/**
+ * One arena of the C library for all threads: without it, a gateway takes 100 MiB more. null for other commands, and if
+ * the operator has set it.
+ */
+function memorySetting() {
+  const isGateway = ['serve', 'start'].includes(process.argv[2]);
+  return isGateway && process.env.MALLOC_ARENA_MAX === undefined ? { MALLOC_ARENA_MAX: '1' } : null;
 }
 
 /**
@@ -99,9 +108,8 @@ function findOwnModules(registerHooks) {
 }
 
 function handOver(file) {
-  const { args, env } = memorySettings();
-  const child = spawn(file, [...args, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
-    env: { ...process.env, ...env },
+  const child = spawn(file, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    env: { ...process.env, ...memorySetting() },
     // The IPC channel lets the child see that this process has ended, however it ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });

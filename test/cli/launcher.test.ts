@@ -121,11 +121,11 @@ describe('the launcher on an old Node', () => {
     expect(await launch().finished).toEqual({ code: 0, signal: null, output: 'started\n' });
   });
 
-  it('gives a gateway the settings of memory', async () => {
+  it('gives a gateway the setting of memory', async () => {
     await bundleNode();
     await main(SAYS_SETTINGS);
     const { output } = await launch('serve').finished;
-    expect(JSON.parse(output)).toMatchObject({ flags: [SMALL_YOUNG_HEAP], arenas: '1', args: ['serve'] });
+    expect(JSON.parse(output)).toMatchObject({ arenas: '1', args: ['serve'] });
   });
 
   it('names the library that the Node of the checkout lacks, if no other Node can be had', async () => {
