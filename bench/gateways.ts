@@ -12,11 +12,12 @@ import { percentile, type LedgerCost } from './ledger-load.ts';
 import { cpuMicros } from './program.ts';
 
 const HELP = `node bench/gateways.ts [--gateways 1,2,4] [--concurrent 32,256] [--rate 50] [--consumers 200] [--ms 3000] [--rounds 1]
-                       [--far MS --flush MS] [--before FOLDER]
+                       [--broke 20] [--far MS --flush MS] [--before FOLDER]
   --gateways    processes, each with a ledger of its own on the same database
   --concurrent  calls at once, over all gateways
   --rate        instead: calls a second at each gateway, at random times
   --consumers   accounts that pay, the same ones at all gateways
+  --broke       beside them, calls a second at each gateway of one account that has money for half of its calls
   --far         milliseconds between the gateways and the database, in each direction
   --flush       milliseconds that a flush of the database takes at least
   --before      also another checkout of tollgate, with its node_modules, in turns with this one
@@ -30,6 +31,7 @@ const { values: flags } = parseArgs({
     concurrent: { type: 'string', default: '32,256' },
     rate: { type: 'string' },
     consumers: { type: 'string', default: '200' },
+    broke: { type: 'string', default: '0' },
     ms: { type: 'string', default: '3000' },
     rounds: { type: 'string', default: '1' },
     far: { type: 'string' },
@@ -165,7 +167,8 @@ async function walBytes(observer: Client): Promise<number> {
 async function measure({ title, gateways, observer }: Version, count: number, load: number): Promise<void> {
   const used = gateways.slice(0, count);
   const ms = Number(flags.ms);
-  const order = flags.rate ? { rate: load, ms } : { concurrency: load / count, ms };
+  const broke = Number(flags.broke);
+  const order = flags.rate ? { rate: load, ms, broke } : { concurrency: load / count, ms, broke };
   const [cpuBefore, walBefore] = [await databaseCpu(observer), await walBytes(observer)];
   for (const { child } of used) child.stdin!.write(`${JSON.stringify(order)}\n`);
   const costs = (await Promise.all(used.map(({ next }) => next()))) as LedgerCost[];

@@ -18,8 +18,11 @@ const ledger = await openLoaded({ url, dataDir: '' }, name, new URL(checkout), c
 await ledger.drive(64, 1_000);
 console.log(JSON.stringify({ ready: true }));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { concurrency, rate, ms } = JSON.parse(line) as { concurrency?: number; rate?: number; ms: number };
+  const order = JSON.parse(line) as { concurrency?: number; rate?: number; ms: number; broke: number };
+  const { concurrency, rate, ms, broke } = order;
+  const others = broke > 0 ? ledger.driveBroke(broke, ms) : null;
   const cost = rate === undefined ? ledger.drive(concurrency!, ms) : ledger.driveAtRate(rate, ms);
+  await others;
   console.log(JSON.stringify(await cost));
 }
 await ledger.close();

@@ -24,6 +24,8 @@ export interface Loaded {
   drive(concurrency: number, forMs: number): Promise<LedgerCost>;
   /** Begins so many pairs a second, at random times (a Poisson process), however long they take. */
   driveAtRate(perSecond: number, forMs: number): Promise<LedgerCost>;
+  /** Begins so many calls a second for an account that gets money for half of them. */
+  driveBroke(perSecond: number, forMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -74,6 +76,10 @@ export async function openLoaded(
   return {
     drive: (concurrency, forMs) => costOf((prefix) => callers(ledger, accounts, concurrency, forMs, prefix)),
     driveAtRate: (perSecond, forMs) => costOf((prefix) => arrivals(ledger, accounts, perSecond, forMs, prefix)),
+    async driveBroke(perSecond, forMs) {
+      run += 1;
+      await brokeCalls(ledger, perSecond, forMs, `${name}-${run.toString(36)}-broke`);
+    },
     async close() {
       await ledger.close();
       await database.close();
@@ -87,6 +93,19 @@ interface Driven {
   readonly settleMs: number[];
 }
 
+const LOCK = {
+  prices: ['price-0123456789abcdef0123456789abcdef'],
+  detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
+};
+const SETTLE = {
+  price: 'price-0123456789abcdef0123456789abcdef',
+  charge: 345n,
+  draw: false,
+  feeBps: 100,
+  usage: '{"prompt":1200,"completion":345}',
+  detail: '{"finish_reason":"stop","latency_ms":812,"stream":true}',
+};
+
 /** One pair: a lock and its settlement. Its latencies are noted if it is a part of the sample. */
 async function pair(ledger: Ledger, driven: Driven, id: string, account: number, isSample: boolean): Promise<void> {
   const asked = performance.now();
@@ -94,22 +113,12 @@ async function pair(ledger: Ledger, driven: Driven, id: string, account: number,
     id,
     account: `bench-${account}`,
     amount: 900n,
-    prices: ['price-0123456789abcdef0123456789abcdef'],
     expiresAt: Date.now() + 600_000,
-    detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
+    ...LOCK,
   });
   const given = performance.now();
   if (!locked.ok) throw new Error(`lock refused: ${locked.reason}`);
-  const settled = await ledger.settle({
-    id,
-    price: 'price-0123456789abcdef0123456789abcdef',
-    provider: `provider-${account % 8}`,
-    charge: 345n,
-    draw: false,
-    feeBps: 100,
-    usage: '{"prompt":1200,"completion":345}',
-    detail: '{"finish_reason":"stop","latency_ms":812,"stream":true}',
-  });
+  const settled = await ledger.settle({ id, provider: `provider-${account % 8}`, ...SETTLE });
   if (!settled.ok) throw new Error(`settlement refused: ${settled.reason}`);
   driven.pairs += 1;
   if (!isSample) return;
@@ -145,6 +154,27 @@ async function arrivals(ledger: Ledger, accounts: number, perSecond: number, for
   await Promise.all(pairs);
   return driven;
 }
+
+async function brokeCalls(ledger: Ledger, perSecond: number, forMs: number, prefix: string): Promise<void> {
+  const calls: Promise<unknown>[] = [];
+  const begun = performance.now();
+  for (let at = 0; at < forMs; at += (-Math.log(1 - Math.random()) * 1_000) / perSecond) {
+    const waitMs = begun + at - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const id = idOf(prefix, calls.length + 1);
+    if (calls.length % 2 === 0)
+      calls.push(ledger.transfer({ id, from: 'treasury:bench', to: `escrow:${BROKE}`, amount: 345n, memo: 'bench' }));
+    const asked = { id, account: BROKE, amount: 900n, ...LOCK, expiresAt: Date.now() + 600_000 };
+    calls.push(
+      ledger
+        .lock(asked)
+        .then((locked) => (locked.ok ? ledger.settle({ id, provider: 'provider-0', ...SETTLE }) : null)),
+    );
+  }
+  await Promise.all(calls);
+}
+
+const BROKE = 'bench-broke';
 
 /** The percentile `part` (0 to 1) of the values. NaN for an empty list. */
 export function percentile(values: readonly number[], part: number): number {

@@ -362,7 +362,9 @@ async function lock<C extends BilledCall>(options: BillOptions<C>, asked: C): Pr
     if (costsNothing(asked)) return { call, isFree: true };
     const { continues } = asked;
     if (continues !== null)
-      void options.ledger.release({ id: continues, detail: '{"outcome":"continued"}' }).catch(() => {});
+      void options.ledger
+        .release({ id: continues, account: options.lockOf(asked).account, detail: '{"outcome":"continued"}' })
+        .catch(() => {});
     for (;;) {
       const result = await options.ledger.lock(options.lockOf(call));
       if (result.ok) return { call, isFree: false };

@@ -1,4 +1,12 @@
-import { DatabaseError, loadStatements, type OpenDatabase, type Row, type Statement, type Value } from '#store';
+import {
+  DatabaseError,
+  loadStatements,
+  type OpenDatabase,
+  type PostgresDatabase,
+  type Row,
+  type Statement,
+  type Value,
+} from '#store';
 import {
   LedgerUnavailable,
   type KeepResult,
@@ -8,9 +16,11 @@ import {
   type SettleResult,
   type TransferResult,
 } from './ledger.ts';
-import { createCommitter, type LedgerBatch } from './group-commit.ts';
+import { createCommitter, type Committer, type LedgerBatch } from './group-commit.ts';
+import type { ChainHead } from './journal.ts';
 import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
+import { createLanes, ShortAccounts } from './ledger-lanes.ts';
 import { toLock } from './ledger-rows.ts';
 import { createSqliteCommitter } from './ledger-sqlite.ts';
 
@@ -40,7 +50,7 @@ export async function createLedger(options: {
   const committer =
     database.engine === 'sqlite'
       ? createSqliteCommitter(database, now, options.onBatch)
-      : createCommitter(createPostgresEngine(database, now), options.onBatch);
+      : createPostgresCommitter(database, now, options.onBatch);
 
   const submit = (operation: Operation): Promise<OperationResult> => {
     try {
@@ -87,6 +97,17 @@ export async function createLedger(options: {
     probe: committer.probe,
     close: () => committer.close(),
   };
+}
+
+function createPostgresCommitter(
+  database: PostgresDatabase,
+  now: () => number,
+  onBatch: ((batch: LedgerBatch) => void) | undefined,
+): Committer {
+  const short = new ShortAccounts();
+  const acknowledged = new Map<string, ChainHead>();
+  const create = () => createCommitter(createPostgresEngine(database, { now, acknowledged, short }), onBatch);
+  return createLanes(create(), create(), short);
 }
 
 function toUnavailable(error: unknown): never {

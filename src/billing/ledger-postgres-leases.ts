@@ -1,4 +1,4 @@
-import { escrowOf, limitOf, type LockRequest } from './ledger.ts';
+import { consumerOf, escrowOf, limitOf, type LockRequest } from './ledger.ts';
 import type { AccountRow, BudgetRow, LedgerState } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import type { Operation } from './ledger-operations.ts';
@@ -37,7 +37,7 @@ const idsOfLock = ({ account, budgets = [] }: LockRequest): Ids =>
 /** The accounts of consumers that transfers of a group debit. Their stripes are folded, so that all of it is there. */
 export const debitedOf = (operations: readonly Operation[]): Ids => {
   const accounts = operations.flatMap(({ kind, request }) =>
-    kind === 'transfer' && request.from.startsWith(escrowOf('')) ? [request.from] : [],
+    kind === 'transfer' && consumerOf(request.from) !== null ? [request.from] : [],
   );
   return accounts.length === 0 ? NO_IDS : { accounts: new Set(accounts), budgets: NO_IDS.budgets };
 };

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import {
   DatabaseError,
-  GENESIS,
   loadStatements,
   type PostgresDatabase,
   type PostgresSession,
   type Row,
   type Step,
 } from '#store';
-import type { AccountName } from './ledger.ts';
+import { consumerOf, type AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
 import { LOST, mayBeLate, type Attempt, type Engine } from './group-commit.ts';
 import { hashGroup, movementsText, type ChainHead } from './journal.ts';
@@ -16,6 +15,7 @@ import type { Operation, OperationResult } from './ledger-operations.ts';
 import { assumeState, readState, type Doubt } from './ledger-postgres-read.ts';
 import { assumeSteps, ASSUMED_WRONGLY, changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
+import type { ShortAccounts } from './ledger-lanes.ts';
 import { KnownRows, OwnLocks } from './ledger-postgres-known.ts';
 import { debitedOf, NO_IDS, planLeases, shortOf, withIds, type Ids, type LeasePlan } from './ledger-postgres-leases.ts';
 
@@ -56,7 +56,7 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'uniq
  * The first round trip is left out if all rows are known from earlier groups of this gateway. Then the group is written
  * on condition that they have not changed since, and is begun again with rows that are read if they have.
  */
-export function createPostgresEngine(database: PostgresDatabase, now: () => number): Engine {
+export function createPostgresEngine(database: PostgresDatabase, { now, acknowledged, short }: EngineOptions): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
   const ownLocks = new OwnLocks();
   const known = new KnownRows();
@@ -67,8 +67,18 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   let leaseStripe: number | null = null;
   // null if it must be read: at the start, and after every failure.
   let head: ChainHead | null = null;
-  /** The last group that was flushed when its operations were answered. */
-  let durable: ChainHead = { n: 0, hash: GENESIS };
+
+  /** Refuses a database that lacks a group of any of these chains that was acknowledged. */
+  const refuseLoss = async (own: ChainHead) => {
+    // Groups of the other chains may be committed meanwhile, so what is known of them comes first.
+    for (const [other, known] of [...acknowledged])
+      if (other === chain) refuseOlder(own, known);
+      else refuseOlder(chainEnd((await send([{ statement: SQL.pgChainEnd, params: [other] }]))[0]![0]!), known);
+  };
+  const noteShort = (operations: readonly Operation[], { results }: Decision) => {
+    for (const [index, { kind, request }] of operations.entries())
+      if (kind === 'lock' && isShort(results[index]!)) short.refused(request.account);
+  };
 
   const send = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
     const used = session!;
@@ -97,6 +107,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     }
     const emptied = withIds(found.folded, debitedOf(operations));
     const plan = own && planLeases(operations, leaseStripe, { known, folded: emptied, refill: found.refill });
+    for (const id of plan?.refill.accounts ?? NONE) short.filled(consumerOf(id)!);
     const folded = plan ? withIds(emptied, plan.outdated) : emptied;
     if (head !== null && own !== null && doubts.length === 0 && found === NOTHING_FOUND) {
       const results = await assume(operations, doubts, head, own, plan);
@@ -104,7 +115,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     }
     const askHead = head === null;
     const state = await readState(send, operations, { chain, askHead, doubts, own, known, plan, folded });
-    if (head === null) refuseOlder(state.head, durable);
+    if (head === null) await refuseLoss(state.head);
     if (state.committed) {
       const { results } = state.committed;
       await send([ROLLBACK]);
@@ -131,8 +142,10 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       (areOwnRefused(operations, decision, own) || (await state.isAnyInUse(refusedLocks(operations, decision))))
     )
       return again({}, null);
-    const short = shortOf(operations, decision, state, folded);
-    if (short.isCertain || (await state.hasLeases(short.ids))) return again({ folded: withIds(folded, short.ids) });
+    noteShort(operations, decision);
+    const lacking = shortOf(operations, decision, state, folded);
+    if (lacking.isCertain || (await state.hasLeases(lacking.ids)))
+      return again({ folded: withIds(folded, lacking.ids) });
     const missing = decision.journal.length === 0 ? [] : missingAccounts(decision, opened);
     if (missing.length > 0) {
       // Accounts are created in a separate transaction. A transaction that already holds row locks would take the new
@@ -174,7 +187,7 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       throw error;
     }
     head = { n: n + 1, hash };
-    if (!isFlushedLater) durable = head;
+    if (!isFlushedLater) acknowledged.set(chain, head);
   };
 
   /**
@@ -231,11 +244,11 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
       };
     },
     async probe() {
-      const acknowledged = durable;
-      if (acknowledged.n === 0) return;
+      const known = acknowledged.get(chain);
+      if (known === undefined) return;
       const [row] = await database.query(SQL.pgChainEnd, [chain]);
       // A standby may be behind at any time, and takes no operations.
-      if (row!['standby'] === 0n) refuseOlder({ n: Number(row!['n']), hash: row!['hash'] as string }, acknowledged);
+      if (row!['standby'] === 0n) refuseOlder(chainEnd(row!), known);
     },
     isConflict: (error) => CONFLICTS.has(error.code),
     async close() {
@@ -243,6 +256,22 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     },
   };
 }
+
+interface EngineOptions {
+  readonly now: () => number;
+  /**
+   * By chain, of all engines of this process: the last group that was flushed when its operations were answered. None
+   * of them writes to a database that lacks one.
+   */
+  readonly acknowledged: Map<string, ChainHead>;
+  /** Is told of accounts whose operations take several round trips. */
+  readonly short: Pick<ShortAccounts, 'refused' | 'filled'>;
+}
+
+const isShort = (result: OperationResult): boolean =>
+  !result.ok && (result.reason === 'insufficient' || result.reason === 'budget_exceeded');
+
+const chainEnd = (row: Row): ChainHead => ({ n: Number(row['n']), hash: row['hash'] as string });
 
 /**
  * Throws DatabaseError `lost` if the journal of this gateway ends before a group whose operations were answered. So it

@@ -8,7 +8,11 @@ import type { MicroUsd } from './money.ts';
  */
 export type AccountName = string;
 
-export const escrowOf = (account: string): AccountName => `escrow:${account}`;
+const ESCROW = 'escrow:';
+export const escrowOf = (account: string): AccountName => `${ESCROW}${account}`;
+/** The inverse of escrowOf; null for a name of another kind. */
+export const consumerOf = (name: AccountName): string | null =>
+  name.startsWith(ESCROW) ? name.slice(ESCROW.length) : null;
 export const earningsOf = (provider: string): AccountName => `earnings:${provider}`;
 export const FEES: AccountName = 'fees';
 export const SUSPENSE: AccountName = 'suspense';
@@ -151,6 +155,8 @@ export type SettleResult =
 
 export interface ReleaseRequest {
   readonly id: string;
+  /** The account of the lock. With it, the release is in one group with what the account does at the same moment. */
+  readonly account?: string;
   readonly detail: string;
 }
 
