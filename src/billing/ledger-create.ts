@@ -35,22 +35,29 @@ const SQL = loadStatements(import.meta.url, './sql/ledger.sql', [
 const EXPIRE_LIMIT = 1_000;
 const CHILDREN_LIMIT = 1_000;
 
+interface LedgerOptions {
+  readonly database: OpenDatabase;
+  readonly now?: () => number;
+  /** Called after every group, for metrics. */
+  readonly onBatch?: (batch: LedgerBatch) => void;
+  /**
+   * Operations are decided in the order in which they are submitted, also those of different accounts. Default false: an
+   * account that lacks money is decided on apart.
+   */
+  readonly inOrder?: boolean;
+}
+
 /**
  * The ledger on a database. `now` gives epoch milliseconds. `close` waits for submitted operations and leaves the
  * database open. Invalid requests (a negative amount, a transfer to itself, a fee above 100 %, more lendable than
  * locked) reject with RangeError.
  */
-export async function createLedger(options: {
-  readonly database: OpenDatabase;
-  readonly now?: () => number;
-  /** Called after every group, for metrics. */
-  readonly onBatch?: (batch: LedgerBatch) => void;
-}): Promise<Ledger> {
+export async function createLedger(options: LedgerOptions): Promise<Ledger> {
   const { database, now = Date.now } = options;
   const committer =
     database.engine === 'sqlite'
       ? createSqliteCommitter(database, now, options.onBatch)
-      : createPostgresCommitter(database, now, options.onBatch);
+      : createPostgresCommitter(database, { ...options, now });
 
   const submit = (operation: Operation): Promise<OperationResult> => {
     try {
@@ -101,13 +108,12 @@ export async function createLedger(options: {
 
 function createPostgresCommitter(
   database: PostgresDatabase,
-  now: () => number,
-  onBatch: ((batch: LedgerBatch) => void) | undefined,
+  { now, onBatch, inOrder = false }: Omit<LedgerOptions, 'now'> & { readonly now: () => number },
 ): Committer {
   const short = new ShortAccounts();
   const acknowledged = new Map<string, ChainHead>();
   const create = () => createCommitter(createPostgresEngine(database, { now, acknowledged, short }), onBatch);
-  return createLanes(create(), create(), short);
+  return inOrder ? create() : createLanes(create(), create(), short);
 }
 
 function toUnavailable(error: unknown): never {

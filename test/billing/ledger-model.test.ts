@@ -55,7 +55,7 @@ describe.each(ENGINES)('%s', (name) => {
         const { database } = await emptyEngine();
         let now = 1_000;
         const oracle = createOracleLedger(() => now);
-        const ledger = await createLedger({ database, now: () => now });
+        const ledger = await createLedger({ database, now: () => now, inOrder: true });
         for (const step of steps) {
           if (step.do === 'wait') now += step.ms;
           expect(await perform(ledger, step, now)).toEqual(await perform(oracle, step, now));
@@ -99,7 +99,9 @@ describe.each(ENGINES.filter((name) => name === 'postgres'))('three gateways of 
         await engine.database.batch(WIPE);
         let now = 1_000;
         const oracle = createOracleLedger(() => now);
-        const ledgers = await Promise.all(databases.map((database) => createLedger({ database, now: () => now })));
+        const ledgers = await Promise.all(
+          databases.map((database) => createLedger({ database, now: () => now, inOrder: true })),
+        );
         try {
           for (const account of ['alice', 'bob']) {
             const first = { from: 'treasury:x', to: `escrow:${account}`, amount: funds, memo: '' };
