@@ -41,8 +41,8 @@ interface LedgerOptions {
   /** Called after every group, for metrics. */
   readonly onBatch?: (batch: LedgerBatch) => void;
   /**
-   * Operations are decided in the order in which they are submitted, also those of different accounts. Default false: an
-   * account that lacks money is decided on apart.
+   * Operations are decided in the order in which they are submitted, also those of different accounts. Default false:
+   * an account that lacks money is decided on apart.
    */
   readonly inOrder?: boolean;
 }

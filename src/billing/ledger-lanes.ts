@@ -5,7 +5,7 @@ import type { Operation } from './ledger-operations.ts';
 
 /** So long after an account was short, its operations go aside. */
 const SHORT_MS = 10_000;
-/** An account is short if its lease is filled up so often within so long: there is too little money for large leases. */
+/** An account is short if its lease is filled up so often within so long: it has too little money for large leases. */
 const FILLS = 4;
 const FILLS_MS = 1_000;
 const ACCOUNTS = 10_000;
