@@ -73,8 +73,6 @@ export {
 export type { Run, Runs } from './runs.ts';
 export {
   CALL_OVER,
-  type PieceSource,
-  PiecedBody,
   type Send,
   type Upstream,
   type UpstreamExchange,

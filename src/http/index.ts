@@ -12,8 +12,10 @@ export {
 } from './error-table.ts';
 export { MUST_BE, toGatewayError, unknownMember } from './errors.ts';
 export { type MemoryHold, createHeldMemory } from './held-memory.ts';
+export { type FormPart, bodyOrForm, formParts, formSchema } from './form.ts';
 export { requestIdOf } from './http-server.ts';
 export { type KeepAlive, createKeepAlive, createSilent } from './keep-alive.ts';
+export { FormBody, type PieceSource, PiecedBody } from './pieced-body.ts';
 export { type ClientSink, type ReplySink, createHttpSink, endInSlices, slicesOf, writeSlices } from './reply-sink.ts';
 export { type MoreMemory, PAYMENT_HEADERS, type RequestBodies, UNCOUNTED_BYTES, readBytes } from './request-bodies.ts';
 export {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { dialectOf, toHttpError, clientNetworkOf } from '#http';
+import { bodyOrForm, dialectOf, toHttpError, clientNetworkOf } from '#http';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import {
@@ -27,7 +27,6 @@ import { addImageQuotes } from './image-quotes.ts';
 import { type ImageRoute, IMAGE_ROUTES, imageAnswerOf } from './image-route-list.ts';
 import { mediaErrors, toMediaError } from './media-error.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
-import { bodyOrForm } from './request/form.ts';
 import type { FetchInputs } from './request/input-images.ts';
 import { writeImages, writeStream } from './write-images.ts';
 

@@ -1,11 +1,10 @@
 import type { Offer } from '#catalog';
-import { PiecedBody } from '#gateway';
+import { FormBody, PiecedBody } from '#http';
 import { IMAGE_PATHS } from '#config';
 import { type ImageAsk, edgeOfTier, sizeIn } from './request/image-ask.ts';
 import { pricedQualities, tierAt } from './image-price.ts';
 import { unprocessable } from './media-error.ts';
 import type { EditInputs, InputImage } from './request/input-images.ts';
-import { FormBody } from './request/form.ts';
 
 /** An API for images, as the gateway calls it. Its replies have the form of OpenAI's API: see createImageReader. */
 interface ImageWire {

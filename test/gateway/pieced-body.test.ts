@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PiecedBody } from '#gateway';
+import { PiecedBody } from '#http';
 
 test('a large body lets other work of the event loop run while it is made', async () => {
   const body = new PiecedBody().add(Buffer.alloc(4 * 1024 * 1024, 'x')).add(Buffer.from('end'));

@@ -1,8 +1,17 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
-import { DOCUMENTED, hasValue, MUST_BE, nameSchema, onlyIf, onlyTogether, numberField, objectField } from '#http';
+import {
+  DOCUMENTED,
+  formSchema,
+  hasValue,
+  MUST_BE,
+  nameSchema,
+  onlyIf,
+  onlyTogether,
+  numberField,
+  objectField,
+} from '#http';
 import { routingFields, type ProviderPreferences } from '#gateway';
-import { formSchema } from './form.ts';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
 import { IMAGE_FORMATS } from '../reply/image-file.ts';
 

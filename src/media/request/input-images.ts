@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { isObject, ownTurn } from '#wire';
-import type { PieceSource } from '#gateway';
+import type { PieceSource } from '#http';
 import {
   checkBase64,
   headOf,

@@ -1,8 +1,8 @@
 import { GatewayError } from '#errors';
 import { isObject, type JsonLimits, ownTurn, parseJson, readJson } from '#wire';
+import { formParts } from '#http';
 import { bytesOfString, longStringsIn, UpstreamFailure, withoutLongStrings } from '#wire/replies';
 import type { BodyParts } from './input-images.ts';
-import { formParts } from './form.ts';
 import { REFERENCES } from './image-fields.ts';
 
 /** A body as it was read. */

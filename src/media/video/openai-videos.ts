@@ -1,11 +1,11 @@
 import { isObject } from '#wire';
 import { malformed } from '#wire/replies';
 import type { Offer } from '#catalog';
+import { FormBody } from '#http';
 import type { UpstreamRequest } from '#gateway';
 import { VIDEOS_PATH } from '#config';
 import type { MediaInput } from './request/media-input.ts';
 import { sizeIn, type VideoAsk, WIRE_NAMES } from './request/video-ask.ts';
-import { FormBody } from '../request/form.ts';
 import { planAt } from './video-price.ts';
 import { unprocessable } from '../media-error.ts';
 

@@ -5,7 +5,8 @@ import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES
 import { type Scrub, scrubOf } from '#security';
 import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
-import { PiecedBody, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
+import { PiecedBody } from '#http';
+import { type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 

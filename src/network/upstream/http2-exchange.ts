@@ -7,7 +7,8 @@ import {
 import { UpstreamFailure } from '#wire';
 import { INTERIM_REPLIES_MAX, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
 import { scrubNothing } from '#security';
-import { CALL_OVER, PiecedBody, type UpstreamExchange, type UpstreamRequest } from '#gateway';
+import { PiecedBody } from '#http';
+import { CALL_OVER, type UpstreamExchange, type UpstreamRequest } from '#gateway';
 import { bypassBuffer, readMore } from '../tunnel/http2-streams.ts';
 import { PulledReply } from './pulled-reply.ts';
 

@@ -1,7 +1,7 @@
 import { hash, createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { interpretedFields, isObject, ambiguousKeyAt, type JsonLimits, parseJson } from '#wire';
-import { type Dialect, createCheck } from '#http';
+import { type Dialect, createCheck, formParts } from '#http';
 import { GatewayError } from '#errors';
 import type { Piece } from '#billing/amounts';
 import type { Config } from '#config';
@@ -37,7 +37,6 @@ import { VIDEOS_MAX, type videoBodySchema } from '../request/video-fields.ts';
 import { speaksOpenrouter, withOwnInputs } from './openrouter-video.ts';
 import { planAt, videoPrice } from '../video-price.ts';
 import { jobFields } from '../openai-videos.ts';
-import { formParts } from '../../request/form.ts';
 import type { BegunVideo } from '../run/make-videos.ts';
 
 /** One way to ask for videos. */

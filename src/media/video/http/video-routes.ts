@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { dialectOf, clientNetworkOf } from '#http';
+import { bodyOrForm, dialectOf, clientNetworkOf, formSchema } from '#http';
 import type { Config } from '#config';
 import {
   addPaidRoute,
@@ -23,7 +23,6 @@ import type { Blobs } from '#blobs';
 import type { Tasks } from '#tasks';
 import { taskRoutes, type TaskRoutesDeps } from './task-routes.ts';
 import { mediaErrors } from '../../media-error.ts';
-import { bodyOrForm, formSchema } from '../../request/form.ts';
 import { toVideoAsk } from '../request/video-ask.ts';
 import { roomForVideos, type BegunVideo, createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
 import { addressOfVideo, begunInOpenrouter } from './openrouter-video.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formParts } from '../../src/media/request/form.ts';
+import { formParts } from '../../src/http/form.ts';
 
 const TYPE = 'multipart/form-data; boundary=edge';
 const form = (...parts: readonly string[]) =>
