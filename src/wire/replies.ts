@@ -6,7 +6,6 @@ export {
   textOfString,
   withoutLongStrings,
 } from './reply/large-strings.ts';
-export { readElsewhere } from './reply/long-work.ts';
 export {
   HeadReader,
   WholeHeadReader,
@@ -16,6 +15,7 @@ export {
   parseReplyObject,
   retryAfterOf,
 } from './reply/provider-reply.ts';
+export { ReadingThread, readElsewhere } from './reply/reading-thread.ts';
 export { type ReplyBytes, createReplyBytes } from './reply/reply-bytes.ts';
 export {
   UpstreamFailure,

@@ -1,9 +1,14 @@
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 
-/** A module that `readElsewhere` runs. */
+/** A module that a ReadingThread runs. */
 interface ReadingModule {
-  run(args: unknown): { readonly value: unknown; readonly transfer: ArrayBuffer[] };
+  run(args: unknown): Ran | Promise<Ran>;
+}
+
+interface Ran {
+  readonly value: unknown;
+  readonly transfer: ArrayBuffer[];
 }
 
 export interface ReadingJob {
@@ -27,7 +32,7 @@ parentPort?.on('message', async ({ module, args }: ReadingJob) => {
   try {
     let found = modules.get(module);
     if (!found) modules.set(module, (found = (await import(module)) as ReadingModule));
-    const { value, transfer } = found.run(args);
+    const { value, transfer } = await found.run(args);
     parentPort!.postMessage({ ok: true, value } satisfies ReadingAnswer, transfer);
   } catch (error) {
     parentPort!.postMessage({
