@@ -20,6 +20,8 @@ import {
   createSealedThinking,
   embeddingsRoutes,
   quotableModel,
+  speechRoutes,
+  transcriptionRoutes,
 } from '#openai';
 import {
   createImageTarget,
@@ -115,6 +117,8 @@ export async function openProtocols(middle: Middle) {
   const routes = {
     ...chatWiresAt(prefix),
     embeddings: embeddingsRoutes(chat),
+    speech: speechRoutes(chat),
+    transcriptions: transcriptionRoutes(chat),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),

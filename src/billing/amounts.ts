@@ -3,7 +3,7 @@ export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signal
 export type { Settlement } from './ledger.ts';
 export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
 export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
-export { parseRates, unitUsd } from './price-text.ts';
+export { parseRates, perMinute, unitUsd } from './price-text.ts';
 export {
   DEFAULT_TIER,
   type Price,

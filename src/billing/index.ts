@@ -45,7 +45,7 @@ export type { Payout, Payouts } from './payouts.ts';
 export type { PriceBook, PriceVersion } from './price-book.ts';
 export { METERS, type Meter, rateOf, TOKEN_PARTS } from './meters.ts';
 export { JUMP, jumpsBetween, leastRates, ratesAbove } from './price-jumps.ts';
-export { parseRates, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToText } from './price-text.ts';
+export { parseRates, perMinute, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToText } from './price-text.ts';
 export {
   DEFAULT_TIER,
   type Price,

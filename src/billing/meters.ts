@@ -20,6 +20,7 @@ export const METERS = [
   'audio_output',
   'image_output',
   'web_search',
+  'character',
 ] as const;
 export type Meter = (typeof METERS)[number];
 
@@ -67,4 +68,5 @@ export function rateOf(rates: MeterRates, meter: Meter): MicroUsd {
 }
 
 /** Meters whose price is written per 1M units; the others are written per single unit. */
-export const isPerMillion = (meter: Meter): boolean => meter === 'prompt' || meter === 'completion' || isPart(meter);
+export const isPerMillion = (meter: Meter): boolean =>
+  meter === 'prompt' || meter === 'completion' || meter === 'character' || isPart(meter);

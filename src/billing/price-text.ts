@@ -33,6 +33,9 @@ export function ratesToUsd(rates: MeterRates): Partial<Record<Meter, number>> {
   return usd;
 }
 
+/** Micro-USD for a minute at a rate of seconds, which was rounded down if the minute's price has no whole sixtieth. */
+export const perMinute = (second: MicroUsd): MicroUsd => (second * 60n + UNITS - 1n) / UNITS;
+
 /**
  * USD for one unit of a meter as an exact decimal text: a rate of 150,000 (0.15 USD per 1M tokens) is "0.00000015"
  * a token.

@@ -1,4 +1,13 @@
-import { type Meter, ratesToUsd, toUsdNumber, type MicroUsd, type Price, formatUsd, unitUsd } from '#billing';
+import {
+  type Meter,
+  perMinute,
+  ratesToUsd,
+  toUsdNumber,
+  type MicroUsd,
+  type Price,
+  formatUsd,
+  unitUsd,
+} from '#billing';
 import type { Primitive } from '#config';
 import type { Offer, PricedOffer } from './offers.ts';
 import { compare } from './listings.ts';
@@ -6,8 +15,11 @@ import { compare } from './listings.ts';
 /** Prices in the form that the catalogue shows: JSON numbers in USD, with the names of a provider's file. */
 export type PriceView = ModelPrice | ToolPrice | AgentPrice | ImagePrice | VideoPrice;
 
-/** USD per 1M tokens, per input image and per search. A part of the tokens is present only if it has its own price. */
-type MeterPrices = Readonly<Partial<Record<Meter, number>>>;
+/**
+ * USD per 1M tokens, per 1M characters, per input image, per search and per minute of sound. A part of the tokens is
+ * present only if it has its own price.
+ */
+type MeterPrices = Readonly<Partial<Record<Meter | 'per_minute', number>>>;
 
 /** The prices of one service tier. `tiers`: those of requests whose prompt has more than `above` tokens. */
 type TierPrice = MeterPrices & { readonly tiers?: readonly (MeterPrices & { readonly above: number })[] };
@@ -115,7 +127,12 @@ export function viewModelPrice({ price, variants }: Pick<Priced, 'price' | 'vari
 
 function viewTier({ rates }: Price): TierPrice {
   const tiers = rates.tiers?.map(({ above, rates: at }) => ({ above: Number(above), ...ratesToUsd(at) }));
-  return { ...ratesToUsd(rates), ...(tiers === undefined ? {} : { tiers }) };
+  const { second: _second, ...usd } = ratesToUsd(rates);
+  return {
+    ...usd,
+    ...(rates.second === undefined ? {} : { per_minute: toUsdNumber(perMinute(rates.second)) }),
+    ...(tiers === undefined ? {} : { tiers }),
+  };
 }
 
 function viewToolPrice({ price, variants, priceCap }: Priced): ToolPrice {

@@ -115,7 +115,7 @@ export function rejectPriceIncrease(offer: Offer, call: RaisedCall, rates: Rates
   const jumps = jumpsBetween(rates, before);
   if (maxPrice === null || !jumps.every(({ meter }) => isBounded(maxPrice, meter)))
     for (const { meter, above, from, to } of jumps) {
-      const unit = isPerMillion(meter) ? ' per 1M tokens' : '';
+      const unit = isPerMillion(meter) ? ` per 1M ${meter === 'character' ? 'characters' : 'tokens'}` : '';
       const long = above === 0n ? '' : ` for prompts of more than ${above} tokens`;
       words.push(`${meter} from ${usdOf(from, meter)} to ${usdOf(to, meter)} USD${unit}${long}`);
     }

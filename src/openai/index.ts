@@ -1,5 +1,7 @@
 export { CHAT_WIRES } from './chat-wires.ts';
 export { createSealedCalls, createSealedThinking } from './chat/echo-fields.ts';
+export { speechRoutes } from './audio/speech/speech-routes.ts';
+export { transcriptionRoutes } from './audio/transcription/transcription-routes.ts';
 export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { geminiForm } from './gemini/gemini-error.ts';
 export { anthropicForm } from './messages/anthropic-error.ts';

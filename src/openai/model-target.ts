@@ -15,12 +15,20 @@ import { createCheck } from '#http';
 import { GatewayError } from '#errors';
 import type { UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
-import { chats, checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
+import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
+import { chats } from './models/model-kinds.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
 import type { ChatPiece, ChatResult } from './chat/chat-end.ts';
 import { createToolCallIds } from './chat/chat-decoder.ts';
 import { ChunkEvents } from './stream/chunk-output.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
+import { type SpeechBody, speechSchema } from './audio/speech/speech-schema.ts';
+import { speechToCall } from './audio/speech/speech-to-call.ts';
+import {
+  type QuotedSound,
+  quotedSoundSchema,
+  quotedTranscription,
+} from './audio/transcription/transcription-to-call.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
 
@@ -218,16 +226,23 @@ interface QuotableDeps {
 }
 
 /**
- * Turns the body of a chat completion, or of a request for embeddings, into a call that a quote can be made for. Throws
- * GatewayError.
+ * Turns the body of a chat completion, of a request for embeddings or for speech, or the length of sound that is to be
+ * transcribed, into a call that a quote can be made for. Throws GatewayError.
  */
 export function quotableModel({ config, now }: QuotableDeps): Quotable {
   const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
   const checkEmbeddings = createCheck<EmbeddingsBody>(embeddingsSchema);
+  const checkSpeech = createCheck<SpeechBody>(speechSchema);
+  const checkSound = createCheck<QuotedSound>(quotedSoundSchema);
   const { replyBytesMax } = config.upstream;
   const { receipts } = config.billing;
   return (body, asked) => {
     const context = { ...asked, replyBytesMax, receipts, payment: null };
+    if (isOfSpeech(body)) return speechToCall(checkSpeech(withModel(body)), context).request;
+    if (isOfTranscription(body)) {
+      const { seconds, ...sound } = checkSound(withModel(body));
+      return quotedTranscription(sound, seconds, context);
+    }
     if (!isOfEmbeddings(body)) return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
     const checked = checkEmbeddings(withModel(body));
     checkInput(checked);
@@ -235,5 +250,9 @@ export function quotableModel({ config, now }: QuotableDeps): Quotable {
   };
 }
 
-const isOfEmbeddings = (body: Readonly<Record<string, unknown>>): boolean =>
-  Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');
+type Body = Readonly<Record<string, unknown>>;
+
+const isOfEmbeddings = (body: Body): boolean => Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');
+const isOfSpeech = (body: Body): boolean => isOfEmbeddings(body) && Object.hasOwn(body, 'voice');
+const isOfTranscription = (body: Body): boolean =>
+  Object.hasOwn(body, 'seconds') && !Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');

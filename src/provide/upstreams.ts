@@ -215,6 +215,9 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   '/chat/completions',
   '/completions',
   '/embeddings',
+  '/audio/speech',
+  '/audio/transcriptions',
+  '/audio/translations',
   MESSAGES_PATH,
   RESPONSES_PATH,
 ]);

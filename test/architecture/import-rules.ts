@@ -212,7 +212,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', '@fastify/*', 'marked'],
   },
   // The second public API of wire is for the thread that reads large replies.
-  openai: { modules: [...PROTOCOL, 'responses', 'wire/replies'], packages: ['fastify'] },
+  openai: { modules: [...PROTOCOL, 'responses', 'wire/replies'], packages: ['fastify', 'mediabunny'] },
   // Of the database it sees the rows of its own sessions.
   mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },
   a2a: { modules: PROTOCOL, packages: ['fastify'] },

@@ -169,7 +169,7 @@ const RIDDLES = /\b(?:is|are) none\b|\bthat there (?:is|are)\b/g;
  */
 const PRIVATE_WORDS: readonly (readonly [word: string, name: string, otherwise?: RegExp])[] = [
   ['doors?', 'route', /\bdoors\b/],
-  ['speakers?', 'target adapter'],
+  ['speakers?', 'target adapter', /known_speaker_/],
   ['departures?', 'cancel signal'],
   ['tall(?:y|ies)', 'counter'],
   ['untold', 'undelivered'],

@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { answerChat } from './chat.ts';
 import { answerEmbeddings } from './embeddings.ts';
 import { answerImages } from './images.ts';
+import { answerSpeech } from './speech.ts';
+import { answerTranscriptions } from './transcriptions.ts';
 import { RequestFault, toErrorReply } from './fault.ts';
 import { isRecord, type Json } from './json.ts';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
@@ -13,6 +15,8 @@ const ROUTES: Readonly<Record<string, Answer>> = {
   '/embeddings': answerEmbeddings,
   '/images/generations': answerImages,
   '/images/edits': answerImages,
+  '/audio/speech': answerSpeech,
+  '/audio/transcriptions': answerTranscriptions,
 };
 
 /** Makes the function that answers a stream of the gateway. It never rejects: a failure is a reply, or a reset. */
@@ -60,7 +64,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** A form as the JSON of the same request: its files are data URLs. */
+/** A form as the JSON of the same request. Pictures are data URLs, a file with sound is its bytes and its type. */
 async function formOf(bytes: Buffer<ArrayBuffer>, type: string): Promise<Json> {
   // oxlint-disable-next-line typescript/no-deprecated -- the gateway wrote this form itself, within its bounds
   const form = await new Response(bytes, { headers: { 'content-type': type } }).formData();
@@ -68,10 +72,16 @@ async function formOf(bytes: Buffer<ArrayBuffer>, type: string): Promise<Json> {
   const images: unknown[] = [];
   for (const [name, value] of form) {
     if (typeof value === 'string') {
-      body[name] = /^-?\d{1,15}$/.test(value) && name !== 'prompt' ? Number(value) : value;
+      if (name.endsWith('[]')) ((body[name] ??= []) as unknown[]).push(value);
+      else body[name] = /^-?\d{1,15}$/.test(value) && name !== 'prompt' ? Number(value) : value;
       continue;
     }
-    const base64 = Buffer.from(await value.arrayBuffer()).toString('base64');
+    const bytes = Buffer.from(await value.arrayBuffer());
+    if (name === 'file') {
+      body['file'] = { data: bytes, mediaType: value.type };
+      continue;
+    }
+    const base64 = bytes.toString('base64');
     const image = { image_url: `data:${value.type};base64,${base64}` };
     if (name === 'mask') body['mask'] = image;
     else images.push(image);

@@ -64,6 +64,24 @@ function sum(...parts: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : known.reduce((all, one) => all + one, 0);
 }
 
+/**
+ * The tokens of speech or a transcription in the form of OpenAI's API; null if the package does not tell both counts.
+ * The AI SDK has no form of its own for them: a package passes what its vendor says.
+ */
+export function toAudioUsage(usage: unknown): Readonly<Record<string, unknown>> | null {
+  if (!isRecord(usage)) return null;
+  const input = usage['input_tokens'] ?? usage['inputTokens'];
+  const output = usage['output_tokens'] ?? usage['outputTokens'];
+  if (typeof input !== 'number' || typeof output !== 'number') return null;
+  const details = usage['input_token_details'];
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+    ...(isRecord(details) ? { input_token_details: details } : {}),
+  };
+}
+
 const REASONS = {
   stop: 'stop',
   length: 'length',

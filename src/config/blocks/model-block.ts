@@ -7,9 +7,11 @@ import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field, optionalField } from './field.ts';
 import {
+  CHARACTER_PRICE,
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
   MODEL_PART_PRICES as PARTS,
+  optionalMinuteRate,
   optionalRate,
   PROMPT_PRICE,
   rate,
@@ -24,7 +26,7 @@ import {
   writeTiers,
 } from './price-tiers.ts';
 
-const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
+const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding', 'speech', 'transcription'];
 const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
@@ -65,6 +67,8 @@ const offer = {
   'pricing.audio_output': optionalRate(PARTS.audio_output, 'that of `pricing.completion`'),
   'pricing.image_output': optionalRate(PARTS.image_output, 'that of `pricing.completion`'),
   'pricing.web_search': optionalRate(PARTS.web_search),
+  'pricing.character': optionalRate(CHARACTER_PRICE),
+  'pricing.per_minute': optionalMinuteRate(),
   'pricing.tiers': priceTiers(TIER_PRICES),
   'pricing.service_tiers': serviceTiers(TIER_PRICES),
   'params.model': field('model.upstreamModel', UPSTREAM_MODEL),
@@ -240,6 +244,24 @@ const baseRates = (values: Readonly<Record<string, unknown>>): Rates =>
     ),
   );
 
+/** The prices that only one kind of model is charged by, with the output of such models. */
+const AUDIO_PRICES = { 'pricing.character': 'speech', 'pricing.per_minute': 'transcription' } as const;
+
+/** A price that is never charged is refused, and so is one that `tiers` and `service_tiers` would not have. */
+function checkAudioPrices(
+  values: Readonly<Record<string, unknown>>,
+  complain: (key: string, wrong: string, right: string) => void,
+): void {
+  const outputs = values['output_modalities'] as readonly string[];
+  for (const [key, output] of Object.entries(AUDIO_PRICES)) {
+    if (values[key] === null) continue;
+    if (!outputs.includes(output))
+      complain(key, `is charged for ${output}, which is not in output_modalities`, `output_modalities = ["${output}"]`);
+    for (const tiers of ['pricing.tiers', 'pricing.service_tiers'])
+      if (values[tiers] !== null) complain(tiers, `is beside ${key}, which has no tiers`, 'leave one of them out');
+  }
+}
+
 /** `[[models]]`: an API with chat completions. */
 export const MODEL_BLOCK = defineBlock({
   primitive: 'model',
@@ -265,6 +287,7 @@ export const MODEL_BLOCK = defineBlock({
       );
     if (values['pricing.input_audio_cache'] !== null && values['pricing.audio'] === null)
       complain('pricing.input_audio_cache', 'is the price of a part of the sound', 'give pricing.audio too');
+    checkAudioPrices(values, complain);
   },
   combine({
     max_output_tokens: besides,

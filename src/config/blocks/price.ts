@@ -4,6 +4,7 @@ import {
   MoneyError,
   parseRates,
   parseUsd,
+  perMinute,
   type Meter,
   type MicroUsd,
   type Rates,
@@ -56,6 +57,12 @@ export const MODEL_PART_PRICES = {
   web_search: { meter: 'web_search', unit: 'web search', least: 0.000001, most: 100 },
 } as const;
 export const INPUT_IMAGE_PRICE = { meter: 'image', unit: 'input image', least: 0.000001, most: 100 } as const;
+export const CHARACTER_PRICE = {
+  meter: 'character',
+  unit: '1M characters that are spoken',
+  least: 0.001,
+  most: 10_000,
+} as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
 export const IMAGE_PRICE = { meter: 'image', unit: 'image', least: 0.00001, most: 100 } as const;
 export const EDITED_IMAGE_PRICE = { meter: 'input_image', unit: 'input image', least: 0.000001, most: 100 } as const;
@@ -131,6 +138,27 @@ export const optionalRate = (bounds: PriceBounds, absent?: string) => ({
   toValue: ({ rates: { [bounds.meter]: value } }: RateFields): MicroUsd | null => value ?? null,
   write: (value: MicroUsd) => formatRate(value, bounds),
 });
+
+const MINUTE = 60n;
+
+/**
+ * An optional price for a minute of sound, at the meter of seconds. The rate of a second is rounded down, by less than
+ * a millionth of a micro-USD, and the cost of a call is rounded up: so a call of up to four hours costs exactly what
+ * its seconds cost at the price of the minute.
+ */
+export const optionalMinuteRate = () => ({
+  ...option<MicroUsd | null>({
+    takes: takes(MINUTE_PRICE),
+    meaning: 'Price per minute of sound that is transcribed, as number or text; each second costs a sixtieth of it.',
+    optional: { text: 'not charged', fallback: null },
+    read: (value) => readPrice(value, MINUTE_PRICE) / MINUTE,
+  }),
+  toFields: (value: MicroUsd | null): RateFields => ({ rates: value === null ? {} : { second: value } }),
+  toValue: ({ rates: { second } }: RateFields): MicroUsd | null => second ?? null,
+  write: (value: MicroUsd) => formatUsd(perMinute(value)),
+});
+
+const MINUTE_PRICE: PriceBounds = { meter: 'second', unit: 'minute', least: 0.000001, most: 1_000 };
 
 interface RateFields {
   readonly rates: Rates;

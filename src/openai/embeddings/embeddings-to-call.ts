@@ -1,5 +1,4 @@
 import { foldName } from '#wire';
-import { GatewayError } from '#errors';
 import type { Caller } from '#accounts';
 import {
   capCost,
@@ -18,7 +17,8 @@ import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
-import { isEmbedder, type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
+import { isEmbedder, wrongKind } from '../models/model-kinds.ts';
+import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
 import { createEmbeddingsReader, type EmbeddingsResult, type InputSize } from './embeddings-reader.ts';
 
 interface EmbeddingsContext {
@@ -73,10 +73,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     stream: false,
     adapter: singleRequest(adapter),
     estimate(offer) {
-      if (!isEmbedder(offer.model!))
-        throw new GatewayError('unprocessable', `${offer.service} makes no embeddings. Call it at /chat/completions`, {
-          param: 'model',
-        });
+      if (!isEmbedder(offer.model!)) throw wrongKind(offer, 'makes no embeddings');
       return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };
     },
     metadata: body.metadata ?? null,

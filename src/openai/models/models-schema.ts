@@ -107,6 +107,8 @@ const ownPrices = {
   audio_output: own('completion tokens of sound'),
   image_output: own('completion tokens of pictures'),
   web_search: { type: 'string', description: 'Per web search that the provider runs.' },
+  character: { type: 'string', description: 'Per character that is spoken.' },
+  second: { type: 'string', description: 'Per second of sound that is transcribed.' },
 } as const;
 
 const unitPricingSchema = {

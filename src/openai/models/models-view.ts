@@ -11,7 +11,10 @@ import {
   type Offer,
   type VideoPrice,
 } from '#catalog';
-import { EMBEDDINGS_PARAMETERS, chats, isEmbedder } from '../embeddings/embeddings-schema.ts';
+import { EMBEDDINGS_PARAMETERS } from '../embeddings/embeddings-schema.ts';
+import { SPEECH_PARAMETERS } from '../audio/speech/speech-schema.ts';
+import { TRANSCRIPTION_PARAMETERS } from '../audio/transcription/transcription-schema.ts';
+import { chats, isEmbedder, speaks, transcribes } from './model-kinds.ts';
 import { SUPPORTED_PARAMETERS } from '../chat/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
@@ -218,6 +221,8 @@ export const parametersOf = (offer: Offer): readonly string[] =>
   union([
     chats(offer.model!) ? SUPPORTED_PARAMETERS : [],
     isEmbedder(offer.model!) ? EMBEDDINGS_PARAMETERS : [],
+    speaks(offer.model!) ? [...SPEECH_PARAMETERS, 'stream_format'] : [],
+    transcribes(offer.model!) ? TRANSCRIPTION_PARAMETERS : [],
     forwardedBeside(offer),
   ]);
 

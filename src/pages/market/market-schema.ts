@@ -36,6 +36,8 @@ const partPricing = {
   audio_output: number('USD per 1M completion tokens of sound'),
   image_output: number('USD per 1M completion tokens of pictures'),
   web_search: number('USD per web search that the provider runs'),
+  character: number('USD per 1M characters that are spoken'),
+  per_minute: number('USD per minute of sound that is transcribed'),
 } as const;
 
 const tierPricing = {

@@ -28,6 +28,16 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
   'pricing.audio_output': part('audio_output'),
   'pricing.image_output': part('image_output'),
   'pricing.web_search': search('web_search'),
+  'pricing.character': { ...part('character'), with: { output_modalities: '["speech"]' } },
+  'pricing.per_minute': {
+    toml: '"0.0043"',
+    wrong: ['-1', '1_001', '0.0000001', '"much"'],
+    of: ({ service }) => service.rates.second,
+    // A sixtieth, in micro-USD for a million seconds.
+    is: 71_666_666n,
+    fallback: undefined,
+    with: { output_modalities: '["transcription"]' },
+  },
   'pricing.tiers': {
     toml: '[{ above = 200_000, prompt = 4, web_search = 0.1 }, { above = 300_000, completion = "5" }]',
     wrong: [

@@ -65,6 +65,8 @@ const TOKEN_UNITS = {
   audio_output: 'Per 1M tokens of sound out',
   image_output: 'Per 1M tokens of pictures out',
   web_search: 'Per web search',
+  character: 'Per 1M characters spoken',
+  per_minute: 'Per minute of sound transcribed',
 } as const;
 type TokenPrices = Partial<Readonly<Record<keyof typeof TOKEN_UNITS, number | null>>>;
 

@@ -92,6 +92,7 @@ const UNITS: Readonly<Record<string, string>> = {
   audio_output: 'per 1M tokens of sound out',
   image_output: 'per 1M tokens of pictures out',
   web_search: 'per web search',
+  character: 'per 1M characters spoken',
   image: 'per image',
   input_image: 'per image that is edited',
   second: 'per second',

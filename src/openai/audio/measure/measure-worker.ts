@@ -1,0 +1,161 @@
+import {
+  ADTS,
+  BufferSource,
+  EncodedPacketSink,
+  FLAC,
+  Input,
+  type InputAudioTrack,
+  type InputFormat,
+  type InputTrack,
+  MATROSKA,
+  MP3,
+  MP4,
+  OGG,
+  QTFF,
+  UnsupportedInputFormatError,
+  WAVE,
+  WEBM,
+} from 'mediabunny';
+import type { AudioFormat, MeasuredAudio } from './measure-audio.ts';
+
+/*
+ * Measures the sound in a file, in a thread of its own. The packets are counted, and no header is believed: the
+ * duration in a header (`mvhd`, Xing, the size of a WAV's data) is what the author of the file wants it to be.
+ */
+
+/** The formats that are read. Playlists (HLS) are left out, because they name other files. */
+const FORMATS = new Map<InputFormat, AudioFormat>([
+  [WAVE, 'wav'],
+  [OGG, 'ogg'],
+  [FLAC, 'flac'],
+  [MP4, 'm4a'],
+  [QTFF, 'm4a'],
+  [WEBM, 'webm'],
+  [MATROSKA, 'webm'],
+  [MP3, 'mp3'],
+  [ADTS, 'aac'],
+]);
+
+/** Containers with timestamps of their own. In the others the packets themselves say how long they are. */
+const TIMED: ReadonlySet<AudioFormat> = new Set(['m4a', 'webm']);
+
+/** Bytes beside the sound that any file may have: its headers, its tags, and what stands around each packet. */
+const HEADERS_BYTES = 64 * 1024;
+const PACKET_HEADER_BYTES = 16;
+
+/** Sound at 6 kbit/s, the lowest bitrate at which a codec keeps speech intelligible. */
+const LEAST_BYTES_PER_S = 750;
+
+/**
+ * Resolves with the MeasuredAudio of a file; null if it has no known format or no sound. Rejects if the file is broken.
+ */
+export async function run(args: unknown): Promise<{ readonly value: MeasuredAudio | null; readonly transfer: [] }> {
+  const { bytes } = args as { readonly bytes: ArrayBuffer };
+  using input = new Input({ formats: [...FORMATS.keys()], source: new BufferSource(bytes) });
+  try {
+    return { value: await measure(input, bytes.byteLength), transfer: [] };
+  } catch (error) {
+    if (!(error instanceof UnsupportedInputFormatError)) throw error;
+    return { value: null, transfer: [] };
+  }
+}
+
+async function measure(input: Input, fileBytes: number): Promise<MeasuredAudio | null> {
+  const format = FORMATS.get(await input.getFormat());
+  if (format === undefined) return null;
+  let seconds = 0;
+  let explained = HEADERS_BYTES;
+  let bytesPerS: number | null = null;
+  for (const track of await input.getTracks()) {
+    const found = await countPackets(track);
+    explained += PACKET_HEADER_BYTES * found.packets;
+    if (!track.isAudioTrack()) {
+      explained += found.bytes;
+      continue;
+    }
+    seconds = Math.max(seconds, found.seconds);
+    bytesPerS = await rawBytesPerS(track);
+    if (found.counted || bytesPerS !== null || !TIMED.has(format)) explained += found.bytes;
+  }
+  // A decoder may read what the file does not say that it has: behind the end of a WAV's data, a second stream of an
+  // Ogg file, a frame that is disguised as a header.
+  const hidden = Math.max(0, fileBytes - explained);
+  if (bytesPerS !== null) {
+    seconds += hidden / bytesPerS;
+    return seconds === 0 ? null : { format, seconds, secondsMax: seconds };
+  }
+  return seconds === 0 ? null : { format, seconds, secondsMax: seconds + hidden / LEAST_BYTES_PER_S };
+}
+
+interface Counted {
+  readonly packets: number;
+  readonly bytes: number;
+  /** The length of an audio track: by its timestamps or by its packets, whichever is more. */
+  readonly seconds: number;
+  /** The length of a packet is known from its codec. */
+  readonly counted: boolean;
+}
+
+async function countPackets(track: InputTrack): Promise<Counted> {
+  const length = track.isAudioTrack() ? await packetLength(track) : null;
+  const options = { metadataOnly: !(length?.needsData ?? false) };
+  const sink = new EncodedPacketSink(track);
+  let packets = 0;
+  let bytes = 0;
+  let end = 0;
+  let sum = 0;
+  // oxlint-disable-next-line no-await-in-loop -- packets follow one another
+  for (let packet = await sink.getFirstPacket(options); packet; packet = await sink.getNextPacket(packet, options)) {
+    packets++;
+    bytes += packet.byteLength;
+    end = Math.max(end, packet.timestamp + packet.duration);
+    sum += length === null ? 0 : length.of(packet.data);
+  }
+  return { packets, bytes, seconds: Math.max(end, sum), counted: length !== null };
+}
+
+interface PacketLength {
+  /** Whether the bytes of a packet say how long it is. */
+  readonly needsData: boolean;
+  /** Seconds. */
+  of(packet: Uint8Array): number;
+}
+
+/** The length of a packet by its codec; null for codecs whose length only the container says. */
+async function packetLength(track: InputAudioTrack): Promise<PacketLength | null> {
+  const codec = await track.getCodec();
+  const rate = await track.getSampleRate();
+  const samples = (count: number): PacketLength => ({ needsData: false, of: () => count / rate });
+  switch (codec) {
+    case 'opus':
+      return { needsData: true, of: opusSeconds };
+    case 'mp3':
+      return samples(rate >= 32_000 ? 1152 : 576);
+    case 'aac': {
+      const { codec: profile = '' } = (await track.getDecoderConfig()) ?? {};
+      // HE-AAC doubles the samples of each packet.
+      return samples(/\.(?:5|29)$/.test(profile) ? 2048 : 1024);
+    }
+    default:
+      return null;
+  }
+}
+
+/** RFC 6716, section 3.1: the first byte has the length of the frames, and with the second one their number. */
+function opusSeconds(packet: Uint8Array): number {
+  const [toc = 0, counted = 0] = packet;
+  const kind = toc >> 3;
+  const frameMs =
+    kind < 12 ? [10, 20, 40, 60][kind & 3]! : kind < 16 ? [10, 20][kind & 1]! : [2.5, 5, 10, 20][kind & 3]!;
+  const code = toc & 3;
+  const frames = code === 0 ? 1 : code < 3 ? 2 : counted & 63;
+  return (frames * frameMs) / 1000;
+}
+
+/** Bytes of a second of sound without compression; null for any other. */
+async function rawBytesPerS(track: InputAudioTrack): Promise<number | null> {
+  const codec = await track.getCodec();
+  const bits = codec === 'ulaw' || codec === 'alaw' ? 8 : Number(/^pcm-[suf](\d+)/.exec(codec ?? '')?.[1] ?? NaN);
+  if (Number.isNaN(bits)) return null;
+  return (bits / 8) * (await track.getNumberOfChannels()) * (await track.getSampleRate());
+}

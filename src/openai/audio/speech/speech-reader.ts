@@ -1,0 +1,139 @@
+import { createEventReader, EventError, isObject } from '#wire';
+import { contentTypeOf, failedByItsOwnWords, HeadReader, malformed, tooLarge } from '#wire/replies';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import type { Offer } from '#catalog';
+import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
+
+/** The end of a reply with speech. */
+export interface SpeechResult {
+  /** The usage for the client, without its cost. */
+  readonly usage: Readonly<Record<string, unknown>>;
+  /** The gateway ended the reply. */
+  readonly cut: Cut | null;
+}
+
+interface ReaderContext {
+  readonly size: SpeechSize;
+  readonly bound: SpeechBound;
+  readonly offer: Offer;
+  readonly replyBytesMax: number;
+}
+
+/** An event has the base64 of a part of the sound. */
+const EVENT_BYTES_MAX = 8 * 1024 * 1024;
+/** A reply that is no sound is read this far, for its error. */
+const ERROR_BYTES_MAX = 64 * 1024;
+
+/** Reads a reply with speech: the sound itself, or events with its parts. Its pieces are the bytes of the sound. */
+export function createSpeechReader(context: ReaderContext): ReplyReader<SpeechResult> {
+  return new SpeechReader(context);
+}
+
+class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
+  finished = false;
+  readonly #context: ReaderContext;
+  #form: 'sound' | 'events' | 'text' = 'sound';
+  readonly #events = createEventReader({ bytesMax: EVENT_BYTES_MAX });
+  readonly #text: Uint8Array[] = [];
+  #received = 0;
+  /** Bytes of the sound. */
+  #bytes = 0;
+  #claim: Readonly<Record<string, unknown>> | null = null;
+
+  constructor(context: ReaderContext) {
+    super();
+    this.#context = context;
+  }
+
+  override head(status: number, headers: Parameters<HeadReader['head']>[1]): void {
+    super.head(status, headers);
+    const type = contentTypeOf(headers);
+    if (type.startsWith('text/event-stream')) this.#form = 'events';
+    else if (/^(?:text\/|application\/(?:[\w.-]+\+)?json)/.test(type)) this.#form = 'text';
+  }
+
+  data(arrived: readonly Uint8Array[]): Uint8Array | null {
+    const { replyBytesMax } = this.#context;
+    const given: Uint8Array[] = [];
+    for (const chunk of arrived) {
+      this.#received += chunk.byteLength;
+      if (this.#form === 'sound') given.push(chunk);
+      else if (this.#form === 'events') given.push(...this.#soundIn(chunk));
+      else if (this.#received <= ERROR_BYTES_MAX) this.#text.push(chunk);
+    }
+    if (this.#received > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+    for (const piece of given) this.#bytes += piece.byteLength;
+    return given.length === 0 ? null : given.length === 1 ? given[0]! : Buffer.concat(given);
+  }
+
+  end(): ReturnType<ReplyReader<SpeechResult>['end']> {
+    if (this.#form === 'text') throw errorIn(Buffer.concat(this.#text));
+    const rest = this.#form === 'events' && !this.finished ? this.#rest() : null;
+    if (this.#bytes === 0) throw malformed('its reply has no sound');
+    return { ...this.#endOf(null), rest };
+  }
+
+  cut(cut: Cut): ReplyEnd<SpeechResult> {
+    if (this.#bytes > 0) return this.#endOf(cut);
+    const result = { usage: {}, cut };
+    return { usage: null, outcome: 'free', estimated: false, finishReason: cut.reason, flags: [], result };
+  }
+
+  #endOf(cut: Cut | null): ReplyEnd<SpeechResult> {
+    const { size, bound, offer } = this.#context;
+    const came = { bytes: this.#bytes, whole: cut === null, claim: this.#claim };
+    const { shown, ...used } = speechUsed(size, bound, offer, came);
+    return {
+      ...used,
+      outcome: cut === null ? 'complete' : 'cut',
+      finishReason: cut?.reason ?? 'stop',
+      result: { usage: shown, cut },
+    };
+  }
+
+  /** A last event without a blank line. */
+  #rest(): Uint8Array | null {
+    const given = this.#events.end().flatMap(({ data }) => this.#take(data));
+    if (!this.finished) throw malformed('its stream ended without speech.audio.done');
+    for (const piece of given) this.#bytes += piece.byteLength;
+    return given.length === 0 ? null : Buffer.concat(given);
+  }
+
+  #soundIn(chunk: Uint8Array): readonly Uint8Array[] {
+    if (this.finished) return [];
+    try {
+      return this.#events.push(chunk).flatMap(({ data }) => this.#take(data));
+    } catch (error) {
+      if (error instanceof EventError) throw malformed(error.message, error);
+      throw error;
+    }
+  }
+
+  #take(data: string): readonly Uint8Array[] {
+    if (data === '' || data === '[DONE]' || this.finished) return [];
+    const event = parsed(data);
+    if (event === null) throw malformed('an event of its stream is not a JSON object');
+    const { type, audio, usage, error } = event;
+    if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
+    if (type === 'speech.audio.done') {
+      this.finished = true;
+      this.#claim = isObject(usage) ? usage : null;
+      return [];
+    }
+    return type === 'speech.audio.delta' && typeof audio === 'string' ? [Buffer.from(audio, 'base64')] : [];
+  }
+}
+
+function errorIn(bytes: Buffer) {
+  const reply = parsed(bytes.toString());
+  return reply?.['error'] ? failedByItsOwnWords(reply['error']) : malformed('its reply is text and not sound');
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,97 @@
+import { MUST_BE, nameSchema, objectField } from '#http';
+import { type ProviderPreferences, routingFields } from '#gateway';
+
+/** The media types of the formats of speech. */
+export const SPEECH_TYPES = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+} as const;
+export type SpeechFormat = keyof typeof SPEECH_TYPES;
+
+/** A checked request for speech. */
+export interface SpeechBody {
+  readonly model: string;
+  readonly input: string;
+  readonly voice: string | { readonly id: string };
+  readonly instructions?: string | null;
+  readonly response_format?: SpeechFormat | null;
+  readonly speed?: number | null;
+  readonly stream_format?: 'audio' | 'sse' | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly metadata?: Record<string, unknown> | null;
+  readonly [field: string]: unknown;
+}
+
+/** The request fields besides `input` that every provider of speech gets. */
+export const SPEECH_PARAMETERS: readonly string[] = ['voice', 'instructions', 'response_format', 'speed'];
+
+const INPUT_MAX = 100_000;
+const INSTRUCTIONS_MAX = 16_384;
+const { provider, session_id: session, max_cost: maxCost } = routingFields;
+
+/** JSON schema of `POST /audio/speech`. */
+export const speechSchema = {
+  title: 'SpeechRequest',
+  type: 'object',
+  required: ['model', 'input', 'voice'],
+  additionalProperties: true,
+  [MUST_BE]: 'a JSON object',
+  examples: [{ model: 'demo/herald', input: 'The gate is open.', voice: 'alloy', response_format: 'wav' }],
+  properties: {
+    model: {
+      ...nameSchema,
+      description: 'A model whose output is speech.',
+      [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
+    },
+    input: {
+      type: 'string',
+      minLength: 1,
+      maxLength: INPUT_MAX,
+      description: 'The text to speak. Providers may take less: OpenAI takes 4,096 characters.',
+      [MUST_BE]: `a text of 1 to ${INPUT_MAX} characters`,
+    },
+    voice: {
+      type: ['string', 'object'],
+      minLength: 1,
+      maxLength: 256,
+      required: ['id'],
+      properties: { id: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the id of a voice' } },
+      description: "The name of a voice, or `{id}` of one's own. Each provider has its own voices.",
+      [MUST_BE]: 'the name of a voice, or an object with its id',
+    },
+    instructions: {
+      type: ['string', 'null'],
+      maxLength: INSTRUCTIONS_MAX,
+      description: 'How to speak, for models that take it.',
+      [MUST_BE]: `a text of at most ${INSTRUCTIONS_MAX} characters`,
+    },
+    response_format: {
+      enum: [...Object.keys(SPEECH_TYPES), null],
+      description: 'The format of the sound. Default `mp3`.',
+      [MUST_BE]: `one of ${Object.keys(SPEECH_TYPES).join(', ')}`,
+    },
+    speed: {
+      type: ['number', 'null'],
+      minimum: 0.25,
+      maximum: 4,
+      description: 'How fast. Default 1.',
+      [MUST_BE]: 'a number from 0.25 to 4',
+    },
+    stream_format: {
+      enum: ['audio', 'sse', null],
+      description:
+        '`audio` (default): the sound itself, as it comes. `sse`: events `speech.audio.delta` with base64, and `speech.audio.done` with the usage and its cost.',
+      [MUST_BE]: 'audio or sse',
+    },
+    metadata: objectField('Key and value pairs for the logs. Not forwarded to the provider.'),
+    provider,
+    session_id: session,
+    max_cost: maxCost,
+  },
+} as const;

@@ -1,0 +1,138 @@
+import type { Caller } from '#accounts';
+import {
+  capCost,
+  type CallRequest,
+  lowestCap,
+  MAX_COST_HEADER,
+  NO_PREFERENCES,
+  type RequestAdapter,
+  requestedQuote,
+  requestedSession,
+  singleRequest,
+  toPreferences,
+  wantsReceipt,
+} from '#gateway';
+import type { Offer } from '#catalog';
+import type { PaymentAttempt } from '#payments';
+import { speaks, wrongKind } from '../../models/model-kinds.ts';
+import { FOR_THE_GATEWAY, takesField } from '../forwarded-fields.ts';
+import { type SpeechBody, SPEECH_PARAMETERS } from './speech-schema.ts';
+import { boundAsUsage, measureText, pricedByToken, speechBound } from './speech-use.ts';
+import { createSpeechReader, type SpeechResult } from './speech-reader.ts';
+
+/** The surroundings of a request for audio. */
+export interface AudioContext {
+  readonly caller: Caller;
+  readonly payment: PaymentAttempt | null;
+  readonly requestId: string;
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly replyBytesMax: number;
+  readonly receipts: 'always' | 'on-request';
+}
+
+/** A request for audio as the pipeline takes it. */
+export interface AudioCall<R> {
+  readonly request: CallRequest<R, Uint8Array>;
+  /** Names of the fields that the latest offer did not get. */
+  readonly dropped: () => readonly string[];
+}
+
+const SENT: ReadonlySet<string> = new Set(['input', ...SPEECH_PARAMETERS]);
+/** The gateway decides it for each offer, and answers in either form. */
+const STREAM_FORMAT = 'stream_format';
+const REFUSED: ReadonlySet<number> = new Set([400, 422]);
+
+/** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
+export function speechToCall(body: SpeechBody, context: AudioContext): AudioCall<SpeechResult> {
+  const { caller, headers, requestId, replyBytesMax, payment } = context;
+  const size = measureText(body);
+  let dropped: readonly string[] = [];
+  /** Offers that refused a stream of events. */
+  const plain = new Set<Offer>();
+  const asksUsage = (offer: Offer) => pricedByToken(offer) && !plain.has(offer);
+  const adapter: RequestAdapter<SpeechResult> = {
+    request(offer) {
+      const forwarded = bodyFor(body, offer, asksUsage(offer));
+      dropped = forwarded.dropped;
+      return {
+        method: 'POST',
+        path: '/audio/speech',
+        headers: {
+          'content-type': 'application/json',
+          accept: asksUsage(offer) ? 'text/event-stream, audio/*' : 'audio/*',
+          'x-request-id': requestId,
+        },
+        body: Buffer.from(JSON.stringify(forwarded.body)),
+      };
+    },
+    reader: (offer) => createSpeechReader({ size, bound: speechBound(size, offer), offer, replyBytesMax }),
+    reform(offer, status, refusal) {
+      if (!asksUsage(offer) || !REFUSED.has(status) || !Buffer.from(refusal).includes(STREAM_FORMAT)) return false;
+      plain.add(offer);
+      return true;
+    },
+  };
+  const request: CallRequest<SpeechResult, Uint8Array> = {
+    ...commonRequest(body, context),
+    stream: body.stream_format === 'sse',
+    // The voices of one model differ between providers.
+    stickyKey: `${caller.account} ${requestedSession(body, headers) ?? `speech ${body.model}`}`,
+    adapter: singleRequest(adapter),
+    estimate(offer) {
+      if (!speaks(offer.model!)) throw wrongKind(offer, 'makes no speech');
+      return boundAsUsage(speechBound(size, offer));
+    },
+    wantsReceipt: wantsReceipt(body.stream_format === 'sse', context),
+    ...(payment ? { payment } : {}),
+  };
+  return { request: capped(request, body, context), dropped: () => dropped };
+}
+
+type CommonBody = Pick<SpeechBody, 'model' | 'provider' | 'metadata' | 'max_cost'>;
+
+/** The facts that all requests for audio have. */
+export function commonRequest(body: CommonBody, { caller, requestId, headers }: AudioContext) {
+  const traceparent = headers['traceparent'];
+  return {
+    primitive: 'model',
+    caller,
+    requestId,
+    targets: [body.model],
+    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
+    images: 0,
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    quote: requestedQuote(null, headers, null),
+  } as const;
+}
+
+/** The request with the lowest cap of its cost that the body and the headers name. */
+export function capped<R>(
+  request: CallRequest<R, Uint8Array>,
+  body: Pick<CommonBody, 'max_cost'>,
+  { headers }: Pick<AudioContext, 'headers'>,
+): CallRequest<R, Uint8Array> {
+  const cap = lowestCap([
+    ['max_cost', body.max_cost],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+  return capCost(request, cap);
+}
+
+interface SentBody {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly dropped: readonly string[];
+}
+
+function bodyFor(asked: SpeechBody, offer: Offer, events: boolean): SentBody {
+  const body: Record<string, unknown> = { model: offer.model!.upstreamModel };
+  const dropped: string[] = [];
+  for (const [field, value] of Object.entries(asked)) {
+    if (FOR_THE_GATEWAY.has(field) || field === STREAM_FORMAT || value === null) continue;
+    if (SENT.has(field) || takesField(field, offer)) body[field] = value;
+    else dropped.push(field);
+  }
+  if (events) body[STREAM_FORMAT] = 'sse';
+  return { body, dropped };
+}

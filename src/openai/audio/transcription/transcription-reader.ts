@@ -1,0 +1,205 @@
+import {
+  createEventReader,
+  EventError,
+  isObject,
+  type JsonLimits,
+  OWN_TURN_BYTES,
+  ownTurn,
+  type SseEvent,
+} from '#wire';
+import {
+  contentTypeOf,
+  createReplyBytes,
+  failedByItsOwnWords,
+  HeadReader,
+  malformed,
+  parseReplyObject,
+  tooLarge,
+} from '#wire/replies';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import type { Offer } from '#catalog';
+import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
+import { type TranscriptClaim, transcriptionUsed, type UploadSize } from './transcription-use.ts';
+
+/** The end of a reply with a transcript. */
+export interface TranscriptionResult {
+  /** The JSON of the reply, or of the last event of a stream; the bytes of a transcript in another format. */
+  readonly transcript: Readonly<Record<string, unknown>> | Buffer;
+  /** The usage for the client, without its cost. */
+  readonly usage: Readonly<Record<string, unknown>>;
+  /** The gateway ended the reply. */
+  readonly cut: Cut | null;
+}
+
+interface ReaderContext {
+  readonly size: UploadSize;
+  readonly format: TranscriptFormat;
+  /** The client gets events. */
+  readonly stream: boolean;
+  readonly offer: Offer;
+  readonly replyBytesMax: number;
+}
+
+/** A longer transcript is of no file that can be uploaded. It is parsed in this thread. */
+const TRANSCRIPT_BYTES_MAX = 8 * 1024 * 1024;
+const JSON_LIMITS: JsonLimits = { jsonDepthMax: 16, jsonKeysMax: 400_000 };
+
+/**
+ * Reads a reply with a transcript, in one piece or as events. Its pieces are events for the client, and nothing if the
+ * client does not stream. A reply in one piece becomes events for a client that streams, because some models ignore
+ * `stream`.
+ */
+export function createTranscriptionReader(context: ReaderContext): ReplyReader<TranscriptionResult> {
+  return new TranscriptionReader(context);
+}
+
+class TranscriptionReader extends HeadReader implements ReplyReader<TranscriptionResult> {
+  finished = false;
+  readonly #context: ReaderContext;
+  readonly #bytesMax: number;
+  #form: 'events' | 'json' | 'text' = 'json';
+  #bytes: ReturnType<typeof createReplyBytes>;
+  readonly #events: ReturnType<typeof createEventReader>;
+  #received = 0;
+  /** Bytes of the words that were given out in events. */
+  #words = 0;
+  #done: Readonly<Record<string, unknown>> | null = null;
+
+  constructor(context: ReaderContext) {
+    super();
+    this.#context = context;
+    this.#bytesMax = Math.min(context.replyBytesMax, TRANSCRIPT_BYTES_MAX);
+    this.#bytes = createReplyBytes(null, this.#bytesMax);
+    this.#events = createEventReader({ bytesMax: this.#bytesMax });
+  }
+
+  get kept(): number | undefined {
+    return this.#form === 'events' ? undefined : this.#bytes.length;
+  }
+
+  override head(status: number, headers: Parameters<HeadReader['head']>[1]): void {
+    super.head(status, headers);
+    const type = contentTypeOf(headers);
+    const { format, stream } = this.#context;
+    if (type.startsWith('text/event-stream')) {
+      if (status < 400 && !stream) throw malformed('it streamed its reply, but the request did not ask for a stream');
+      this.#form = 'events';
+    } else if (TRANSCRIPT_TYPES[format] !== null && !type.includes('json')) this.#form = 'text';
+  }
+
+  data(arrived: readonly Uint8Array[]): Uint8Array | null {
+    const given: Buffer[] = [];
+    for (const chunk of arrived) {
+      this.#received += chunk.byteLength;
+      if (this.#received > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
+      if (this.#form === 'events') given.push(...this.#eventsIn(chunk));
+      else this.#bytes.push(chunk);
+    }
+    return given.length === 0 ? null : Buffer.concat(given);
+  }
+
+  /** A large reply is parsed in a turn of its own. */
+  endElsewhere(): ReturnType<NonNullable<ReplyReader<TranscriptionResult>['endElsewhere']>> {
+    if (this.#form !== 'json' || this.#bytes.length <= OWN_TURN_BYTES) return null;
+    return ownTurn().then(() => this.end());
+  }
+
+  end(): ReturnType<ReplyReader<TranscriptionResult>['end']> {
+    if (this.#form === 'events') return this.#endOfEvents();
+    const bytes = wholeOf(this.#bytes.take());
+    if (bytes.byteLength === 0) throw malformed('its reply is empty');
+    const { format, stream } = this.#context;
+    const transcript = this.#form === 'json' ? parseReplyObject(bytes, JSON_LIMITS) : bytes;
+    if (!Buffer.isBuffer(transcript)) {
+      if (transcript['error']) throw failedByItsOwnWords(transcript['error']);
+      if (typeof transcript['text'] !== 'string') throw malformed('its reply has no text');
+    }
+    const end = this.#endOf(claimOf(transcript, bytes.byteLength, this.#form === 'json'), transcript, null);
+    if (!stream) return Buffer.isBuffer(transcript) || TRANSCRIPT_TYPES[format] === null ? end : asText(end);
+    const text = Buffer.isBuffer(transcript) ? transcript.toString() : (transcript['text'] as string);
+    const rest = Buffer.from(eventOf({ type: 'transcript.text.delta', delta: text }));
+    return { ...end, rest, result: { ...end.result, transcript: { type: 'transcript.text.done', text } } };
+  }
+
+  /** A transcript in one piece is useless if it is cut, so it is free. */
+  cut(cut: Cut): ReplyEnd<TranscriptionResult> {
+    const claim = { usage: null, duration: null, bytes: this.#words, mayClaim: false };
+    if (this.#words > 0) return this.#endOf(claim, {}, cut);
+    const result = { transcript: {}, usage: {}, cut };
+    return { usage: null, outcome: 'free', estimated: false, finishReason: cut.reason, flags: [], result };
+  }
+
+  #endOf(
+    claim: TranscriptClaim,
+    transcript: TranscriptionResult['transcript'],
+    cut: Cut | null,
+  ): ReplyEnd<TranscriptionResult> {
+    const { size, offer } = this.#context;
+    const { shown, ...used } = transcriptionUsed(size, offer, claim);
+    return {
+      ...used,
+      outcome: cut === null ? 'complete' : 'cut',
+      finishReason: cut?.reason ?? 'stop',
+      result: { transcript, usage: shown, cut },
+    };
+  }
+
+  #endOfEvents(): ReturnType<ReplyReader<TranscriptionResult>['end']> {
+    const rest = this.#done === null ? this.#events.end().flatMap((event) => this.#take(event)) : [];
+    const done = this.#done;
+    if (done === null) throw malformed('its stream ended without transcript.text.done');
+    const text = done['text'];
+    const bytes = Math.max(this.#words, typeof text === 'string' ? Buffer.byteLength(text) : 0);
+    return {
+      ...this.#endOf(claimOf(done, bytes, true), done, null),
+      rest: rest.length === 0 ? null : Buffer.concat(rest),
+    };
+  }
+
+  #eventsIn(chunk: Uint8Array): readonly Buffer[] {
+    if (this.finished) return [];
+    try {
+      return this.#events.push(chunk).flatMap((event) => this.#take(event));
+    } catch (error) {
+      if (error instanceof EventError) throw malformed(error.message, error);
+      throw error;
+    }
+  }
+
+  /** The bytes for the client; none for the last event, which is held, and for events that are not known. */
+  #take({ data }: SseEvent): readonly Buffer[] {
+    if (data === '' || data === '[DONE]' || this.finished) return [];
+    const event = parseReplyObject(Buffer.from(data), JSON_LIMITS);
+    const { type, delta, text, error } = event;
+    if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
+    if (type === 'transcript.text.done') {
+      this.finished = true;
+      this.#done = event;
+      return [];
+    }
+    if (type !== 'transcript.text.delta' && type !== 'transcript.text.segment') return [];
+    for (const words of [delta, text]) if (typeof words === 'string') this.#words += Buffer.byteLength(words);
+    return [Buffer.from(`data: ${data.replaceAll(/[\r\n]+/g, ' ')}\n\n`)];
+  }
+}
+
+function claimOf(transcript: TranscriptionResult['transcript'], bytes: number, mayClaim: boolean): TranscriptClaim {
+  if (Buffer.isBuffer(transcript)) return { usage: null, duration: null, bytes, mayClaim };
+  const { usage, duration } = transcript;
+  return { usage: isObject(usage) ? usage : null, duration, bytes, mayClaim };
+}
+
+/** A provider that answers JSON for a transcript in a format of text. */
+function asText(end: ReplyEnd<TranscriptionResult>): ReplyEnd<TranscriptionResult> {
+  const { text } = end.result.transcript as { readonly text: string };
+  return { ...end, result: { ...end.result, transcript: Buffer.from(text) } };
+}
+
+export const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
+
+function wholeOf(work: Generator<void, Buffer, undefined>): Buffer {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}

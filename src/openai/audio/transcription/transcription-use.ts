@@ -1,0 +1,154 @@
+import type { Usage } from '#billing/amounts';
+import type { Offer } from '#catalog';
+import type { ProviderFlag } from '#gateway';
+import { isObject } from '#wire';
+import { tokensOf } from '../../chat/prompt-size.ts';
+import type { MeasuredAudio } from '../measure/measure-audio.ts';
+import { claimedNumber } from '../shown-usage.ts';
+import { pricedByToken } from '../speech/speech-use.ts';
+
+/** The size of a request for a transcription. */
+export interface UploadSize {
+  readonly audio: MeasuredAudio;
+  /** UTF-8 bytes of the words that guide the model: a token has at least one. */
+  readonly textBytes: number;
+  /** Number of samples of voices. */
+  readonly samples: number;
+}
+
+/** The most that a transcription can use at an offer. It is locked. */
+interface TranscriptionBound {
+  readonly seconds: number;
+  /** Tokens of the prompt, with those of sound. */
+  readonly promptTokens: number;
+  readonly audioTokens: number;
+  readonly completionTokens: number;
+}
+
+/** Vendors round up, and their decoders add some samples. */
+const SECONDS_SLACK = 1;
+/** The longest sample of a voice that vendors take. */
+const SAMPLE_S = 10;
+/** The most tokens of a second of sound: 32 at Google, 10 at OpenAI. */
+const AUDIO_TOKENS_PER_S = 32;
+/** To estimate the tokens that a provider does not report. */
+const USUAL_AUDIO_TOKENS_PER_S = 10;
+const TOKENS_OF_FRAME = 64;
+/** Three times as fast as people speak, with marks of time between the words. */
+const WORDS_TOKENS_PER_S = 25;
+const COMPLETION_TOKENS_LEAST = 256;
+
+const wholeSeconds = (seconds: number): number => claimedNumber(seconds) ?? 0;
+
+/** The most that a transcription can use at an offer. */
+export function transcriptionBound({ audio, textBytes, samples }: UploadSize, { model }: Offer): TranscriptionBound {
+  const { contextLength, maxOutputTokens } = model!;
+  const seconds = wholeSeconds(audio.secondsMax) + SECONDS_SLACK;
+  const audioTokens = (seconds + samples * SAMPLE_S) * AUDIO_TOKENS_PER_S;
+  return {
+    seconds,
+    promptTokens: audioTokens + Math.min(textBytes + TOKENS_OF_FRAME, contextLength),
+    audioTokens,
+    completionTokens: Math.min(seconds * WORDS_TOKENS_PER_S + COMPLETION_TOKENS_LEAST, maxOutputTokens ?? Infinity),
+  };
+}
+
+export const boundAsUsage = ({ seconds, promptTokens, audioTokens, completionTokens }: TranscriptionBound): Usage => ({
+  second: BigInt(seconds),
+  prompt: BigInt(promptTokens),
+  audio: BigInt(audioTokens),
+  completion: BigInt(completionTokens),
+});
+
+/** The claim of a reply with a transcript. */
+export interface TranscriptClaim {
+  /** The member `usage`; null without one. */
+  readonly usage: Readonly<Record<string, unknown>> | null;
+  /** The member `duration`. */
+  readonly duration: unknown;
+  /** Bytes of the transcript. */
+  readonly bytes: number;
+  /** The reply has a format in which providers report their usage, and is whole. */
+  readonly mayClaim: boolean;
+}
+
+/** The use of a reply, as it is billed and as it is shown. */
+interface TranscriptionUse {
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly flags: readonly ProviderFlag[];
+  readonly shown: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The use of a transcription. The seconds and the tokens are those that the reply reports, at most those that are
+ * locked. A provider that dialled in is also held against the sound that was found in the file, and against the words
+ * that came. Without a report, the seconds are those of the file, and the tokens are estimated.
+ */
+export function transcriptionUsed(size: UploadSize, offer: Offer, claim: TranscriptClaim): TranscriptionUse {
+  const bound = transcriptionBound(size, offer);
+  const seconds = secondsUsed(size, bound, offer, claim);
+  if (!pricedByToken(offer)) return seconds;
+  const tokens = tokensUsed(size, bound, offer, claim);
+  return offer.price.rates.second ? { ...tokens, usage: { ...tokens.usage, ...seconds.usage } } : tokens;
+}
+
+function secondsUsed({ audio }: UploadSize, bound: TranscriptionBound, offer: Offer, claim: TranscriptClaim) {
+  const said = claim.usage?.['type'] === 'tokens' ? null : claimedNumber(claim.usage?.['seconds'] ?? claim.duration);
+  const most = offer.endpoint.kind === 'direct' ? bound.seconds : wholeSeconds(audio.seconds) + SECONDS_SLACK;
+  const seconds = Math.min(said ?? wholeSeconds(audio.seconds), most);
+  const estimated = said === null;
+  const flags: readonly ProviderFlag[] = said !== null && said > most ? ['usage_implausible'] : [];
+  const shown = { type: 'duration', seconds, ...(estimated ? { estimated } : {}) };
+  return { usage: { second: BigInt(seconds) }, estimated, flags, shown };
+}
+
+/** Tokens that stand around the words of a transcript. */
+const WORDS_FRAME = 64;
+
+function tokensUsed(
+  size: UploadSize,
+  bound: TranscriptionBound,
+  offer: Offer,
+  { usage, bytes, mayClaim }: TranscriptClaim,
+) {
+  const { input_tokens: input, output_tokens: output, input_token_details: parts } = usage ?? {};
+  const claimed = { input: claimedNumber(input), output: claimedNumber(output) };
+  const isClaimed = claimed.input !== null && claimed.output !== null;
+  const audioClaim = isObject(parts) ? claimedNumber(parts['audio_tokens']) : null;
+  const seconds = wholeSeconds(size.audio.seconds) + size.samples * SAMPLE_S;
+  const own = offer.endpoint.kind === 'direct';
+  const most = {
+    audio: own ? bound.audioTokens : Math.min(bound.audioTokens, (seconds + SECONDS_SLACK) * AUDIO_TOKENS_PER_S),
+    text: bound.promptTokens - bound.audioTokens,
+    output: own ? bound.completionTokens : Math.min(bound.completionTokens, bytes + WORDS_FRAME),
+  };
+  const told = isClaimed
+    ? { input: claimed.input!, audio: Math.min(audioClaim ?? 0, claimed.input!), output: claimed.output! }
+    : estimate(size, seconds, bytes);
+  const audio = Math.min(told.audio, most.audio);
+  // Without details the tokens of sound are among the others.
+  const text = Math.min(told.input - told.audio, audioClaim === null && isClaimed ? most.text + most.audio : most.text);
+  const tokens = { input: audio + text, output: Math.min(told.output, most.output) };
+  const flags: ProviderFlag[] = [];
+  if (!isClaimed && mayClaim) flags.push('usage_missing');
+  if (isClaimed && (tokens.input < told.input || tokens.output < told.output)) flags.push('usage_implausible');
+  return {
+    usage: { prompt: BigInt(text), audio: BigInt(audio), completion: BigInt(tokens.output) },
+    estimated: !isClaimed,
+    flags,
+    shown: {
+      type: 'tokens',
+      input_tokens: tokens.input,
+      input_token_details: { text_tokens: text, audio_tokens: audio },
+      output_tokens: tokens.output,
+      total_tokens: tokens.input + tokens.output,
+      ...(isClaimed ? {} : { estimated: true }),
+    },
+  };
+}
+
+function estimate({ textBytes }: UploadSize, seconds: number, bytes: number) {
+  const audio = seconds * USUAL_AUDIO_TOKENS_PER_S;
+  return { input: audio + tokensOf(textBytes), audio, output: tokensOf(bytes) };
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { measureAudio } from '../../../src/openai/audio/measure/measure-audio.ts';
+import { AAC_FRAME_S, m4aFile, mp3File, MP3_FRAME_S, opusFile, wavFile } from './support/audio-files.ts';
+
+// The sound in a file is measured by its packets, and a header that says something else changes nothing.
+
+const measured = (file: Buffer) => measureAudio(file, 'someone');
+const near = (seconds: number) => expect.closeTo(seconds, 2);
+
+describe('honest files', () => {
+  test.each<[string, () => Buffer | Promise<Buffer>, number]>([
+    ['wav', () => wavFile(8.5), 8.5],
+    ['mp3', () => mp3File(1000), 1000 * MP3_FRAME_S],
+    ['ogg', () => opusFile('ogg', 3000), 60],
+    ['webm', () => opusFile('webm', 3000), 60],
+    ['m4a', () => m4aFile(500), 500 * AAC_FRAME_S],
+  ])('%s', async (format, make, seconds) => {
+    const found = await measured(await make());
+    expect(found).toEqual({ format, seconds: near(seconds), secondsMax: near(seconds) });
+  });
+
+  test('what a browser records has no length in its header', async () => {
+    expect(await measured(await opusFile('webm', 3000, { live: true }))).toMatchObject({ seconds: near(60) });
+  });
+});
+
+describe('files that lie', () => {
+  test.each([1_000, 0, 0xffffffff])('a WAV whose header says that it has %i bytes', async (dataSize) => {
+    const { seconds, secondsMax } = await measured(wavFile(60, { dataSize }));
+    // A small lie is within what headers and tags may have.
+    expect(seconds).toBeGreaterThan(57.5);
+    expect(secondsMax).toBe(seconds);
+    expect(seconds).toBeLessThan(60.01);
+  });
+
+  test.each([1, 4_000_000_000])('an MP3 whose Xing header says that it has %i frames', async (xing) => {
+    expect(await measured(mp3File(2000, { xing }))).toMatchObject({ seconds: near(2000 * MP3_FRAME_S) });
+  });
+
+  test('an MP3 whose frames look like headers is taken for sound at the lowest bitrate', async () => {
+    const file = mp3File(2000, { disguised: true });
+    const { seconds, secondsMax } = await measured(file);
+    expect(seconds).toBeLessThan(1);
+    expect(secondsMax).toBeGreaterThan(2000 * MP3_FRAME_S);
+  });
+
+  test('an M4A whose tables say that a packet takes a thousandth', async () => {
+    const { seconds } = await measured(await m4aFile(500, AAC_FRAME_S / 1000));
+    expect(seconds).toEqual(near(500 * AAC_FRAME_S));
+  });
+
+  test('a WebM whose timestamps say that a packet takes a millisecond', async () => {
+    const { seconds } = await measured(await opusFile('webm', 3000, { shownMs: 1 }));
+    expect(seconds).toEqual(near(60));
+  });
+
+  test('a second stream behind the first one of an Ogg file', async () => {
+    const one = await opusFile('ogg', 10);
+    const { secondsMax } = await measured(Buffer.concat([one, await opusFile('ogg', 6000)]));
+    expect(secondsMax).toBeGreaterThan(120);
+  });
+
+  test('sound behind the end of an M4A', async () => {
+    const { secondsMax } = await measured(Buffer.concat([await m4aFile(10), mp3File(2000)]));
+    expect(secondsMax).toBeGreaterThan(2000 * MP3_FRAME_S);
+  });
+});
+
+describe('no sound', () => {
+  test.each<[string, Buffer]>([
+    ['text', Buffer.from('What is a tollgate?'.repeat(1000))],
+    ['an empty WAV', wavFile(0)],
+    ['a PNG', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')],
+    ['half a header', wavFile(1).subarray(0, 20)],
+    ['a playlist of other files', Buffer.from('#EXTM3U\n#EXTINF:10,\nhttps://example.com/a.mp3\n')],
+    ['zeros', Buffer.alloc(100_000)],
+  ])('%s is refused with the formats that are taken', async (_what, file) => {
+    await expect(measured(file)).rejects.toMatchObject({
+      code: 'invalid_request',
+      param: 'file',
+      message: expect.stringMatching(/^file .*mp3, mp4, m4a, wav, webm, ogg, flac or aac$/),
+    });
+  });
+});
