@@ -21,7 +21,7 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 /** Files that need nothing else, but take long. What they ask with large counts and waits, faster files ask as well. */
 const FULL_TOO = [
   // They start a process for each package.
-  'test/ai-sdk/{every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy}.test.ts',
+  'test/ai-sdk/{audio,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy}.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',

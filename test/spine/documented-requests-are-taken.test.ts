@@ -2,6 +2,7 @@ import { Ajv } from 'ajv';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { imageBlock, type ImageProvider, png, startImageProvider } from '../media/support/image-provider.ts';
+import { wavFile } from '../openai/audio/support/audio-files.ts';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
 import { anyOfSchema } from '../support/any-of-schema.ts';
 import { readOpenApi } from '../support/open-api.ts';
@@ -120,7 +121,7 @@ function requestSchema({ parameters, requestBody }: Operation) {
       properties: Object.fromEntries(own.map(({ name, schema }) => [name, schema])),
     };
   };
-  const { schema: body, example = {} } = requestBody?.content['application/json'] ?? {};
+  const { schema: body, example = {} } = bodyOf(requestBody) ?? {};
   const properties = { path: placed('path'), query: placed('query'), header: placed('header') };
   return {
     schema: {
@@ -130,6 +131,25 @@ function requestSchema({ parameters, requestBody }: Operation) {
     },
     example,
   };
+}
+
+/** The body of an operation: JSON, or a form where it takes no JSON. */
+const bodyOf = (body: Operation['requestBody']) => body?.content['application/json'] ?? body?.content[FORM];
+
+const FORM = 'multipart/form-data';
+
+/** A body as it is sent. A file of a form has sound, because that is looked into. */
+function written(body: unknown, { requestBody }: Operation): string | FormData {
+  if (requestBody?.content['application/json'] !== undefined) return JSON.stringify(body);
+  const form = new FormData();
+  for (const [name, value] of Object.entries(body as Members)) {
+    // A form has no null.
+    if (value === null) continue;
+    if (name === 'file') form.append(name, new File([new Uint8Array(wavFile(0.1))], 'a.wav'));
+    else if (Array.isArray(value)) for (const one of value) form.append(`${name}[]`, String(one));
+    else form.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value));
+  }
+  return form;
 }
 
 const LOOKED_UP = ['model', 'messages', 'prompt', 'input'];
@@ -188,9 +208,11 @@ test('what the document allows is taken', { timeout: DEEP ? 3_600_000 : 120_000 
         headers: {
           ...Object.fromEntries(headers),
           authorization: `Bearer ${own}`,
-          ...(asked.body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(asked.body === undefined || bodyOf(operation.requestBody) === operation.requestBody?.content[FORM]
+            ? {}
+            : { 'content-type': 'application/json' }),
         },
-        ...(asked.body === undefined ? {} : { body: JSON.stringify(asked.body) }),
+        ...(asked.body === undefined ? {} : { body: written(asked.body, operation) }),
       });
       const fault = faultOf(response, await response.text());
       const exception = fault === null ? null : EXCEPTIONS.find(([words]) => words.test(fault));

@@ -152,6 +152,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
       /^POST \/api\/(v1\/(messages\/count_tokens|responses\/input_tokens)|v1beta\/models\/\{model\}:countTokens) /,
   },
   { why: 'a hint for the provider', places: /body prompt_cache_key$/ },
+  { why: 'a voice of the provider', places: /^POST \/api\/v1\/audio\/speech body voice\.id$/ },
   {
     why: 'items of kept responses: see kept-responses.test.ts',
     places: /^POST \/api\/v1\/responses body input\.\[\]\.id$/,
@@ -181,7 +182,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'a quote that is asked for has no quote; all doors of calls read quotes in one place',
     places:
-      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|embeddings|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|embeddings|audio\/\w+|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
   },
   {
     why: 'the same of the wires beside chat',

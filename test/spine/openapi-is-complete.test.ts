@@ -169,7 +169,7 @@ test('examples call a model that is there', () => {
 
 describe('examples', () => {
   /** Types of files, and answers that need more than the gateway of this test. */
-  const without = /^(?:image|video)\/|^application\/zip/;
+  const without = /^(?:audio|image|video)\/|^application\/zip/;
 
   test('each answer has one, and it is what the schema says', () => {
     const ajv = new Ajv({ strict: false, validateFormats: false });
@@ -353,6 +353,8 @@ test('an error has the form that its address describes', async () => {
     ['/api/v1/chat/completions', []],
     ['/api/v1/responses', []],
     ['/api/v1/embeddings', []],
+    ['/api/v1/audio/speech', []],
+    ['/api/v1/audio/transcriptions', []],
     ['/api/v1/keys', []],
     ['/api/v1/messages', []],
     ['/api/v1/messages/count_tokens', []],

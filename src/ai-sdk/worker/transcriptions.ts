@@ -57,18 +57,16 @@ function parsed(text: string): unknown {
 function toJson(result: TranscriptionModelV4Result, format: 'json' | 'verbose_json'): object {
   const { text, language, durationInSeconds: duration, segments, words, warnings, usage } = result;
   const tokens = toAudioUsage(usage);
-  const used =
-    tokens === null
-      ? duration === undefined
-        ? {}
-        : { usage: { type: 'duration', seconds: duration } }
-      : { usage: { type: 'tokens', ...tokens } };
+  const used = {
+    // A gateway that charges by the minute reads it.
+    ...(duration === undefined ? {} : { duration }),
+    ...(tokens === null ? {} : { usage: { type: 'tokens', ...tokens } }),
+  };
   const told = warnings.length === 0 ? {} : { warnings };
   if (format === 'json') return { text, ...used, ...told };
   return {
     task: 'transcribe',
     ...(language === undefined ? {} : { language }),
-    ...(duration === undefined ? {} : { duration }),
     text,
     segments: segments.map((one, id) => ({ id, start: one.startSecond, end: one.endSecond, text: one.text })),
     ...(words === undefined

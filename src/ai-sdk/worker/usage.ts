@@ -70,8 +70,8 @@ function sum(...parts: readonly (number | undefined)[]): number | undefined {
  */
 export function toAudioUsage(usage: unknown): Readonly<Record<string, unknown>> | null {
   if (!isRecord(usage)) return null;
-  const input = usage['input_tokens'] ?? usage['inputTokens'];
-  const output = usage['output_tokens'] ?? usage['outputTokens'];
+  const input = usage['input_tokens'] ?? usage['inputTokens'] ?? usage['prompt_tokens'];
+  const output = usage['output_tokens'] ?? usage['outputTokens'] ?? usage['completion_tokens'];
   if (typeof input !== 'number' || typeof output !== 'number') return null;
   const details = usage['input_token_details'];
   return {

@@ -17,6 +17,7 @@ export const withCost = (
 
 /** The `usage` of an answer as the reference describes it. */
 export const usageSchema = {
+  title: 'AudioUsage',
   type: 'object',
   additionalProperties: true,
   properties: {

@@ -94,7 +94,8 @@ export function transcriptionUsed(size: UploadSize, offer: Offer, claim: Transcr
 }
 
 function secondsUsed({ audio }: UploadSize, bound: TranscriptionBound, offer: Offer, claim: TranscriptClaim) {
-  const said = claim.usage?.['type'] === 'tokens' ? null : claimedNumber(claim.usage?.['seconds'] ?? claim.duration);
+  const { usage, duration } = claim;
+  const said = claimedNumber(usage?.['type'] === 'tokens' ? duration : (usage?.['seconds'] ?? duration));
   const most = offer.endpoint.kind === 'direct' ? bound.seconds : wholeSeconds(audio.seconds) + SECONDS_SLACK;
   const seconds = Math.min(said ?? wholeSeconds(audio.seconds), most);
   const estimated = said === null;
