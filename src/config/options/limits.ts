@@ -66,7 +66,7 @@ export const LIMITS = {
     min: KIB,
     max: 256 * MIB,
     default: 32 * MIB,
-    meaning: 'Largest body of a request that contains images: an edit of images, or a video.',
+    meaning: 'Largest body of a request with files: an edit of images, a video, or sound that is to be transcribed.',
   }),
   anonymous_body_bytes_max: whole({
     min: KIB,

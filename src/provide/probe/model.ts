@@ -11,6 +11,7 @@ import {
   upstreamPath,
 } from '#config';
 import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
+import { audioChecks } from './audio.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
@@ -20,6 +21,8 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
   const { upstreamModel, outputModalities } = service.model;
   let first: Promise<FirstAnswer> | null = null;
   if (!outputModalities.includes('text')) {
+    const audio = audioChecks({ name: service.name, outputModalities }, target, upstreamModel);
+    if (audio.length > 0) return audio;
     return [{ kind: 'model', name: service.name, run: async () => 'not called, because it does not answer with text' }];
   }
   const chat: Chat = (more) => {

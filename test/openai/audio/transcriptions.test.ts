@@ -370,6 +370,20 @@ test('a service is not told of another file', async () => {
   expect(last().fields).toEqual([['model', 'of-whisper-1']]);
 });
 
+test('preferences of a provider are members of a form, or JSON', async () => {
+  world.upstream.answer = () => json({ text: WORDS });
+  const ask = async (more: object) =>
+    world.client.audio.transcriptions.create({ model: 'whisper-1', file: await file(), ...more });
+  for (const provider of [{ only: ['Acme'], allow_fallbacks: false }, '{"only":["Acme"]}']) {
+    // oxlint-disable-next-line no-await-in-loop -- one call after the other
+    expect(await ask({ provider })).toMatchObject({ text: WORDS });
+    expect(last().fields).toEqual([['model', 'of-whisper-1']]);
+  }
+  await expect(ask({ provider: { only: ['Nobody'] } })).rejects.toThrow(/Nobody|provider/);
+  await expect(ask({ provider: { olny: ['Acme'] } })).rejects.toThrow(/400 .*olny/);
+  await expect(ask({ max_cost: '0.0001' })).rejects.toThrow(/max_cost/);
+});
+
 test('a form that comes again with its key is answered the same, whatever separates its parts', async () => {
   world.upstream.answer = () => json({ text: WORDS });
   const before = world.upstream.asked.length;

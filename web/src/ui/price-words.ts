@@ -12,7 +12,9 @@ export interface PriceLine {
 export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
   switch (kind) {
     case 'model': {
-      const { prompt, completion } = pricing;
+      const { prompt, completion, character, per_minute: minute } = pricing;
+      if (!isFree(character)) return { amount: formatUsd(character!), unit: 'per 1M characters' };
+      if (!isFree(minute)) return { amount: formatUsd(minute!), unit: 'per minute' };
       if (isFree(prompt) && isFree(completion)) return FREE;
       if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };
       return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: IN_AND_OUT };

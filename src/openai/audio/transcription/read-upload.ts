@@ -96,7 +96,8 @@ function valueOf(fields: readonly FormField[], limits: JsonLimits): Record<strin
     } else if (base === 'chunking_strategy' && name !== base) {
       // Clients write its members as fields of their own, such as `chunking_strategy[type]`.
       value[base] ??= {};
-    } else if (base in value) throw refused(base, 'occurs more than once');
+    } else if (OBJECTS.has(base) && name !== base) setInside(value, name, text);
+    else if (base in value) throw refused(base, 'occurs more than once');
     else value[base] = fromText(base, text, limits);
   }
   return { ...value };
@@ -110,6 +111,31 @@ function fromText(base: string, text: string, limits: JsonLimits): unknown {
   if (NUMBERS.has(base) && /^-?\d{1,9}(?:\.\d{1,15})?$/.test(text)) return Number(text);
   if (OBJECTS.has(base) && /^\s*\{/.test(text)) return parseJson(Buffer.from(text), limits);
   return text;
+}
+
+/** Clients also write an object as a field for each member: `provider[order][]`. */
+const PATH = /^\w{1,64}(?:\[\w{1,64}\]){1,3}(?:\[\])?$/;
+
+function setInside(value: Record<string, unknown>, name: string, text: string): void {
+  if (!PATH.test(name)) throw refused(name, 'must be written like provider[order][] or as JSON');
+  const path = name.replaceAll(/\]/g, '').split('[');
+  const isList = path.at(-1) === '';
+  if (isList) path.pop();
+  const last = path.pop()!;
+  let at = value;
+  for (const key of path) {
+    const inner = (at[key] ??= Object.create(null) as Record<string, unknown>);
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner))
+      throw refused(name, 'occurs more than once');
+    at = inner as Record<string, unknown>;
+  }
+  const given = text === 'true' || text === 'false' ? text === 'true' : text;
+  if (isList) {
+    const list = (at[last] ??= []);
+    if (!Array.isArray(list)) throw refused(name, 'occurs more than once');
+    list.push(given);
+  } else if (last in at) throw refused(name, 'occurs more than once');
+  else at[last] = given;
 }
 
 function digestOf(path: string, file: Buffer, fields: readonly FormField[]): string {

@@ -10,8 +10,8 @@ export interface Called {
   readonly name: string;
   /** The gateway's address, without a path. */
   readonly base: string;
-  /** Whether the model makes embeddings instead of text. */
-  readonly embeds: boolean;
+  /** The output of a model. */
+  readonly makes: 'text' | 'embeddings' | 'speech' | 'transcription';
   /** A tool of the service, with example arguments. */
   readonly tool: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
   /** A video length that the model supports. */
@@ -34,14 +34,22 @@ export const calledOf = (
   kind: primitive,
   name,
   base,
-  embeds: output_modalities.length > 0 && !output_modalities.includes('text'),
+  makes: outputOf(output_modalities),
   tool,
   duration: durations[0] ?? '5s',
 });
 
+function outputOf(modalities: readonly string[]): Called['makes'] {
+  if (modalities.length === 0 || modalities.includes('text')) return 'text';
+  if (modalities.includes('speech')) return 'speech';
+  return modalities.includes('transcription') ? 'transcription' : 'embeddings';
+}
+
+const MODELS = { text: chat, embeddings, speech, transcription } as const;
+
 /** Code for each client that can call the service, shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {
-  const makers = { model: called.embeds ? embeddings : chat, tool: tools, agent, image, video };
+  const makers = { model: MODELS[called.makes], tool: tools, agent, image, video };
   return makers[called.kind](called);
 }
 
@@ -111,6 +119,59 @@ function embeddings({ name, base }: Called): readonly Snippet[] {
       code: openaiPy(
         base,
         `reply = client.embeddings.create(model="${name}", input="What is a tollgate?")\nprint(len(reply.data[0].embedding))`,
+      ),
+    },
+  ];
+}
+
+function speech({ name, base }: Called): readonly Snippet[] {
+  const input = 'The gate is open.';
+  return [
+    {
+      id: 'curl',
+      name: 'curl',
+      code: curl(`${base}/api/v1/audio/speech`, { model: name, voice: 'alloy', input }, { more: ['-o speech.mp3'] }),
+    },
+    {
+      id: 'openai-js',
+      name: 'openai (JS)',
+      code: openaiJs(
+        base,
+        `const speech = await client.audio.speech.create({ model: '${name}', voice: 'alloy', input: '${input}' });\nconsole.log((await speech.arrayBuffer()).byteLength);`,
+      ),
+    },
+    {
+      id: 'openai-py',
+      name: 'openai (Python)',
+      code: openaiPy(
+        base,
+        `speech = client.audio.speech.create(model="${name}", voice="alloy", input="${input}")\nspeech.write_to_file("speech.mp3")`,
+      ),
+    },
+  ];
+}
+
+function transcription({ name, base }: Called): readonly Snippet[] {
+  return [
+    {
+      id: 'curl',
+      name: 'curl',
+      code: `curl ${base}/api/v1/audio/transcriptions \\\n  -H "Authorization: Bearer $KEY" \\\n  -F model=${name} \\\n  -F file=@speech.mp3`,
+    },
+    {
+      id: 'openai-js',
+      name: 'openai (JS)',
+      code: openaiJs(
+        base,
+        `const file = new File([await readFile('speech.mp3')], 'speech.mp3');\nconst { text } = await client.audio.transcriptions.create({ model: '${name}', file });\nconsole.log(text);`,
+      ).replace('import ', "import { readFile } from 'node:fs/promises';\nimport "),
+    },
+    {
+      id: 'openai-py',
+      name: 'openai (Python)',
+      code: openaiPy(
+        base,
+        `reply = client.audio.transcriptions.create(model="${name}", file=open("speech.mp3", "rb"))\nprint(reply.text)`,
       ),
     },
   ];

@@ -73,11 +73,16 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
       const [listed, tools] = await Promise.all([queries.query(servicesQuery), data(api.GET('/api/v1/tools'))]);
       const toolsOf = new Map(tools.map((each) => [each.id, each.tools ?? []]));
       return listed
+        .filter(hasPanel)
         .map((each) => toService(each, toolsOf))
         .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
     },
   });
 }
+
+/** Models that only speak or transcribe take or make files, which the playground has no panel for. */
+const hasPanel = ({ output_modalities: outputs }: Listed): boolean =>
+  outputs.length === 0 || outputs.some((output) => output !== 'speech' && output !== 'transcription');
 
 /** Sorts by kind. Embedding models come after chat models. */
 const rank = ({ kind, model }: Service): number => KINDS.indexOf(kind) + (model?.embeds === true ? 0.5 : 0);
