@@ -199,7 +199,7 @@ export const UPSTREAM = {
     max: 1024 * MIB,
     default: 64 * MIB,
     meaning:
-      'Largest reply of a provider with images, which are in base64, and largest answer of an agent with its files. For a stream of an agent: its largest event. Also the largest answer that is kept as a file for repeats of its request.',
+      'Largest reply of a provider with images, which are in base64, or with speech, and largest answer of an agent with its files. For a stream of an agent: its largest event. Also the largest answer that is kept as a file for repeats of its request.',
   }),
   replies_bytes_max: whole({
     min: MIB,

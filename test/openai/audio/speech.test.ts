@@ -50,6 +50,7 @@ test('tts-1 costs 15 USD per million characters', async () => {
   expect(cost).toBe(255n);
   expect(response.headers.get('content-type')).toBe('audio/mpeg');
   expect(await record(response)).toMatchObject({ state: 'settled', cost_micro_usdc: 255, estimated: false, flags: [] });
+  expect(await record(response)).toMatchObject({ usage_details: { character: 17 } });
   expect(last()).toMatchObject({
     path: '/audio/speech',
     json: { model: 'of-tts-1', voice: 'alloy', input: 'The gate is open.' },
@@ -250,6 +251,17 @@ test('a request that comes again with its key is answered the same and charged o
   });
   expect(cost).toBe(75n);
   expect(world.upstream.asked.length).toBe(before + 1);
+});
+
+test('a long recording passes whole, and is kept for a repeat', async () => {
+  const recording = Buffer.alloc(12 * 1024 * 1024, 7);
+  world.upstream.answer = () => ({ type: 'audio/wav', pieces: [recording.subarray(0, 100), recording.subarray(100)] });
+  const body = { model: 'tts-1', voice: 'a', input: 'long', response_format: 'wav' };
+  const send = () => world.spine.post('/audio/speech', body, { 'idempotency-key': 'speech-long' });
+  expect((await bytesOf(await send())).equals(recording)).toBe(true);
+  const again = await send();
+  expect(again.headers.get('idempotent-replayed')).toBe('true');
+  expect((await bytesOf(again)).equals(recording)).toBe(true);
 });
 
 test('a quote is the most that the speech can cost', async () => {

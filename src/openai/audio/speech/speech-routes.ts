@@ -35,7 +35,7 @@ export function speechRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, blobs } = deps;
   const { limits, upstream, billing } = config;
   const readBody = createReadBody<SpeechBody>(limits, speechSchema);
-  const kept = blobs ? createKeptReplies(blobs, upstream.replyBytesMax) : null;
+  const kept = blobs ? createKeptReplies(blobs, upstream.imagesReplyBytesMax) : null;
 
   const route: PaidRoute<SpeechRequest, StartedSpeech> = {
     path: PATH,
@@ -75,7 +75,7 @@ export function speechRoutes(deps: ChatDeps): FastifyPluginAsync {
         payment,
         requestId: request.id,
         headers: request.headers,
-        replyBytesMax: upstream.replyBytesMax,
+        replyBytesMax: upstream.imagesReplyBytesMax,
         receipts: billing.receipts,
       });
       const options = {
