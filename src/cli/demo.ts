@@ -113,6 +113,29 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
       url,
       apiKey: null,
     }),
+    localModel({
+      name: 'demo/herald',
+      displayName: 'Demo: Herald',
+      providerName: 'Demo',
+      rates: parseRates({ prompt: '0', completion: '0', character: '10' }),
+      facts: { upstreamModel: 'demo/herald', contextLength: 8192, outputModalities: ['speech'] },
+      url,
+      apiKey: null,
+    }),
+    localModel({
+      name: 'demo/scribe',
+      displayName: 'Demo: Scribe',
+      providerName: 'Demo',
+      rates: parseRates({ prompt: '0', completion: '0', second: '0.0001' }),
+      facts: {
+        upstreamModel: 'demo/scribe',
+        contextLength: 8192,
+        inputModalities: ['audio'],
+        outputModalities: ['transcription'],
+      },
+      url,
+      apiKey: null,
+    }),
     {
       service: {
         primitive: 'image',

@@ -10,6 +10,7 @@ import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import type { Croupier } from './croupier.ts';
 import { editImages, generateImages } from './easel.ts';
 import { embed } from './embedder.ts';
+import { speak, transcribe } from './herald.ts';
 import { createProjector, type Projector } from './projector.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
@@ -17,8 +18,8 @@ import type { Toolbox } from './toolbox.ts';
 /** The demo's chat models: `echo` repeats the prompt, `sage` answers a few topics by rules. */
 const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
 
-/** The demo's embedding model. */
-const EMBEDDER = 'demo/compass';
+/** The demo's embedding model, and its models for audio. */
+const OTHER_MODELS = ['demo/compass', 'demo/herald', 'demo/scribe'];
 
 export interface DemoProvider {
   /** Base URL, including `/v1`. */
@@ -100,7 +101,7 @@ async function handle(
   if (route === 'GET /v1/models') {
     return sendJson(response, 200, {
       object: 'list',
-      data: [...DEMO_MODELS, EMBEDDER].map((id) => ({
+      data: [...DEMO_MODELS, ...OTHER_MODELS].map((id) => ({
         id,
         object: 'model',
         created: 1_760_000_000,
@@ -113,6 +114,14 @@ async function handle(
   if (route === 'POST /v1/images/edits')
     return sendJson(response, 200, await editImages(await readForm(request), Math.floor(Date.now() / 1000)));
   if (route === 'POST /v1/embeddings') return sendJson(response, 200, embed(await readJson(request)));
+  if (route === 'POST /v1/audio/speech') {
+    const { type, bytes } = speak(await readJson(request));
+    return send(response, 200, type, bytes);
+  }
+  if (route === 'POST /v1/audio/transcriptions' || route === 'POST /v1/audio/translations') {
+    const { type, text } = await transcribe(await readForm(request));
+    return send(response, 200, type, Buffer.from(text));
+  }
   const [method = '', path = ''] = route.split(' ');
   if (path.startsWith('/v1/videos') && (await projector(method, path, () => readJson(request), response))) return;
   if (route !== 'POST /v1/chat/completions')
@@ -284,10 +293,11 @@ function sendError(
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
-  const text = JSON.stringify(value);
-  response
-    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-    .end(text);
+  send(response, status, 'application/json', Buffer.from(JSON.stringify(value)));
+}
+
+function send(response: ServerResponse, status: number, type: string, bytes: Buffer): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': bytes.byteLength }).end(bytes);
 }
 
 /**

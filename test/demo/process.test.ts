@@ -16,7 +16,13 @@ it.each(['pipe', 'ipc'] as const)('as a program it prints its addresses and ends
   };
   expect(await (await fetch(url.replace('/v1', '/health'))).json()).toEqual({ status: 'ok' });
   const models = (await (await fetch(`${url}/models`)).json()) as { data: { id: string }[] };
-  expect(models.data.map((model) => model.id)).toEqual(['demo/echo', 'demo/sage', 'demo/compass']);
+  expect(models.data.map((model) => model.id)).toEqual([
+    'demo/echo',
+    'demo/sage',
+    'demo/compass',
+    'demo/herald',
+    'demo/scribe',
+  ]);
   const listed = await fetch(toolboxUrl, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' });
   expect(await listed.json()).toMatchObject({
     result: { tools: [{ name: 'roll_dice' }, { name: 'tell_time' }, { name: 'weigh_words' }] },

@@ -33,6 +33,7 @@ const PAGES = [
   'docs/gemini.md',
   'docs/configuration.md',
   'docs/embeddings.md',
+  'docs/audio.md',
   'docs/image-calls.md',
   'docs/quotes.md',
   'docs/video-calls.md',

@@ -48,6 +48,8 @@ async function paste(code: string): Promise<string> {
 test.each([
   ['model', 'demo/sage', 'text', { curl: '"choices"', a2a: 'tollgate' }],
   ['model', 'demo/compass', 'embeddings', { curl: '"embedding"' }],
+  ['model', 'demo/herald', 'speech', { curl: '' }],
+  ['model', 'demo/scribe', 'transcription', { curl: '"text":"The gate is open."' }],
   ['tool', 'demo/toolbox', 'text', { curl: '"structuredContent"' }],
   ['agent', 'demo/croupier', 'text', { curl: '"result"', a2a: '"task"', card: '"skills"' }],
   ['image', 'demo/easel', 'text', { curl: '', quote: 'usd' }],
@@ -77,6 +79,7 @@ test.each([
   ['openai-js', 'demo/sage', 'text'],
   ['anthropic', 'demo/sage', 'text'],
   ['openai-js', 'demo/compass', 'embeddings'],
+  ['openai-js', 'demo/herald', 'speech'],
 ] as const)('%s with %s runs as a module', async (id, name, makes) => {
   const { code } = snippetsOf(called('model', name, makes)).find((snippet) => snippet.id === id)!;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
