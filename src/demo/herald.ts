@@ -28,7 +28,7 @@ export function speak(body: unknown): { readonly type: string; readonly bytes: B
 
 /** A decaying tone for each letter, and silence for all else. */
 function tonesOf(text: string, length: number): Buffer {
-  const letters = [...text];
+  const letters = Array.from(text);
   const samples = Buffer.alloc(letters.length * length * 2);
   letters.forEach((letter, place) => {
     if (!/[\p{L}\p{N}]/u.test(letter)) return;

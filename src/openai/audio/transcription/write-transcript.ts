@@ -88,7 +88,10 @@ export async function streamTranscript(
       if (result === null || result.cut !== null) throw cutOff(result?.cut?.message);
       provider = value.providerName;
       begin();
-      sink.end(eventOf({ ...result.transcript, usage: withCost(result.usage, settlement, receipt) }));
+      const { transcript, usage } = result;
+      // The reader makes an event of a transcript in another format.
+      const done = Buffer.isBuffer(transcript) ? {} : transcript;
+      sink.end(eventOf({ ...done, usage: withCost(usage, settlement, receipt) }));
       return wasCharged(value);
     }
   } catch (error) {
