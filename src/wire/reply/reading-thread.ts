@@ -5,6 +5,7 @@ interface Waiting {
   readonly module: string;
   readonly args: unknown;
   readonly transfer: ArrayBuffer[];
+  readonly deadlineMs: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -22,23 +23,24 @@ export class ReadingThread {
    * most one job.
    */
   readonly #waiting = new Map<string, Waiting[]>();
-  readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #running: Waiting | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** A job that takes longer than `deadlineMs` is ended with its thread. Default: a job may take any time. */
-  constructor(deadlineMs = Infinity) {
-    this.#deadlineMs = deadlineMs;
-  }
-
   /**
-   * Runs a ReadingModule in the thread. `transfer` lists the buffers of `args` that are moved to the thread. Rejects
-   * with Error if the job throws, runs out of memory or takes too long.
+   * Runs a ReadingModule in the thread. `transfer` lists the buffers of `args` that are moved to the thread. A job that
+   * runs for longer than `deadlineMs` is ended with its thread; default: it may take any time. Rejects with Error if
+   * the job throws, runs out of memory or takes too long.
    */
-  read(account: string, module: URL, args: unknown, transfer: ArrayBuffer[]): Promise<unknown> {
+  read(
+    account: string,
+    module: URL,
+    args: unknown,
+    transfer: ArrayBuffer[],
+    deadlineMs: number = Infinity,
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const job: Waiting = { module: module.href, args, transfer, resolve, reject };
+      const job: Waiting = { module: module.href, args, transfer, deadlineMs, resolve, reject };
       const own = this.#waiting.get(account);
       if (own) own.push(job);
       else this.#waiting.set(account, [job]);
@@ -56,16 +58,16 @@ export class ReadingThread {
     this.#running = jobs.shift()!;
     if (jobs.length > 0) this.#waiting.set(account, jobs);
     const worker = (this.#worker ??= this.#start());
-    const { module, args, transfer } = this.#running;
+    const { module, args, transfer, deadlineMs } = this.#running;
     worker.postMessage({ module, args } satisfies ReadingJob, transfer);
-    if (this.#deadlineMs !== Infinity) this.#timer = setTimeout(() => this.#tooLong(worker), this.#deadlineMs).unref();
+    if (deadlineMs !== Infinity) this.#timer = setTimeout(() => this.#tooLong(worker), deadlineMs).unref();
   }
 
   #tooLong(worker: Worker): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
     void worker.terminate();
-    this.#ended((job) => job.reject(new Error(`it took longer than ${this.#deadlineMs} ms`)));
+    this.#ended((job) => job.reject(new Error(`it took longer than ${job.deadlineMs} ms`)));
   }
 
   #start(): Worker {

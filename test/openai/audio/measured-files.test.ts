@@ -66,6 +66,19 @@ describe('files that lie', () => {
   });
 });
 
+test('tables with four billion packets of no bytes are not followed to their end', async () => {
+  const file = await m4aFile(100);
+  // In `stts` the number of packets of a length, in `stsz` their size and their number, in `stsc` those of a chunk.
+  file.writeUInt32BE(0xffffffff, file.indexOf('stts') + 12);
+  file.writeUInt32BE(1, file.indexOf('stsz') + 8);
+  file.writeUInt32BE(0xffffffff, file.indexOf('stsz') + 12);
+  file.writeUInt32BE(0xffffffff, file.indexOf('stsc') + 16);
+  await expect(measured(file)).rejects.toMatchObject({
+    code: 'invalid_request',
+    cause: { message: 'it has more packets than bytes' },
+  });
+});
+
 describe('no sound', () => {
   test.each<[string, Buffer]>([
     ['text', Buffer.from('What is a tollgate?'.repeat(1000))],

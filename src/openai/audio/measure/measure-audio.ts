@@ -28,11 +28,12 @@ export interface MeasuredAudio {
   readonly secondsMax: number;
 }
 
-/** A file of 25 MiB takes about a second of a processor. */
-const MEASURE_MS = 20_000;
+/** A file of 30 MiB takes about a second of a processor, and the thread as long to load. A busy machine takes longer. */
+const LEAST_MS = 5_000;
+const MS_PER_MIB = 500;
 
 const WORKER = new URL('./measure-worker.ts', import.meta.url);
-const thread = new ReadingThread(MEASURE_MS);
+const thread = new ReadingThread();
 
 /**
  * Measures the sound in a file, in a thread of its own, because the work for a file is what its author wants it to be.
@@ -42,7 +43,8 @@ export async function measureAudio(bytes: Buffer, account: string): Promise<Meas
   const copy = new Uint8Array(bytes).buffer;
   let found: MeasuredAudio | null;
   try {
-    found = (await thread.read(account, WORKER, { bytes: copy }, [copy])) as MeasuredAudio | null;
+    const deadlineMs = LEAST_MS + (MS_PER_MIB * bytes.byteLength) / 2 ** 20;
+    found = (await thread.read(account, WORKER, { bytes: copy }, [copy], deadlineMs)) as MeasuredAudio | null;
   } catch (error) {
     throw refusal('cannot be read', error);
   }

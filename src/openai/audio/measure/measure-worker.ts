@@ -67,7 +67,7 @@ async function measure(input: Input, fileBytes: number): Promise<MeasuredAudio |
   let explained = HEADERS_BYTES;
   let bytesPerS: number | null = null;
   for (const track of await input.getTracks()) {
-    const found = await countPackets(track);
+    const found = await countPackets(track, fileBytes);
     explained += PACKET_HEADER_BYTES * found.packets;
     if (!track.isAudioTrack()) {
       explained += found.bytes;
@@ -96,7 +96,8 @@ interface Counted {
   readonly counted: boolean;
 }
 
-async function countPackets(track: InputTrack): Promise<Counted> {
+/** Throws Error for more packets than the file has bytes: its tables have no end, or name the same bytes again. */
+async function countPackets(track: InputTrack, fileBytes: number): Promise<Counted> {
   const length = track.isAudioTrack() ? await packetLength(track) : null;
   const options = { metadataOnly: !(length?.needsData ?? false) };
   const sink = new EncodedPacketSink(track);
@@ -107,6 +108,7 @@ async function countPackets(track: InputTrack): Promise<Counted> {
   // oxlint-disable-next-line no-await-in-loop -- packets follow one another
   for (let packet = await sink.getFirstPacket(options); packet; packet = await sink.getNextPacket(packet, options)) {
     packets++;
+    if (packets > fileBytes) throw new Error('it has more packets than bytes');
     bytes += packet.byteLength;
     end = Math.max(end, packet.timestamp + packet.duration);
     sum += length === null ? 0 : length.of(packet.data);
