@@ -24,6 +24,7 @@ import {
 import type { Caller, OwnKeys } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
+import type { PromptPrefix } from './routing/affinity.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
 import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.ts';
@@ -111,8 +112,9 @@ interface Found {
 }
 
 function prepared(options: PrepareOptions, request: CallRequest, id: string, found: Found): Call {
-  const candidates = choose(options, request, found);
-  const call = toCall(options, request, id, found.targets[0]!.service, candidates);
+  const prefix = prefixOf(request, found.targets);
+  const candidates = choose(options, request, found, prefix);
+  const call = toCall(options, request, id, found.targets[0]!.service, candidates, prefix);
   call.adapter.begin?.(call);
   return call;
 }
@@ -175,11 +177,19 @@ function present(
 const offersOf = (targets: readonly Resolved[]): readonly Offer[] =>
   targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);
 
+/** The beginning of the prompt, if it matters for the choice: a digest of it is not made for a single offer. */
+function prefixOf({ repeats, preferences, caller }: CallRequest, targets: readonly Resolved[]): PromptPrefix | null {
+  if (repeats === undefined || preferences.sort !== null) return null;
+  for (const { offers } of targets) if (offers.length > 1) return repeats.prefix(caller.account);
+  return null;
+}
+
 /** The offers to try, in this order, each with the most that the call may cost there. */
 function choose(
   { router, health, attemptsMax, now, ownKeys }: PrepareOptions,
   request: CallRequest,
   { targets, keys }: Found,
+  prefix: PromptPrefix | null,
 ): readonly Candidate[] {
   const { caller, free, stickyKey, images } = request;
   // Whoever has a key wants to use it.
@@ -220,7 +230,8 @@ function choose(
     const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, prefers)) {
+    const routed = { images, costOf, account: caller.account, prefers, prefix };
+    for (const offer of router.choose(fit, preferences, stickyKey, routed)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
       if (candidate) candidates.push(candidate);
@@ -237,6 +248,7 @@ function toCall(
   id: string,
   service: string,
   candidates: readonly Candidate[],
+  prefix: PromptPrefix | null,
 ): Call {
   const budget = request.budget ?? null;
   const served = request.free || budget !== null ? candidates : lendingAlike(candidates);
@@ -257,6 +269,7 @@ function toCall(
     parent: request.parent ?? request.caller.run?.parent ?? null,
     lendable: request.free ? 0n : lendable(served, budget),
     stickyKey: request.stickyKey,
+    prefix,
     metadata: request.metadata,
     facts: request.facts,
     traceparent: request.traceparent,

@@ -22,6 +22,7 @@ import type { SentRequest } from './altered-headers.ts';
 import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { askedParts } from './asked-parts.ts';
 import { type AskedParts, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
+import { promptPrefix, type RepeatedPrompt } from './prompt-prefix.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
@@ -77,7 +78,7 @@ interface LockedBudget {
 const NONE: readonly LockedBudget[] = [];
 
 /** The native side of a chat call. It is a class because each call creates one. */
-export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest {
+export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest, RepeatedPrompt {
   /** The id that the reply carries. It is set after the call was prepared, and before it is run. */
   callId = '';
   readonly #options: ChatRequestAdapterOptions;
@@ -141,6 +142,11 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   /** The price of the service tier that the request asks for. */
   priceAt(offer: Offer): Price {
     return priceAt(offer, this.#options.body['service_tier']);
+  }
+
+  /** See RepeatedPrompt. */
+  prefix(account: string): ReturnType<RepeatedPrompt['prefix']> {
+    return promptPrefix(this.#options.body, this.#options.size, account);
   }
 
   /** The parts of the call's tokens that have their own price at an offer. */

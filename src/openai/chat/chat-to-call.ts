@@ -87,6 +87,7 @@ export function toCall(
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
     // The account is part of the key, because two accounts may use the same session name.
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
+    repeats: session === null ? chat : undefined,
     images: size.images,
     stream,
     adapter: singleRequest<ChatResult, ChatPiece>(adapter),
