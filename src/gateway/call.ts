@@ -127,6 +127,11 @@ export interface CallRequest<R = unknown, D extends Piece = Piece> {
    * equal.
    */
   readonly prefers?: ((offer: Offer) => boolean) | undefined;
+  /**
+   * Names of the fields of the request that an offer would not get. Asked only if the consumer wants an offer that gets
+   * all. Absent: an offer that does not take a field refuses the request, or the protocol has no such fields.
+   */
+  readonly lacks?: (offer: Offer) => readonly string[];
   /** The name of the method, if its protocol's table makes it free; default null, a billed call. */
   readonly free?: string | null;
   /** Id of the pending call that this one continues, a call of the same caller; default none. */

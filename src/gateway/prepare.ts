@@ -28,6 +28,7 @@ import type { PromptPrefix } from './routing/affinity.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
 import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.ts';
+import { lacking, takingAll, unavailable } from './routing/no-offer.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 
 export interface PrepareOptions {
@@ -218,8 +219,10 @@ function choose(
       return null;
     }
   };
-  for (const { offers, sort } of targets) {
+  for (const { offers: all, sort } of targets) {
     if (candidates.length >= attemptsMax) break;
+    const offers = takingAll(request, all);
+    if (offers.length === 0) unfit ??= lacking(request, all);
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
     // A part of a service may have its own price, and a long prompt, too. With several offers, routing then weighs them
     // by the cost of this call. Otherwise a stranger with a low price for short prompts could get all long ones.
@@ -368,31 +371,4 @@ export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
       },
     );
   }
-}
-
-/** Maximum number of providers that an error names. */
-const PROVIDERS_SHOWN = 10;
-
-function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
-  const name = request.targets[0]!.slice(0, 128);
-  const { order, only, ignore, maxPrice } = request.preferences;
-  const { account } = request.caller;
-  const unasked = maxPrice === null && order.length + only.length + ignore.length === 0;
-  if (unasked && offered.some((offer) => health.available(offer, account))) {
-    const message = `No provider of ${name} at about its usual price is healthy at the moment. Others ask for much more: name one in provider.order, or accept its price with provider.max_price`;
-    return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered, account) });
-  }
-  if (offered.some((offer) => health.available(offer, account))) {
-    const names = [...new Set(offered.map(({ provider }) => provider.name))].slice(0, PROVIDERS_SHOWN).join(', ');
-    return new GatewayError(
-      'not_found',
-      `No provider of ${name} meets the routing preferences (order, only, ignore, max_price). It is offered by ${names}`,
-      {
-        param: 'provider',
-      },
-    );
-  }
-  return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, {
-    retryAfterS: health.retryAfterS(offered, account),
-  });
 }

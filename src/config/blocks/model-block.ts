@@ -4,6 +4,7 @@ import { option, optionalWhole, textList, trueOrFalse, type Option } from '../op
 import { show, WrongValue } from '../problem.ts';
 import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
 import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
+import { declaredOptions, QUANTIZATION } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field, optionalField } from './field.ts';
 import {
@@ -53,6 +54,8 @@ const offer = {
     'model.outputModalities',
     words(MODALITIES, ['text'], 'Kinds of content that an answer may contain.'),
   ),
+  ...declaredOptions('model'),
+  quantization: optionalField('model.quantization', QUANTIZATION),
   'pricing.prompt': rate(PROMPT_PRICE),
   'pricing.completion': rate(COMPLETION_PRICE),
   'pricing.image': optionalRate(INPUT_IMAGE_PRICE),

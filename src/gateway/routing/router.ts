@@ -2,6 +2,7 @@ import { type MicroUsd, type Meter, type Price, rateOf } from '#billing';
 import { maxPromptRate } from '#billing/amounts';
 import type { Offer, Health, HealthState } from '#catalog';
 import { createCachedPrefixes, createLastServed, type PromptPrefix, savedByCache } from './affinity.ts';
+import { declares } from './declared.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Call } from '../call.ts';
 
@@ -210,9 +211,9 @@ function tierOf(healthState: HealthState, isSticky: boolean, isPreferred: boolea
 
 /** The offers that the preferences accept, whatever their health. */
 function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
-  const { order, only, ignore, maxPrice, allowFallbacks } = preferences;
+  const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
   const accepted =
-    only.length === 0 && ignore.length === 0 && maxPrice === null
+    only.length === 0 && ignore.length === 0 && maxPrice === null && declared === null
       ? offers
       : offers.filter((offer) => accepts(preferences, offer));
   if (allowFallbacks || order.length === 0) return accepted;
@@ -221,11 +222,13 @@ function narrow(offers: readonly Offer[], preferences: RoutePreferences): readon
   return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
 }
 
-function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePreferences, offer: Offer): boolean {
+function accepts(preferences: RoutePreferences, offer: Offer): boolean {
+  const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
   const isThis = (wanted: string) => isProvider(offer, wanted);
   if (only.length > 0 && !only.some(isThis)) return false;
   if (ignore.some(isThis)) return false;
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
+  if (declared !== null && !declares(offer, declared)) return false;
   if (maxPrice === null) return true;
   const within = (meter: Meter, limit: bigint | undefined) =>
     limit === undefined || rateOf(offer.price.rates, meter) <= limit;

@@ -19,7 +19,7 @@ import type { ChatBody } from './chat-schema.ts';
 import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-stream-reader.ts';
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
-import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
+import { FOR_ANOTHER_ROUTER, forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { askedParts } from './asked-parts.ts';
 import { type AskedParts, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
 import { promptPrefix, type RepeatedPrompt } from './prompt-prefix.ts';
@@ -133,6 +133,12 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
    */
   speaks(_offer: Offer): boolean {
     return false;
+  }
+
+  /** Names of the fields that an offer would not get. `lost`: those that were lost before, which nobody gets. */
+  lacks(offer: Offer, lost: readonly string[]): readonly string[] {
+    const { dropped } = forwardedBody(this.#options.body, offer, { tokens: Infinity, field: null });
+    return [...lost, ...dropped.filter((field) => !FOR_ANOTHER_ROUTER.has(field))];
   }
 
   sizeAt(_offer: Offer, size: PromptSize): PromptSize {

@@ -29,6 +29,8 @@ interface EmbeddingsContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
+  /** Names of fields that were lost before, which no offer gets; absent for none. */
+  readonly lost?: readonly string[];
 }
 
 /** A request for embeddings as the pipeline takes it. */
@@ -43,7 +45,7 @@ const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContext): EmbeddingsCall {
-  const { caller, headers, requestId, replyBytesMax, payment } = context;
+  const { caller, headers, requestId, replyBytesMax, payment, lost = [] } = context;
   const size = measureInput(body);
   let dropped: readonly string[] = [];
   const adapter: RequestAdapter<EmbeddingsResult | null> = {
@@ -79,6 +81,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
         });
       return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };
     },
+    lacks: (offer) => [...lost, ...bodyFor(body, offer).dropped],
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),

@@ -97,6 +97,7 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
         headers: request.headers,
         replyBytesMax: upstream.replyBytesMax,
         receipts: billing.receipts,
+        lost: dropped,
       });
       const lost = () => [...dropped, ...droppedBelow()];
       return {
