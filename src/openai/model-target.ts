@@ -15,12 +15,15 @@ import { createCheck } from '#http';
 import { GatewayError } from '#errors';
 import type { UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
-import { chats, checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
+import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
+import { chats } from './model-kinds.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
 import type { ChatPiece, ChatResult } from './chat/chat-end.ts';
 import { createToolCallIds } from './chat/chat-decoder.ts';
 import { ChunkEvents } from './stream/chunk-output.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
+import { checkDocuments, type RerankBody, rerankSchema } from './rerank/rerank-schema.ts';
+import { rerankToCall } from './rerank/rerank-to-call.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
 
@@ -218,16 +221,22 @@ interface QuotableDeps {
 }
 
 /**
- * Turns the body of a chat completion, or of a request for embeddings, into a call that a quote can be made for. Throws
- * GatewayError.
+ * Turns the body of a chat completion, or of a request for embeddings or to rerank, into a call that a quote can be
+ * made for. Throws GatewayError.
  */
 export function quotableModel({ config, now }: QuotableDeps): Quotable {
   const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
   const checkEmbeddings = createCheck<EmbeddingsBody>(embeddingsSchema);
+  const checkRerank = createCheck<RerankBody>(rerankSchema);
   const { replyBytesMax } = config.upstream;
   const { receipts } = config.billing;
   return (body, asked) => {
     const context = { ...asked, replyBytesMax, receipts, payment: null };
+    if (Object.hasOwn(body, 'documents') && !Object.hasOwn(body, 'messages')) {
+      const checked = checkRerank(body);
+      checkDocuments(checked);
+      return rerankToCall(checked, context).request;
+    }
     if (!isOfEmbeddings(body)) return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
     const checked = checkEmbeddings(withModel(body));
     checkInput(checked);

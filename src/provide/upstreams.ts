@@ -215,6 +215,8 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   '/chat/completions',
   '/completions',
   '/embeddings',
+  '/rerank',
+  '/moderations',
   MESSAGES_PATH,
   RESPONSES_PATH,
 ]);

@@ -33,6 +33,7 @@ const PAGES = [
   'docs/gemini.md',
   'docs/configuration.md',
   'docs/embeddings.md',
+  'docs/rerank.md',
   'docs/image-calls.md',
   'docs/quotes.md',
   'docs/video-calls.md',

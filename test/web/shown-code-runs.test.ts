@@ -28,11 +28,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const called = (kind: Called['kind'], name: string, embeds = false): Called => ({
+const called = (kind: Called['kind'], name: string, makes: Called['makes'] = null): Called => ({
   kind,
   name,
   base,
-  embeds,
+  makes,
   tool: { name: 'roll_dice', args: { dice: '1d6' } },
   duration: '2s',
 });
@@ -46,13 +46,13 @@ async function paste(code: string): Promise<string> {
 }
 
 test.each([
-  ['model', 'demo/sage', false, { curl: '"choices"', a2a: 'tollgate' }],
-  ['model', 'demo/compass', true, { curl: '"embedding"' }],
-  ['tool', 'demo/toolbox', false, { curl: '"structuredContent"' }],
-  ['agent', 'demo/croupier', false, { curl: '"result"', a2a: '"task"', card: '"skills"' }],
-  ['image', 'demo/easel', false, { curl: '', quote: 'usd' }],
-] as const)('%s %s', async (kind, name, embeds, answers) => {
-  const snippets = snippetsOf(called(kind, name, embeds));
+  ['model', 'demo/sage', null, { curl: '"choices"', a2a: 'tollgate' }],
+  ['model', 'demo/compass', 'embeddings', { curl: '"embedding"' }],
+  ['tool', 'demo/toolbox', null, { curl: '"structuredContent"' }],
+  ['agent', 'demo/croupier', null, { curl: '"result"', a2a: '"task"', card: '"skills"' }],
+  ['image', 'demo/easel', null, { curl: '', quote: 'usd' }],
+] as const)('%s %s', async (kind, name, makes, answers) => {
+  const snippets = snippetsOf(called(kind, name, makes));
   for (const [id, part] of Object.entries(answers)) {
     const answer = await paste(snippets.find((snippet) => snippet.id === id)!.code);
     expect(answer, id).toContain(part);
@@ -74,11 +74,11 @@ test('the command for an agent sends another message each time', async () => {
 });
 
 test.each([
-  ['openai-js', 'demo/sage', false],
-  ['anthropic', 'demo/sage', false],
-  ['openai-js', 'demo/compass', true],
-])('%s with %s runs as a module', async (id, name, embeds) => {
-  const { code } = snippetsOf(called('model', name, embeds)).find((snippet) => snippet.id === id)!;
+  ['openai-js', 'demo/sage', null],
+  ['anthropic', 'demo/sage', null],
+  ['openai-js', 'demo/compass', 'embeddings'],
+] as const)('%s with %s runs as a module', async (id, name, makes) => {
+  const { code } = snippetsOf(called('model', name, makes)).find((snippet) => snippet.id === id)!;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
     env: { ...process.env, KEY: key },
   });

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { answerChat } from './chat.ts';
 import { answerEmbeddings } from './embeddings.ts';
 import { answerImages } from './images.ts';
+import { answerRerank } from './rerank.ts';
 import { RequestFault, toErrorReply } from './fault.ts';
 import { isRecord, type Json } from './json.ts';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
@@ -11,6 +12,7 @@ type Answer = (loaded: Loaded, call: WorkerCall) => Promise<void>;
 const ROUTES: Readonly<Record<string, Answer>> = {
   '/chat/completions': answerChat,
   '/embeddings': answerEmbeddings,
+  '/rerank': answerRerank,
   '/images/generations': answerImages,
   '/images/edits': answerImages,
 };

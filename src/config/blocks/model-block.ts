@@ -10,6 +10,7 @@ import { alwaysWritten, field, optionalField } from './field.ts';
 import {
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
+  MODEL_CALL_PRICE,
   MODEL_PART_PRICES as PARTS,
   optionalRate,
   PROMPT_PRICE,
@@ -25,7 +26,7 @@ import {
   writeTiers,
 } from './price-tiers.ts';
 
-const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
+const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding', 'rerank', 'moderation'];
 const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
@@ -68,6 +69,11 @@ const offer = {
   'pricing.audio_output': optionalRate(PARTS.audio_output, 'that of `pricing.completion`'),
   'pricing.image_output': optionalRate(PARTS.image_output, 'that of `pricing.completion`'),
   'pricing.web_search': optionalRate(PARTS.web_search),
+  'pricing.per_call': {
+    ...optionalRate(MODEL_CALL_PRICE),
+    meaning:
+      'Price of a call of a model that makes `moderation`, and of a search unit of a model that makes `rerank`: up to 100 documents. Other models do not charge it.',
+  },
   'pricing.tiers': priceTiers(TIER_PRICES),
   'pricing.service_tiers': serviceTiers(TIER_PRICES),
   'params.model': field('model.upstreamModel', UPSTREAM_MODEL),

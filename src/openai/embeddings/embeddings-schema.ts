@@ -1,7 +1,6 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED, MUST_BE, nameSchema, objectField } from '#http';
 import { type ProviderPreferences, routingFields } from '#gateway';
-import type { ModelFacts } from '#config';
 
 const INPUTS_MAX = 2_048;
 /** The right form of `input`. */
@@ -141,11 +140,3 @@ export const embeddingsAnswerSchema = {
     },
   },
 } as const;
-
-/** Whether a model makes embeddings. */
-export const isEmbedder = ({ outputModalities }: Pick<ModelFacts, 'outputModalities'>): boolean =>
-  outputModalities.includes('embeddings') || outputModalities.includes('embedding');
-
-/** Whether a model can be called for chat. A model that makes embeddings can be, if it names text first. */
-export const chats = (model: Pick<ModelFacts, 'outputModalities'>): boolean =>
-  model.outputModalities[0] === 'text' || !isEmbedder(model);

@@ -10,7 +10,7 @@ import {
 } from '#catalog';
 import { slugOf } from '#pages';
 import { GatewayError } from '#errors';
-import { chats } from '../embeddings/embeddings-schema.ts';
+import { chats } from '../model-kinds.ts';
 import { viewMediaEntry, FREE_TOKENS } from './media-models.ts';
 import {
   viewImageModel,

@@ -18,6 +18,7 @@ const KINDS = [
   'file',
   'embeddings',
   'rerank',
+  'moderation',
   'speech',
   'transcription',
   'decisions',
@@ -107,6 +108,7 @@ const ownPrices = {
   audio_output: own('completion tokens of sound'),
   image_output: own('completion tokens of pictures'),
   web_search: { type: 'string', description: 'Per web search that the provider runs.' },
+  request: { type: 'string', description: 'Per call of a moderation model, or per search unit of a rerank model.' },
 } as const;
 
 const unitPricingSchema = {

@@ -11,7 +11,9 @@ import {
   type Offer,
   type VideoPrice,
 } from '#catalog';
-import { EMBEDDINGS_PARAMETERS, chats, isEmbedder } from '../embeddings/embeddings-schema.ts';
+import { EMBEDDINGS_PARAMETERS } from '../embeddings/embeddings-schema.ts';
+import { chats, isEmbedder, reranks } from '../model-kinds.ts';
+import { RERANK_PARAMETERS } from '../rerank/rerank-schema.ts';
 import { SUPPORTED_PARAMETERS } from '../chat/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
@@ -218,6 +220,7 @@ export const parametersOf = (offer: Offer): readonly string[] =>
   union([
     chats(offer.model!) ? SUPPORTED_PARAMETERS : [],
     isEmbedder(offer.model!) ? EMBEDDINGS_PARAMETERS : [],
+    reranks(offer.model!) ? RERANK_PARAMETERS : [],
     forwardedBeside(offer),
   ]);
 
@@ -239,9 +242,12 @@ export function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
   };
 }
 
-const unitPrices = (rates: MeterRates): Readonly<Partial<Record<Meter, string>>> =>
+/** OpenRouter's name of the price per call. */
+const nameOf = (meter: Meter) => (meter === 'call' ? 'request' : meter);
+
+const unitPrices = (rates: MeterRates): Readonly<Partial<Record<ReturnType<typeof nameOf>, string>>> =>
   Object.fromEntries(
-    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, unitUsd(rates[meter]!)]),
+    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [nameOf(meter), unitUsd(rates[meter]!)]),
   );
 
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>

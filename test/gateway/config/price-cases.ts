@@ -28,6 +28,7 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
   'pricing.audio_output': part('audio_output'),
   'pricing.image_output': part('image_output'),
   'pricing.web_search': search('web_search'),
+  'pricing.per_call': search('call'),
   'pricing.tiers': {
     toml: '[{ above = 200_000, prompt = 4, web_search = 0.1 }, { above = 300_000, completion = "5" }]',
     wrong: [

@@ -12,7 +12,8 @@ export interface PriceLine {
 export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
   switch (kind) {
     case 'model': {
-      const { prompt, completion } = pricing;
+      const { prompt, completion, per_call } = pricing;
+      if (!isFree(per_call)) return { amount: formatUsd(per_call!), unit: 'per call' };
       if (isFree(prompt) && isFree(completion)) return FREE;
       if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };
       return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: IN_AND_OUT };
@@ -65,6 +66,7 @@ const TOKEN_UNITS = {
   audio_output: 'Per 1M tokens of sound out',
   image_output: 'Per 1M tokens of pictures out',
   web_search: 'Per web search',
+  per_call: 'Per call or search unit',
 } as const;
 type TokenPrices = Partial<Readonly<Record<keyof typeof TOKEN_UNITS, number | null>>>;
 
