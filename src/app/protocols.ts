@@ -18,7 +18,10 @@ import {
   createModelTarget,
   createSealedCalls,
   createSealedThinking,
+  cohereRerankRoutes,
   embeddingsRoutes,
+  moderationsRoutes,
+  rerankRoutes,
   quotableModel,
   speechRoutes,
   transcriptionRoutes,
@@ -119,12 +122,15 @@ export async function openProtocols(middle: Middle) {
     embeddings: embeddingsRoutes(chat),
     speech: speechRoutes(chat),
     transcriptions: transcriptionRoutes(chat),
+    rerank: rerankRoutes(chat),
+    moderations: moderationsRoutes(chat),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
   };
   await mount(server, routes, { prefix });
   await mount(server, chatWiresAt('/api'), { prefix: '/api' });
+  await mount(server, { rerank: cohereRerankRoutes(chat) }, { prefix: '/api/v2' });
   await mount(server, { oauth: oauth.routes, oldTransport });
   await mount(server, { oldTransport }, { prefix });
   await mount(server, { mcp: mcp.routes });

@@ -18,6 +18,7 @@ export {
   maxPromptRate,
   maxRateOf,
   pricedMeters,
+  promptCost,
   promptTokens,
   ratesAt,
   settledPrice,

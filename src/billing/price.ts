@@ -71,6 +71,14 @@ export function cost(rates: Rates, usage: Usage): MicroUsd {
   return roundedUp(sum);
 }
 
+/** The part of a cost that is for the prompt, for figures: micro-USD, not rounded. */
+export function promptCost(rates: Rates, usage: Usage): number {
+  const at = rates.tiers === undefined ? rates : ratesAt(rates, promptTokens(usage));
+  let sum = (usage.prompt ?? 0n) * rateOf(at, 'prompt');
+  for (const part of TOKEN_PARTS.prompt) sum += (usage[part] ?? 0n) * rateOf(at, part);
+  return Number(sum) / Number(UNITS);
+}
+
 const roundedUp = (sum: bigint): MicroUsd => (sum + UNITS - 1n) / UNITS;
 
 /**

@@ -25,6 +25,10 @@ export interface HealthView {
   readonly uptime_last_1h: number | null;
   readonly latency: OfferStats['latencyMs'];
   readonly throughput: OfferStats['throughput'];
+  /** Share of the prompt tokens of today and yesterday (UTC) that were charged as cached, 0 to 1. */
+  readonly cache_hit_rate: number | null;
+  /** USD that 1M of these prompt tokens cost on average. */
+  readonly effective_prompt_price: number | null;
   readonly requests: number;
   readonly flags: Readonly<Record<string, number>>;
   readonly compliance: number;
@@ -37,12 +41,15 @@ export function offerStatus(offer: Offer, { health, registry }: HealthSources): 
 }
 
 export function viewHealth(offer: Offer, healthSources: HealthSources): HealthView {
-  const { uptime, latencyMs, throughput, requests, flags } = healthSources.health.stats(offer);
+  const { uptime, latencyMs, throughput, requests, flags, prompts } = healthSources.health.stats(offer);
   return {
     status: offerStatus(offer, healthSources),
     uptime_last_1h: uptime,
     latency: latencyMs,
     throughput,
+    cache_hit_rate: prompts && prompts.cached / prompts.prompt,
+    // Micro-USD per token are USD per 1M tokens.
+    effective_prompt_price: prompts && Math.round((prompts.charged / prompts.prompt) * 1e6) / 1e6,
     requests,
     flags,
     compliance: healthSources.health.compliance(offer),
@@ -97,6 +104,16 @@ export const healthProperties = {
       'Completion tokens per second, of the newest calls through this gateway, after a start of the last two days; null before the first',
     required: ['p50'],
     properties: { p50: { type: 'number' } },
+  },
+  cache_hit_rate: {
+    type: ['number', 'null'],
+    description:
+      'Share of the prompt tokens of today and yesterday (UTC) that were charged as read from a cache, 0 to 1; null without such tokens, and where a cached token costs no less',
+  },
+  effective_prompt_price: {
+    type: ['number', 'null'],
+    description:
+      'USD that 1M prompt tokens cost on average today and yesterday (UTC), cached or not; null where `cache_hit_rate` is',
   },
   requests: { type: 'integer', description: 'Calls ever' },
   flags: flagsSchema,

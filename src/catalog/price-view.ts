@@ -25,10 +25,12 @@ type MeterPrices = Readonly<Partial<Record<Meter | 'per_minute', number>>>;
 type TierPrice = MeterPrices & { readonly tiers?: readonly (MeterPrices & { readonly above: number })[] };
 
 /** The price of a model. `image` is null if images have no own price. */
-export type ModelPrice = Omit<TierPrice, 'prompt' | 'completion' | 'image'> & {
+export type ModelPrice = Omit<TierPrice, 'prompt' | 'completion' | 'image' | 'call'> & {
   readonly prompt: number;
   readonly completion: number;
   readonly image: number | null;
+  /** USD per call, or per search unit. Present only if it is charged. */
+  readonly per_call?: number;
   /** By the name of the service tier. */
   readonly service_tiers?: Readonly<Record<string, TierPrice>>;
 };
@@ -114,13 +116,14 @@ export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
 }
 
 export function viewModelPrice({ price, variants }: Pick<Priced, 'price' | 'variants'>): ModelPrice {
-  const { prompt = 0, completion = 0, image = null, ...parts } = viewTier(price);
+  const { prompt = 0, completion = 0, image = null, call, ...parts } = viewTier(price);
   const named = Object.entries(variants).map(([name, tier]) => [name, viewTier(tier)] as const);
   return {
     prompt,
     completion,
     image,
     ...parts,
+    ...(call === undefined ? {} : { per_call: call }),
     ...(named.length === 0 ? {} : { service_tiers: Object.fromEntries(named) }),
   };
 }

@@ -1,9 +1,9 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import { completionTokens, type EndFrame, type Piece } from '#billing';
-import { settledPrice } from '#billing/amounts';
+import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
-import { type Endpoint, type Offer, type Health, createSlidingCount } from '#catalog';
+import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
 import type { Router } from './routing/router.ts';
 
@@ -88,18 +88,20 @@ export class Attempts<R> {
 
   succeeded(end: ReplyEnd<R>): EndFrame<R> {
     const { health, router, now } = this.#options;
-    const { primitive, free, stickyKey } = this.#call;
+    const { primitive, free, stickyKey, prefix = null } = this.#call;
     const { offer } = this.#candidate;
     const at = now();
     const sample = {
       firstByteMs: this.#firstByteAt - this.#startedAt,
       durationMs: at - this.#startedAt,
       completionTokens: primitive === 'model' && end.usage ? Number(completionTokens(end.usage)) : 0,
+      prompts: promptsOf(this.#candidate, end),
     };
     health.succeeded(offer, sample, free === null);
     this.#attributedTo?.over(this.#candidate);
     this.#flag(offer, end);
     if (stickyKey !== null) router.served(stickyKey, offer);
+    if (prefix !== null) router.servedPrefix(prefix, offer, namesCache(end));
     return this.#endFrame(end, at);
   }
 
@@ -256,6 +258,28 @@ const isOutage = ({ status, unreachable, timedOut, tooLarge }: UpstreamFailure):
 /** The failure as the log and the figures have it. */
 const nobodysFault = ({ message, status, retryable, detail, cause }: UpstreamFailure): UpstreamFailure =>
   new UpstreamFailure(message, { status, retryable, detail, cause, attributedTo: 'nobody' });
+
+/**
+ * The prompt of a call that is charged by its tokens, for the figures of its offer. Absent where cached tokens do not
+ * cost less, because there a provider could claim any number of them.
+ */
+function promptsOf(
+  { offer, price: asked, serviceTiers, ownKey }: Candidate,
+  { usage, outcome, estimated, serviceTier }: ReplyEnd,
+): PromptSums | undefined {
+  const { input_cache_read: cachedRate, prompt: rate = 0n } = asked.rates;
+  if (offer.primitive !== 'model' || cachedRate === undefined || cachedRate >= rate) return undefined;
+  if (usage === null || estimated || ownKey !== undefined || (outcome !== 'complete' && outcome !== 'over_cap'))
+    return undefined;
+  return {
+    prompt: Number(promptTokens(usage)),
+    cached: Number((usage.input_cache_read ?? 0n) + (usage.input_audio_cache ?? 0n)),
+    charged: promptCost(settledPrice(asked, serviceTiers, serviceTier, usage).rates, usage),
+  };
+}
+
+const namesCache = ({ details }: ReplyEnd): boolean =>
+  details !== undefined && details.cached + details.cacheWritten > 0;
 
 /** Leaves out a part that is 0: JSON.stringify drops undefined members. */
 const toldOf = (count: number | undefined): number | undefined => (count === 0 ? undefined : count);

@@ -5,6 +5,7 @@ import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
 import type { Caller } from '#accounts';
 import type { DirectEndpoint, Offer } from '#catalog';
+import type { PromptPrefix, RepeatedPrompt } from './routing/affinity.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 import type { Send } from './upstream.ts';
 
@@ -40,6 +41,8 @@ export interface Call<R = unknown, D extends Piece = Piece> {
   readonly lendable: MicroUsd;
   /** Calls with the same key prefer the provider that served the last one. */
   readonly stickyKey: string | null;
+  /** The beginning of its prompt, for the choice of the next such call's offer; null or absent if nothing is chosen. */
+  readonly prefix?: PromptPrefix | null;
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /**
@@ -94,6 +97,11 @@ export interface CallRequest<R = unknown, D extends Piece = Piece> {
   readonly preferences: RoutePreferences;
   /** Calls with the same key prefer the provider that served the last one. */
   readonly stickyKey: string | null;
+  /**
+   * Without a key that was served before, calls whose prompts begin alike prefer the offer that has this beginning in
+   * its cache. Default: they are spread.
+   */
+  readonly repeats?: RepeatedPrompt | undefined;
   /** Number of images in the prompt. */
   readonly images: number;
   readonly stream: boolean;
@@ -119,6 +127,11 @@ export interface CallRequest<R = unknown, D extends Piece = Piece> {
    * equal.
    */
   readonly prefers?: ((offer: Offer) => boolean) | undefined;
+  /**
+   * Names of the fields of the request that an offer would not get. Asked only if the consumer wants an offer that gets
+   * all. Absent: an offer that does not take a field refuses the request, or the protocol has no such fields.
+   */
+  readonly lacks?: (offer: Offer) => readonly string[];
   /** The name of the method, if its protocol's table makes it free; default null, a billed call. */
   readonly free?: string | null;
   /** Id of the pending call that this one continues, a call of the same caller; default none. */

@@ -24,9 +24,11 @@ import {
 import type { Caller, OwnKeys } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
+import type { PromptPrefix } from './routing/affinity.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
 import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.ts';
+import { lacking, takingAll, unavailable } from './routing/no-offer.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 
 export interface PrepareOptions {
@@ -111,8 +113,9 @@ interface Found {
 }
 
 function prepared(options: PrepareOptions, request: CallRequest, id: string, found: Found): Call {
-  const candidates = choose(options, request, found);
-  const call = toCall(options, request, id, found.targets[0]!.service, candidates);
+  const prefix = prefixOf(request, found.targets);
+  const candidates = choose(options, request, found, prefix);
+  const call = toCall(options, request, id, found.targets[0]!.service, candidates, prefix);
   call.adapter.begin?.(call);
   return call;
 }
@@ -175,11 +178,19 @@ function present(
 const offersOf = (targets: readonly Resolved[]): readonly Offer[] =>
   targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);
 
+/** The beginning of the prompt, if it matters for the choice: a digest of it is not made for a single offer. */
+function prefixOf({ repeats, preferences, caller }: CallRequest, targets: readonly Resolved[]): PromptPrefix | null {
+  if (repeats === undefined || preferences.sort !== null) return null;
+  for (const { offers } of targets) if (offers.length > 1) return repeats.prefix(caller.account);
+  return null;
+}
+
 /** The offers to try, in this order, each with the most that the call may cost there. */
 function choose(
   { router, health, attemptsMax, now, ownKeys }: PrepareOptions,
   request: CallRequest,
   { targets, keys }: Found,
+  prefix: PromptPrefix | null,
 ): readonly Candidate[] {
   const { caller, free, stickyKey, images } = request;
   // Whoever has a key wants to use it.
@@ -208,8 +219,10 @@ function choose(
       return null;
     }
   };
-  for (const { offers, sort } of targets) {
+  for (const { offers: all, sort } of targets) {
     if (candidates.length >= attemptsMax) break;
+    const offers = takingAll(request, all);
+    if (offers.length === 0) unfit ??= lacking(request, all);
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
     // A part of a service may have its own price, and a long prompt, too. With several offers, routing then weighs them
     // by the cost of this call. Otherwise a stranger with a low price for short prompts could get all long ones.
@@ -220,7 +233,8 @@ function choose(
     const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, prefers)) {
+    const routed = { images, costOf, account: caller.account, prefers, prefix };
+    for (const offer of router.choose(fit, preferences, stickyKey, routed)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
       if (candidate) candidates.push(candidate);
@@ -237,6 +251,7 @@ function toCall(
   id: string,
   service: string,
   candidates: readonly Candidate[],
+  prefix: PromptPrefix | null,
 ): Call {
   const budget = request.budget ?? null;
   const served = request.free || budget !== null ? candidates : lendingAlike(candidates);
@@ -257,6 +272,7 @@ function toCall(
     parent: request.parent ?? request.caller.run?.parent ?? null,
     lendable: request.free ? 0n : lendable(served, budget),
     stickyKey: request.stickyKey,
+    prefix,
     metadata: request.metadata,
     facts: request.facts,
     traceparent: request.traceparent,
@@ -355,31 +371,4 @@ export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
       },
     );
   }
-}
-
-/** Maximum number of providers that an error names. */
-const PROVIDERS_SHOWN = 10;
-
-function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
-  const name = request.targets[0]!.slice(0, 128);
-  const { order, only, ignore, maxPrice } = request.preferences;
-  const { account } = request.caller;
-  const unasked = maxPrice === null && order.length + only.length + ignore.length === 0;
-  if (unasked && offered.some((offer) => health.available(offer, account))) {
-    const message = `No provider of ${name} at about its usual price is healthy at the moment. Others ask for much more: name one in provider.order, or accept its price with provider.max_price`;
-    return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered, account) });
-  }
-  if (offered.some((offer) => health.available(offer, account))) {
-    const names = [...new Set(offered.map(({ provider }) => provider.name))].slice(0, PROVIDERS_SHOWN).join(', ');
-    return new GatewayError(
-      'not_found',
-      `No provider of ${name} meets the routing preferences (order, only, ignore, max_price). It is offered by ${names}`,
-      {
-        param: 'provider',
-      },
-    );
-  }
-  return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, {
-    retryAfterS: health.retryAfterS(offered, account),
-  });
 }

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { STRICT_PREFIX } from './error-table.ts';
 
 /*
- * Addresses that clients make of a base URL without `/api`, and those of Google's API. The router sees one form of
- * each.
+ * Addresses that clients make of a base URL without `/api`, and those of Google's and Cohere's APIs. The router sees
+ * one form of each.
  */
 
 /** The beginning of the addresses of Google's API, for the router. */
@@ -12,6 +12,9 @@ const GOOGLE_MODELS = '/api/v1beta/models';
 const GOOGLES = /^(?:\/api)?\/(v1|v1beta)\/models(?=[/?]|$)/;
 /** A method of a model, which no other API has in its addresses. */
 const METHOD = /^[^?]*:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)(?:\?|$)/;
+
+/** The address that Cohere's client makes of a base URL. */
+const COHERES = /^\/v2\/rerank(?=[/?]|$)/;
 
 /** The address that the router gets for the address that a client asked for. */
 export function rewrittenAddress({
@@ -24,7 +27,7 @@ export function rewrittenAddress({
   const google = GOOGLES.exec(url);
   if (google !== null && (google[1] === 'v1beta' || METHOD.test(url) || isGoogles(headers)))
     return GOOGLE_MODELS + withOneName(url.slice(google[0].length));
-  return url.startsWith(STRICT_PREFIX) ? `/api${url}` : url;
+  return url.startsWith(STRICT_PREFIX) || COHERES.test(url) ? `/api${url}` : url;
 }
 
 /** Whether a client of Google's API asks. OpenAI's API has lists of models at the same addresses. */

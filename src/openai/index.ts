@@ -6,5 +6,7 @@ export { embeddingsRoutes } from './embeddings/embeddings-routes.ts';
 export { geminiForm } from './gemini/gemini-error.ts';
 export { anthropicForm } from './messages/anthropic-error.ts';
 export { createModelTarget, quotableModel } from './model-target.ts';
+export { moderationsRoutes } from './moderations/moderations-routes.ts';
 export { modelsRoutes } from './models/models-routes.ts';
+export { cohereRerankRoutes, rerankRoutes } from './rerank/rerank-routes.ts';
 export { createBackground } from './responses/background/background.ts';

@@ -16,7 +16,7 @@ import { GatewayError } from '#errors';
 import type { UpstreamFailure } from '#wire';
 import { toCall } from './chat/chat-to-call.ts';
 import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
-import { chats } from './models/model-kinds.ts';
+import { chats } from './model-kinds.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
 import type { ChatPiece, ChatResult } from './chat/chat-end.ts';
 import { createToolCallIds } from './chat/chat-decoder.ts';
@@ -29,6 +29,8 @@ import {
   quotedSoundSchema,
   quotedTranscription,
 } from './audio/transcription/transcription-to-call.ts';
+import { checkDocuments, type RerankBody, rerankSchema } from './rerank/rerank-schema.ts';
+import { rerankToCall } from './rerank/rerank-to-call.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
 
@@ -226,14 +228,15 @@ interface QuotableDeps {
 }
 
 /**
- * Turns the body of a chat completion, of a request for embeddings or for speech, or the length of sound that is to be
- * transcribed, into a call that a quote can be made for. Throws GatewayError.
+ * Turns the body of a chat completion, of a request for embeddings, for speech or to rerank, or the length of sound
+ * that is to be transcribed, into a call that a quote can be made for. Throws GatewayError.
  */
 export function quotableModel({ config, now }: QuotableDeps): Quotable {
   const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
   const checkEmbeddings = createCheck<EmbeddingsBody>(embeddingsSchema);
   const checkSpeech = createCheck<SpeechBody>(speechSchema);
   const checkSound = createCheck<QuotedSound>(quotedSoundSchema);
+  const checkRerank = createCheck<RerankBody>(rerankSchema);
   const { replyBytesMax } = config.upstream;
   const { receipts } = config.billing;
   return (body, asked) => {
@@ -242,6 +245,11 @@ export function quotableModel({ config, now }: QuotableDeps): Quotable {
     if (isOfTranscription(body)) {
       const { seconds, ...sound } = checkSound(withModel(body));
       return quotedTranscription(sound, seconds, context);
+    }
+    if (Object.hasOwn(body, 'documents') && !Object.hasOwn(body, 'messages')) {
+      const checked = checkRerank(body);
+      checkDocuments(checked);
+      return rerankToCall(checked, context).request;
     }
     if (!isOfEmbeddings(body)) return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
     const checked = checkEmbeddings(withModel(body));

@@ -218,6 +218,8 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   '/audio/speech',
   '/audio/transcriptions',
   '/audio/translations',
+  '/rerank',
+  '/moderations',
   MESSAGES_PATH,
   RESPONSES_PATH,
 ]);

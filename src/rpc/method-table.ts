@@ -192,6 +192,8 @@ const METHODS: readonly Method[] = [
   post({ name: 'chat/completions', summary: 'Create a chat completion' }, '/chat/completions'),
   post({ name: 'responses/create', summary: 'Create a response' }, '/responses'),
   post({ name: 'embeddings/create', summary: 'Create embeddings' }, '/embeddings'),
+  post({ name: 'rerank', summary: 'Sort documents by their relevance to a query' }, '/rerank'),
+  post({ name: 'moderations/create', summary: 'Judge content' }, '/moderations'),
   post({ name: 'images/generate', summary: 'Generate images' }, '/image/generate'),
   post({ name: 'images/edit', summary: 'Edit images' }, '/image/edit'),
   post({ name: 'quotes/create', summary: 'Say what a call costs' }, '/quotes'),

@@ -198,6 +198,29 @@ describe.each(VENDORS.filter(({ models }) => models.embed !== null))('@ai-sdk/$n
   });
 });
 
+describe.each(VENDORS.filter(({ models }) => models.rerank !== undefined))('@ai-sdk/$name', (vendor) => {
+  const { name } = vendor;
+
+  test('reranking', async () => {
+    const documents = Array.from({ length: 2 }, () => 'x'.repeat(30_000));
+    const response = await world.spine.post('/rerank', {
+      model: `${name}/rerank`,
+      query: 'which',
+      documents,
+      max_tokens_per_doc: 100_000,
+      return_documents: false,
+    });
+    const body = (await response.json()) as { results: object[]; usage: object };
+    expect(response.status, JSON.stringify(body)).toBe(200);
+    expect(body.results).toEqual([
+      { index: 1, relevance_score: 0.9 },
+      { index: 0, relevance_score: 0.1 },
+    ]);
+    expect(body.usage).toMatchObject({ search_units: 2, cost: 0.004 });
+    expect(world.vendors.get(name)!.asked.at(-1)!.body).toMatchObject({ documents, max_tokens_per_doc: 100_000 });
+  });
+});
+
 describe.each(VENDORS.filter(({ models }) => models.paint !== null))('@ai-sdk/$name', ({ name }) => {
   test('an image', async () => {
     const response = await world.spine.post('/image/generate', {

@@ -84,7 +84,15 @@ const CHAT_PLACES: Places = [
     ['name', 'description', 'parameters'],
   ],
   [['stream_options'], ['include_usage']],
-  [['provider'], ['order', 'only', 'ignore', 'allow_fallbacks', 'sort', 'max_price']],
+  [
+    ['provider'],
+    [
+      ...'order only ignore allow_fallbacks sort max_price require_parameters data_collection zdr quantizations'.split(
+        ' ',
+      ),
+      'region',
+    ],
+  ],
   [
     ['provider', 'max_price'],
     ['prompt', 'completion', 'image'],

@@ -119,13 +119,17 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
     'is not known here; did you mean max_price? Known are order, only',
   ],
   [{ ...valid, provider: { oder: ['a'] } }, 'provider.oder', 'is not known here; did you mean order?'],
+  [{ ...valid, provider: { data_collection: 'never' } }, 'provider.data_collection', 'must be "allow" or "deny"'],
+  [{ ...valid, provider: { zdr: 'yes' } }, 'provider.zdr', 'true or false'],
+  [{ ...valid, provider: { quantizations: 'fp8' } }, 'provider.quantizations', 'a list of int4, int8'],
+  [{ ...valid, provider: { quantizations: ['fp7'] } }, 'provider.quantizations[0]', 'one of int4, int8'],
+  [{ ...valid, provider: { region: 'EU' } }, 'provider.region', '1 to 32 small letters'],
+  [{ ...valid, provider: { region: ['eu', ''] } }, 'provider.region[1]', '1 to 32 small letters'],
   [
-    { ...valid, provider: { data_collection: 'deny' } },
-    'provider.data_collection',
-    'must be "allow" or absent: the gateway does not know what providers keep',
+    { ...valid, provider: { enforce_distillable_text: true } },
+    'provider.enforce_distillable_text',
+    'the gateway does not know the terms of a model',
   ],
-  [{ ...valid, provider: { zdr: true } }, 'provider.zdr', 'false or absent: the gateway does not know'],
-  [{ ...valid, provider: { quantizations: ['fp8'] } }, 'provider.quantizations', 'empty or absent: the gateway'],
   [{ ...valid, provider: { require_parameters: 'yes' } }, 'provider.require_parameters', 'true or false'],
 ];
 
@@ -142,6 +146,13 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
         quantizations: [],
         enforce_distillable_text: false,
       },
+    },
+  ],
+  [
+    'choices by what providers declare',
+    {
+      ...valid,
+      provider: { data_collection: 'deny', zdr: true, quantizations: ['fp8', 'unknown'], region: ['eu', 'us-east-1'] },
     },
   ],
   [

@@ -180,6 +180,8 @@ describe('what the pipeline is told', () => {
       allowFallbacks: false,
       sort: 'latency',
       maxPrice: { prompt: 150_000n, completion: 600_000n, image: 1_000_000_000n },
+      declared: null,
+      requireParameters: false,
     });
   });
 

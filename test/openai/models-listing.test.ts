@@ -14,6 +14,7 @@ const stats: OfferStats = {
   uptime: 0.75,
   latencyMs: { p50: 10, p95: 20 },
   throughput: { p50: 90 },
+  prompts: { prompt: 4_000, cached: 1_000, charged: 5_000 },
 };
 
 const offers: readonly Offer[] = [
@@ -205,6 +206,8 @@ describe('one model', () => {
         uptime_last_1h: 0.75,
         latency: { p50: 10, p95: 20 },
         throughput: { p50: 90 },
+        cache_hit_rate: 0.25,
+        effective_prompt_price: 1.25,
         requests: 7,
         flags: { usage_missing: 2 },
         compliance: 0.5,

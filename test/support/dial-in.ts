@@ -47,10 +47,20 @@ export function offeredModel(model: {
   readonly provider?: string;
   readonly prompt?: number | string;
   readonly completion?: number | string;
+  /** Additional lines of the block itself. */
+  readonly lines?: string;
   /** Additional lines of `[models.params]`. */
   readonly params?: string;
 }): string {
-  const { url, name = 'tunnel/model', provider = 'Tunnel', prompt = 1, completion = 2, params = '' } = model;
+  const {
+    url,
+    name = 'tunnel/model',
+    provider = 'Tunnel',
+    prompt = 1,
+    completion = 2,
+    lines = '',
+    params = '',
+  } = model;
   return `
 [[models]]
 name = "${name}"
@@ -58,6 +68,7 @@ display_name = "${provider}: Model"
 provider_name = "${provider}"
 context_length = 100000
 max_output_tokens = 4096
+${lines}
 [models.pricing]
 prompt = ${prompt}
 completion = ${completion}

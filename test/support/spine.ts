@@ -86,6 +86,8 @@ export interface ModelBlock {
   readonly completion?: number;
   readonly contextLength?: number;
   readonly maxOutputTokens?: number;
+  /** Additional lines of the block itself. */
+  readonly lines?: string;
   /** Additional lines of `[models.pricing]`. */
   readonly pricing?: string;
   /** Additional lines of `[models.params]`. */
@@ -100,6 +102,7 @@ display_name = "${block.provider}: Model"
 provider_name = "${block.provider}"
 context_length = ${block.contextLength ?? 100_000}
 max_output_tokens = ${block.maxOutputTokens ?? 4096}
+${block.lines ?? ''}
 [models.pricing]
 prompt = ${block.prompt ?? 1}
 completion = ${block.completion ?? 2}

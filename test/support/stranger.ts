@@ -11,6 +11,7 @@ const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
 const PACKAGES = {
   'claude-code': ['@anthropic-ai/claude-code@2.1.329'],
   cline: ['cline@3.0.65'],
+  cohere: ['cohere-ai@8.1.0'],
   'gemini-cli': ['@google/gemini-cli@0.61.0'],
   codex: ['@openai/codex@0.169.0'],
   langchain: ['@langchain/openai@1.6.0', '@langchain/core@1.2.13'],

@@ -28,7 +28,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const called = (kind: Called['kind'], name: string, makes: Called['makes'] = 'text'): Called => ({
+const called = (kind: Called['kind'], name: string, makes: Called['makes'] = null): Called => ({
   kind,
   name,
   base,
@@ -53,6 +53,11 @@ test.each([
   ['tool', 'demo/toolbox', 'text', { curl: '"structuredContent"' }],
   ['agent', 'demo/croupier', 'text', { curl: '"result"', a2a: '"task"', card: '"skills"' }],
   ['image', 'demo/easel', 'text', { curl: '', quote: 'usd' }],
+  ['model', 'demo/sage', null, { curl: '"choices"', a2a: 'tollgate' }],
+  ['model', 'demo/compass', 'embeddings', { curl: '"embedding"' }],
+  ['tool', 'demo/toolbox', null, { curl: '"structuredContent"' }],
+  ['agent', 'demo/croupier', null, { curl: '"result"', a2a: '"task"', card: '"skills"' }],
+  ['image', 'demo/easel', null, { curl: '', quote: 'usd' }],
 ] as const)('%s %s', async (kind, name, makes, answers) => {
   const snippets = snippetsOf(called(kind, name, makes));
   for (const [id, part] of Object.entries(answers)) {
@@ -80,6 +85,9 @@ test.each([
   ['anthropic', 'demo/sage', 'text'],
   ['openai-js', 'demo/compass', 'embeddings'],
   ['openai-js', 'demo/herald', 'speech'],
+  ['openai-js', 'demo/sage', null],
+  ['anthropic', 'demo/sage', null],
+  ['openai-js', 'demo/compass', 'embeddings'],
 ] as const)('%s with %s runs as a module', async (id, name, makes) => {
   const { code } = snippetsOf(called('model', name, makes)).find((snippet) => snippet.id === id)!;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {

@@ -4,6 +4,7 @@ import { answerEmbeddings } from './embeddings.ts';
 import { answerImages } from './images.ts';
 import { answerSpeech } from './speech.ts';
 import { answerTranscriptions } from './transcriptions.ts';
+import { answerRerank } from './rerank.ts';
 import { RequestFault, toErrorReply } from './fault.ts';
 import { isRecord, type Json } from './json.ts';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
@@ -13,6 +14,7 @@ type Answer = (loaded: Loaded, call: WorkerCall) => Promise<void>;
 const ROUTES: Readonly<Record<string, Answer>> = {
   '/chat/completions': answerChat,
   '/embeddings': answerEmbeddings,
+  '/rerank': answerRerank,
   '/images/generations': answerImages,
   '/images/edits': answerImages,
   '/audio/speech': answerSpeech,

@@ -5,6 +5,8 @@ export interface OfferFigures {
   readonly unsaved: UnsavedFigures;
   /** Takes over saved sums. Counts that are not saved yet are added to them. */
   restore(figures: readonly Figure[]): void;
+  /** The same for the sums of prompts by day. */
+  restorePrompts(days: readonly PromptDay[]): void;
   /** Takes over measurements of an offer from before this process started. Later measurements replace them. */
   recall(offer: string, firstByteMs: readonly number[], tokensPerSecond: number | null): void;
 }
@@ -12,6 +14,7 @@ export interface OfferFigures {
 const SQL = loadStatements(import.meta.url, '../sql/offer-figures.sql', [
   'addFigure',
   'addOfferDay',
+  'promptsSince',
   'changedFigures',
   'deleteOldMinutes',
   'deleteExcessTotals',
@@ -65,12 +68,14 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
         statement: SQL.addFigure,
         params: [offer, kind, minute, count, now()],
       }));
-      const days = daysOf(group).map(({ offer, day, successes, failures }) => ({
+      const days = daysOf(group).map(({ offer, day, successes, failures, prompt, cached, charged }) => ({
         statement: SQL.addOfferDay,
-        params: [offer, day, successes, failures],
+        params: [offer, day, successes, failures, prompt, cached, Math.round(charged)],
       }));
       try {
-        figures.restore((await database.batch([...steps, ...days])).flat().map(figureOf));
+        const results = await database.batch([...steps, ...days]);
+        figures.restore(results.slice(0, steps.length).flat().map(figureOf));
+        figures.restorePrompts(results.slice(steps.length).flat().map(promptDayOf));
       } catch (error) {
         figures.unsaved.putBack(deltas.slice(from));
         throw error;
@@ -81,6 +86,8 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
   const look = async (since: number): Promise<void> => {
     const rows = await database.query(SQL.changedFigures, [since, now() - HOUR_MS]);
     figures.restore(rows.map(figureOf));
+    const days = await database.query(SQL.promptsSince, [dayOf(now()) - PROMPT_DAYS + 1]);
+    figures.restorePrompts(days.map(promptDayOf));
   };
 
   const work = async (): Promise<void> => {
@@ -129,6 +136,14 @@ const figureOf = (row: Row): Figure => ({
   count: Number(row['count']),
 });
 
+const promptDayOf = (row: Row): PromptDay => ({
+  offer: row['offer'] as string,
+  day: Number(row['day']),
+  prompt: Number(row['prompt']),
+  cached: Number(row['cached']),
+  charged: Number(row['prompt_charged']),
+});
+
 /**
  * How often `kind` was counted for an offer: in the minute that began at `minute` (epoch milliseconds), or ever
  * (`minute` 0).
@@ -141,8 +156,24 @@ export interface Figure {
   readonly count: number;
 }
 
+/** Prompt tokens, those of them that a cache had, and what was charged for all of them, in micro-USD. */
+export interface PromptSums {
+  prompt: number;
+  cached: number;
+  charged: number;
+}
+
+/** The prompts of an offer on a UTC day (days since 1970-01-01). */
+interface PromptDay extends Readonly<PromptSums> {
+  readonly offer: string;
+  readonly day: number;
+}
+
+/** The days whose prompts are known: today and yesterday. */
+export const PROMPT_DAYS = 2;
+
 /** The counts of one offer within one minute. */
-interface FigureDelta {
+interface FigureDelta extends PromptSums {
   readonly offer: string;
   readonly minute: number;
   successes: number;
@@ -160,6 +191,8 @@ interface UnsavedFigures {
   putBack(deltas: readonly FigureDelta[]): void;
   /** All counts as figures, without removing them. */
   figures(): Figure[];
+  /** The sums of all counts by offer and day, without removing them. */
+  days(): readonly OfferDay[];
 }
 
 export const FLAG_PREFIX = 'flag:';
@@ -179,7 +212,16 @@ export function createUnsavedFigures(): UnsavedFigures {
       if (found?.minute === minute) return found;
       if (found) earlier.push(found);
       if (earlier.length + current.size >= DELTAS_MAX && earlier.length > 0) earlier.shift();
-      const delta: FigureDelta = { offer, minute, successes: 0, failures: 0, flags: new Map() };
+      const delta: FigureDelta = {
+        offer,
+        minute,
+        successes: 0,
+        failures: 0,
+        flags: new Map(),
+        prompt: 0,
+        cached: 0,
+        charged: 0,
+      };
       current.set(offer, delta);
       return delta;
     },
@@ -193,7 +235,14 @@ export function createUnsavedFigures(): UnsavedFigures {
       earlier = [...deltas, ...earlier].slice(-DELTAS_MAX);
     },
     figures: () => figuresOf([...earlier, ...current.values()]),
+    days: () => daysOf([...earlier, ...current.values()]),
   };
+}
+
+export function addPrompts(sums: PromptSums, more: Readonly<PromptSums>): void {
+  sums.prompt += more.prompt;
+  sums.cached += more.cached;
+  sums.charged += more.charged;
 }
 
 /** The sums of these counts, one for each figure, in the same order on every gateway. */
@@ -219,8 +268,8 @@ function figuresOf(deltas: readonly FigureDelta[]): Figure[] {
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, figure]) => figure);
 }
 
-/** Attempts at an offer on a UTC day (days since 1970-01-01). */
-interface OfferDay {
+/** Attempts at an offer on a UTC day, with the prompts of those that succeeded. */
+interface OfferDay extends PromptSums {
   readonly offer: string;
   readonly day: number;
   successes: number;
@@ -229,17 +278,21 @@ interface OfferDay {
 
 const DAY_MS = 86_400_000;
 
+export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
+
 /** The attempts of these counts by day, in the same order on every gateway. */
 function daysOf(deltas: readonly FigureDelta[]): OfferDay[] {
   const days = new Map<string, OfferDay>();
-  for (const { offer, minute, successes, failures } of deltas) {
+  for (const delta of deltas) {
+    const { offer, minute, successes, failures } = delta;
     if (successes + failures === 0) continue;
-    const day = Math.floor(minute / DAY_MS);
+    const day = dayOf(minute);
     const key = `${offer}\n${day}`;
     let found = days.get(key);
-    if (!found) days.set(key, (found = { offer, day, successes: 0, failures: 0 }));
+    if (!found) days.set(key, (found = { offer, day, successes: 0, failures: 0, prompt: 0, cached: 0, charged: 0 }));
     found.successes += successes;
     found.failures += failures;
+    addPrompts(found, delta);
   }
   return [...days].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }

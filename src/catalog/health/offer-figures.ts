@@ -1,6 +1,15 @@
 import { dropOldest } from '#wire';
 import type { Offer } from '../offers.ts';
-import { createUnsavedFigures, FLAG_PREFIX, type Figure, type OfferFigures } from './kept-figures.ts';
+import {
+  addPrompts,
+  createUnsavedFigures,
+  dayOf,
+  FLAG_PREFIX,
+  type Figure,
+  type OfferFigures,
+  PROMPT_DAYS,
+  type PromptSums,
+} from './kept-figures.ts';
 import { providerOf } from '../offers.ts';
 import { createOfferOutages, type OfferOutages, type OutageRules } from './offer-outages.ts';
 import { createSamples, type Samples, createSlidingCount, type SlidingCount } from './rolling-stats.ts';
@@ -20,6 +29,11 @@ export interface OfferStats {
    */
   readonly latencyMs: { readonly p50: number; readonly p95: number } | null;
   readonly throughput: { readonly p50: number } | null;
+  /**
+   * The prompts of today and yesterday (UTC), of all gateways; null without any. Only of an offer whose cached tokens
+   * cost less, because there a provider pays for it if it claims too many.
+   */
+  readonly prompts: Readonly<PromptSums> | null;
 }
 
 /** The measurements of a call that succeeded. */
@@ -27,6 +41,8 @@ export interface CallSample {
   readonly firstByteMs: number;
   readonly durationMs: number;
   readonly completionTokens: number;
+  /** Absent where cached tokens do not cost less, and for a call that was not charged by its tokens. */
+  readonly prompts?: Readonly<PromptSums> | undefined;
 }
 
 /** The counts and measurements of offers. */
@@ -51,10 +67,15 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
   const unsavedOf = (state: OfferState, at: number) => unsaved.of(state.id, Math.floor(at / MINUTE_MS) * MINUTE_MS);
 
   return {
-    succeeded(state, { firstByteMs, durationMs, completionTokens }, at) {
+    succeeded(state, { firstByteMs, durationMs, completionTokens, prompts }, at) {
       state.successes++;
       state.lastHour.add(SUCCESS, at);
-      unsavedOf(state, at).successes++;
+      const delta = unsavedOf(state, at);
+      delta.successes++;
+      if (prompts !== undefined) {
+        addPrompts(delta, prompts);
+        addPrompts(promptsOf(state, dayOf(at)), prompts);
+      }
       state.latency.add(firstByteMs);
       if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
     },
@@ -94,6 +115,16 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
       for (const ms of firstByteMs) state.latency.add(ms);
       if (tokensPerSecond !== null) state.throughput.add(tokensPerSecond);
     },
+    restorePrompts(days) {
+      const oldest = dayOf(epochNow()) - PROMPT_DAYS + 1;
+      const more = new Map(unsaved.days().map((each) => [`${each.offer}\n${each.day}`, each]));
+      for (const { offer, day, prompt, cached, charged } of days) {
+        if (day < oldest || prompt === 0) continue;
+        const sums = Object.assign(promptsOf(states.of(offer), day), { prompt, cached, charged });
+        const unsavedSums = more.get(`${offer}\n${day}`);
+        if (unsavedSums !== undefined) addPrompts(sums, unsavedSums);
+      }
+    },
     restore(figures) {
       const at = epochNow();
       const more = new Map(unsaved.figures().map((figure) => [keyOf(figure), figure.count]));
@@ -114,6 +145,7 @@ const NO_STATS: OfferStats = {
   uptime: null,
   latencyMs: null,
   throughput: null,
+  prompts: null,
 };
 
 const keyOf = ({ offer, kind, minute }: Figure): string => `${offer}\n${kind}\n${minute}`;
@@ -140,7 +172,25 @@ function statsOf(state: OfferState, at: number): OfferStats {
     uptime: requests === 0 ? null : 1 - failures / requests,
     latencyMs: p50 === null ? null : { p50, p95: state.latency.percentile(0.95)! },
     throughput: speed === null ? null : { p50: speed },
+    prompts: recentPrompts(state, dayOf(at)),
   };
+}
+
+/** The sums of a day, to which the caller adds. Days before the last two are forgotten. */
+function promptsOf(state: OfferState, day: number): PromptSums {
+  const { prompts } = state;
+  let sums = prompts.get(day);
+  if (sums === undefined) {
+    for (const each of prompts.keys()) if (each <= day - PROMPT_DAYS) prompts.delete(each);
+    prompts.set(day, (sums = { prompt: 0, cached: 0, charged: 0 }));
+  }
+  return sums;
+}
+
+function recentPrompts({ prompts }: OfferState, today: number): PromptSums | null {
+  const sums = { prompt: 0, cached: 0, charged: 0 };
+  for (const [day, each] of prompts) if (day > today - PROMPT_DAYS) addPrompts(sums, each);
+  return sums.prompt === 0 ? null : sums;
 }
 
 /** The health of one offer. */
@@ -154,6 +204,8 @@ interface OfferState {
   readonly lastHour: SlidingCount;
   readonly latency: Samples;
   readonly throughput: Samples;
+  /** By day. */
+  readonly prompts: Map<number, PromptSums>;
   /** null until the offer fails for the first time. */
   outages: OfferOutages | null;
 }
@@ -214,6 +266,7 @@ function newState(id: string): OfferState {
     lastHour: createSlidingCount({ slots: MINUTES, slotMs: MINUTE_MS, kinds: 3 }),
     latency: createSamples(SAMPLES),
     throughput: createSamples(SAMPLES),
+    prompts: new Map(),
     outages: null,
   };
 }

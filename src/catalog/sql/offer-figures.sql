@@ -4,8 +4,13 @@ ON CONFLICT (offer, kind, minute) DO UPDATE SET count = offer_figures.count + ex
 RETURNING offer, kind, minute, count
 
 -- name: addOfferDay
-INSERT INTO offer_days (offer, day, successes, failures) VALUES ($1, $2, $3, $4)
-ON CONFLICT (offer, day) DO UPDATE SET successes = offer_days.successes + excluded.successes, failures = offer_days.failures + excluded.failures
+INSERT INTO offer_days (offer, day, successes, failures, prompt, cached, prompt_charged) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (offer, day) DO UPDATE SET successes = offer_days.successes + excluded.successes, failures = offer_days.failures + excluded.failures,
+  prompt = offer_days.prompt + excluded.prompt, cached = offer_days.cached + excluded.cached, prompt_charged = offer_days.prompt_charged + excluded.prompt_charged
+RETURNING offer, day, prompt, cached, prompt_charged
+
+-- name: promptsSince
+SELECT offer, day, prompt, cached, prompt_charged FROM offer_days WHERE day >= $1 AND prompt > 0
 
 -- name: changedFigures
 -- Sorted by their changes, so the offer with the newest change comes last.

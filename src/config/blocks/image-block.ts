@@ -3,6 +3,7 @@ import { choice, tableOption, textList, trueOrFalse } from '../option.ts';
 import { IMAGE_PATHS, type ImageWireName } from '../upstream-api.ts';
 import { isPrototypeName } from '../names.ts';
 import { COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, UPSTREAM_MODEL } from './block.ts';
+import { declaredOptions } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field } from './field.ts';
 import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, perUnit, price, rate, rates } from './price.ts';
@@ -32,6 +33,7 @@ const variantFault = (variant: string) => {
 const offer = {
   ...COMMON_OPTIONS,
   ...MEDIA_OPTIONS,
+  ...declaredOptions('media'),
   formats: alwaysWritten(
     'media.formats',
     textList({

@@ -4,12 +4,14 @@ import { option, optionalWhole, textList, trueOrFalse, type Option } from '../op
 import { show, WrongValue } from '../problem.ts';
 import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
 import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
+import { declaredOptions, QUANTIZATION } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field, optionalField } from './field.ts';
 import {
   CHARACTER_PRICE,
   COMPLETION_PRICE,
   INPUT_IMAGE_PRICE,
+  MODEL_CALL_PRICE,
   MODEL_PART_PRICES as PARTS,
   optionalMinuteRate,
   optionalRate,
@@ -26,7 +28,10 @@ import {
   writeTiers,
 } from './price-tiers.ts';
 
-const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding', 'speech', 'transcription'];
+const MODALITIES = [
+  ...['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'],
+  ...['speech', 'transcription', 'rerank', 'moderation'],
+];
 const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
@@ -55,6 +60,8 @@ const offer = {
     'model.outputModalities',
     words(MODALITIES, ['text'], 'Kinds of content that an answer may contain.'),
   ),
+  ...declaredOptions('model'),
+  quantization: optionalField('model.quantization', QUANTIZATION),
   'pricing.prompt': rate(PROMPT_PRICE),
   'pricing.completion': rate(COMPLETION_PRICE),
   'pricing.image': optionalRate(INPUT_IMAGE_PRICE),
@@ -69,6 +76,11 @@ const offer = {
   'pricing.web_search': optionalRate(PARTS.web_search),
   'pricing.character': optionalRate(CHARACTER_PRICE),
   'pricing.per_minute': optionalMinuteRate(),
+  'pricing.per_call': {
+    ...optionalRate(MODEL_CALL_PRICE),
+    meaning:
+      'Price of a call of a model that makes `moderation`, and of a search unit of a model that makes `rerank`: up to 100 documents. Other models do not charge it.',
+  },
   'pricing.tiers': priceTiers(TIER_PRICES),
   'pricing.service_tiers': serviceTiers(TIER_PRICES),
   'params.model': field('model.upstreamModel', UPSTREAM_MODEL),

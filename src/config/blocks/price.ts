@@ -64,6 +64,12 @@ export const CHARACTER_PRICE = {
   most: 10_000,
 } as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
+export const MODEL_CALL_PRICE = {
+  meter: 'call',
+  unit: 'call, or search unit',
+  least: 0.000001,
+  most: 100,
+} as const;
 export const IMAGE_PRICE = { meter: 'image', unit: 'image', least: 0.00001, most: 100 } as const;
 export const EDITED_IMAGE_PRICE = { meter: 'input_image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const SECOND_PRICE = { meter: 'second', unit: 'second', least: 0.0001, most: 100 } as const;

@@ -3,6 +3,7 @@ import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { VIDEOS_PATH } from '../upstream-api.ts';
 import { apiOptions, COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, toHttpTarget, UPSTREAM_MODEL } from './block.ts';
+import { declaredOptions } from './declared.ts';
 import { alwaysWritten, field, flagField } from './field.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE, perUnit, rates } from './price.ts';
 
@@ -15,6 +16,7 @@ const MULTIPLIER_MAX = 10n * ONE;
 const offer = {
   ...COMMON_OPTIONS,
   ...MEDIA_OPTIONS,
+  ...declaredOptions('media'),
   durations: alwaysWritten(
     'media.durations',
     textList({

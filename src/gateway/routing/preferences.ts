@@ -1,6 +1,8 @@
 import { type MicroUsd, MoneyError, parseRates } from '#billing';
 import { GatewayError } from '#errors';
+import { DECLARABLE } from '#config';
 import { nameSchema, objectField, DOCUMENTED, DOCUMENTED_USD, MUST_BE } from '#http';
+import type { DeclaredPreferences } from './declared.ts';
 
 /** A consumer's preferences for the choice of a provider: the body's `provider` object and the name's suffix. */
 export interface RoutePreferences {
@@ -13,6 +15,10 @@ export interface RoutePreferences {
   readonly sort: 'price' | 'latency' | 'throughput' | null;
   /** Highest acceptable rates, micro-USD per 1M units. */
   readonly maxPrice: { readonly prompt?: MicroUsd; readonly completion?: MicroUsd; readonly image?: MicroUsd } | null;
+  /** Declarations that an offer must have; null for none. */
+  readonly declared: DeclaredPreferences | null;
+  /** Only offers that get all fields of the request. */
+  readonly requireParameters: boolean;
 }
 
 export const NO_PREFERENCES: RoutePreferences = {
@@ -22,6 +28,8 @@ export const NO_PREFERENCES: RoutePreferences = {
   allowFallbacks: true,
   sort: null,
   maxPrice: null,
+  declared: null,
+  requireParameters: false,
 };
 
 const SORTS = ['price', 'latency', 'throughput'];
@@ -40,34 +48,48 @@ const price = {
   [DOCUMENTED]: DOCUMENTED_USD,
 };
 
+const { quantizations: QUANTIZATIONS, region: REGION, regionMax: REGION_MAX } = DECLARABLE;
+const REGIONS_MAX = 16;
+const REGION_RIGHT = `1 to ${REGION_MAX} small letters, digits and hyphens, such as "eu"`;
+const QUANTIZATIONS_ASKED = [...QUANTIZATIONS, 'unknown'];
+
 /**
- * Members that OpenRouter's clients send. Values that ask for nothing, or for what always holds here, are accepted. A
- * value that would be a promise about a provider is refused, because nobody here can keep it.
+ * Choices by what providers declare, mostly with OpenRouter's names. The gateway does not check what they declare. The
+ * terms of a model cannot be declared, so a value that asks for them is refused.
  */
-const ofOpenRouter = {
+const declaredFields = {
   require_parameters: {
     type: ['boolean', 'null'],
     description:
-      'Without effect: every provider gets the published fields. The header `x-tollgate-dropped` names other fields that a provider did not get.',
+      'Whether only providers may serve that get all fields of the request. Default false: the header `x-tollgate-dropped` names the fields that a provider did not get.',
     [MUST_BE]: 'true or false',
   },
   data_collection: {
-    enum: ['allow', null],
-    description: 'Only `allow`: the gateway does not know what providers keep.',
-    [MUST_BE]:
-      '"allow" or absent: the gateway does not know what providers keep. Name those that you trust in provider.only',
+    enum: ['allow', 'deny', null],
+    description: 'With `deny` only providers may serve that declare `data_collection = "deny"`, or `zdr = true`.',
+    [MUST_BE]: '"allow" or "deny"',
   },
   zdr: {
-    enum: [false, null],
-    description: 'Only `false`: the gateway does not know what providers keep.',
-    [MUST_BE]:
-      'false or absent: the gateway does not know what providers keep. Name those that you trust in provider.only',
+    type: ['boolean', 'null'],
+    description: 'With `true` only providers may serve that declare `zdr = true` (zero data retention).',
+    [MUST_BE]: 'true or false',
   },
   quantizations: {
     type: ['array', 'null'],
-    maxItems: 0,
-    description: 'Only an empty list: the gateway does not know the weights of a model.',
-    [MUST_BE]: 'empty or absent: the gateway does not know the weights of a model. Name providers in provider.only',
+    maxItems: QUANTIZATIONS_ASKED.length,
+    items: { enum: QUANTIZATIONS_ASKED, [MUST_BE]: `one of ${QUANTIZATIONS_ASKED.join(', ')}` },
+    description:
+      'Only providers may serve that declare one of these formats of their weights. `unknown` are those that declare none. Empty for all.',
+    [MUST_BE]: `a list of ${QUANTIZATIONS_ASKED.join(', ')}`,
+  },
+  region: {
+    type: ['string', 'array', 'null'],
+    maxLength: REGION_MAX,
+    pattern: REGION.source,
+    maxItems: REGIONS_MAX,
+    items: { type: 'string', maxLength: REGION_MAX, pattern: REGION.source, [MUST_BE]: REGION_RIGHT },
+    description: 'Only providers may serve that declare this region, or one of these.',
+    [MUST_BE]: `${REGION_RIGHT}, or a list of at most ${REGIONS_MAX} such`,
   },
   enforce_distillable_text: {
     enum: [false, null],
@@ -108,7 +130,7 @@ export const routingFields = {
         additionalProperties: false,
         properties: { prompt: price, completion: price, image: price },
       }),
-      ...ofOpenRouter,
+      ...declaredFields,
     },
   }),
   session_id: {
@@ -139,6 +161,11 @@ export interface ProviderPreferences {
     completion?: number | string | null;
     image?: number | string | null;
   } | null;
+  require_parameters?: boolean | null;
+  data_collection?: 'allow' | 'deny' | null;
+  zdr?: boolean | null;
+  quantizations?: string[] | null;
+  region?: string | string[] | null;
 }
 
 export function toPreferences(provider: ProviderPreferences): RoutePreferences {
@@ -149,7 +176,20 @@ export function toPreferences(provider: ProviderPreferences): RoutePreferences {
     allowFallbacks: provider.allow_fallbacks ?? true,
     sort: provider.sort ?? null,
     maxPrice: provider.max_price ? toMaxPrice(provider.max_price) : null,
+    declared: toDeclared(provider),
+    requireParameters: provider.require_parameters ?? false,
   };
+}
+
+function toDeclared({ data_collection, zdr, quantizations, region }: ProviderPreferences): DeclaredPreferences | null {
+  const wanted: DeclaredPreferences = {
+    denyCollection: data_collection === 'deny',
+    zdr: zdr === true,
+    quantizations: quantizations ?? [],
+    regions: typeof region === 'string' ? [region] : (region ?? []),
+  };
+  const isNothing = !wanted.denyCollection && !wanted.zdr && wanted.quantizations.length + wanted.regions.length === 0;
+  return isNothing ? null : wanted;
 }
 
 function toMaxPrice(prices: NonNullable<ProviderPreferences['max_price']>): RoutePreferences['maxPrice'] {

@@ -1,28 +1,25 @@
 import { type MicroUsd, type Meter, type Price, rateOf } from '#billing';
 import { maxPromptRate } from '#billing/amounts';
-import { dropOldest } from '#wire';
 import type { Offer, Health, HealthState } from '#catalog';
+import { createCachedPrefixes, createLastServed, type PromptPrefix, savedByCache } from './affinity.ts';
+import { declares } from './declared.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Call } from '../call.ts';
 
 export interface Router {
   /**
    * Orders offers for attempts: at most `attemptsMax`, the best first. Empty if no offer is acceptable and healthy.
-   * `images`: the number of images in the prompt, which count in the price for the weighing. `costOf`: the most that
-   * this call costs at an offer; it replaces the price. `account`: the caller's; some offers may rest for this account
-   * alone. `prefers`: healthy offers for which it is true come before all others except those in `order`.
    */
   choose(
     offers: readonly Offer[],
     preferences: RoutePreferences,
     stickyKey: string | null,
-    images?: number,
-    costOf?: (offer: Offer) => MicroUsd,
-    account?: string,
-    prefers?: (offer: Offer) => boolean,
+    call?: RoutedCall,
   ): readonly Offer[];
   /** Remembers which offer served a sticky key. */
   served(stickyKey: string, offer: Offer): void;
+  /** Remembers which offer served a prefix. `isCached`: its reply names tokens of the prompt in its cache. */
+  servedPrefix(prefix: PromptPrefix, offer: Offer, isCached: boolean): void;
 }
 
 interface RouterOptions {
@@ -38,7 +35,10 @@ interface RouterOptions {
   readonly now?: () => number;
   /** How long a sticky key prefers its provider after the last call that it served. */
   readonly stickyTtlMs?: number;
+  /** Maximum number of sticky keys, and of prefixes. */
   readonly stickyMax?: number;
+  /** How long a prefix prefers the offer that has it in its cache. Vendors keep it 5 to 60 minutes after a call. */
+  readonly prefixTtlMs?: number;
 }
 
 /** Offers below this price in micro-USD per 1M, including free ones, have the same weight. So a weight stays finite. */
@@ -52,6 +52,20 @@ const UNITS = 1_000_000;
 /** The weight of an offer: micro-USD for 1M of its unit of price. */
 type Weigh = (offer: Offer) => number;
 
+/** The facts of a call besides its preferences, for the choice of its offer. */
+interface RoutedCall {
+  /** The number of images in the prompt, which count in the price for the weighing. Default 0. */
+  readonly images?: number;
+  /** The most that this call costs at an offer. It replaces the price. */
+  readonly costOf?: ((offer: Offer) => MicroUsd) | undefined;
+  /** The caller's. Some offers may rest for this account alone. */
+  readonly account?: string;
+  /** Healthy offers for which it is true come before all others except those in `order`. */
+  readonly prefers?: ((offer: Offer) => boolean) | undefined;
+  /** The beginning of its prompt, which an offer may have in its cache; null or absent for none. */
+  readonly prefix?: PromptPrefix | null;
+}
+
 /** An offer that may be chosen. Entries are compared by `tier`, then `key`, then `draw`. The lowest is tried first. */
 interface Entry {
   readonly offer: Offer;
@@ -60,6 +74,8 @@ interface Entry {
   readonly key: number;
   readonly draw: number;
 }
+
+const NOTHING_MORE: RoutedCall = {};
 
 const ORDERED = -4;
 const STICKY = -1;
@@ -70,10 +86,11 @@ const TIERS: Readonly<Record<HealthState, number>> = { good: 0, probe: 0, recent
 /**
  * Chooses at random among healthy offers, with the weight compliance² / price². Offers without a failure in the last 30
  * s come before the others. The consumer's preferences come first: `order`, then the offer that served the sticky key,
- * then `sort`. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that costs
- * more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so much more
- * than the first choice. Offers that rest after a failure are left out while there are others. If there are no others,
- * they are tried, unless they are `open` after too many failures in a row.
+ * then `sort`. Without these, the offer comes first that has the beginning of the prompt in its cache, if no other is
+ * cheaper even so. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that
+ * costs more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so
+ * much more than the first choice. Offers that rest after a failure are left out while there are others. If there are
+ * no others, they are tried, unless they are `open` after too many failures in a row.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
@@ -84,12 +101,32 @@ export function createRouter(options: RouterOptions): Router {
     now = Date.now,
     stickyTtlMs = 30 * 60_000,
     stickyMax = 20_000,
+    prefixTtlMs = 10 * 60_000,
   } = options;
-  const sticky = new Map<string, { readonly offer: string; readonly until: number }>();
+  const sessions = createLastServed({ now, ttlMs: stickyTtlMs, max: stickyMax });
+  const prefixes = createCachedPrefixes({ now, ttlMs: prefixTtlMs, max: stickyMax });
 
-  const stickyOffer = (key: string, service: string): string | null => {
-    const found = sticky.get(`${service}\n${key}`);
-    return found && found.until > now() ? found.offer : null;
+  /**
+   * The offer that has the beginning of the prompt in its cache, unless the consumer sorts, the offer has just failed,
+   * or the call costs more there than at another offer that may serve it as well.
+   */
+  const cachingOffer = (
+    offers: readonly Offer[],
+    { sort }: RoutePreferences,
+    { prefix, account, costOf }: RoutedCall,
+    weigh: Weigh,
+  ): string | null => {
+    if (!prefix || sort !== null) return null;
+    const id = prefixes.find(prefix, offers[0]!.service);
+    const caching = id === null ? undefined : offers.find((offer) => offer.id === id);
+    if (caching === undefined || health.healthState(caching, account) !== 'good') return null;
+    const price = weigh(caching) - (costOf === undefined ? savedByCache(caching, prefix.share) : 0);
+    const isCheaper = (other: Offer) =>
+      other !== caching &&
+      weigh(other) < price &&
+      price > PRICE_FLOOR &&
+      TIERS[health.healthState(other, account)] === TIERS.good;
+    return offers.some(isCheaper) ? null : id;
   };
 
   const enter = (
@@ -97,8 +134,7 @@ export function createRouter(options: RouterOptions): Router {
     preferences: RoutePreferences,
     preferred: string | null,
     weigh: Weigh,
-    account?: string,
-    prefers?: (offer: Offer) => boolean,
+    { account, prefers }: RoutedCall,
   ): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
@@ -130,7 +166,8 @@ export function createRouter(options: RouterOptions): Router {
   };
 
   return {
-    choose(offers, preferences, stickyKey, images = 0, costOf, account, prefers) {
+    choose(offers, preferences, stickyKey, call = NOTHING_MORE) {
+      const { images = 0, costOf, account } = call;
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
@@ -143,14 +180,10 @@ export function createRouter(options: RouterOptions): Router {
       const accepted = atUsualPrice(narrow(offers, preferences), preferences, weigh);
       const [first] = accepted;
       if (!first) return [];
-      const entries = enter(
-        accepted,
-        preferences,
-        stickyKey === null ? null : stickyOffer(stickyKey, first.service),
-        weigh,
-        account,
-        prefers,
-      );
+      const preferred =
+        (stickyKey === null ? null : sessions.find(stickyKey, first.service)) ??
+        cachingOffer(accepted, preferences, call, weigh);
+      const entries = enter(accepted, preferences, preferred, weigh, call);
       const [best, ...others] = entries;
       if (!best) return [];
       if (best.healthState === 'probe') health.probing(best.offer, account);
@@ -166,12 +199,8 @@ export function createRouter(options: RouterOptions): Router {
         for (const entry of usable) if ((entry.healthState === 'probe') === probe) chosen.push(entry.offer);
       return chosen.slice(0, attemptsMax);
     },
-    served(stickyKey, offer) {
-      const key = `${offer.service}\n${stickyKey}`;
-      sticky.delete(key);
-      dropOldest(sticky, stickyMax - 1);
-      sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
-    },
+    served: sessions.served,
+    servedPrefix: prefixes.served,
   };
 }
 
@@ -182,9 +211,9 @@ function tierOf(healthState: HealthState, isSticky: boolean, isPreferred: boolea
 
 /** The offers that the preferences accept, whatever their health. */
 function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
-  const { order, only, ignore, maxPrice, allowFallbacks } = preferences;
+  const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
   const accepted =
-    only.length === 0 && ignore.length === 0 && maxPrice === null
+    only.length === 0 && ignore.length === 0 && maxPrice === null && declared === null
       ? offers
       : offers.filter((offer) => accepts(preferences, offer));
   if (allowFallbacks || order.length === 0) return accepted;
@@ -193,11 +222,13 @@ function narrow(offers: readonly Offer[], preferences: RoutePreferences): readon
   return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
 }
 
-function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePreferences, offer: Offer): boolean {
+function accepts(preferences: RoutePreferences, offer: Offer): boolean {
+  const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
   const isThis = (wanted: string) => isProvider(offer, wanted);
   if (only.length > 0 && !only.some(isThis)) return false;
   if (ignore.some(isThis)) return false;
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
+  if (declared !== null && !declares(offer, declared)) return false;
   if (maxPrice === null) return true;
   const within = (meter: Meter, limit: bigint | undefined) =>
     limit === undefined || rateOf(offer.price.rates, meter) <= limit;

@@ -5,7 +5,7 @@ import type { Offer } from '#catalog';
 import type { ChatBody } from './chat-schema.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
 import type { PricedParts } from './priced-parts.ts';
-import { chats, wrongKind } from '../models/model-kinds.ts';
+import { chats, wrongKind } from '../model-kinds.ts';
 
 /**
  * The most that one call can use at one offer. It is locked, sent upstream as the cap, and compared with claims of

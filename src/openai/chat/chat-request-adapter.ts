@@ -19,9 +19,10 @@ import type { ChatBody } from './chat-schema.ts';
 import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-stream-reader.ts';
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
-import { forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
+import { FOR_ANOTHER_ROUTER, forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { askedParts } from './asked-parts.ts';
 import { type AskedParts, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
+import { promptPrefix, type RepeatedPrompt } from './prompt-prefix.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
@@ -77,7 +78,7 @@ interface LockedBudget {
 const NONE: readonly LockedBudget[] = [];
 
 /** The native side of a chat call. It is a class because each call creates one. */
-export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest {
+export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest, RepeatedPrompt {
   /** The id that the reply carries. It is set after the call was prepared, and before it is run. */
   callId = '';
   readonly #options: ChatRequestAdapterOptions;
@@ -134,6 +135,12 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     return false;
   }
 
+  /** Names of the fields that an offer would not get. `lost`: those that were lost before, which nobody gets. */
+  lacks(offer: Offer, lost: readonly string[]): readonly string[] {
+    const { dropped } = forwardedBody(this.#options.body, offer, { tokens: Infinity, field: null });
+    return [...lost, ...dropped.filter((field) => !FOR_ANOTHER_ROUTER.has(field))];
+  }
+
   sizeAt(_offer: Offer, size: PromptSize): PromptSize {
     return size;
   }
@@ -141,6 +148,11 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   /** The price of the service tier that the request asks for. */
   priceAt(offer: Offer): Price {
     return priceAt(offer, this.#options.body['service_tier']);
+  }
+
+  /** See RepeatedPrompt. */
+  prefix(account: string): ReturnType<RepeatedPrompt['prefix']> {
+    return promptPrefix(this.#options.body, this.#options.size, account);
   }
 
   /** The parts of the call's tokens that have their own price at an offer. */

@@ -14,6 +14,7 @@ import {
   type CostCap,
 } from '#gateway';
 import type { Caller } from '#accounts';
+import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import { formatUsd } from '#billing/amounts';
 import { checkFits, toUsage } from './chat-budget.ts';
@@ -49,6 +50,8 @@ export interface ChatContext {
    * request.
    */
   readonly native?: NativeRequestFacts | null;
+  /** Names of the fields that the wire's translation to chat loses; absent for none. */
+  readonly lost?: readonly string[];
   /** Called when the money for the call is locked. */
   readonly onLocked?: () => void;
 }
@@ -87,6 +90,7 @@ export function toCall(
     preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
     // The account is part of the key, because two accounts may use the same session name.
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
+    repeats: session === null ? chat : undefined,
     images: size.images,
     stream,
     adapter: singleRequest<ChatResult, ChatPiece>(adapter),
@@ -97,6 +101,9 @@ export function toCall(
       checkFits(sent, offer);
       return toUsage(adapter.budgetAt(offer), sent, adapter.partsAt(offer));
     },
+    ...(body.provider?.require_parameters === true
+      ? { lacks: (offer: Offer) => adapter.lacks(offer, context.lost ?? []) }
+      : {}),
     ...(asksTier(body, context) ? { price: (offer) => adapter.priceAt(offer) } : {}),
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,

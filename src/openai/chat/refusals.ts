@@ -51,7 +51,15 @@ const INTERPRETED_FIELDS: InterpretedFieldsAt = [
   [['tools', '*', 'function'], interpretedFields(['name', 'description', 'parameters', 'strict'])],
   [['stream_options'], interpretedFields(['include_usage'])],
   [['reasoning'], interpretedFields(['effort', 'max_tokens'])],
-  [['provider'], interpretedFields(['order', 'only', 'ignore', 'allow_fallbacks', 'sort', 'max_price'])],
+  [
+    ['provider'],
+    interpretedFields([
+      ...'order only ignore allow_fallbacks sort max_price require_parameters data_collection zdr quantizations'.split(
+        ' ',
+      ),
+      'region',
+    ]),
+  ],
   [['provider', 'max_price'], PRICES],
   [['tollgate'], interpretedFields(['task_id', 'context_id'])],
 ];

@@ -1,8 +1,5 @@
-import { foldName } from '#wire';
-import type { Caller } from '#accounts';
 import {
   capCost,
-  type CallRequest,
   type RequestAdapter,
   lowestCap,
   MAX_COST_HEADER,
@@ -14,41 +11,23 @@ import {
   wantsReceipt,
 } from '#gateway';
 import type { Offer } from '#catalog';
-import type { PaymentAttempt } from '#payments';
-import type { ChatBody } from '../chat/chat-schema.ts';
-import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
-import { isEmbedder, wrongKind } from '../models/model-kinds.ts';
+import { isEmbedder, wrongKind } from '../model-kinds.ts';
+import { passedBody } from '../passing/passed-body.ts';
+import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
 import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
 import { createEmbeddingsReader, type EmbeddingsResult, type InputSize } from './embeddings-reader.ts';
-
-interface EmbeddingsContext {
-  readonly caller: Caller;
-  readonly payment: PaymentAttempt | null;
-  readonly requestId: string;
-  /** Request headers, lower case. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly replyBytesMax: number;
-  readonly receipts: 'always' | 'on-request';
-}
-
-/** A request for embeddings as the pipeline takes it. */
-interface EmbeddingsCall {
-  readonly request: CallRequest<EmbeddingsResult | null, Uint8Array>;
-  /** Names of the fields that the latest offer did not get. */
-  readonly dropped: () => readonly string[];
-}
 
 /** Published fields, which every provider gets. */
 const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
-export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContext): EmbeddingsCall {
-  const { caller, headers, requestId, replyBytesMax, payment } = context;
+export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): PassedCall<EmbeddingsResult> {
+  const { caller, headers, requestId, replyBytesMax, payment, lost = [] } = context;
   const size = measureInput(body);
   let dropped: readonly string[] = [];
   const adapter: RequestAdapter<EmbeddingsResult | null> = {
     request(offer) {
-      const forwarded = bodyFor(body, offer);
+      const forwarded = passedBody(body, offer, SENT);
       dropped = forwarded.dropped;
       return {
         method: 'POST',
@@ -60,7 +39,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     reader: (offer) => createEmbeddingsReader({ size, tokensMax: plausibleTokens(size, offer), replyBytesMax }),
   };
   const traceparent = headers['traceparent'];
-  const request: EmbeddingsCall['request'] = {
+  const request: PassedCall<EmbeddingsResult>['request'] = {
     primitive: 'model',
     caller,
     requestId,
@@ -76,6 +55,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
       if (!isEmbedder(offer.model!)) throw wrongKind(offer, 'makes no embeddings');
       return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };
     },
+    lacks: (offer) => [...lost, ...passedBody(body, offer, SENT).dropped],
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),
@@ -87,42 +67,6 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
     [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
   ]);
   return { request: capCost(request, cap), dropped: () => dropped };
-}
-
-/** Folded names of chat fields, because some servers fold names. */
-const OF_CHAT_FOLDED: ReadonlySet<string> = new Set([...OF_CHAT].map((name) => foldName(name)));
-const OPTION_CHARS_MAX = 256;
-
-/**
- * Whether a field may be forwarded. A server might embed a long text or a list, but only `input` is priced. A model
- * that lists such a field gets it.
- */
-function isGiven(field: string, value: unknown, { model }: Offer): boolean {
-  if (Array.isArray(model!.forward) && (model!.forward as readonly string[]).includes(field)) return true;
-  // Embeddings have no prices by service tier, also if the model has them for chat.
-  if (foldName(field) === 'servicetier') return false;
-  return typeof value === 'string' ? value.length <= OPTION_CHARS_MAX : typeof value !== 'object' || value === null;
-}
-
-/**
- * The body for `offer`. Unpublished fields go to providers that list them, as in a chat request. Fields that only
- * chat has are dropped, because a server that embeds `messages` would embed text that is not priced.
- */
-function bodyFor(body: EmbeddingsBody, offer: Offer): ReturnType<typeof forwardedBody> {
-  const others: Record<string, unknown> = {};
-  const lost: string[] = [];
-  for (const field of Object.keys(body)) {
-    if (SENT.has(field)) continue;
-    if (field === 'model' || (!OF_CHAT_FOLDED.has(foldName(field)) && isGiven(field, body[field], offer)))
-      others[field] = body[field];
-    else lost.push(field);
-  }
-  const { body: forwarded, dropped } = forwardedBody(others as ChatBody, offer, { tokens: Infinity, field: null });
-  for (const field of SENT) {
-    const value = body[field];
-    if (value !== undefined && value !== null) forwarded[field] = value;
-  }
-  return { body: forwarded, dropped: [...lost, ...dropped] };
 }
 
 /** Tokens that a service may put around an input: special tokens, and its own words for the task. */

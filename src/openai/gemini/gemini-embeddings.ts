@@ -1,28 +1,26 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { GEMINI_ERROR } from '#pages';
-import { DOCUMENTED, MUST_BE, type ReplySink } from '#http';
+import { DOCUMENTED, MUST_BE } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement, toUsdNumber } from '#billing/amounts';
 import {
   addPaidRoute,
   bodyFrom,
-  onceSettled,
   openCall,
   type PaidRoute,
   type Payer,
   payerOf,
   routingFields,
   type StartedProviderCall,
-  wasCharged,
 } from '#gateway';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
-import { addAlteredHeaders } from '../chat/altered-headers.ts';
 import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
 import type { EmbeddingsBody } from '../embeddings/embeddings-schema.ts';
 import { embeddingsToCall } from '../embeddings/embeddings-to-call.ts';
 import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';
+import { writeAnswer } from '../passing/write-answer.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { configOf, modelParams, pathOf } from './gemini-address.ts';
@@ -97,13 +95,19 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
         headers: request.headers,
         replyBytesMax: upstream.replyBytesMax,
         receipts: billing.receipts,
+        lost: dropped,
       });
       const lost = () => [...dropped, ...droppedBelow()];
       return {
         noun: 'Embeddings',
         model: body.model,
         open: (callId, gone) => openCall(pipeline, call, callId, gone),
-        write: (opened, sink) => writeEmbeddings(opened, { dropped: lost, isBatch }, sink, failed),
+        write: (opened, sink) =>
+          writeAnswer(opened, sink, {
+            dropped: lost,
+            onError: failed,
+            pieces: (result, settlement) => [answerOf(result, settlement, isBatch)],
+          }),
       };
     },
   };
@@ -164,37 +168,13 @@ function textOf({ parts }: Content, at: string): string {
   return text;
 }
 
-/**
- * Writes the embeddings after the settlement. Resolves with whether anything was charged. Throws the errors of the
- * call.
- */
-const writeEmbeddings = (
-  opened: StartedEmbeddings,
-  { dropped, isBatch }: { readonly dropped: () => readonly string[]; readonly isBatch: boolean },
-  sink: ReplySink,
-  onError: (error: unknown) => void,
-): Promise<boolean> =>
-  onceSettled(opened, sink, onError, (settled) => {
-    if (settled.result === null)
-      throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
-    const embeddings = embeddingsIn(settled.result);
-    const usageMetadata = usageOf(settled.result, settled.settlement);
-    const body = Buffer.from(
-      JSON.stringify({ ...(isBatch ? { embeddings } : { embedding: embeddings[0] }), usageMetadata }),
-    );
-    const headers: Record<string, string | number> = {
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': body.byteLength,
-      'x-generation-id': opened.id,
-      'x-provider': settled.providerName,
-      'x-cost-usd': formatUsd(settled.settlement.charged),
-    };
-    addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
-    if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
-    sink.head(200, headers);
-    sink.end(body);
-    return wasCharged(settled);
-  });
+/** The answer in the form of the Gemini API. Throws GatewayError if there is no result. */
+function answerOf(result: EmbeddingsResult | null, settlement: Settlement, isBatch: boolean): Uint8Array {
+  if (result === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
+  const embeddings = embeddingsIn(result);
+  const usageMetadata = usageOf(result, settlement);
+  return Buffer.from(JSON.stringify({ ...(isBatch ? { embeddings } : { embedding: embeddings[0] }), usageMetadata }));
+}
 
 /** The embeddings of a reply of `/embeddings`, in the order of the inputs. */
 function embeddingsIn({ bytes }: EmbeddingsResult): readonly { readonly values: readonly number[] }[] {

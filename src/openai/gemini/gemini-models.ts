@@ -6,7 +6,7 @@ import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
 import { GEMINI_ERROR } from '#pages';
 import type { ChatDeps } from '../chat/chat-routes.ts';
-import { chats, isEmbedder } from '../models/model-kinds.ts';
+import { chats, isEmbedder } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';
 import { GEMINI_PREFIX, modelParams } from './gemini-address.ts';

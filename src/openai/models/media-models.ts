@@ -1,6 +1,6 @@
 import { byService, viewImagePrice, viewPrice, type Catalog, type ImagePrice, type Offer } from '#catalog';
 import { slugOf } from '#pages';
-import { isEmbedder } from './model-kinds.ts';
+import { isEmbedder } from '../model-kinds.ts';
 import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-view.ts';
 import { modelSchema } from './models-schema.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '#catalog';
 import { slugOf } from '#pages';
 import { GatewayError } from '#errors';
-import { chats } from './model-kinds.ts';
+import { chats } from '../model-kinds.ts';
 import { viewMediaEntry, FREE_TOKENS } from './media-models.ts';
 import {
   viewImageModel,
@@ -159,7 +159,10 @@ function viewEndpoint(offer: Offer, healthSources: HealthSources): Record<string
     context_length: offer.model?.contextLength ?? 0,
     max_completion_tokens: offer.model?.maxOutputTokens ?? null,
     max_prompt_tokens: null,
-    quantization: null,
+    quantization: offer.model?.quantization ?? null,
+    data_collection: (offer.model ?? offer.media)?.collectsNothing ? 'deny' : 'allow',
+    zdr: (offer.model ?? offer.media)?.zdr === true,
+    region: (offer.model ?? offer.media)?.region ?? null,
     pricing: isModel ? viewUnitPricing(offer.price.rates) : { ...FREE_TOKENS, ...viewPrice(offer) },
     status: STATUS_NUMBERS[health],
     health,

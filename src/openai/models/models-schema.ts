@@ -18,6 +18,7 @@ const KINDS = [
   'file',
   'embeddings',
   'rerank',
+  'moderation',
   'speech',
   'transcription',
   'decisions',
@@ -109,6 +110,7 @@ const ownPrices = {
   web_search: { type: 'string', description: 'Per web search that the provider runs.' },
   character: { type: 'string', description: 'Per character that is spoken.' },
   second: { type: 'string', description: 'Per second of sound that is transcribed.' },
+  request: { type: 'string', description: 'Per call of a moderation model, or per search unit of a rerank model.' },
 } as const;
 
 const unitPricingSchema = {
@@ -308,7 +310,14 @@ const endpointProperties = {
   },
   max_completion_tokens: tokens,
   max_prompt_tokens: { type: 'null', description: '`context_length` is the only limit.' },
-  quantization: { type: 'null', description: 'Not known here.' },
+  quantization: { type: ['string', 'null'], description: 'Format of the weights, as declared; null if it is not.' },
+  data_collection: {
+    type: 'string',
+    enum: ['allow', 'deny'],
+    description: 'With `deny` it declares that nobody keeps what requests contain for other purposes.',
+  },
+  zdr: { type: 'boolean', description: 'Whether it declares that nothing is kept after the answer.' },
+  region: { type: ['string', 'null'], description: 'Where it declares to process requests; null if it declares none.' },
   pricing: unitPricingSchema,
   status: {
     type: 'integer',

@@ -14,7 +14,8 @@ import {
 import { EMBEDDINGS_PARAMETERS } from '../embeddings/embeddings-schema.ts';
 import { SPEECH_PARAMETERS } from '../audio/speech/speech-schema.ts';
 import { TRANSCRIPTION_PARAMETERS } from '../audio/transcription/transcription-schema.ts';
-import { chats, isEmbedder, speaks, transcribes } from './model-kinds.ts';
+import { chats, isEmbedder, reranks, speaks, transcribes } from '../model-kinds.ts';
+import { RERANK_PARAMETERS } from '../rerank/rerank-schema.ts';
 import { SUPPORTED_PARAMETERS } from '../chat/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
@@ -223,6 +224,7 @@ export const parametersOf = (offer: Offer): readonly string[] =>
     isEmbedder(offer.model!) ? EMBEDDINGS_PARAMETERS : [],
     speaks(offer.model!) ? [...SPEECH_PARAMETERS, 'stream_format'] : [],
     transcribes(offer.model!) ? TRANSCRIPTION_PARAMETERS : [],
+    reranks(offer.model!) ? RERANK_PARAMETERS : [],
     forwardedBeside(offer),
   ]);
 
@@ -244,9 +246,12 @@ export function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
   };
 }
 
-const unitPrices = (rates: MeterRates): Readonly<Partial<Record<Meter, string>>> =>
+/** OpenRouter's name of the price per call. */
+const nameOf = (meter: Meter) => (meter === 'call' ? 'request' : meter);
+
+const unitPrices = (rates: MeterRates): Readonly<Partial<Record<ReturnType<typeof nameOf>, string>>> =>
   Object.fromEntries(
-    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, unitUsd(rates[meter]!)]),
+    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [nameOf(meter), unitUsd(rates[meter]!)]),
   );
 
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>

@@ -92,6 +92,14 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     return model!.wires?.includes(this.#options.native.wire.name) ?? false;
   }
 
+  /** See ChatRequestAdapter. Nothing was lost for an offer that speaks the wire. */
+  lacks(offer: Offer, lost: readonly string[]): readonly string[] {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) return chat.lacks(offer, lost);
+    const { dropped } = nativeBody(native, offer, { tokens: Infinity, isSet: false });
+    return [...dropped, ...native.wire.headers(native.headers, listsOf(offer)).dropped];
+  }
+
   sizeAt(offer: Offer, translated: PromptSize): PromptSize {
     return this.speaks(offer) ? this.size : translated;
   }

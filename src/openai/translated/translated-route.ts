@@ -101,6 +101,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
         ...contextOf(deps, request, { caller, payment }),
         output: () => new ChunkEvents(createToolCallIds(idOf)),
         native,
+        lost: dropped,
         ...(background ? { onLocked: background.onLocked } : {}),
       };
       const open = chooseChat(body, context, onError);

@@ -13,7 +13,7 @@ interface QuoteRoutesDeps {
 }
 
 const DESCRIPTION =
-  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, or of embeddings), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, of embeddings, or to rerank), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
@@ -30,7 +30,7 @@ const MEDIA = {
 
 /** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
 const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  model: { anyOf: [named('model', ['messages']), named('model', ['input'])] },
+  model: { anyOf: [named('model', ['messages']), named('model', ['input']), named('model', ['query', 'documents'])] },
   image: MEDIA,
   video: { allOf: [MEDIA, { required: ['duration'] }] },
   tool: named('tool'),

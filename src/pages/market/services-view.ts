@@ -193,7 +193,7 @@ function typicalUsd(primitive: Primitive, price: PriceView, durations: readonly 
   const tokens = ((prompt ?? 0) * TYPICAL.promptTokens + (completion ?? 0) * TYPICAL.completionTokens) / PER_TOKENS;
   switch (primitive) {
     case 'model':
-      return round(tokens);
+      return round(tokens + (per_call ?? 0));
     case 'tool':
     case 'agent':
       return round((per_call ?? per_task ?? 0) + tokens + (typeof per_second === 'number' ? per_second : 0));

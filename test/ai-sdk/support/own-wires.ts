@@ -103,6 +103,17 @@ const vertexEmbeddings = () =>
 
 /** Cohere's API, version 2. */
 export function cohereVendor({ path, body, kind }: VendorRequest): VendorReply {
+  if (path.endsWith('/rerank'))
+    return {
+      json: {
+        id: 'r',
+        results: [
+          { index: 1, relevance_score: 0.9 },
+          { index: 0, relevance_score: 0.1 },
+        ],
+        meta: { billed_units: { search_units: 2 } },
+      },
+    };
   if (path.endsWith('/embed'))
     return {
       json: { embeddings: { float: [VECTOR, VECTOR] }, meta: { billed_units: { input_tokens: EMBEDDED } } },

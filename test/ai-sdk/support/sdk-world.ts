@@ -63,6 +63,12 @@ ${runs(model)}`;
   return [
     block('chat', models.chat, 'input_modalities = ["text", "image"]'),
     models.embed === null ? '' : block('embed', models.embed, 'output_modalities = ["embeddings"]'),
+    models.rerank === undefined
+      ? ''
+      : block('rerank', models.rerank, 'output_modalities = ["rerank"]').replace(
+          '[models.pricing]\nprompt = 2',
+          '[models.pricing]\nper_call = 0.002\nprompt = 0',
+        ),
     models.paint === null
       ? ''
       : `

@@ -12,7 +12,13 @@ export interface Vendor {
   /** Secret settings. Each has its own name as its value, with `-secret`. */
   readonly secrets?: readonly string[];
   /** Names of its models; null if the package has none of that kind. */
-  readonly models: { readonly chat: string; readonly embed: string | null; readonly paint: string | null };
+  readonly models: {
+    readonly chat: string;
+    readonly embed: string | null;
+    readonly paint: string | null;
+    /** Absent: it has none. */
+    readonly rerank?: string;
+  };
   readonly answer: (request: VendorRequest) => VendorReply;
   /** What the vendor says of its usage beside the totals. */
   readonly says: readonly ('cached' | 'written' | 'reasoning')[];
@@ -103,7 +109,7 @@ export const VENDORS: readonly Vendor[] = [
   {
     name: 'cohere',
     settings: base('/v2'),
-    models: { chat: 'command-a-reasoning-08-2025', embed: 'embed-v4.0', paint: null },
+    models: { chat: 'command-a-reasoning-08-2025', embed: 'embed-v4.0', paint: null, rerank: 'rerank-v4.0-pro' },
     answer: cohereVendor,
     says: [],
     key: bearer,

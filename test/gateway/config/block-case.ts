@@ -31,6 +31,35 @@ export const names: Readonly<Record<string, Case>> = {
     fallback: '',
   },
 };
+/** What a service of any kind that has facts declares about itself. */
+const declared = ({ service }: ServiceConfig) =>
+  service.primitive === 'model' ? service.model : 'media' in service ? service.media : null;
+export const declarations: Readonly<Record<string, Case>> = {
+  data_collection: {
+    toml: '"deny"',
+    wrong: ['true', '"maybe"', '""'],
+    of: (c) => declared(c)?.collectsNothing,
+    is: true,
+    fallback: undefined,
+  },
+  zdr: { toml: 'true', wrong: ['"yes"', '1'], of: (c) => declared(c)?.zdr, is: true, fallback: undefined },
+  region: {
+    toml: '"eu-west-1"',
+    wrong: ['3', '""', '"EU"', '"eu "', `"${'x'.repeat(33)}"`, '["eu"]'],
+    of: (c) => declared(c)?.region,
+    is: 'eu-west-1',
+    fallback: undefined,
+  },
+};
+export const quantization: Readonly<Record<string, Case>> = {
+  quantization: {
+    toml: '"fp8"',
+    wrong: ['8', '"FP8"', '"unknown"', '"fp7"'],
+    of: ({ service }) => service.primitive === 'model' && service.model.quantization,
+    is: 'fp8',
+    fallback: undefined,
+  },
+};
 export const model: Case = {
   toml: '"m"',
   wrong: ['3', '""', `"${'x'.repeat(257)}"`],

@@ -6,7 +6,7 @@ import type { Service, ServiceConfig } from '../../../src/config/service.ts';
 import { parseToml, type Table } from '../../../src/config/toml.ts';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
-import { base, type Case, key, list, model, names, sdk } from './block-case.ts';
+import { base, type Case, declarations, key, list, model, names, quantization, sdk } from './block-case.ts';
 import { IMAGE_CASES } from './image-cases.ts';
 import { PRICE_CASES } from './price-cases.ts';
 import { block, type BlockTable } from './load.ts';
@@ -18,6 +18,8 @@ const ran = ({ target }: ServiceConfig) => (target.kind === 'command' ? target :
 const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
   models: {
     ...names,
+    ...declarations,
+    ...quantization,
     context_length: {
       toml: '100',
       wrong: ['0', '1.5', '"1"'],
@@ -331,6 +333,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
   images: IMAGE_CASES,
   videos: {
     ...names,
+    ...declarations,
     supported_params: list('supportedParams', 'seed', 'Not this'),
     aspect_ratios: list('aspectRatios', '9:16', '0:9'),
     quotes: {

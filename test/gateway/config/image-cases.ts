@@ -1,8 +1,9 @@
-import { base, type Case, key, list, media, model, names, sdk } from './block-case.ts';
+import { base, type Case, declarations, key, list, media, model, names, sdk } from './block-case.ts';
 
 /** Options of `[[images]]`. */
 export const IMAGE_CASES: Readonly<Record<string, Case>> = {
   ...names,
+  ...declarations,
   supported_params: list('supportedParams', 'seed', 'Not this'),
   aspect_ratios: list('aspectRatios', '16:9', '16x9'),
   formats: list('formats', 'png', 'bmp'),

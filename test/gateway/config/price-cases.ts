@@ -38,6 +38,7 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
     fallback: undefined,
     with: { output_modalities: '["transcription"]' },
   },
+  'pricing.per_call': search('call'),
   'pricing.tiers': {
     toml: '[{ above = 200_000, prompt = 4, web_search = 0.1 }, { above = 300_000, completion = "5" }]',
     wrong: [

@@ -24,6 +24,8 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
     uptime_last_1h: null,
     latency: null,
     throughput: null,
+    cache_hit_rate: null,
+    effective_prompt_price: null,
     requests: 0,
     flags: {},
     compliance: 1,

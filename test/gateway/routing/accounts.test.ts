@@ -16,8 +16,7 @@ function world() {
   const now = clock();
   const health = createHealth({ now, cooldownMs: COOLDOWN, probeMs: PROBE, failuresMax: 10 });
   const router = createRouter({ health, random: seeded(1), attemptsMax: 3, now });
-  const choose = (account: string, offers = [a]) =>
-    names(router.choose(offers, NO_PREFERENCES, null, 0, undefined, account));
+  const choose = (account: string, offers = [a]) => names(router.choose(offers, NO_PREFERENCES, null, { account }));
   const fail = (account: string, times = 1, witness = true) => {
     for (let time = 0; time < times; time++) {
       health.failed(a, account, now());

@@ -87,6 +87,34 @@ describe.each(ENGINES)('on %s', (engine) => {
     ]);
   });
 
+  test('prompts are summed up for today and yesterday, over restarts', async () => {
+    const { database } = await open();
+    const now = clock();
+    const DAY = 1_440 * MINUTE;
+    now.advance(DAY - (now() % DAY) - MINUTE / 2);
+    const first = await start(database, now);
+    const prompts = { prompt: 1_000, cached: 600, charged: 0.25 };
+    first.health.succeeded(a, { ...sample, prompts });
+    first.health.succeeded(a, sample);
+    await first.kept.close();
+    const second = await start(database, now);
+    // Amounts are rounded when they are written.
+    expect(second.health.stats(a).prompts).toEqual({ prompt: 1_000, cached: 600, charged: 0 });
+    now.advance(MINUTE);
+    second.health.succeeded(a, { ...sample, prompts: { prompt: 3_000, cached: 0, charged: 900 } });
+    const sum = { prompt: 4_000, cached: 600, charged: 900 };
+    expect(second.health.stats(a).prompts).toEqual(sum);
+    await second.kept.close();
+    expect(second.health.stats(a).prompts).toEqual(sum);
+    const third = await start(database, now);
+    expect(third.health.stats(a).prompts).toEqual(sum);
+    now.advance(DAY);
+    expect(third.health.stats(a).prompts).toEqual({ prompt: 3_000, cached: 0, charged: 900 });
+    now.advance(DAY);
+    expect(third.health.stats(a).prompts).toBeNull();
+    expect((await start(database, now)).health.stats(a).prompts).toBeNull();
+  });
+
   test('a database that is away delays it, and nothing is counted twice', async () => {
     const { database } = await open();
     const now = clock();
@@ -147,7 +175,7 @@ test('gateways of one database add to the same figures, and see what the others 
   const other = await start(await opened.again(), now, { saveMs: 5, lookMs: 0 });
   const b = offer({ provider: 'B' });
   for (let call = 0; call < 50; call++) {
-    one.health.succeeded(a, sample);
+    one.health.succeeded(a, { ...sample, prompts: { prompt: 10, cached: 5, charged: 2 } });
     other.health.blamed(a, 'account', now(), false);
     other.health.flagged(b, 'usage_missing');
     // Both write in between.
@@ -156,7 +184,12 @@ test('gateways of one database add to the same figures, and see what the others 
   }
   for (const { health } of [one, other]) {
     await until(() => health.stats(a).requests === 100 && health.stats(b).flags['usage_missing'] === 50);
-    expect(health.stats(a)).toMatchObject({ requests: 100, failures: 50, lastHour: { requests: 100, failures: 50 } });
+    expect(health.stats(a)).toMatchObject({
+      requests: 100,
+      failures: 50,
+      lastHour: { requests: 100, failures: 50 },
+      prompts: { prompt: 500, cached: 250, charged: 100 },
+    });
     expect(health.compliance(b)).toBeCloseTo(1 - 50 / 55);
   }
   expect([...one.errors, ...other.errors]).toEqual([]);

@@ -16,7 +16,7 @@ function world() {
   const health = createHealth({ now: () => 1_000_000, cooldownMs: 30_000 });
   const router = createRouter({ health, random: seeded(3), attemptsMax: 2 });
   const choose = (more: object = {}, key: string | null = null) =>
-    names(router.choose(OFFERS, { ...NO_PREFERENCES, ...more }, key, 0, undefined, undefined, isNative));
+    names(router.choose(OFFERS, { ...NO_PREFERENCES, ...more }, key, { prefers: isNative }));
   return { health, router, choose };
 }
 

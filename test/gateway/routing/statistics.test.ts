@@ -24,6 +24,7 @@ describe('what is known of an offer', () => {
       lastHour: { requests: 0, failures: 0, flags: 0 },
       uptime: null,
       latencyMs: null,
+      prompts: null,
       throughput: null,
     });
     expect(health.available(a)).toBe(true);

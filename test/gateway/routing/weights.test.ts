@@ -61,9 +61,15 @@ describe('offers are drawn', () => {
     const trap = offer({ provider: 'B', pricing: { prompt: 0, completion: 0, image: 100 } });
     const { router } = setUp();
     for (let round = 0; round < 1_000; round++)
-      expect(names(router.choose([trap, cheap], NO_PREFERENCES, null, 1))).toEqual(['A', 'B']);
-    expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, 1))).toEqual(['A', 'B']);
-    expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, 0))).toEqual(['B', 'A']);
+      expect(names(router.choose([trap, cheap], NO_PREFERENCES, null, { images: 1 }))).toEqual(['A', 'B']);
+    expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, { images: 1 }))).toEqual([
+      'A',
+      'B',
+    ]);
+    expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, { images: 0 }))).toEqual([
+      'B',
+      'A',
+    ]);
   });
 
   test('evenly where they are free, and far before any that is not', () => {

@@ -15,7 +15,16 @@ export type ServiceOffer = ServiceDetail['providers'][number];
 /** The recent health of an offer. */
 export type HealthState = Pick<
   ServiceOffer,
-  'status' | 'uptime_last_1h' | 'latency' | 'throughput' | 'requests' | 'flags' | 'compliance' | 'price_raised'
+  | 'status'
+  | 'uptime_last_1h'
+  | 'latency'
+  | 'throughput'
+  | 'cache_hit_rate'
+  | 'effective_prompt_price'
+  | 'requests'
+  | 'flags'
+  | 'compliance'
+  | 'price_raised'
 >;
 export type Provider = AnswerOf<'listProviders'>['data'][number];
 export type ProviderDetail = AnswerOf<'showAProvider'>['data'];

@@ -15,6 +15,8 @@ export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
       const { prompt, completion, character, per_minute: minute } = pricing;
       if (!isFree(character)) return { amount: formatUsd(character!), unit: 'per 1M characters' };
       if (!isFree(minute)) return { amount: formatUsd(minute!), unit: 'per minute' };
+      const { prompt, completion, per_call } = pricing;
+      if (!isFree(per_call)) return { amount: formatUsd(per_call!), unit: 'per call' };
       if (isFree(prompt) && isFree(completion)) return FREE;
       if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };
       return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: IN_AND_OUT };
@@ -69,6 +71,7 @@ const TOKEN_UNITS = {
   web_search: 'Per web search',
   character: 'Per 1M characters spoken',
   per_minute: 'Per minute of sound transcribed',
+  per_call: 'Per call or search unit',
 } as const;
 type TokenPrices = Partial<Readonly<Record<keyof typeof TOKEN_UNITS, number | null>>>;
 

@@ -14,7 +14,7 @@ import {
 } from '#gateway';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
-import { speaks, wrongKind } from '../../models/model-kinds.ts';
+import { speaks, wrongKind } from '../../model-kinds.ts';
 import { FOR_THE_GATEWAY, takesField } from '../forwarded-fields.ts';
 import { type SpeechBody, SPEECH_PARAMETERS } from './speech-schema.ts';
 import { boundAsUsage, measureText, pricedByToken, speechBound } from './speech-use.ts';

@@ -1,7 +1,7 @@
 import { type CallRequest, type RequestAdapter, requestedSession, singleRequest, wantsReceipt } from '#gateway';
 import { FormBody, MUST_BE } from '#http';
 import type { Offer } from '#catalog';
-import { transcribes, wrongKind } from '../../models/model-kinds.ts';
+import { transcribes, wrongKind } from '../../model-kinds.ts';
 import { FOR_THE_GATEWAY, takesField } from '../forwarded-fields.ts';
 import { type MeasuredAudio, MEDIA_TYPES } from '../measure/measure-audio.ts';
 import { type AudioCall, type AudioContext, capped, commonRequest } from '../speech/speech-to-call.ts';

@@ -4,14 +4,17 @@ import type { Snippet } from '../../code/snippet.ts';
 import type { Service } from '../../api/service.ts';
 import type { Kind } from '../../ui/kinds.ts';
 
+/** Kinds of output that have a route of their own. */
+type Made = 'embeddings' | 'speech' | 'transcription' | 'rerank' | 'moderation';
+
 export interface Called {
   readonly kind: Kind;
   /** The name of the service. */
   readonly name: string;
   /** The gateway's address, without a path. */
   readonly base: string;
-  /** The output of a model. */
-  readonly makes: 'text' | 'embeddings' | 'speech' | 'transcription';
+  /** The output of a model; null for text. */
+  readonly makes: Made | null;
   /** A tool of the service, with example arguments. */
   readonly tool: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
   /** A video length that the model supports. */
@@ -34,22 +37,22 @@ export const calledOf = (
   kind: primitive,
   name,
   base,
-  makes: outputOf(output_modalities),
+  makes: madeBy(output_modalities),
   tool,
   duration: durations[0] ?? '5s',
 });
 
-function outputOf(modalities: readonly string[]): Called['makes'] {
-  if (modalities.length === 0 || modalities.includes('text')) return 'text';
-  if (modalities.includes('speech')) return 'speech';
-  return modalities.includes('transcription') ? 'transcription' : 'embeddings';
+function madeBy(modalities: readonly string[]): Made | null {
+  if (modalities.length === 0 || modalities.includes('text')) return null;
+  return MADE.find((kind) => modalities.includes(kind)) ?? 'embeddings';
 }
 
-const MODELS = { text: chat, embeddings, speech, transcription } as const;
+const MADE = ['speech', 'transcription', 'rerank', 'moderation'] as const;
 
 /** Code for each client that can call the service, shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {
-  const makers = { model: MODELS[called.makes], tool: tools, agent, image, video };
+  const models = { embeddings, speech, transcription, rerank, moderation };
+  const makers = { model: called.makes === null ? chat : models[called.makes], tool: tools, agent, image, video };
   return makers[called.kind](called);
 }
 
@@ -119,6 +122,36 @@ function embeddings({ name, base }: Called): readonly Snippet[] {
       code: openaiPy(
         base,
         `reply = client.embeddings.create(model="${name}", input="What is a tollgate?")\nprint(len(reply.data[0].embedding))`,
+      ),
+    },
+  ];
+}
+
+function rerank({ name, base }: Called): readonly Snippet[] {
+  const documents = ['A gate on a road where travellers pay.', 'An apple.'];
+  return [
+    {
+      id: 'curl',
+      name: 'curl',
+      code: curl(`${base}/api/v1/rerank`, { model: name, query: 'What is a tollgate?', documents }),
+    },
+    {
+      id: 'cohere-js',
+      name: 'Cohere (JS)',
+      code: `import { CohereClientV2 } from 'cohere-ai';\n\nconst client = new CohereClientV2({ environment: '${base}', token: process.env.KEY });\nconst { results } = await client.rerank({\n  model: '${name}',\n  query: 'What is a tollgate?',\n  documents: ${JSON.stringify(documents)},\n});\nconsole.log(results[0].index);`,
+    },
+  ];
+}
+
+function moderation({ name, base }: Called): readonly Snippet[] {
+  return [
+    { id: 'curl', name: 'curl', code: curl(`${base}/api/v1/moderations`, { model: name, input: 'A text to judge.' }) },
+    {
+      id: 'openai-js',
+      name: 'openai (JS)',
+      code: openaiJs(
+        base,
+        `const { results } = await client.moderations.create({ model: '${name}', input: 'A text to judge.' });\nconsole.log(results[0].flagged);`,
       ),
     },
   ];

@@ -10,6 +10,7 @@ import { shortPrice } from '../../ui/price-words.ts';
 import { Status } from '../../ui/status.tsx';
 import { Table, type Column, type Sorting } from '../../ui/table.tsx';
 import { formatDuration, Time } from '../../ui/time.tsx';
+import { formatUsd } from '../../ui/usd.ts';
 
 type Row = ServiceOffer & { readonly figures: ProviderFigures | null };
 
@@ -97,9 +98,24 @@ function columnsOf(primitive: ServiceDetail['primitive']): readonly Column<Row>[
       head: 'Price',
       align: 'right',
       sort: ({ typical_usd }) => typical_usd,
-      cell: ({ pricing }) => <Price kind={primitive} pricing={pricing} />,
+      cell: (row) => (
+        <>
+          <Price kind={primitive} pricing={row.pricing} />
+          <Effective row={row} />
+        </>
+      ),
     },
   ];
+}
+
+/** The average price of prompts with the provider's cache, as measured lately. */
+function Effective({ row: { cache_hit_rate, effective_prompt_price } }: { readonly row: Row }): ReactNode {
+  if (cache_hit_rate === null || effective_prompt_price === null) return null;
+  return (
+    <span className="figures mt-1 block text-xs whitespace-nowrap text-soft">
+      {formatUsd(effective_prompt_price)} in, {formatShare(cache_hit_rate)} cached
+    </span>
+  );
 }
 
 function Name({ row, kind }: { readonly row: Row; readonly kind: ServiceDetail['primitive'] }): ReactNode {

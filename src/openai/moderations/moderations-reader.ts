@@ -1,0 +1,67 @@
+import { isObject } from '#wire';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
+import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
+import { WholeJsonReader } from '../passing/whole-json-reader.ts';
+
+/** A provider's reply, and the tokens that are charged. */
+export interface ModerationResult {
+  readonly reply: Readonly<Record<string, unknown>>;
+  /** null if the reply names none and none are charged. */
+  readonly tokens: number | null;
+  readonly estimated: boolean;
+}
+
+interface ModerationBounds {
+  /** How many results the reply has. */
+  readonly results: number;
+  readonly tokens: { readonly max: number; readonly usual: number };
+  /** Tokens have a price. */
+  readonly priced: boolean;
+  readonly replyBytesMax: number;
+}
+
+/** Reads a reply in the form of OpenAI's moderations. */
+export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | null> =>
+  new ModerationReader(bounds);
+
+class ModerationReader extends WholeJsonReader implements ReplyReader<ModerationResult | null> {
+  readonly #bounds: ModerationBounds;
+
+  constructor(bounds: ModerationBounds) {
+    super(bounds.replyBytesMax);
+    this.#bounds = bounds;
+  }
+
+  end(): ReplyEnd<ModerationResult> {
+    const { results: wanted, tokens: of, priced } = this.#bounds;
+    const reply = this.parsed();
+    const { error, results, usage } = reply;
+    if (error) throw failedByItsOwnWords(error);
+    if (!Array.isArray(results) || results.length !== wanted)
+      throw malformed(`its reply has not one result for each of ${wanted} inputs`);
+    for (const each of results as readonly unknown[])
+      if (!isObject(each) || typeof each['flagged'] !== 'boolean')
+        throw malformed('its reply has a result without flagged');
+    const { total_tokens: total, prompt_tokens: prompt } = isObject(usage) ? usage : {};
+    const claim = [total, prompt].find((one) => Number.isSafeInteger(one) && (one as number) >= 0) as
+      | number
+      | undefined;
+    const estimated = priced && claim === undefined;
+    const tokens = Math.min(claim ?? of.usual, of.max);
+    const flags: ProviderFlag[] = priced && claim !== undefined && claim > of.max ? ['usage_implausible'] : [];
+    return {
+      usage: { call: 1n, ...(priced || claim !== undefined ? { prompt: BigInt(tokens) } : {}) },
+      outcome: 'complete',
+      estimated,
+      finishReason: 'stop',
+      // OpenAI's own replies have no usage.
+      flags,
+      result: { reply, tokens: priced || claim !== undefined ? tokens : null, estimated },
+    };
+  }
+
+  /** A judgement that did not arrive is free. */
+  cut({ reason }: Cut): ReplyEnd<null> {
+    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
+  }
+}

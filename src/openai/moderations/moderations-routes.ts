@@ -1,0 +1,156 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { rateOf } from '#billing/amounts';
+import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
+import { GatewayError } from '#errors';
+import {
+  capCost,
+  lowestCap,
+  MAX_COST_HEADER,
+  NO_PREFERENCES,
+  type RequestAdapter,
+  requestedQuote,
+  requestedSession,
+  singleRequest,
+  toPreferences,
+  wantsReceipt,
+} from '#gateway';
+import type { ChatDeps } from '../chat/chat-routes.ts';
+import { tokensOf } from '../chat/prompt-size.ts';
+import { moderates, wrongKind } from '../model-kinds.ts';
+import { passedBody } from '../passing/passed-body.ts';
+import { type PassedCall, type PassedContext, passedRoutes, type PassedWire } from '../passing/passed-route.ts';
+import { costMembers } from '../passing/write-answer.ts';
+import { createModerationReader, type ModerationResult } from './moderations-reader.ts';
+import {
+  checkModerated,
+  moderationAnswerSchema,
+  type ModerationBody,
+  moderationSchema,
+  withDefaultModel,
+} from './moderations-schema.ts';
+
+const WIRE: PassedWire<ModerationBody, ModerationResult> = {
+  path: '/moderations',
+  described: {
+    summary: 'Judge content',
+    operationId: 'createModeration',
+    description:
+      'A model whose output is `moderation` says whether texts or pictures are harmful, as in OpenAI’s API. Most such models are free; others have a price per call or per token.',
+  },
+  noun: 'Judgement',
+  schema: moderationSchema,
+  answerSchema: moderationAnswerSchema,
+  hasAddresses: true,
+  complete: withDefaultModel,
+  check: checkModerated,
+  toCall,
+  answer: ({ reply, tokens, estimated }, { id, service, providerName, settlement }) => [
+    Buffer.from(
+      JSON.stringify({
+        ...reply,
+        id: typeof reply['id'] === 'string' ? reply['id'] : id,
+        model: service,
+        provider: providerName,
+        usage: {
+          ...(tokens === null ? {} : { prompt_tokens: tokens, total_tokens: tokens }),
+          ...(estimated ? { estimated } : {}),
+          ...costMembers(settlement),
+        },
+      }),
+    ),
+  ],
+};
+
+/** `POST /moderations`. Register it under `/api/v1`. */
+export const moderationsRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, WIRE);
+
+const SENT: ReadonlySet<string> = new Set(['input']);
+
+/** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
+function toCall(body: ModerationBody, context: PassedContext): PassedCall<ModerationResult> {
+  const { caller, headers, requestId, replyBytesMax, payment } = context;
+  const size = measureInput(body);
+  let dropped: readonly string[] = [];
+  const adapter: RequestAdapter<ModerationResult | null> = {
+    request(offer) {
+      const forwarded = passedBody(body, offer, SENT);
+      dropped = forwarded.dropped;
+      return {
+        method: 'POST',
+        path: '/moderations',
+        headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
+        body: Buffer.from(JSON.stringify(forwarded.body)),
+      };
+    },
+    reader: ({ model, price: { rates } }) =>
+      createModerationReader({
+        results: size.results,
+        tokens: { max: tokensIn(size, model!, (bytes) => bytes), usual: tokensIn(size, model!, tokensOf) },
+        priced: rateOf(rates, 'prompt') > 0n,
+        replyBytesMax,
+      }),
+  };
+  const session = requestedSession(body, headers);
+  const traceparent = headers['traceparent'];
+  const request: PassedCall<ModerationResult>['request'] = {
+    primitive: 'model',
+    caller,
+    requestId,
+    targets: [body.model],
+    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
+    stickyKey: session === null ? null : `${caller.account} ${session}`,
+    images: 0,
+    stream: false,
+    adapter: singleRequest(adapter),
+    // One offer charges for calls and another one for tokens. Naming the price makes routing compare the costs.
+    price: ({ price }) => price,
+    estimate(offer) {
+      const { service, model } = offer;
+      if (!moderates(model!)) throw wrongKind(offer, 'judges no content');
+      if (size.images > 0 && !model!.inputModalities.includes('image'))
+        throw new GatewayError('unprocessable', `${service} takes no images`, { param: 'input' });
+      return { prompt: BigInt(tokensIn(size, model!, (bytes) => bytes)), call: 1n };
+    },
+    lacks: (offer) => passedBody(body, offer, SENT).dropped,
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: wantsReceipt(false, context),
+    quote: requestedQuote(null, headers, null),
+    ...(payment ? { payment } : {}),
+  };
+  const cap = lowestCap([
+    ['max_cost', body.max_cost],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+  return { request: capCost(request, cap), dropped: () => dropped };
+}
+
+interface InputSize {
+  /** Bytes of each text. */
+  readonly texts: readonly number[];
+  readonly images: number;
+  readonly results: number;
+}
+
+/** Tokens that a model may put around a text. */
+const TOKENS_OF_FRAME = 16;
+
+function measureInput({ input }: ModerationBody): InputSize {
+  if (typeof input === 'string') return { texts: [Buffer.byteLength(input)], images: 0, results: 1 };
+  const texts = input.map((one) => (typeof one === 'string' ? one : (one.text ?? '')));
+  const images = input.filter((one) => typeof one === 'object' && one.image_url !== undefined).length;
+  return {
+    texts: texts.map((text) => Buffer.byteLength(text)),
+    images,
+    results: typeof input[0] === 'string' ? input.length : 1,
+  };
+}
+
+/** Tokens that a model reads, if `count` gives those of so many bytes. */
+const tokensIn = (
+  { texts, images }: InputSize,
+  { contextLength, imageTokensMax }: Pick<ModelFacts, 'contextLength' | 'imageTokensMax'>,
+  count: (bytes: number) => number,
+): number =>
+  texts.reduce((sum, bytes) => sum + Math.min(count(bytes) + TOKENS_OF_FRAME, contextLength), 0) +
+  images * (imageTokensMax ?? IMAGE_TOKENS_MAX);

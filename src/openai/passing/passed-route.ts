@@ -1,0 +1,147 @@
+import { hash } from 'node:crypto';
+import type { FastifyPluginAsync } from 'fastify';
+import type { Caller } from '#accounts';
+import { requireAdmission } from '#auth';
+import type { Settlement } from '#billing/amounts';
+import { GatewayError } from '#errors';
+import { PARSED_JSON } from '#http';
+import {
+  addPaidRoute,
+  bodyFrom,
+  type CallRequest,
+  openCall,
+  type PaidRoute,
+  type Payer,
+  payerOf,
+  type StartedProviderCall,
+  takeBytes,
+} from '#gateway';
+import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
+import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
+import { refusePrivateUrls } from '../chat/refusals.ts';
+import type { ChatWire } from '../translated/chat-wire.ts';
+import { createReadBody } from '../translated/translated-route.ts';
+import { writeAnswer } from './write-answer.ts';
+
+/** The facts of a request beside its body. */
+export interface PassedContext {
+  readonly caller: Caller;
+  readonly payment: PaymentAttempt | null;
+  readonly requestId: string;
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly replyBytesMax: number;
+  readonly receipts: 'always' | 'on-request';
+  /** Names of fields that were lost before, which no offer gets; absent for none. */
+  readonly lost?: readonly string[];
+}
+
+/** A request as the pipeline takes it. */
+export interface PassedCall<R> {
+  readonly request: CallRequest<R | null, Uint8Array>;
+  /** Names of the fields that the latest offer did not get. */
+  readonly dropped: () => readonly string[];
+}
+
+/** A settled call whose answer is written. */
+export interface AnsweredCall {
+  readonly id: string;
+  /** The name of the called model. */
+  readonly service: string;
+  readonly providerName: string;
+  readonly settlement: Settlement;
+}
+
+/** A kind of request that is answered in one piece. `B` is its checked body, `R` the result of its call. */
+export interface PassedWire<B, R> {
+  /** The path of the route below its prefix. */
+  readonly path: string;
+  readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
+  /** Names the answer in errors. */
+  readonly noun: string;
+  readonly schema: ChatWire<never>['schema'];
+  readonly answerSchema: object;
+  /** Completes a parsed body before it is checked. */
+  readonly complete?: (parsed: unknown) => unknown;
+  /** Its body may name files by their address. */
+  readonly hasAddresses?: true;
+  /** Refuses what a schema cannot describe. Throws GatewayError. */
+  readonly check: (body: B) => void;
+  readonly toCall: (body: B, context: PassedContext) => PassedCall<R>;
+  /** The bytes of the answer, in pieces, at least one. */
+  readonly answer: (result: R, call: AnsweredCall, body: B) => readonly Uint8Array[];
+}
+
+interface Decoded<B> extends Payer {
+  readonly body: B;
+}
+
+/** The route of a wire. `version`: of the API, if the same request has another answer in another version. */
+export function passedRoutes<B extends { readonly model: string }, R>(
+  deps: ChatDeps,
+  wire: PassedWire<B, R>,
+  version = '',
+): FastifyPluginAsync {
+  const { pipeline, payments = NO_PAYMENTS, config } = deps;
+  const { limits, upstream, billing } = config;
+  const readBody = createReadBody<B>(limits, wire.schema);
+  const publicOnly = config.webhooks?.allowPrivate === false;
+
+  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null>> = {
+    path: wire.path,
+    options: {
+      schema: {
+        ...wire.described,
+        operationId: `${wire.described.operationId}${version}`,
+        tags: ['Chat'],
+        consumes: ['application/json'],
+        body: wire.schema,
+        response: { 200: wire.answerSchema },
+      },
+      config: { clientsAppend: true },
+    },
+    async decode(request, admitted) {
+      const { headers } = request;
+      const bytes = bodyFrom(request);
+      const body = await readBody(bytes, headers, wire.complete);
+      wire.check(body);
+      if (publicOnly && wire.hasAddresses) refusePrivateUrls(body);
+      const bodyHash = () => hash('sha256', `${version}${wire.path} ${hash('sha256', bytes)}`);
+      return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
+    },
+    answer({ body, caller, payment }, { request, onError }) {
+      const { request: call, dropped } = wire.toCall(body, {
+        caller,
+        payment,
+        requestId: request.id,
+        headers: request.headers,
+        replyBytesMax: upstream.replyBytesMax,
+        receipts: billing.receipts,
+      });
+      return {
+        noun: wire.noun,
+        model: body.model,
+        open: (callId, gone) => openCall(pipeline, call, callId, gone),
+        write: (opened, sink) =>
+          writeAnswer(opened, sink, {
+            dropped,
+            onError,
+            pieces(result, settlement, providerName) {
+              if (result === null)
+                throw new GatewayError('provider_unavailable', `The ${wire.noun.toLowerCase()} did not arrive in time`);
+              return wire.answer(
+                result,
+                { id: opened.id, service: opened.call.service, providerName, settlement },
+                body,
+              );
+            },
+          }),
+      };
+    },
+  };
+  return async (app) => {
+    const admissionOf = requireAdmission(app, pipeline.admit, true);
+    takeBytes(app, limits.chatBodyBytesMax, PARSED_JSON);
+    addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
+  };
+}

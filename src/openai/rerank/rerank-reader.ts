@@ -1,0 +1,130 @@
+import { isObject } from '#wire';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
+import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
+import type { Usage } from '#billing/amounts';
+import { WholeJsonReader } from '../passing/whole-json-reader.ts';
+
+/** How relevant a document is. */
+interface Ranked {
+  readonly index: number;
+  readonly relevance_score: number;
+}
+
+/** The parts from which the answer is written after the settlement. */
+export interface RerankResult {
+  /** The most relevant first. */
+  readonly results: readonly Ranked[];
+  readonly searchUnits: number;
+  readonly tokens: number;
+  /** The gateway counted one of the two, because the provider did not. */
+  readonly estimated: boolean;
+}
+
+/** Numbers of a request that bound its reply. */
+interface SearchBounds {
+  readonly documents: number;
+  /** How many results the answer has. */
+  readonly results: number;
+  /** The most that was locked, and what is usual for such a request. */
+  readonly tokens: { readonly max: number; readonly usual: number };
+  readonly units: { readonly max: number; readonly usual: number };
+  /** Which of the two have a price. */
+  readonly priced: { readonly tokens: boolean; readonly units: boolean };
+  readonly replyBytesMax: number;
+}
+
+/**
+ * Reads a reply in the form of Cohere's or Jina's API: `results` with `index` and `relevance_score`. Claims above the
+ * bounds are cut to them, so that they never cost more than the lock.
+ */
+export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | null> => new RerankReader(bounds);
+
+class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult | null> {
+  readonly #bounds: SearchBounds;
+
+  constructor(bounds: SearchBounds) {
+    super(bounds.replyBytesMax);
+    this.#bounds = bounds;
+  }
+
+  end(): ReplyEnd<RerankResult> {
+    const { tokens: ofTokens, units: ofUnits, priced } = this.#bounds;
+    const reply = this.parsed();
+    const results = resultsOf(reply, this.#bounds);
+    const units = counted(unitsIn(reply), ofUnits);
+    const tokens = counted(tokensIn(reply), ofTokens);
+    const estimated = (priced.units && units.missing) || (priced.tokens && tokens.missing);
+    const flags: ProviderFlag[] = [];
+    if (priced.tokens && tokens.missing) flags.push('usage_missing');
+    if ((priced.units && units.above) || (priced.tokens && tokens.above)) flags.push('usage_implausible');
+    const usage: Usage = {
+      ...(priced.tokens || !tokens.missing ? { prompt: BigInt(tokens.count) } : {}),
+      call: BigInt(units.count),
+    };
+    return {
+      usage,
+      outcome: 'complete',
+      estimated,
+      finishReason: 'stop',
+      flags,
+      result: { results, searchUnits: units.count, tokens: tokens.count, estimated },
+    };
+  }
+
+  /** An incomplete order is useless, so it is free. */
+  cut({ reason }: Cut): ReplyEnd<null> {
+    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
+  }
+}
+
+interface Counted {
+  readonly count: number;
+  readonly missing: boolean;
+  readonly above: boolean;
+}
+
+function counted(claim: number | null, { max, usual }: { readonly max: number; readonly usual: number }): Counted {
+  if (claim === null) return { count: Math.min(usual, max), missing: true, above: false };
+  return { count: Math.min(claim, max), missing: false, above: claim > max };
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Throws UpstreamFailure if a reply does not rank the documents, each once. */
+function resultsOf(reply: Json, { documents, results: wanted }: SearchBounds): readonly Ranked[] {
+  if (reply['error']) throw failedByItsOwnWords(reply['error']);
+  const { results } = reply;
+  if (!Array.isArray(results)) throw malformed('its reply has no results');
+  if (results.length < wanted) throw malformed(`its reply has ${results.length} results, but ${wanted} were asked for`);
+  const seen = new Set<number>();
+  const ranked = (results as readonly unknown[]).map((each) => {
+    const { index, relevance_score: score } = isObject(each) ? each : {};
+    if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= documents || seen.has(index))
+      throw malformed('its reply ranks a document twice, or one that is not in the request');
+    if (typeof score !== 'number') throw malformed('its reply has a result without relevance_score');
+    seen.add(index);
+    return { index, relevance_score: score };
+  });
+  return ranked.toSorted((a, b) => b.relevance_score - a.relevance_score).slice(0, wanted);
+}
+
+/** Search units as Cohere's API and OpenRouter's name them; null for none. */
+function unitsIn({ meta, usage }: Json): number | null {
+  const billed = member(meta, 'billed_units');
+  return countOf(member(billed, 'search_units')) ?? countOf(member(usage, 'search_units'));
+}
+
+/** Tokens as Jina's API, other servers and Cohere's API name them; null for none. */
+function tokensIn({ meta, usage }: Json): number | null {
+  return (
+    countOf(member(usage, 'total_tokens')) ??
+    countOf(member(usage, 'prompt_tokens')) ??
+    countOf(member(member(meta, 'tokens'), 'input_tokens')) ??
+    countOf(member(member(meta, 'billed_units'), 'input_tokens'))
+  );
+}
+
+const member = (of: unknown, name: string): unknown => (isObject(of) ? of[name] : undefined);
+
+const countOf = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;

@@ -1,0 +1,65 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { ChatDeps } from '../chat/chat-routes.ts';
+import { type AnsweredCall, type PassedWire, passedRoutes } from '../passing/passed-route.ts';
+import { costMembers } from '../passing/write-answer.ts';
+import type { RerankResult } from './rerank-reader.ts';
+import {
+  checkDocuments,
+  rerankAnswerSchema,
+  type RerankBody,
+  type RerankDocument,
+  rerankSchema,
+} from './rerank-schema.ts';
+import { rerankToCall } from './rerank-to-call.ts';
+
+const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> => ({
+  path: '/rerank',
+  described: {
+    summary: 'Sort documents by their relevance to a query',
+    operationId: 'rerank',
+    description:
+      'A model whose output is `rerank` scores each document. The answer is read by clients of Cohere’s, Jina’s and OpenRouter’s APIs. ' +
+      'The price is per search unit (a query with up to 100 documents), per token, or both. Fields that are not listed here go to providers that list them.',
+  },
+  noun: 'Scores',
+  schema: rerankSchema,
+  answerSchema: rerankAnswerSchema,
+  hasAddresses: true,
+  check: checkDocuments,
+  toCall: rerankToCall,
+  answer: (result, call, body) => [Buffer.from(JSON.stringify(answerOf(result, call, body, returnsDocuments)))],
+});
+
+/** `POST /rerank`. Register it under `/api/v1`. */
+export const rerankRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, wire(true));
+
+/** The same with the defaults of version 2 of Cohere's API. Register it under `/api/v2`. */
+export const cohereRerankRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, wire(false), 'V2');
+
+/** The answer in the shapes of all three APIs. */
+function answerOf(
+  { results, searchUnits, tokens, estimated }: RerankResult,
+  { id, service, providerName, settlement }: AnsweredCall,
+  { documents, return_documents: asked }: RerankBody,
+  byDefault: boolean,
+): object {
+  const withDocuments = asked ?? byDefault;
+  return {
+    id,
+    object: 'list',
+    model: service,
+    provider: providerName,
+    results: results.map((each) => (withDocuments ? { ...each, document: asObject(documents[each.index]!) } : each)),
+    meta: { api_version: { version: '2' }, billed_units: { search_units: searchUnits } },
+    usage: {
+      prompt_tokens: tokens,
+      total_tokens: tokens,
+      search_units: searchUnits,
+      ...(estimated ? { estimated } : {}),
+      ...costMembers(settlement),
+    },
+  };
+}
+
+const asObject = (document: RerankDocument): Exclude<RerankDocument, string> =>
+  typeof document === 'string' ? { text: document } : document;

@@ -1,0 +1,71 @@
+import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
+import { tokensOf } from '../chat/prompt-size.ts';
+import type { RerankBody, RerankDocument } from './rerank-schema.ts';
+
+/** The size of a query with its documents, measured once. A tokenizer makes at most one token of a byte. */
+interface SearchSize {
+  /** Bytes of the query. */
+  readonly query: number;
+  /** Bytes of each document. */
+  readonly documents: readonly number[];
+  /** Pictures in all documents. */
+  readonly images: number;
+  /** The most tokens that are read of a document; Infinity if the request does not say. */
+  readonly perDocument: number;
+}
+
+/** A search unit is a query with up to so many documents. */
+const DOCUMENTS_PER_UNIT = 100;
+/** A document that has more tokens together with the query counts once for each so many. */
+const TOKENS_PER_PIECE = 500;
+/** Tokens that a model may put around a query and a document. */
+const TOKENS_OF_FRAME = 16;
+
+export function measureSearch({ query, documents, max_tokens_per_doc: most }: RerankBody): SearchSize {
+  return {
+    query: Buffer.byteLength(query),
+    documents: documents.map(bytesOf),
+    images: documents.filter(hasImage).length,
+    perDocument: most ?? Infinity,
+  };
+}
+
+const hasImage = (document: RerankDocument): boolean =>
+  typeof document === 'object' && document['image'] !== undefined && document['image'] !== null;
+
+/** A picture has its own bound of tokens, so its data does not count. */
+function bytesOf(document: RerankDocument): number {
+  if (typeof document === 'string') return Buffer.byteLength(document);
+  const { image: _image, ...rest } = document;
+  return Buffer.byteLength(JSON.stringify(hasImage(document) ? rest : document));
+}
+
+type Facts = Pick<ModelFacts, 'contextLength' | 'imageTokensMax'>;
+
+/** Tokens that a model reads, if `count` gives those of so many bytes: it reads the query with each document. */
+function tokens({ query, documents, images, perDocument }: SearchSize, facts: Facts, count: (bytes: number) => number) {
+  const ofQuery = count(query);
+  let sum = images * (facts.imageTokensMax ?? IMAGE_TOKENS_MAX);
+  for (const bytes of documents)
+    sum += Math.min(ofQuery + Math.min(count(bytes), perDocument) + TOKENS_OF_FRAME, facts.contextLength);
+  return sum;
+}
+
+/** Search units, if `count` gives the tokens of so many bytes. */
+function units({ query, documents, images, perDocument }: SearchSize, count: (bytes: number) => number): number {
+  const ofQuery = count(query);
+  let pieces = images;
+  for (const bytes of documents)
+    pieces += Math.max(1, Math.ceil((ofQuery + Math.min(count(bytes), perDocument)) / TOKENS_PER_PIECE));
+  return Math.ceil(pieces / DOCUMENTS_PER_UNIT);
+}
+
+const bytesAreTokens = (bytes: number) => bytes;
+
+/** The most tokens, and the most search units, that a request can use. They are locked. */
+export const tokensMax = (size: SearchSize, facts: Facts): number => tokens(size, facts, bytesAreTokens);
+export const unitsMax = (size: SearchSize): number => units(size, bytesAreTokens);
+
+/** The use of a request as its length tells it, for a reply that does not say. */
+export const usualTokens = (size: SearchSize, facts: Facts): number => tokens(size, facts, tokensOf);
+export const usualUnits = (size: SearchSize): number => units(size, tokensOf);
