@@ -60,8 +60,8 @@ interface CallerRun {
   /** Id of that call. */
   readonly parent: string;
   /**
-   * Set for a line of a batch: the id that its call gets, which the batch has noted before. What the call begins belongs
-   * to whoever made the batch. Absent for the calls of an agent.
+   * Set for a line of a batch: the id that its call gets, which the batch has noted before. The call begins nothing of
+   * its own: that belongs to whoever made the batch. Absent for the calls of an agent.
    */
   readonly call?: string;
 }

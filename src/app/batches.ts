@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { createServer } from '#http';
 import type { Pipeline, Runs } from '#gateway';
-import { releaseProbes } from '#gateway/compose';
+import { mostOf, releaseProbes } from '#gateway/compose';
 import {
   createBatches,
   createBatchMoney,
@@ -46,7 +46,10 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
   const lines = createLineCalls({
     pipeline,
     callerOf,
-    onMeasured: (call) => releaseProbes(health, call),
+    mostOf(call) {
+      releaseProbes(health, call);
+      return mostOf(call);
+    },
     inject: (request) => server.inject(request),
   });
   await mount(server, lineRoutes(lines.pipeline), { prefix: '/api/v1' });

@@ -73,9 +73,9 @@ export interface Authenticator {
    */
   readonly withBudgets: (paying: Caller) => Promise<Caller>;
   /**
-   * The caller of work that goes on after its request, by what is stored of it. `key`: the hash of its API key, null for
-   * a caller without one. Rejects with GatewayError `unauthorized` if the key is not valid any more, with
-   * `permission_denied` for a closed account.
+   * The caller of work that goes on after its request. `key`: the hash of its API key, null for a caller without one.
+   * Rejects with GatewayError `unauthorized` if the key is not valid any more, with `permission_denied` for a closed
+   * account.
    */
   readonly ofStored: (stored: { readonly account: string; readonly key: string | null }) => Promise<Caller>;
   /** The caller by the session cookie alone. null without a cookie. See SessionCallers. */

@@ -16,7 +16,7 @@ export interface BatchRunner {
   close(): Promise<void>;
 }
 
-export interface BatchRunnerOptions extends WorkDeps {
+interface BatchRunnerOptions extends WorkDeps {
   readonly database: Database;
   /** Whether this gateway has begun to stop. */
   readonly isStopping: () => boolean;

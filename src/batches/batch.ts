@@ -67,7 +67,7 @@ export interface BatchTokens {
   readonly reasoning: number;
 }
 
-export interface NewBatch extends Pick<
+interface NewBatch extends Pick<
   Batch,
   'account' | 'within' | 'apiKey' | 'dialect' | 'endpoint' | 'inputFile' | 'maxCost' | 'keepMs' | 'metadata'
 > {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { GatewayError } from '#errors';
+import type { GatewayError } from '#errors';
 import type { JsonLimits } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Batch, BatchFault, LineCalls } from './batch.ts';
@@ -21,7 +21,7 @@ interface CheckDeps {
   readonly limits: LineLimits;
 }
 
-/** What the lines of a batch are. */
+/** The lines of a batch, which have no fault. */
 interface CheckedLines {
   readonly total: number;
   /** The most that all of them may cost. */

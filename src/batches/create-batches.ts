@@ -45,10 +45,9 @@ export function createBatches(options: BatchesOptions): Batches {
       const at = now();
       const sealed = metadata === null ? null : content.sealText(account, JSON.stringify(metadata));
       const files = [newFileId(), newFileId()] as const;
-      const [put] = await database.query(SQL.putBatch, [
-        ...[id, account, within, apiKey, dialect, endpoint, inputFile, ...files],
-        ...[maxCost, batch.keepMs, sealed, at, liveMax, at + batch.windowMs],
-      ]);
+      const named = [id, account, within, apiKey, dialect, endpoint, inputFile, ...files];
+      const times = [at, liveMax, at + batch.windowMs];
+      const [put] = await database.query(SQL.putBatch, [...named, maxCost, batch.keepMs, sealed, ...times]);
       const [row] = await database.query(SQL.findBatch, [id]);
       if (row === undefined)
         throw new GatewayError(

@@ -138,20 +138,7 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
       return { entries: rows.slice(0, limit).map(toFile), hasMore: rows.length > limit };
     },
 
-    async *read({ id, account, batch, results }) {
-      for (let n = -1; ;) {
-        const rows =
-          batch === null
-            ? await database.query(SQL.partsAfter, [id, n, PARTS_READ])
-            : await database.query(SQL.resultsAfter, [batch, results, n, RESULTS_READ]);
-        if (rows.length === 0) return;
-        for (const row of rows) {
-          n = Number(row['n']);
-          await ownTurn();
-          yield await content.open(account, row['content'] as Uint8Array);
-        }
-      }
-    },
+    read: (file) => contentOf(database, content, file),
 
     async delete({ id, account, batch, results }) {
       const [deleted] = await database.batch([
@@ -168,6 +155,25 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
       return (await database.query(SQL.sweepFiles, [at, limit])).length;
     },
   };
+}
+
+async function* contentOf(
+  database: Pick<Database, 'query'>,
+  content: SealedContent,
+  { id, account, batch, results }: Parameters<StoredFiles['read']>[0],
+): AsyncGenerator<Buffer> {
+  for (let n = -1; ;) {
+    const rows =
+      batch === null
+        ? await database.query(SQL.partsAfter, [id, n, PARTS_READ])
+        : await database.query(SQL.resultsAfter, [batch, results, n, RESULTS_READ]);
+    if (rows.length === 0) return;
+    for (const row of rows) {
+      n = Number(row['n']);
+      await ownTurn();
+      yield await content.open(account, row['content'] as Uint8Array);
+    }
+  }
 }
 
 const full = (message: string) => new GatewayError('rate_limit_exceeded', message, { retryAfterS: FULL_RETRY_S });
@@ -192,7 +198,7 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>, bytesMax: number): As
 async function* partsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [];
   let bytes = 0;
-  /** Where the last whole line of what is held ends. */
+  /** The end of the last whole line of what is held. */
   let end = 0;
   for await (const chunk of chunks) {
     const newline = chunk.lastIndexOf(NEWLINE);

@@ -31,7 +31,7 @@ export interface Page {
   readonly limit: number;
 }
 
-export interface FilesAsked extends Page {
+interface FilesAsked extends Page {
   readonly order: 'asc' | 'desc';
   /** null for every purpose. */
   readonly purpose: string | null;

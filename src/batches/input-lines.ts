@@ -2,7 +2,7 @@ const NEWLINE = 10;
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
 
 /** A line of a file. */
-export interface InputLine {
+interface InputLine {
   /** Its number in the file, from 1. */
   readonly n: number;
   /** null if it is longer than a line may be. */

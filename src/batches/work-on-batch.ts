@@ -71,7 +71,7 @@ async function begin(deps: WorkDeps, asked: Batch, claim: Claim): Promise<Batch 
       const amount = batch.maxCost !== null && batch.maxCost < most ? batch.maxCost : most;
       const lockId = newCallId();
       const named = await database.query(SQL.lockBatch, [batch.id, claim.id, lockId, amount, total, model]);
-      if (named.length === 0) return refresh(deps, batch, claim);
+      if (named.length === 0) return await refresh(deps, batch, claim);
       batch = { ...batch, lockId, amount, total, model };
     }
     await money.lock(batch, await callerOf(batch));

@@ -39,7 +39,6 @@ export {
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
-export { mostOf } from './lock-payments.ts';
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';

@@ -219,7 +219,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   // The second public API of wire is for the thread that reads large replies.
   openai: {
     modules: [...PROTOCOL, 'responses', 'batches', 'wire/replies'],
-    packages: ['fastify', '@fastify/busboy'],
+    packages: ['fastify', '@fastify/*'],
   },
   // Of the database it sees the rows of its own sessions.
   mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },

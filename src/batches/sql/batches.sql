@@ -12,9 +12,6 @@ WHERE id = $1 AND account = $2 AND status IN ('validating', 'in_progress') RETUR
 -- name: claimBatch
 UPDATE batches SET claim = $2, due_at = $3 WHERE id = $1 AND due_at <= $4 RETURNING id
 
--- name: countBatches
-SELECT count(*) AS live FROM batches WHERE account = $1 AND due_at IS NOT NULL
-
 -- name: dueBatches
 SELECT id FROM batches WHERE due_at <= $1 ORDER BY due_at LIMIT $2
 

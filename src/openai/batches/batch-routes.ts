@@ -14,7 +14,7 @@ import { keepMsOf } from './expires-after.ts';
 import { noFile } from './file-routes.ts';
 import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from './list-page.ts';
 
-export interface BatchRoutesDeps {
+interface BatchRoutesDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'admitPoll'>;
   readonly files: Pick<StoredFiles, 'find'>;
   readonly batches: Batches;

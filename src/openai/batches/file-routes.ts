@@ -12,7 +12,7 @@ import { expiresAfterSchema, keepMsOf } from './expires-after.ts';
 import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from './list-page.ts';
 import { readFileForm } from './upload.ts';
 
-export interface FileRoutesDeps {
+interface FileRoutesDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'admitPoll'>;
   readonly files: StoredFiles;
   readonly config: Pick<Config, 'limits' | 'batches'>;
@@ -243,6 +243,7 @@ const UPLOAD = {
     },
   },
   additionalProperties: true,
+  examples: [{ file: 'requests.jsonl', purpose: 'batch' }],
 };
 
 const fileSchema = {
@@ -262,6 +263,7 @@ const fileSchema = {
 };
 
 const deletedSchema = {
+  title: 'DeletedFile',
   type: 'object',
   properties: {
     id: { type: 'string' },

@@ -3,15 +3,16 @@ import { isObject } from '#wire';
 import { GatewayError, GatewayStopping } from '#errors';
 import type { Caller } from '#accounts';
 import { type Admission, UNLIMITED } from '#limits';
-import { type Call, mostOf, newCallId, type Pipeline } from '#gateway';
+import { type Call, newCallId, type Pipeline } from '#gateway';
+import type { MicroUsd } from '#billing/amounts';
 import type { Batch, LineCalls, LineError, LineReply } from '#batches';
 
 interface LineCallsOptions {
   readonly pipeline: Pipeline;
   /** The caller as whom the lines of a batch are called. Rejects with GatewayError. */
   readonly callerOf: (batch: Batch) => Promise<Caller>;
-  /** A call was prepared only to know its cost. */
-  readonly onMeasured: (call: Call) => void;
+  /** The most that a prepared call may cost. The call is not made. */
+  readonly mostOf: (call: Call) => MicroUsd;
   /** Makes a request to the routes that have `pipeline`, at a server that nobody else reaches. */
   readonly inject: (
     request: InjectOptions,
@@ -27,7 +28,7 @@ interface LineRoutes {
 /** A request of a line while its route answers it. */
 interface OpenLine {
   readonly caller: Caller;
-  /** What was found out about its call, if it is not to be made; null if it is to be made. */
+  /** Set if its call is only prepared: gets the prepared call. null if the call is to be made. */
   readonly measure: { call: Call | null } | null;
 }
 
@@ -46,7 +47,7 @@ const CODES: Readonly<Record<string, string>> = { invalid_model: 'model_not_foun
  * The routes are at a server of their own: its requests have no credential, and use nothing of the rates of their
  * account.
  */
-export function createLineCalls({ pipeline, callerOf, onMeasured, inject }: LineCallsOptions): LineRoutes {
+export function createLineCalls({ pipeline, callerOf, mostOf, inject }: LineCallsOptions): LineRoutes {
   const open = new Map<string, OpenLine>();
 
   async function ask(
@@ -77,7 +78,7 @@ export function createLineCalls({ pipeline, callerOf, onMeasured, inject }: Line
     return line;
   };
 
-  /** The caller of a line, or the reply that says why there is none. */
+  /** The caller of a line, or the reply that says why it has no valid one. */
   async function callerOrReply(batch: Batch, id: string, run: Caller['run']): Promise<Caller | LineReply> {
     try {
       return { ...(await callerOf(batch)), run: run! };
@@ -110,7 +111,6 @@ export function createLineCalls({ pipeline, callerOf, onMeasured, inject }: Line
         const refused = await ask(id, { caller, measure }, batch, false, body);
         const { call } = measure;
         if (call === null) return { refused, error: errorIn(refused.body) };
-        onMeasured(call);
         return { most: mostOf(call), model: call.service };
       },
 

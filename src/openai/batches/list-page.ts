@@ -37,7 +37,8 @@ export function listAnswer<T extends { readonly id: string }>(
   };
 }
 
-export const listSchema = (items: object) => ({
+export const listSchema = (items: { readonly title: string }) => ({
+  title: `${items.title}List`,
   type: 'object',
   required: ['object', 'data', 'has_more'],
   properties: {

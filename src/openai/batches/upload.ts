@@ -4,7 +4,7 @@ import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busb
 import { GatewayError } from '#errors';
 
 /** A form (`multipart/form-data`) with one file, which is read while it arrives. */
-export interface FileForm {
+interface FileForm {
   readonly name: string;
   readonly content: AsyncIterable<Uint8Array>;
   /** Resolves when the whole form has arrived. Fields with brackets have the names as they were sent. */

@@ -64,11 +64,15 @@ const ENDS: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'can
 /** A batch at its end, as a client that polls sees it. */
 export async function ended(client: OpenAI, id: string): Promise<OwnBatch> {
   let shown: Batch | null = null;
-  await until(async () => {
-    // A gateway may be away for a moment.
-    shown = await client.batches.retrieve(id).catch(() => shown);
-    return shown !== null && ENDS.includes(shown.status);
-  }, 'the batch has ended');
+  await until(
+    async () => {
+      // A gateway may be away for a moment.
+      shown = await client.batches.retrieve(id).catch(() => shown);
+      return shown !== null && ENDS.includes(shown.status);
+    },
+    'the batch has ended',
+    60_000,
+  );
   return shown! as OwnBatch;
 }
 
