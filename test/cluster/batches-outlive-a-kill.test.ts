@@ -55,7 +55,7 @@ async function expectOnce(gateway: Gateway, key: string, batch: OwnBatch, count:
   for (const { error } of errors) expect(error).toMatchObject({ code: 'reply_lost' });
   expect(errors.length).toBeLessThan(count / 4);
   const headers = { authorization: `Bearer ${key}` };
-  const balance: unknown = await (await fetch(`${gateway.baseUrl}/api/v1/balance`, { headers })).json();
+  const balance: unknown = await (await fetch(`${gateway.baseUrl}/api/v1/session/balance`, { headers })).json();
   expect(balance).toMatchObject({ balance_micro_usdc: FUNDS - count * COST, locked_micro_usdc: 0 });
   expect(await gateway.admin('GET', '/audit')).toMatchObject({ data: { ok: true } });
 }
