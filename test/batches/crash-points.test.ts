@@ -69,7 +69,7 @@ describe('the money of a batch', () => {
   it('bounds its lines: one that finds too little waits for what others give back', async () => {
     const world = await batchWorld('sqlite');
     // Enough for one lock at a time, and for four charges and the last lock.
-    const { id } = await world.create([...'abcde'].map(lineOf), { maxCost: 4n * PRICE + ESTIMATE });
+    const { id } = await world.create('abcde'.split('').map(lineOf), { maxCost: 4n * PRICE + ESTIMATE });
     await world.work(id);
     expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 5, failed: 0, amount: 440n });
     await world.spent(5n * PRICE);
@@ -77,7 +77,7 @@ describe('the money of a batch', () => {
 
   it('ends a line that does not fit into what is left', async () => {
     const world = await batchWorld('sqlite');
-    const { id } = await world.create([...'abc'].map(lineOf), { maxCost: PRICE + ESTIMATE });
+    const { id } = await world.create('abc'.split('').map(lineOf), { maxCost: PRICE + ESTIMATE });
     await world.work(id);
     const batch = await world.find(id);
     expect(batch).toMatchObject({ status: 'completed', completed: 2, failed: 1 });
@@ -88,7 +88,7 @@ describe('the money of a batch', () => {
 
   it('is refused as a whole if the account has too little, and names the sum', async () => {
     const world = await batchWorld('sqlite');
-    const { id } = await world.create([...'abc'].map(lineOf));
+    const { id } = await world.create('abc'.split('').map(lineOf));
     const most = 1_000_000n;
     await world.work(id, new Life(Infinity), { measure: async () => ({ most, model: 'acme/model' }) });
     const batch = await world.find(id);

@@ -40,7 +40,7 @@ export const batchBody = {
     },
     output_expires_after: { ...expiresAfterSchema, description: 'When the files of results are deleted.' },
     max_cost: {
-      type: ['string', 'number', 'null'],
+      anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'null' }],
       description:
         'The most that all lines together may cost, in USD. It is locked instead of the sum of what they may cost, if it is less. A line that does not fit into what is left gets an error.',
     },

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busboy';
+import type { Busboy as Form, BusboyFileStream, BusboyHeaders } from '@fastify/busboy';
 import { GatewayError } from '#errors';
 
 /** A form (`multipart/form-data`) with one file, which is read while it arrives. */
@@ -42,7 +42,9 @@ export async function readFileForm(
 ): Promise<FileForm> {
   const type = headers['content-type'] ?? '';
   if (!/^multipart\/form-data(?:;|$)/i.test(type)) throw broken('its content-type is not multipart/form-data');
-  let form: Busboy;
+  // Loaded with the first upload.
+  const { Busboy } = await import('@fastify/busboy');
+  let form: Form;
   try {
     form = new Busboy({
       headers: headers as BusboyHeaders,
