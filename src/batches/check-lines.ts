@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { GatewayError } from '#errors';
-import type { JsonLimits } from '#wire';
+import { type JsonLimits, ownTurn } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Batch, BatchFault, LineCalls } from './batch.ts';
 import type { Claim } from './claim.ts';
@@ -79,6 +79,8 @@ export async function checkLines(
       const digest = createHash('sha256').update(line.customId).digest('base64').slice(0, DIGEST_BYTES);
       if (ids.has(digest)) wrong('duplicate_custom_id', 'Another line has the same custom_id', 'custom_id');
       ids.add(digest);
+      // Checks of all batches take turns with calls whose clients wait.
+      await ownTurn();
       const measured = await calls.measure(batch, line.body);
       if ('refused' in measured) {
         const { code, message, param } = measured.error;

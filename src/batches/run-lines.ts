@@ -89,7 +89,7 @@ export class BatchRun {
     const { inputFile, account } = this.#batch;
     try {
       for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), limits.lineBytesMax)) {
-        if (!this.#claim.goesOn) break;
+        if (!this.#claim.goesOn || (this.#claim.isCancelled && this.#orphans.size === 0)) break;
         if (this.#ended.has(n) || (this.#claim.isCancelled && !this.#orphans.has(n))) continue;
         const line = bytes === null ? null : await readLine(bytes, this.#batch.endpoint, limits);
         // All lines were checked before the first was called.
@@ -120,6 +120,7 @@ export class BatchRun {
     const { money, slots, limits, now } = this.#deps;
     const batch = this.#batch;
     const orphan = this.#orphans.get(n);
+    this.#orphans.delete(n);
     if (orphan !== undefined && (await money.endCall(batch, orphan)))
       return this.#endWithout(n, orphan, line, LOST(orphan));
     const release = await slots.take(batch.account);

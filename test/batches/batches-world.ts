@@ -100,6 +100,8 @@ export interface BatchWorld {
   find(id: string): Promise<Batch>;
   /** Claims the batch, and works on it until its end, or that of the life. Resolves with whether it lived. */
   work(id: string, life?: Life, calls?: Partial<LineCalls>): Promise<boolean>;
+  /** Another gateway claims the batch. */
+  steal(id: string): Promise<void>;
   results(batch: Batch): Promise<{ readonly output: readonly Result[]; readonly errors: readonly Result[] }>;
   /** The amounts that the lines of a batch were charged. */
   charges(batch: Batch): Promise<readonly bigint[]>;
@@ -151,6 +153,8 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       const locked = await books.lock(lock);
       if (!locked.ok) return { status: 402, requestId: id, body: '{"error":{}}' };
       asked.push(id);
+      // Another line takes its lock meanwhile.
+      await new Promise((resolve) => setImmediate(resolve));
       const settled = { id, price: price.id, provider: 'provider-a', charge: PRICE, draw: false, feeBps: 0 };
       await books.settle({ ...settled, usage: '{"call":1}', detail: '{}' });
       return { status: 200, requestId: id, body: `{"id":"${id}","usage":{"prompt_tokens":2,"completion_tokens":3}}` };
@@ -213,6 +217,9 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         if (!life.isOver) throw error;
       }
       return !life.isOver;
+    },
+    async steal(id) {
+      await database.query(CLAIM, [id, 'another gateway']);
     },
     async results({ outputFile, errorFile }) {
       const read = async (file: string): Promise<readonly Result[]> => {

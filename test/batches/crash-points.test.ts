@@ -65,6 +65,25 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
   });
 });
 
+it('a gateway whose batch another has claimed begins no other line', async () => {
+  const world = await batchWorld('sqlite');
+  const { id } = await world.create('abcdef'.split('').map(lineOf));
+  const first: string[] = [];
+  await world.work(id, new Life(Infinity), {
+    async call(_batch, _body, callId) {
+      first.push(callId);
+      await world.steal(id);
+      return { status: 200, requestId: callId, body: '{}' };
+    },
+  });
+  // As many as may run at once.
+  expect(first.length).toBeLessThanOrEqual(2);
+  await world.work(id);
+  expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 6, failed: 0 });
+  expect(world.asked).toHaveLength(6 - first.length);
+  await world.spent(BigInt(world.asked.length) * PRICE);
+});
+
 describe('the money of a batch', () => {
   it('bounds its lines: one that finds too little waits for what others give back', async () => {
     const world = await batchWorld('sqlite');

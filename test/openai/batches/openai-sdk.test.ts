@@ -1,8 +1,7 @@
 import type OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../support/cluster.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { begin, chatLine, clientAt, ended, jsonl, resultsOf, upload } from './support/batch-client.ts';
+import { begin, chatLine, clientAt, ended, jsonl, resultsOf, until, upload } from './support/batch-client.ts';
 
 // Batches from the upload to the results, with OpenAI's SDK as it is on npm.
 
@@ -72,7 +71,7 @@ describe('a batch', () => {
     spine.provider.hold(gate.promise);
     const lines = Array.from({ length: 8 }, (_, at) => chatLine(`line-${at}`, PING));
     const { id } = await begin(client, lines);
-    await until(() => spine.provider.log.length === ROOM, 'lines are called');
+    await until(() => spine.provider.log.length === ROOM);
     expect(await client.batches.retrieve(id)).toMatchObject({
       status: 'in_progress',
       request_counts: { total: 8, completed: 0, failed: 0 },
@@ -121,7 +120,7 @@ describe('a batch', () => {
       client,
       Array.from({ length: 9 }, (_, at) => chatLine(`line-${at}`, PING)),
     );
-    await until(() => spine.provider.log.length === ROOM, 'lines are called');
+    await until(() => spine.provider.log.length === ROOM);
     expect(await client.batches.cancel(id)).toMatchObject({ id, status: 'cancelling' });
     gate.resolve();
     const batch = await ended(client, id);

@@ -1,8 +1,7 @@
 import type OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../../support/cluster.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { begin, CHAT, chatLine, clientAt, ended, jsonl, resultsOf, upload } from './support/batch-client.ts';
+import { begin, CHAT, chatLine, clientAt, ended, jsonl, resultsOf, until, upload } from './support/batch-client.ts';
 
 // Files and batches that are refused, those of others, and limits.
 
@@ -274,7 +273,7 @@ describe('limits', () => {
       slow,
       Array.from({ length: LINES }, (_, n) => chatLine(`line-${n}`, PING)),
     );
-    await until(() => spine.provider.log.length > asked, 'lines are called');
+    await until(() => spine.provider.log.length > asked);
     await new Promise((resolve) => setImmediate(resolve));
     ahead += 24 * 3_600_000;
     gate.resolve();
@@ -300,7 +299,7 @@ describe('limits', () => {
       at(key),
       Array.from({ length: LINES }, (_, n) => chatLine(`line-${n}`, PING)),
     );
-    await until(() => spine.provider.log.length > asked, 'lines are called');
+    await until(() => spine.provider.log.length > asked);
     await spine.app.keys.delete(account, hash);
     gate.resolve();
     const batch = await ended(at(other), id);

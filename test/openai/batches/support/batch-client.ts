@@ -1,8 +1,16 @@
 import OpenAI, { toFile } from 'openai';
-import { until } from '../../../support/cluster.ts';
+import { vi } from 'vitest';
+import { atThisLoad } from '../../../support/at-this-load.ts';
 import { MODEL } from '../../../support/spine.ts';
 
 /* A client of batches: OpenAI's SDK as it is on npm. */
+
+const WAIT_MS = 60_000;
+
+/** Resolves when `isSo` is true. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  await vi.waitUntil(isSo, { timeout: atThisLoad(WAIT_MS), interval: 20 });
+}
 
 type Batch = OpenAI.Batches.Batch;
 
@@ -64,22 +72,12 @@ const ENDS: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'can
 /** A batch at its end, as a client that polls sees it. */
 export async function ended(client: OpenAI, id: string): Promise<OwnBatch> {
   let shown: Batch | null = null;
-  await until(
-    async () => {
-      // A gateway may be away for a moment.
-      shown = await client.batches.retrieve(id).catch(() => shown);
-      return shown !== null && ENDS.includes(shown.status);
-    },
-    'the batch has ended',
-    60_000,
-  );
+  await until(async () => {
+    // A gateway may be away for a moment.
+    shown = await client.batches.retrieve(id).catch(() => shown);
+    return shown !== null && ENDS.includes(shown.status);
+  });
   return shown! as OwnBatch;
-}
-
-export async function reaches(client: OpenAI, id: string, is: (batch: Batch) => boolean, what: string): Promise<Batch> {
-  let shown = await client.batches.retrieve(id);
-  await until(async () => is((shown = await client.batches.retrieve(id))), what);
-  return shown;
 }
 
 /** The lines of the files of results. */
