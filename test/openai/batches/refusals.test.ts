@@ -160,6 +160,7 @@ describe('files and batches of others', () => {
     await ended(narrow, made.id);
     await ended(at(whole), ofWhole.id);
     await expect(narrow.batches.retrieve(ofWhole.id)).rejects.toMatchObject({ status: 404 });
+    await expect(narrow.files.content(ofWhole.input_file_id)).rejects.toMatchObject({ status: 404 });
     expect((await at(whole).batches.list()).data.map(({ id }) => id)).toEqual([ofWhole.id, made.id]);
     expect((await narrow.batches.list()).data.map(({ id }) => id)).toEqual([made.id]);
     expect((await narrow.files.list()).data).toHaveLength(2);
