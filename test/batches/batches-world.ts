@@ -100,6 +100,8 @@ export interface BatchWorld {
   find(id: string): Promise<Batch>;
   /** Claims the batch, and works on it until its end, or that of the life. Resolves with whether it lived. */
   work(id: string, life?: Life, calls?: Partial<LineCalls>): Promise<boolean>;
+  /** Removes what has expired. */
+  sweep(): Promise<void>;
   /** Another gateway claims the batch. */
   steal(id: string): Promise<void>;
   results(batch: Batch): Promise<{ readonly output: readonly Result[]; readonly errors: readonly Result[] }>;
@@ -171,7 +173,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         content: (async function* () {
           yield Buffer.from(text);
         })(),
-        keepMs: async () => HOUR_MS * 48,
+        keepMs: async () => HOUR_MS,
       });
       const facts = {
         apiKey: null,
@@ -217,6 +219,10 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         if (!life.isOver) throw error;
       }
       return !life.isOver;
+    },
+    async sweep() {
+      await files.sweep(100);
+      await batches.sweep(100);
     },
     async steal(id) {
       await database.query(CLAIM, [id, 'another gateway']);
