@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { createServer } from '#http';
+import { refuseStopped } from '#accounts';
 import type { Pipeline, Runs } from '#gateway';
 import { mostOf, releaseProbes } from '#gateway/compose';
 import {
@@ -23,7 +24,8 @@ interface LineRoutesOptions {
 
 /** Batches and their files: the routes, the rows, and the work of this gateway on batches. */
 export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRoutesOptions) {
-  const { config, database, identity, ledger, pipeline, health, authenticator, drain, outages, opened } = middle;
+  const { config, database, identity, ledger, pipeline, health, authenticator, states, drain, outages, opened } =
+    middle;
   const { now, random, onError } = middle;
   const alone = database.engine === 'sqlite';
   const content = createSealedContent(identity.secret('batches'));
@@ -41,8 +43,12 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
   // It never listens, so only lines reach these routes.
   const server = createServer({ limits: config.limits, onError });
   opened.defer(() => server.close());
-  const callerOf = ({ account, apiKey: key }: { readonly account: string; readonly apiKey: string | null }) =>
-    authenticator.ofStored({ account, key });
+  const callerOf = async ({ account, apiKey: key }: { readonly account: string; readonly apiKey: string | null }) => {
+    // The money of a batch is locked, but what it calls is new.
+    const stopped = await refuseStopped(states, account);
+    if (stopped !== null) throw stopped;
+    return authenticator.ofStored({ account, key });
+  };
   const lines = createLineCalls({
     pipeline,
     callerOf,

@@ -290,6 +290,33 @@ describe('limits', () => {
     expect(batch.request_counts).toEqual({ total: LINES, completed: output.length, failed: errors.length });
   });
 
+  test('an account that is frozen calls no line, of a new batch or of one under way', async () => {
+    const { key, account } = await spine.tenant('frozen', '1');
+    const frozen = at(key);
+    const gate = Promise.withResolvers<void>();
+    spine.provider.hold(gate.promise);
+    const asked = spine.provider.log.length;
+    const { id } = await begin(
+      frozen,
+      Array.from({ length: LINES }, (_, n) => chatLine(`line-${n}`, PING)),
+    );
+    await until(() => spine.provider.log.length > asked);
+    const response = await fetch(`${spine.origin}/admin/v1/accounts/${encodeURIComponent(account)}/freeze`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ reason: 'stolen key' }),
+    });
+    expect(response.status).toBe(200);
+    const { id: later } = await begin(frozen, [chatLine('a', PING)]);
+    gate.resolve();
+    const batch = await ended(frozen, id);
+    const { output, errors } = await resultsOf(frozen, batch);
+    expect(output.length + errors.length).toBe(LINES);
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.map((line) => line.response!.status_code)).toEqual(errors.map(() => 403));
+    expect((await ended(frozen, later)).errors!.data).toMatchObject([{ code: 'permission_denied' }]);
+  });
+
   test('a key that is deleted ends its batch', async () => {
     const { key, hash, account } = await spine.tenant('leaver', '1');
     const other = (await spine.app.keys.create({ account, label: 'other', kind: 'live' }))!.text;
