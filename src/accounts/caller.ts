@@ -59,6 +59,11 @@ export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'se
 interface CallerRun {
   /** Id of that call. */
   readonly parent: string;
+  /**
+   * Set for a line of a batch: the id that its call gets, which the batch has noted before. The call begins nothing of
+   * its own: that belongs to whoever made the batch. Absent for the calls of an agent.
+   */
+  readonly call?: string;
 }
 
 /**
@@ -169,7 +174,7 @@ export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined 
  * sees everything of the account.
  */
 export const ownPartOf = ({ key, run }: Pick<Caller, 'key' | 'run'>): string | null =>
-  run?.parent ?? (key?.restricted ? `key ${key.hash}` : null);
+  run !== undefined && run.call === undefined ? run.parent : key?.restricted ? `key ${key.hash}` : null;
 
 /**
  * The caller of a request without a credential. Things that belong to an account (sessions, places to listen, held

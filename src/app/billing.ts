@@ -78,8 +78,8 @@ export function openBilling(
         void free(call);
       const used = resolution.end?.usage;
       // A caller who pays in place uses no token limit: strangers of one network share a limit, but each pays for its
-      // own call.
-      if (used && !call.caller.paying) {
+      // own call. Lines of a batch use none, so that calls whose clients wait have all of it.
+      if (used && !call.caller.paying && call.caller.run?.call === undefined) {
         const tokens = Number(promptTokens(used) + completionTokens(used));
         spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), tokens);
         const shared = policies.shared(call.caller);

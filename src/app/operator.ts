@@ -69,6 +69,8 @@ export async function openOperator(protocols: Protocols) {
     blobs,
     keptResponses,
     background,
+    batches,
+    files,
     config,
   } = protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
@@ -83,6 +85,8 @@ export async function openOperator(protocols: Protocols) {
       blobs,
       keptResponses,
       ...(background && { background }),
+      files,
+      batches,
       notices: protocols.notices,
       oldUsage: analytics.oldUsage,
     },

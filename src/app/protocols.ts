@@ -42,6 +42,7 @@ import { createGuardedFetch, OutboundFailure } from '#network';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
+import { openBatches } from './batches.ts';
 import { mount } from './mount.ts';
 import { openMedia, openTasks, watchTasks } from './tasks.ts';
 
@@ -128,7 +129,22 @@ export async function openProtocols(middle: Middle) {
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
   };
-  await mount(server, routes, { prefix });
+  // Lines of batches call models alone: no tools that the gateway calls, and nothing that is kept for later requests.
+  const { toolLoop: _toolLoop, ...ofLines } = { ...wireDeps, targets: () => ({}), kept: null, background: null };
+  const ofLine = (name: string) => CHAT_WIRES.find((wire) => wire.name === name)!;
+  const batches = await openBatches(middle, {
+    runs,
+    lineRoutes: (linePipeline) => ({
+      ...Object.fromEntries(
+        ['chat', 'completions', 'responses'].map((name) => [
+          name,
+          ofLine(name).routes({ ...ofLines, pipeline: linePipeline }),
+        ]),
+      ),
+      embeddings: embeddingsRoutes({ ...ofLines, pipeline: linePipeline }),
+    }),
+  });
+  await mount(server, { ...routes, ...batches.routes }, { prefix });
   await mount(server, chatWiresAt('/api'), { prefix: '/api' });
   await mount(server, { rerank: cohereRerankRoutes(chat) }, { prefix: '/api/v2' });
   await mount(server, { oauth: oauth.routes, oldTransport });
@@ -148,8 +164,11 @@ export async function openProtocols(middle: Middle) {
     polls: { agent: a2a.poll, tool: mcp.pollTask, video: media.videos.poll },
     pollsAtExpiry: { video: media.videos.pollAtExpiry },
   });
+  batches.start();
   return {
     ...middle,
+    batches: batches.batches,
+    files: batches.files,
     cardKey,
     mcp,
     a2a,

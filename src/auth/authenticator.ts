@@ -72,6 +72,12 @@ export interface Authenticator {
    * the payment.
    */
   readonly withBudgets: (paying: Caller) => Promise<Caller>;
+  /**
+   * The caller of work that goes on after its request. `key`: the hash of its API key, null for a caller without one.
+   * Rejects with GatewayError `unauthorized` if the key is not valid any more, with `permission_denied` for a closed
+   * account.
+   */
+  readonly ofStored: (stored: { readonly account: string; readonly key: string | null }) => Promise<Caller>;
   /** The caller by the session cookie alone. null without a cookie. See SessionCallers. */
   readonly bySession: SessionCallers;
   readonly close: () => void;
@@ -119,6 +125,11 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     async withBudgets(paying) {
       const { budgets } = await served(paying);
       return budgets === undefined ? paying : { ...paying, budgets };
+    },
+    async ofStored({ account, key }) {
+      const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key);
+      if (caller.account !== account) throw invalidKey();
+      return served(caller);
     },
     async act(headers, own) {
       const acting = await actFor(headers, own, options.keys, members);

@@ -3,7 +3,7 @@ import { OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
 import { ALERTS, ANALYTICS, TELEMETRY } from './options/telemetry.ts';
 import { BILLING, PAYMENTS, QUOTES } from './options/billing.ts';
 import { LIMITS, UPSTREAM } from './options/limits.ts';
-import { MEDIA, MCP, TASKS, WEBHOOKS, RESPONSES } from './options/protocols.ts';
+import { BATCHES, MEDIA, MCP, TASKS, WEBHOOKS, RESPONSES } from './options/protocols.ts';
 import { SERVER, DATABASE, REDIS } from './options/server.ts';
 import { CLUSTER, TUNNEL } from './options/network.ts';
 
@@ -28,6 +28,7 @@ export const SECTIONS = {
   payments: PAYMENTS,
   quotes: QUOTES,
   responses: RESPONSES,
+  batches: BATCHES,
   analytics: ANALYTICS,
   alerts: ALERTS,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;

@@ -5,7 +5,7 @@ export { type Candidate, callGraceMs } from './call.ts';
 export { type StopCall, createExecute } from './execute.ts';
 export { createFree } from './free-calls.ts';
 export { createIdempotency } from './idempotency.ts';
-export { createLockPayments } from './lock-payments.ts';
+export { createLockPayments, mostOf } from './lock-payments.ts';
 export { ownKeyService } from './own-keys.ts';
 export { createPipeline, lockOf, pricesOf } from './pipeline.ts';
 export { quoteCall } from './quote-call.ts';

@@ -203,7 +203,7 @@ export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidR
   return (asked) => {
     const { caller, repeats } = asked;
     if (repeats !== null && !caller.anonymous) return runOrRepeat(asked, repeats);
-    return run(asked, newCallId(), asked.gone, false).then(endRecord);
+    return run(asked, caller.run?.call ?? newCallId(), asked.gone, false).then(endRecord);
   };
 }
 

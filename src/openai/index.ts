@@ -1,3 +1,6 @@
+export { batchRoutes } from './batches/batch-routes.ts';
+export { fileRoutes } from './batches/file-routes.ts';
+export { createLineCalls } from './batches/line-calls.ts';
 export { CHAT_WIRES } from './chat-wires.ts';
 export { createSealedCalls, createSealedThinking } from './chat/echo-fields.ts';
 export { speechRoutes } from './audio/speech/speech-routes.ts';

@@ -49,6 +49,9 @@ export interface SealedTexts {
   seal(of: string, text: string): string;
   /** null if the text was sealed with another secret or for another owner. */
   open(of: string, sealed: string): string | null;
+  /** The same for bytes, without an encoding that makes them longer. */
+  sealBytes(of: string, bytes: Uint8Array): Buffer;
+  openBytes(of: string, sealed: Uint8Array): Buffer | null;
 }
 
 const IV_BYTES = 12;
@@ -66,26 +69,29 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
     ivs = ivs.subarray(IV_BYTES);
     return iv;
   };
+  const sealBytes = (of: string, bytes: Uint8Array): Buffer => {
+    const iv = nextIv();
+    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(Buffer.from(of));
+    const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
+    return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
+  };
+  const openBytes = (of: string, bytes: Uint8Array): Buffer | null => {
+    if (bytes.length < IV_BYTES + TAG_BYTES) return null;
+    const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+      .setAAD(Buffer.from(of))
+      .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
+    } catch {
+      return null;
+    }
+  };
   return {
-    seal(of, text) {
-      const iv = nextIv();
-      const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(Buffer.from(of));
-      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url');
-    },
-    open(of, sealed) {
-      const bytes = Buffer.from(sealed, 'base64url');
-      if (bytes.length < IV_BYTES + TAG_BYTES) return null;
-      const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, IV_BYTES), {
-        authTagLength: TAG_BYTES,
-      })
-        .setAAD(Buffer.from(of))
-        .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-      try {
-        return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString();
-      } catch {
-        return null;
-      }
-    },
+    seal: (of, text) => sealBytes(of, Buffer.from(text)).toString('base64url'),
+    open: (of, sealed) => openBytes(of, Buffer.from(sealed, 'base64url'))?.toString() ?? null,
+    sealBytes,
+    openBytes,
   };
 }

@@ -65,6 +65,7 @@ const MIDDLE = [
   'blobs',
   'tasks',
   'responses',
+  'batches',
   'delivery',
   'observe',
   'analytics',
@@ -161,6 +162,10 @@ export const MODULES: Readonly<Record<string, Module>> = {
   blobs: { modules: ['errors', 'store', 'wire', 'http', 'gateway', 'network'], packages: ['aws4fetch'] },
   tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'gateway'], packages: [] },
   responses: { modules: ['errors', 'security', 'store', 'wire', 'gateway', 'tasks'], packages: [] },
+  batches: {
+    modules: ['errors', 'security', 'store', 'wire', 'billing', 'accounts', 'gateway', 'tasks'],
+    packages: [],
+  },
   delivery: {
     modules: ['security', 'store', 'billing', 'config', 'accounts', 'accounts/names', 'auth', 'network', 'tasks'],
     packages: [],
@@ -212,7 +217,10 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', '@fastify/*', 'marked'],
   },
   // The second public API of wire is for the thread that reads large replies.
-  openai: { modules: [...PROTOCOL, 'responses', 'wire/replies'], packages: ['fastify', 'mediabunny'] },
+  openai: {
+    modules: [...PROTOCOL, 'responses', 'batches', 'wire/replies'],
+    packages: ['fastify', '@fastify/*', 'mediabunny'],
+  },
   // Of the database it sees the rows of its own sessions.
   mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },
   a2a: { modules: PROTOCOL, packages: ['fastify'] },

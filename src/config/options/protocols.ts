@@ -215,3 +215,60 @@ export const RESPONSES = {
       'Most responses of one account that are made with `background: true` at the same time. A further one is refused until one has ended.',
   }),
 };
+
+/** `[batches]`: files of requests that are called while their client does not wait. */
+export const BATCHES = {
+  keep_ms: whole({
+    min: HOUR_MS,
+    max: 365 * 24 * HOUR_MS,
+    default: 30 * 24 * HOUR_MS,
+    meaning:
+      'How long an uploaded file, the results of a batch and the batch itself are kept. A client can ask for less with `expires_after`.',
+  }),
+  file_bytes_max: whole({
+    min: KIB,
+    max: GIB - 1,
+    default: 100 * MIB,
+    meaning: 'Largest file that can be uploaded.',
+  }),
+  account_bytes_max: whole({
+    min: KIB,
+    max: 1024 * TIB,
+    default: GIB,
+    meaning:
+      'Largest size of all files of one account, compressed as they are stored. A further upload is refused, and a batch begins no other line when its results have this size.',
+  }),
+  account_count_max: whole({
+    min: 1,
+    max: 1_000_000,
+    default: 1_000,
+    meaning: 'Most files of one account. A further upload is refused until one is deleted.',
+  }),
+  bytes_max: whole({
+    min: KIB,
+    max: 1024 * TIB,
+    default: 20 * GIB,
+    meaning:
+      'Largest size of the files of all accounts. An account gets at most as much as is left for others. They are in the database.',
+  }),
+  lines_max: whole({ min: 1, max: 1_000_000, default: 50_000, meaning: 'Most lines of a batch.' }),
+  live_max: whole({
+    min: 1,
+    max: 100_000,
+    default: 50,
+    meaning: 'Most batches of one account that are under way. A further one is refused until one has ended.',
+  }),
+  lines_at_once: whole({
+    min: 1,
+    max: 10_000,
+    default: 16,
+    meaning:
+      'Most lines that one gateway calls at the same time. Few, so that calls whose clients wait find the gateway and the providers free.',
+  }),
+  account_lines_at_once: whole({
+    min: 1,
+    max: 10_000,
+    default: 8,
+    meaning: 'Most of them for one account.',
+  }),
+};

@@ -18,6 +18,10 @@ import { nameSchemas, type NamedSchemas } from './named-schemas.ts';
 const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
   { name: 'Audio', description: 'Speech, transcriptions and translations.' },
+  {
+    name: 'Batches',
+    description: 'Files of requests that are called while their client does not wait, and files with their results.',
+  },
   { name: 'Images', description: 'Images, made of words or of other images.' },
   { name: 'Videos', description: 'Videos, which are tasks: queued, looked at, fetched.' },
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Option } from '../../../src/config/option.ts';
 import { SECTIONS, type OptionKey } from '../../../src/config/options.ts';
+import { BATCH_CASES } from './batch-cases.ts';
 import { LIMIT_CASES } from './limit-cases.ts';
 import { load, problemsOf } from './load.ts';
 import { MEDIA_CASES } from './media-option-cases.ts';
@@ -357,6 +358,7 @@ const CASES = {
     is: 1,
     fallback: 100,
   },
+  ...BATCH_CASES,
 } as const satisfies Record<OptionKey, Case>;
 
 const OPTIONS = new Map(

@@ -1,0 +1,95 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { createServer } from '#http';
+import { refuseStopped } from '#accounts';
+import type { Pipeline, Runs } from '#gateway';
+import { mostOf, releaseProbes } from '#gateway/compose';
+import {
+  createBatches,
+  createBatchMoney,
+  createBatchRunner,
+  createFiles,
+  createSealedContent,
+  LineSlots,
+  type BatchRunner,
+} from '#batches';
+import { batchRoutes, createLineCalls, fileRoutes } from '#openai';
+import type { Middle } from './middle.ts';
+import { mount } from './mount.ts';
+
+interface LineRoutesOptions {
+  readonly runs: Runs;
+  /** The routes that answer the requests of lines, with this pipeline in place of the usual one. */
+  readonly lineRoutes: (pipeline: Pipeline) => Readonly<Record<string, FastifyPluginAsync>>;
+}
+
+/** Batches and their files: the routes, the rows, and the work of this gateway on batches. */
+export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRoutesOptions) {
+  const { config, database, identity, ledger, pipeline, health, authenticator, states, drain, outages, opened } =
+    middle;
+  const { now, random, onError } = middle;
+  const alone = database.engine === 'sqlite';
+  const content = createSealedContent(identity.secret('batches'));
+  const files = createFiles({ database, content, limits: config.batches, now });
+  let runner: BatchRunner | null = null;
+  const batches = createBatches({
+    database,
+    content,
+    liveMax: config.batches.liveMax,
+    keepMs: config.batches.keepMs,
+    now,
+    onCreated: () => runner?.wake(),
+    onCancelled: (id) => runner?.cancelled(id),
+  });
+  // It never listens, so only lines reach these routes.
+  const server = createServer({ limits: config.limits, onError });
+  opened.defer(() => server.close());
+  const callerOf = async ({ account, apiKey: key }: { readonly account: string; readonly apiKey: string | null }) => {
+    // The money of a batch is locked, but what it calls is new.
+    const stopped = await refuseStopped(states, account);
+    if (stopped !== null) throw stopped;
+    return authenticator.ofStored({ account, key });
+  };
+  const lines = createLineCalls({
+    pipeline,
+    callerOf,
+    mostOf(call) {
+      releaseProbes(health, call);
+      return mostOf(call);
+    },
+    inject: (request) => server.inject(request),
+  });
+  await mount(server, lineRoutes(lines.pipeline), { prefix: '/api/v1' });
+  const start = () => {
+    runner = createBatchRunner({
+      database,
+      files,
+      content,
+      money: createBatchMoney({ ledger, runs, now, alone }),
+      calls: lines.calls,
+      slots: new LineSlots(config.batches.linesAtOnce, config.batches.accountLinesAtOnce),
+      limits: {
+        ...config.limits,
+        linesMax: config.batches.linesMax,
+        lineBytesMax: config.limits.chatBodyBytesMax,
+        resultBytesMax: config.batches.accountBytesMax,
+      },
+      callerOf,
+      now,
+      random,
+      alone,
+      isStopping: drain.announced,
+      onEnded: () => {},
+      onError: (error) => outages.failed('batches', { err: error }, 'a batch could not go on; it is tried again'),
+    });
+    opened.defer(() => runner!.close());
+  };
+  return {
+    files,
+    batches,
+    start,
+    routes: {
+      files: fileRoutes({ pipeline, files, config }),
+      batches: batchRoutes({ pipeline, files, batches, config }),
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import type { MicroUsd } from '#billing';
+import type { TaskOwner } from '#tasks';
+import type { Listed, Page } from './file.ts';
+
+/** The states of OpenAI's API. The last four are ends. */
+export type BatchStatus =
+  | 'validating'
+  | 'in_progress'
+  | 'finalizing'
+  | 'cancelling'
+  | 'completed'
+  | 'failed'
+  | 'expired'
+  | 'cancelled';
+
+/** Many requests of one client, whose lines are called while the client does not wait. */
+export interface Batch extends TaskOwner {
+  readonly id: string;
+  /** The hash of the API key that made it; null for a wallet, a session or an access token. */
+  readonly apiKey: string | null;
+  /** The dialect of the address that it was made at. Its results are in this dialect. */
+  readonly dialect: 'openai' | 'own';
+  /** Such as `/v1/chat/completions`. */
+  readonly endpoint: string;
+  readonly inputFile: string;
+  /** The ids of its files of results. A file exists only after the end, and only if it has a line. */
+  readonly outputFile: string;
+  readonly errorFile: string;
+  /** The most that it may cost by its request; null for the sum of what its lines may cost. */
+  readonly maxCost: MicroUsd | null;
+  /** How long its results are kept, in milliseconds. */
+  readonly keepMs: number;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  readonly errors: readonly BatchFault[] | null;
+  readonly status: BatchStatus;
+  /** The lock that lends to its lines; null until they are checked. */
+  readonly lockId: string | null;
+  readonly amount: MicroUsd | null;
+  /** The model of all its lines; null if they differ, or are not checked yet. */
+  readonly model: string | null;
+  readonly total: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly usage: BatchTokens | null;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly inProgressAt: number | null;
+  readonly cancellingAt: number | null;
+  readonly finalizingAt: number | null;
+  readonly endedAt: number | null;
+}
+
+/** A fault of a batch that makes it fail as a whole. `line`: the number of the line in the file, from 1. */
+export interface BatchFault {
+  readonly code: string;
+  readonly message: string;
+  readonly line: number | null;
+  readonly param: string | null;
+}
+
+/** The tokens of a call, or of all calls of a batch. `cached` is a part of `prompt`, `reasoning` of `completion`. */
+export interface BatchTokens {
+  readonly prompt: number;
+  readonly cached: number;
+  readonly completion: number;
+  readonly reasoning: number;
+}
+
+interface NewBatch extends Pick<
+  Batch,
+  'account' | 'within' | 'apiKey' | 'dialect' | 'endpoint' | 'inputFile' | 'maxCost' | 'keepMs' | 'metadata'
+> {
+  readonly id: string;
+  /** How long it may take, in milliseconds. */
+  readonly windowMs: number;
+}
+
+/** Batches in the database, for all its gateways. Methods reject with the database's error. */
+export interface Batches {
+  /**
+   * Resolves with the batch, or with the one that has this id already. Rejects with GatewayError `rate_limit_exceeded`
+   * if the account has the most that may be under way.
+   */
+  create(batch: NewBatch): Promise<Batch>;
+  /** null if there is no such batch, or it is not the owner's. */
+  find(id: string, owner: TaskOwner): Promise<Batch | null>;
+  /** The newest first. null if `after` is no batch of the owner. */
+  list(owner: TaskOwner, page: Page): Promise<Listed<Batch> | null>;
+  /** Lines that run go on to their end; no other begins. Resolves with false if the batch had ended, or nearly. */
+  cancel(batch: Batch): Promise<boolean>;
+  /** Deletes batches that ended long ago, at most `limit`; returns how many. */
+  sweep(limit: number): Promise<number>;
+}
+
+/** The reply to the request of a line, as its route gives it. `body`: JSON text. */
+export interface LineReply {
+  readonly status: number;
+  readonly requestId: string;
+  readonly body: string;
+}
+
+/** The most that the call of a line may cost, and the model that it names; or the reply that refuses its request. */
+export type Measured =
+  | { readonly most: MicroUsd; readonly model: string }
+  | { readonly refused: LineReply; readonly error: LineError };
+
+/** The error in a reply. */
+export interface LineError {
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | null;
+}
+
+/** Makes the calls of lines. The protocol of the models implements it. `body`: the JSON text of a request. */
+export interface LineCalls {
+  /** Checks a request as its route does, without a call. */
+  measure(batch: Batch, body: string): Promise<Measured>;
+  /** Makes the call under `callId`, paid from the lock `parent`. Rejects if the gateway stops. */
+  call(batch: Batch, body: string, callId: string, parent: string): Promise<LineReply>;
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import type { GatewayError } from '#errors';
+import { type JsonLimits, ownTurn } from '#wire';
+import type { MicroUsd } from '#billing';
+import type { Batch, BatchFault, LineCalls } from './batch.ts';
+import type { Claim } from './claim.ts';
+import type { StoredFiles } from './file.ts';
+import { linesOf } from './input-lines.ts';
+import { readLine } from './line-request.ts';
+import { UnreadableContent } from './sealed-content.ts';
+
+export interface LineLimits extends JsonLimits {
+  readonly linesMax: number;
+  /** Bytes of the longest line. */
+  readonly lineBytesMax: number;
+}
+
+interface CheckDeps {
+  readonly files: Pick<StoredFiles, 'read'>;
+  readonly calls: Pick<LineCalls, 'measure'>;
+  readonly limits: LineLimits;
+}
+
+/** The lines of a batch, which have no fault. */
+interface CheckedLines {
+  readonly total: number;
+  /** The most that all of them may cost. */
+  readonly most: MicroUsd;
+  /** The model of all of them; null if they name several. */
+  readonly model: string | null;
+}
+
+/** Faults that a batch shows. Its lines are not read further. */
+const FAULTS_MAX = 100;
+const TEMPORARY = 500;
+const DIGEST_BYTES = 16;
+
+/** The lines cannot be checked now, because no provider of a model is there. */
+export class NotNow extends Error {
+  override readonly name = 'NotNow';
+}
+
+/**
+ * Checks every line of a batch as its route would, before anything is locked or called. Resolves with the faults, or
+ * with null if the claim ended or the batch was cancelled meanwhile. Rejects with NotNow.
+ */
+export async function checkLines(
+  { files, calls, limits }: CheckDeps,
+  batch: Batch,
+  claim: Claim,
+): Promise<CheckedLines | readonly BatchFault[] | null> {
+  const faults: BatchFault[] = [];
+  // Digests, because the texts of 50,000 lines may be large.
+  const ids = new Set<string>();
+  const models = new Set<string>();
+  let total = 0;
+  let most = 0n;
+  const { inputFile: id, account, endpoint } = batch;
+  try {
+    for await (const { n, bytes } of linesOf(files.read(ofInput(id, account)), limits.lineBytesMax)) {
+      if (!claim.goesOn || claim.isCancelled) return null;
+      total += 1;
+      if (total > limits.linesMax) {
+        const message = `The file has more than ${limits.linesMax} lines (batches.lines_max)`;
+        faults.push({ code: 'too_many_lines', message, line: n, param: null });
+      }
+      if (faults.length >= FAULTS_MAX || total > limits.linesMax) break;
+      const wrong = (code: string, message: string, param: string | null = null) =>
+        faults.push({ code, message, line: n, param });
+      if (bytes === null) {
+        wrong('line_too_long', `The line is longer than ${limits.lineBytesMax} bytes (limits.chat_body_bytes_max)`);
+        continue;
+      }
+      const line = await readLine(bytes, endpoint, limits);
+      if ('code' in line) {
+        faults.push({ ...line, line: n });
+        continue;
+      }
+      const digest = createHash('sha256').update(line.customId).digest('base64').slice(0, DIGEST_BYTES);
+      if (ids.has(digest)) wrong('duplicate_custom_id', 'Another line has the same custom_id', 'custom_id');
+      ids.add(digest);
+      // Checks of all batches take turns with calls whose clients wait.
+      await ownTurn();
+      const measured = await calls.measure(batch, line.body);
+      if ('refused' in measured) {
+        const { code, message, param } = measured.error;
+        if (measured.refused.status >= TEMPORARY) throw new NotNow(message);
+        wrong(code, message, param === null ? 'body' : `body.${param}`);
+        continue;
+      }
+      most += measured.most;
+      models.add(measured.model);
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableContent)) throw error;
+    faults.push({ code: 'unreadable_file', message: error.message, line: null, param: 'input_file_id' });
+  }
+  if (total === 0 && faults.length === 0)
+    faults.push({ code: 'empty_file', message: 'The file has no lines', line: null, param: 'input_file_id' });
+  if (faults.length > 0) return faults;
+  const [model = null] = models;
+  return { total, most, model: models.size === 1 ? model : null };
+}
+
+/** The input of a batch, for StoredFiles.read. */
+export const ofInput = (id: string, account: string) => ({ id, account, batch: null, results: null });
+
+/** An error that makes a whole batch fail. */
+export const faultOf = ({ code, message, param }: GatewayError): BatchFault => ({
+  code,
+  message,
+  line: null,
+  param: param ?? null,
+});

@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import { loadStatements, rowReader, type Database, type Row, type Step } from '#store';
+import { GatewayError } from '#errors';
+import { ownTurn } from '#wire';
+import { sees, type TaskOwner } from '#tasks';
+import type { FileLimits, StoredFile, StoredFiles } from './file.ts';
+import type { SealedContent } from './sealed-content.ts';
+
+interface FilesOptions {
+  readonly database: Pick<Database, 'query' | 'batch'>;
+  readonly content: SealedContent;
+  readonly limits: FileLimits;
+  readonly now: () => number;
+}
+
+/** A part of a file is about this large, and is all that is in memory of it. */
+const PART_BYTES = 256 * 1024;
+/** A part ends with a line. A line that is longer than this is cut, and no batch takes it. */
+const LINE_BYTES_MAX = 32 * 1024 * 1024;
+/** The sum of all files is asked for once in so many parts. */
+const PARTS_UNCHECKED = 16;
+/** Parts and results that are read from the database at once. */
+const PARTS_READ = 2;
+const RESULTS_READ = 8;
+/** An upload that makes no progress for this long has died with its gateway. */
+const WRITING_MS = 600_000;
+/** Bytes of a row of a file without its parts. */
+const ROW_BYTES = 512;
+const NEWLINE = 10;
+const FULL_RETRY_S = 60;
+
+const SQL = loadStatements(import.meta.url, './sql/files.sql', [
+  'addPart',
+  'deleteFile',
+  'deleteResults',
+  'dropUnwritten',
+  'expiredResults',
+  'findFile',
+  'growFile',
+  'listFiles',
+  'partsAfter',
+  'putFile',
+  'resultsAfter',
+  'roomOfFiles',
+  'storeFile',
+  'sweepFiles',
+]);
+
+/** A new id of a file. */
+export const newFileId = (): string => `file-${randomBytes(16).toString('hex')}`;
+
+export function createFiles({ database, content, limits, now }: FilesOptions): StoredFiles {
+  /** Rejects with GatewayError if the account, or all accounts together, have more than they may. */
+  async function refuseExcess(account: string, more: { readonly files: number }): Promise<void> {
+    const [row] = await database.query(SQL.roomOfFiles, [account]);
+    const { own, total, files } = toRoom(row!);
+    if (files + more.files > limits.accountCountMax)
+      throw full(`This account has ${limits.accountCountMax} files, which is its limit: delete some`);
+    if (own > limits.accountBytesMax)
+      throw full(`The files of this account would take more than ${limits.accountBytesMax} bytes: delete some`);
+    // No account gets more than what is left for others, so no number of accounts takes all.
+    if (own > limits.bytesMax - total)
+      throw new GatewayError('service_unavailable', 'This gateway has no room for more files at the moment', {
+        retryAfterS: FULL_RETRY_S,
+      });
+  }
+
+  async function addPart(id: string, account: string, n: number, bytes: Uint8Array): Promise<void> {
+    const sealed = await content.seal(account, bytes);
+    const steps: Step[] = [
+      { statement: SQL.growFile, params: [id, sealed.byteLength, now() + WRITING_MS] },
+      { statement: SQL.addPart, params: [id, n, sealed] },
+    ];
+    await database.batch(steps);
+    if (n % PARTS_UNCHECKED === 0) await refuseExcess(account, { files: 0 });
+  }
+
+  const toFile = (row: Row): StoredFile => {
+    const { name, ...file } = readFile(row);
+    return { ...file, name: content.openText(file.account, name) ?? 'unreadable' };
+  };
+
+  async function find(id: string, owner: TaskOwner): Promise<StoredFile | null> {
+    const [row] = await database.query(SQL.findFile, [id, owner.account, now()]);
+    const found = row === undefined ? null : toFile(row);
+    return found !== null && sees(found, owner) ? found : null;
+  }
+
+  return {
+    admit: (account) => refuseExcess(account, { files: 1 }),
+    find,
+
+    async write({ account, within }, { name, content: chunks, keepMs }) {
+      const id = newFileId();
+      const at = now();
+      const sealedName = content.sealText(account, name);
+      await database.query(SQL.putFile, [id, account, within, 'batch', sealedName, ROW_BYTES, at, at + WRITING_MS]);
+      try {
+        await refuseExcess(account, { files: 0 });
+        let bytes = 0;
+        let n = 0;
+        for await (const part of partsOf(bounded(chunks, limits.fileBytesMax))) {
+          bytes += part.byteLength;
+          await addPart(id, account, n++, part);
+        }
+        const expiresAt = at + (await keepMs());
+        const stored = await database.query(SQL.storeFile, [id, bytes, expiresAt]);
+        if (stored.length === 0) throw new GatewayError('request_timeout', 'The file took too long to arrive');
+        return {
+          id,
+          account,
+          within,
+          purpose: 'batch',
+          name,
+          bytes,
+          batch: null,
+          results: null,
+          createdAt: at,
+          expiresAt,
+        };
+      } catch (error) {
+        await database.query(SQL.dropUnwritten, [id]).catch(() => {});
+        throw error;
+      }
+    },
+
+    async list(owner, { after, limit, order, purpose }) {
+      const before = after === null ? null : await find(after, owner);
+      if (after !== null && before === null) return null;
+      const rows = await database.query(SQL.listFiles, [
+        owner.account,
+        now(),
+        owner.within,
+        order === 'desc' ? 1 : 0,
+        before?.createdAt ?? 0,
+        before?.id ?? null,
+        purpose,
+        limit + 1,
+      ]);
+      return { entries: rows.slice(0, limit).map(toFile), hasMore: rows.length > limit };
+    },
+
+    read: (file) => contentOf(database, content, file),
+
+    async delete({ id, account, batch, results }) {
+      const [deleted] = await database.batch([
+        { statement: SQL.deleteFile, params: [id, account] },
+        ...(batch === null ? [] : [{ statement: SQL.deleteResults, params: [batch, results] }]),
+      ]);
+      return deleted!.length > 0;
+    },
+
+    async sweep(limit) {
+      const at = now();
+      for (const { batch, results } of await database.query(SQL.expiredResults, [at, limit]))
+        await database.query(SQL.deleteResults, [batch!, results!]);
+      return (await database.query(SQL.sweepFiles, [at, limit])).length;
+    },
+  };
+}
+
+async function* contentOf(
+  database: Pick<Database, 'query'>,
+  content: SealedContent,
+  { id, account, batch, results }: Parameters<StoredFiles['read']>[0],
+): AsyncGenerator<Buffer> {
+  for (let n = -1; ;) {
+    const rows =
+      batch === null
+        ? await database.query(SQL.partsAfter, [id, n, PARTS_READ])
+        : await database.query(SQL.resultsAfter, [batch, results, n, RESULTS_READ]);
+    if (rows.length === 0) return;
+    for (const row of rows) {
+      n = Number(row['n']);
+      await ownTurn();
+      yield await content.open(account, row['content'] as Uint8Array);
+    }
+  }
+}
+
+const full = (message: string) => new GatewayError('rate_limit_exceeded', message, { retryAfterS: FULL_RETRY_S });
+
+async function* bounded(chunks: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax)
+      throw new GatewayError(
+        'payload_too_large',
+        `The file is larger than ${bytesMax} bytes (batches.file_bytes_max)`,
+        {
+          param: 'file',
+        },
+      );
+    yield chunk;
+  }
+}
+
+/** Cuts content after lines, into parts of about PART_BYTES. */
+async function* partsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let held: Uint8Array[] = [];
+  let bytes = 0;
+  /** The end of the last whole line of what is held. */
+  let end = 0;
+  for await (const chunk of chunks) {
+    const newline = chunk.lastIndexOf(NEWLINE);
+    if (newline !== -1) end = bytes + newline + 1;
+    held.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes < PART_BYTES || (end === 0 && bytes < LINE_BYTES_MAX)) continue;
+    const whole = Buffer.concat(held, bytes);
+    const cut = end === 0 ? bytes : end;
+    yield whole.subarray(0, cut);
+    held = [whole.subarray(cut)];
+    bytes -= cut;
+    end = 0;
+  }
+  if (bytes > 0) yield Buffer.concat(held, bytes);
+}
+
+const toRoom = rowReader<{ readonly own: number; readonly total: number; readonly files: number }>({
+  own: Number,
+  total: Number,
+  files: Number,
+});
+
+const readFile = rowReader<StoredFile>(
+  {
+    bytes: Number,
+    createdAt: Number,
+    expiresAt: Number,
+  },
+  { part: 'within' },
+);

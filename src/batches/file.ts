@@ -1,0 +1,75 @@
+import type { TaskOwner } from '#tasks';
+
+/** A file of a client: the input of batches, or the results of one. */
+export interface StoredFile extends TaskOwner {
+  readonly id: string;
+  readonly purpose: 'batch' | 'batch_output';
+  readonly name: string;
+  readonly bytes: number;
+  /** The batch whose lines in the state `results` are its content; null for an uploaded file. */
+  readonly batch: string | null;
+  readonly results: 'completed' | 'failed' | null;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+/** An upload. */
+export interface Upload {
+  readonly name: string;
+  readonly content: AsyncIterable<Uint8Array>;
+  /**
+   * Called when the content has arrived: the rest of the request may follow it. Resolves with the time for which the
+   * file is kept, in milliseconds. Rejects with GatewayError if the file is not wanted.
+   */
+  keepMs(): Promise<number>;
+}
+
+/** A part of a list: what follows after the entry `after`. */
+export interface Page {
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+interface FilesAsked extends Page {
+  readonly order: 'asc' | 'desc';
+  /** null for every purpose. */
+  readonly purpose: string | null;
+}
+
+export interface Listed<T> {
+  readonly entries: readonly T[];
+  readonly hasMore: boolean;
+}
+
+/**
+ * Files of clients, in the database, so that every gateway reads them, and one that is killed takes none of them with
+ * it. Their content is sealed for their account. Methods reject with the database's error.
+ */
+export interface StoredFiles {
+  /** Rejects with GatewayError `rate_limit_exceeded`, `service_unavailable` if there is no room for another file. */
+  admit(account: string): Promise<void>;
+  /**
+   * Stores an uploaded file while it arrives. Rejects as `admit` does, with `payload_too_large`, and with the errors of
+   * the upload; then nothing of it remains.
+   */
+  write(owner: TaskOwner, upload: Upload): Promise<StoredFile>;
+  /** null if there is no such file, or it is not the owner's. */
+  find(id: string, owner: TaskOwner): Promise<StoredFile | null>;
+  /** null if `after` is no file of the owner. */
+  list(owner: TaskOwner, asked: FilesAsked): Promise<Listed<StoredFile> | null>;
+  /** Its content in pieces that end with a line, if their lines are not too long. */
+  read(file: Pick<StoredFile, 'id' | 'account' | 'batch' | 'results'>): AsyncIterable<Buffer>;
+  /** Resolves with false if a batch still reads it. */
+  delete(file: StoredFile): Promise<boolean>;
+  /** Deletes expired files, at most `limit`; returns how many. */
+  sweep(limit: number): Promise<number>;
+}
+
+/** Bounds of files, see the options of `batches`. */
+export interface FileLimits {
+  readonly fileBytesMax: number;
+  readonly accountBytesMax: number;
+  readonly accountCountMax: number;
+  readonly bytesMax: number;
+}

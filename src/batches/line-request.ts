@@ -1,0 +1,44 @@
+import { isObject, readJson, type JsonLimits } from '#wire';
+import { GatewayError } from '#errors';
+import type { BatchFault } from './batch.ts';
+
+/** The request of a line of a batch. */
+export interface LineRequest {
+  readonly customId: string;
+  /** JSON text. */
+  readonly body: string;
+}
+
+type Fault = Omit<BatchFault, 'line'>;
+
+const ID_CHARS_MAX = 512;
+
+const fault = (code: string, message: string, param: string | null = null): Fault => ({ code, message, param });
+
+/** Reads a line: `{"custom_id": …, "method": "POST", "url": …, "body": {…}}`. `endpoint`: what its url must be. */
+export async function readLine(bytes: Buffer, endpoint: string, limits: JsonLimits): Promise<LineRequest | Fault> {
+  let line: unknown;
+  try {
+    line = await readJson(bytes, limits);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return fault('invalid_json_line', `This line is not parseable as valid JSON: ${error.message}`);
+  }
+  if (!isObject(line)) return fault('invalid_json_line', 'This line is not a JSON object');
+  const { custom_id: customId, method, url, body } = line;
+  if (typeof customId !== 'string' || customId === '' || customId.length > ID_CHARS_MAX)
+    return fault(
+      customId === undefined ? 'missing_required_parameter' : 'invalid_request',
+      `custom_id must be a text of 1 to ${ID_CHARS_MAX} characters`,
+      'custom_id',
+    );
+  if (method !== 'POST') return fault('invalid_method', 'method must be "POST"', 'method');
+  if (url !== endpoint)
+    return fault('mismatched_endpoint', `url must be the endpoint of the batch, ${JSON.stringify(endpoint)}`, 'url');
+  if (!isObject(body)) return fault('missing_required_parameter', 'body must be a JSON object', 'body');
+  // As in every streamed request, the answer would have no line of its own.
+  for (const field of ['stream', 'background'])
+    if (body[field] !== undefined && body[field] !== null && body[field] !== false)
+      return fault('invalid_request', `${field} is not possible in a batch: leave it out`, `body.${field}`);
+  return { customId, body: JSON.stringify(body) };
+}

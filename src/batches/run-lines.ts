@@ -1,0 +1,250 @@
+import { loadStatements, type Database, type Row } from '#store';
+import { OWN_TURN_BYTES, ownTurn } from '#wire';
+import { newCallId } from '#gateway';
+import type { Batch, LineCalls, LineReply } from './batch.ts';
+import type { BatchMoney } from './batch-money.ts';
+import { type LineLimits, ofInput } from './check-lines.ts';
+import type { Claim } from './claim.ts';
+import type { StoredFiles } from './file.ts';
+import { linesOf } from './input-lines.ts';
+import { type LineRequest, readLine } from './line-request.ts';
+import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
+import type { LineSlots } from './line-slots.ts';
+import type { SealedContent } from './sealed-content.ts';
+
+const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
+  'beginLine',
+  'endBatchLine',
+  'linesOfBatch',
+  'sumLines',
+]);
+
+export interface RunDeps {
+  readonly database: Pick<Database, 'query'>;
+  readonly files: Pick<StoredFiles, 'read'>;
+  readonly content: SealedContent;
+  readonly money: Pick<BatchMoney, 'endCall'>;
+  readonly calls: Pick<LineCalls, 'call'>;
+  readonly slots: LineSlots;
+  readonly limits: LineLimits & {
+    /** Bytes of the results of a batch. When it has so many, no other line begins. */
+    readonly resultBytesMax: number;
+  };
+  readonly now: () => number;
+  readonly random: () => number;
+  /** Gets errors of the database; the work goes on. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Pauses before a line is tried again that failed for a reason that may pass. */
+const RETRY_MS = [1_000, 5_000, 20_000] as const;
+const JITTER = 0.3;
+const TEMPORARY: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529]);
+const NO_MONEY = 402;
+const SERVER_FAULT = 500;
+/** The pause after a write that failed. */
+const STORE_AGAIN_MS = 1_000;
+
+const EXPIRED = {
+  code: 'batch_expired',
+  message: 'This request could not be executed before the completion window expired.',
+};
+const LOST = (callId: string) => ({
+  code: 'reply_lost',
+  message: `The gateway that made this request stopped between its charge and its answer. It was charged once, see generation ${callId}, and is not made again`,
+});
+const TOO_MUCH = (bytes: number) => ({
+  code: 'output_too_large',
+  message: `The results of this batch take ${bytes} bytes already, which is the limit (batches.account_bytes_max). This request was not made`,
+});
+
+/** The lines of a batch while this gateway calls them. */
+export class BatchRun {
+  completed = 0;
+  failed = 0;
+  readonly #deps: RunDeps;
+  readonly #batch: Batch;
+  readonly #claim: Claim;
+  /** Lines that have ended. */
+  readonly #ended = new Set<number>();
+  /** Lines that were running at a gateway that is gone, with their calls. */
+  readonly #orphans = new Map<number, string>();
+  readonly #running = new Set<Promise<void>>();
+  /** Calls that may hold money of the batch now. */
+  #inFlight = 0;
+  /** Resolve when such a call has ended. */
+  #waiting: (() => void)[] = [];
+  #resultBytes = 0;
+
+  constructor(deps: RunDeps, batch: Batch, claim: Claim) {
+    this.#deps = deps;
+    this.#batch = batch;
+    this.#claim = claim;
+  }
+
+  /** Calls the lines that have not ended. Resolves when none runs; with false if the batch must go on elsewhere. */
+  async run(): Promise<boolean> {
+    await this.#readState();
+    const { files, limits } = this.#deps;
+    const { inputFile, account } = this.#batch;
+    try {
+      for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), limits.lineBytesMax)) {
+        if (!this.#claim.goesOn || (this.#claim.isCancelled && this.#orphans.size === 0)) break;
+        if (this.#ended.has(n) || (this.#claim.isCancelled && !this.#orphans.has(n))) continue;
+        const line = bytes === null ? null : await readLine(bytes, this.#batch.endpoint, limits);
+        // All lines were checked before the first was called.
+        if (line === null || 'code' in line) throw new Error(`line ${n} of batch ${this.#batch.id} has changed`);
+        await this.#next(n, line);
+      }
+    } finally {
+      await Promise.all(this.#running);
+    }
+    return this.#claim.goesOn;
+  }
+
+  async #readState(): Promise<void> {
+    const { database } = this.#deps;
+    const { id } = this.#batch;
+    for (const row of await database.query(SQL.linesOfBatch, [id])) {
+      const n = Number(row['n']);
+      if (row['state'] === 'running') this.#orphans.set(n, row['call_id'] as string);
+      else this.#ended.add(n);
+      if (row['state'] === 'completed') this.completed += 1;
+      if (row['state'] === 'failed') this.failed += 1;
+    }
+    for (const { room } of await sumsOf(database, id)) this.#resultBytes += room;
+  }
+
+  /** Begins a line as soon as there is a place for it, or ends it without a call. */
+  async #next(n: number, line: LineRequest): Promise<void> {
+    const { money, slots, limits, now } = this.#deps;
+    const batch = this.#batch;
+    const orphan = this.#orphans.get(n);
+    this.#orphans.delete(n);
+    if (orphan !== undefined && (await money.endCall(batch, orphan)))
+      return this.#endWithout(n, orphan, line, LOST(orphan));
+    const release = await slots.take(batch.account);
+    const why =
+      now() >= batch.expiresAt
+        ? EXPIRED
+        : this.#resultBytes > limits.resultBytesMax
+          ? TOO_MUCH(limits.resultBytesMax)
+          : null;
+    if (why !== null || !this.#claim.goesOn || this.#claim.isCancelled) {
+      release();
+      if (why === null || this.#claim.isCancelled) return;
+      const callId = newCallId();
+      if (await this.#begin(n, callId)) await this.#endWithout(n, callId, line, why);
+      return;
+    }
+    const running = this.#call(n, line)
+      .catch((error: unknown) => {
+        // The line stays as it is. Whoever goes on with the batch finds out whether its call was charged.
+        if (!this.#claim.goesOn) return;
+        this.#claim.lose();
+        this.#deps.onError(error);
+      })
+      .finally(() => {
+        release();
+        this.#running.delete(running);
+      });
+    this.#running.add(running);
+  }
+
+  async #call(n: number, { customId, body }: LineRequest): Promise<void> {
+    const { calls, random } = this.#deps;
+    const batch = this.#batch;
+    for (let tries = 0; ;) {
+      const callId = newCallId();
+      // oxlint-disable-next-line no-await-in-loop -- each attempt follows from the one before
+      if (!(await this.#begin(n, callId))) return;
+      this.#inFlight += 1;
+      let reply: LineReply;
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        reply = await calls.call(batch, body, callId, batch.lockId!);
+      } finally {
+        this.#inFlight -= 1;
+        for (const wake of this.#waiting.splice(0)) wake();
+      }
+      const { status } = reply;
+      // A gateway that stops fails its calls. Another one makes this one.
+      if (!this.#claim.goesOn && status >= SERVER_FAULT) return;
+      const pauseMs = TEMPORARY.has(status) ? RETRY_MS[tries] : undefined;
+      const mayGoOn = this.#claim.goesOn && !this.#claim.isCancelled;
+      if (status === NO_MONEY && this.#inFlight > 0 && mayGoOn) {
+        // Other lines hold what is left of the money, and give most of it back.
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      } else if (pauseMs !== undefined && mayGoOn && this.#deps.now() < batch.expiresAt) {
+        tries += 1;
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await this.#claim.rest(pauseMs * (1 - JITTER * random()));
+      } else {
+        // oxlint-disable-next-line no-await-in-loop -- it is the last
+        if (reply.body.length > OWN_TURN_BYTES) await ownTurn();
+        return this.#end(n, callId, answeredLine(batch, n, customId, reply));
+      }
+    }
+  }
+
+  #endWithout(n: number, callId: string, { customId }: LineRequest, error: { code: string; message: string }) {
+    return this.#end(n, callId, unansweredLine(this.#batch, n, customId, error));
+  }
+
+  /** Notes the call that a line gets. Resolves with false if another gateway has the batch. */
+  async #begin(n: number, callId: string): Promise<boolean> {
+    const begun = await this.#deps.database.query(SQL.beginLine, [this.#batch.id, n, callId, this.#claim.id]);
+    if (begun.length === 0) this.#claim.lose();
+    return begun.length > 0;
+  }
+
+  /** Stores the result of a line whose call is settled. It must not be lost, so it is stored until that works. */
+  async #end(n: number, callId: string, { state, text, tokens }: LineResult): Promise<void> {
+    const { database, content, onError } = this.#deps;
+    const bytes = Buffer.from(text);
+    const sealed = await content.seal(this.#batch.account, bytes);
+    const { prompt, cached, completion, reasoning } = tokens;
+    const result = [state, sealed, bytes.byteLength, prompt, cached, completion, reasoning];
+    for (;;) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- each attempt follows a failure
+        const ended = await database.query(SQL.endBatchLine, [this.#batch.id, n, callId, ...result]);
+        if (ended.length === 0) return this.#claim.lose();
+        this.#resultBytes += sealed.byteLength;
+        this[state] += 1;
+        return;
+      } catch (error) {
+        onError(error);
+        if (!this.#claim.goesOn) return;
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await this.#claim.rest(STORE_AGAIN_MS);
+      }
+    }
+  }
+}
+
+/** The lines of a batch in one state. `room`: what their results take, in bytes. */
+interface LineSums {
+  readonly state: string;
+  readonly count: number;
+  readonly room: number;
+  readonly prompt: number;
+  readonly cached: number;
+  readonly completion: number;
+  readonly reasoning: number;
+}
+
+/** Sums of the lines of a batch, by state. */
+export async function sumsOf(database: Pick<Database, 'query'>, id: string): Promise<readonly LineSums[]> {
+  const number = (row: Row, name: string) => Number(row[name] ?? 0);
+  return (await database.query(SQL.sumLines, [id])).map((row) => ({
+    state: row['state'] as string,
+    count: number(row, 'count'),
+    room: number(row, 'room'),
+    prompt: number(row, 'prompt'),
+    cached: number(row, 'cached'),
+    completion: number(row, 'completion'),
+    reasoning: number(row, 'reasoning'),
+  }));
+}

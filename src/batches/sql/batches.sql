@@ -1,0 +1,94 @@
+-- name: beginLine
+-- Only for the gateway that has the batch. $4: its claim.
+INSERT INTO batch_lines (batch, n, call_id, state, bytes, prompt, cached, completion, reasoning)
+SELECT id, CAST($2 AS BIGINT), CAST($3 AS TEXT), 'running', 0, 0, 0, 0, 0 FROM batches WHERE id = $1 AND claim = $4
+ON CONFLICT (batch, n) DO UPDATE SET call_id = excluded.call_id WHERE batch_lines.state = 'running'
+RETURNING n
+
+-- name: cancelBatch
+UPDATE batches SET status = 'cancelling', cancelling_at = $3
+WHERE id = $1 AND account = $2 AND status IN ('validating', 'in_progress') RETURNING id
+
+-- name: claimBatch
+UPDATE batches SET claim = $2, due_at = $3 WHERE id = $1 AND due_at <= $4 RETURNING id
+
+-- name: dueBatches
+SELECT id FROM batches WHERE due_at <= $1 ORDER BY due_at LIMIT $2
+
+-- name: endBatch
+UPDATE batches SET status = $3, ended_at = $4, errors = $5, completed = $6, failed = $7, usage = $8, claim = NULL, due_at = NULL
+WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING id
+
+-- name: endBatchLine
+-- Once, and only by the call that the line has now.
+UPDATE batch_lines SET state = $4, content = $5, bytes = $6, prompt = $7, cached = $8, completion = $9, reasoning = $10
+WHERE batch = $1 AND n = $2 AND call_id = $3 AND state = 'running' RETURNING n
+
+-- name: finalizeBatch
+UPDATE batches SET status = 'finalizing', finalizing_at = $3, completed = $4, failed = $5
+WHERE id = $1 AND claim = $2 AND status = 'in_progress' RETURNING id
+
+-- name: findBatch
+SELECT id, account, part, api_key, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, errors, status,
+  lock_id, amount, model, total, completed, failed, usage, created_at, expires_at, in_progress_at, cancelling_at, finalizing_at, ended_at
+FROM batches WHERE id = $1
+
+-- name: linesOfBatch
+SELECT n, call_id, state FROM batch_lines WHERE batch = $1
+
+-- name: listBatches
+-- The batches of an account, the newest first, after the one that was created at $3 with the id $4.
+SELECT id, account, part, api_key, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, errors, status,
+  lock_id, amount, model, total, completed, failed, usage, created_at, expires_at, in_progress_at, cancelling_at, finalizing_at, ended_at
+FROM batches
+WHERE account = $1 AND (CAST($2 AS TEXT) IS NULL OR part = $2)
+  AND (CAST($4 AS TEXT) IS NULL OR created_at < $3 OR (created_at = $3 AND id < $4))
+ORDER BY created_at DESC, id DESC LIMIT $5
+
+-- name: lockBatch
+-- The lock is named before it is made, so that whoever goes on finds it.
+UPDATE batches SET lock_id = $3, amount = $4, total = $5, model = $6 WHERE id = $1 AND claim = $2 AND status = 'validating' RETURNING id
+
+-- name: makeAllDue
+-- The only gateway of a database starts: the claims are those of processes that are gone.
+UPDATE batches SET claim = NULL, due_at = $1 WHERE due_at IS NOT NULL
+
+-- name: putBatch
+-- $14: the most batches of an account that may be under way.
+INSERT INTO batches (id, account, part, api_key, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, status,
+  total, completed, failed, created_at, expires_at, due_at)
+SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS TEXT),
+  CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS TEXT), 'validating', 0, 0, 0, CAST($13 AS BIGINT), CAST($15 AS BIGINT), CAST($13 AS BIGINT)
+WHERE (SELECT count(*) FROM batches WHERE account = $2 AND due_at IS NOT NULL) < CAST($14 AS BIGINT)
+ON CONFLICT (id) DO NOTHING
+RETURNING id
+
+-- name: putResults
+-- A file of the results, unless none of the lines has this state. $5: the time until which it is kept.
+INSERT INTO files (id, account, part, purpose, name, bytes, room, state, batch, results, created_at, expires_at)
+SELECT CAST($1 AS TEXT), batches.account, batches.part, 'batch_output', CAST($4 AS TEXT), SUM(batch_lines.bytes), SUM(length(batch_lines.content)), 'stored',
+  batches.id, CAST($3 AS TEXT), CAST($6 AS BIGINT), CAST($5 AS BIGINT)
+FROM batches JOIN batch_lines ON batch_lines.batch = batches.id
+WHERE batches.id = $2 AND batches.claim = $7 AND batch_lines.state = $3
+GROUP BY batches.id, batches.account, batches.part
+ON CONFLICT (id) DO NOTHING
+
+-- name: releaseBatch
+UPDATE batches SET claim = NULL, due_at = $3 WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL
+
+-- name: renewBatch
+UPDATE batches SET due_at = $3, completed = $4, failed = $5 WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING status
+
+-- name: runBatch
+UPDATE batches SET status = 'in_progress', in_progress_at = $3 WHERE id = $1 AND claim = $2 AND status = 'validating' RETURNING id
+
+-- name: sumLines
+SELECT state, count(*) AS count, CAST(SUM(length(content)) AS BIGINT) AS room, CAST(SUM(prompt) AS BIGINT) AS prompt, CAST(SUM(cached) AS BIGINT) AS cached,
+  CAST(SUM(completion) AS BIGINT) AS completion, CAST(SUM(reasoning) AS BIGINT) AS reasoning
+FROM batch_lines WHERE batch = $1 GROUP BY state
+
+-- name: sweepBatches
+-- Batches that ended long ago, without files of results.
+DELETE FROM batches WHERE id IN (
+  SELECT id FROM batches WHERE ended_at <= $1 AND NOT EXISTS (SELECT 1 FROM files WHERE files.batch = batches.id) ORDER BY ended_at LIMIT $2
+) RETURNING id

@@ -1,0 +1,228 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
+import { dialectOf } from '#http';
+import { formatUsd } from '#billing/amounts';
+import type { Config } from '#config';
+import type { Caller } from '#accounts';
+import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, type Pipeline } from '#gateway';
+import { requireAdmission } from '#auth';
+import { ownerOf } from '#tasks';
+import type { Batch, Batches, StoredFiles } from '#batches';
+import { batchBody, type BatchBody, batchSchema, ENDPOINTS } from './batch-schema.ts';
+import { keepMsOf } from './expires-after.ts';
+import { noFile } from './file-routes.ts';
+import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from './list-page.ts';
+
+interface BatchRoutesDeps {
+  readonly pipeline: Pick<Pipeline, 'admit' | 'admitPoll'>;
+  readonly files: Pick<StoredFiles, 'find'>;
+  readonly batches: Batches;
+  readonly config: Pick<Config, 'batches'>;
+}
+
+interface OfBatch {
+  Params: { batch_id: string };
+}
+
+/** The only `completion_window`. */
+const WINDOW_MS = 24 * 3_600_000;
+const LIST_MAX = 100;
+const MS = 1_000;
+const ID_CHARS = 32;
+const SHOWN_MAX = 128;
+
+const described = (summary: string, operationId: string, description: string) => ({
+  tags: ['Batches'],
+  summary,
+  operationId,
+  description,
+});
+const params = {
+  type: 'object',
+  required: ['batch_id'],
+  properties: { batch_id: { type: 'string', minLength: 1, maxLength: 128, description: 'Id of a batch.' } },
+};
+
+/** `/batches`, as in OpenAI's API. Register it under `/api/v1`. */
+export function batchRoutes({ pipeline, files, batches, config }: BatchRoutesDeps): FastifyPluginAsync {
+  const { keepMs } = config.batches;
+
+  const creation: FastifyPluginAsync = async (app) => {
+    const admissionOf = requireAdmission(app, pipeline.admit);
+    app.post<{ Body: BatchBody }>(
+      '/batches',
+      {
+        schema: {
+          ...described(
+            'Create a batch',
+            'createBatch',
+            'Calls each line of an uploaded file as a request, within 24 hours. All lines are checked first, and what they may cost is locked. Each line is charged as its own call.',
+          ),
+          body: batchBody,
+          response: { 200: batchSchema },
+        },
+      },
+      async (request) => {
+        const { body, headers } = request;
+        const { caller } = admissionOf(request);
+        const owner = ownerOf(caller);
+        const { endpoint, input_file_id: inputFile, metadata = null, output_expires_after: after } = body;
+        if (!ENDPOINTS.includes(endpoint))
+          throw new GatewayError('invalid_request', `endpoint must be one of ${ENDPOINTS.join(', ')}`, {
+            param: 'endpoint',
+          });
+        const file = await files.find(inputFile, owner);
+        if (file === null) throw noFile(inputFile, 'input_file_id');
+        if (file.purpose !== 'batch')
+          throw new GatewayError('invalid_request', 'The purpose of the file must be "batch"', {
+            param: 'input_file_id',
+          });
+        const cap = lowestCap([
+          ['max_cost', body.max_cost],
+          [`metadata["${MAX_COST_META}"]`, metadata?.[MAX_COST_META]],
+          [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+        ]);
+        const made = await batches.create({
+          ...owner,
+          id: idOf(caller, headers['idempotency-key']),
+          apiKey: caller.key?.hash ?? null,
+          dialect: dialectOf(request),
+          endpoint,
+          inputFile,
+          maxCost: cap?.amount ?? null,
+          keepMs: keepMsOf('output_expires_after', after?.anchor, after?.seconds, keepMs),
+          metadata,
+          windowMs: WINDOW_MS,
+        });
+        if (made.inputFile !== inputFile || made.endpoint !== endpoint)
+          throw new GatewayError('idempotency_conflict', 'This idempotency key was used for another batch', {
+            param: 'Idempotency-Key',
+          });
+        return toBatchObject(made);
+      },
+    );
+  };
+
+  return async (app) => {
+    await app.register(creation);
+    const admissionOf = requireAdmission(app, pipeline.admitPoll);
+    const find = async (request: FastifyRequest<OfBatch>): Promise<Batch> => {
+      const id = request.params.batch_id;
+      const found = await batches.find(id, ownerOf(admissionOf(request).caller));
+      if (found === null)
+        throw new GatewayError('not_found', `No batch found with id '${id.slice(0, SHOWN_MAX)}'.`, {
+          param: 'batch_id',
+        });
+      return found;
+    };
+    app.get<{ Querystring: PageQuery }>(
+      '/batches',
+      {
+        schema: {
+          ...described('List batches', 'listBatches', 'The batches of the account, the newest first.'),
+          querystring: { type: 'object', properties: pageProperties(LIST_MAX) },
+          response: { 200: listSchema(batchSchema) },
+        },
+      },
+      async (request) => {
+        const owner = ownerOf(admissionOf(request).caller);
+        return listAnswer(await batches.list(owner, pageOf(request.query)), toBatchObject);
+      },
+    );
+    app.get<OfBatch>(
+      '/batches/:batch_id',
+      {
+        schema: {
+          ...described(
+            'Show a batch',
+            'showBatch',
+            'The state of a batch. Its files of results are there when it has ended.',
+          ),
+          params,
+          response: { 200: batchSchema },
+        },
+      },
+      async (request) => toBatchObject(await find(request)),
+    );
+    app.post<OfBatch>(
+      '/batches/:batch_id/cancel',
+      {
+        schema: {
+          ...described(
+            'Cancel a batch',
+            'cancelBatch',
+            'Ends a batch: no other line begins, and those that run go on to their end. What has ended is charged, and is in the files of results.',
+          ),
+          params,
+          response: { 200: batchSchema },
+        },
+      },
+      async (request) => {
+        const batch = await find(request);
+        if (!(await batches.cancel(batch)) && batch.status !== 'cancelling')
+          throw new GatewayError(
+            'invalid_request',
+            `Cannot cancel a batch with status '${(await find(request)).status}'.`,
+            {
+              param: 'batch_id',
+            },
+          );
+        return toBatchObject(await find(request));
+      },
+    );
+  };
+}
+
+/** The id of a new batch. A repeat with the same idempotency key has the same one. */
+function idOf(caller: Caller, key: string | readonly string[] | undefined): string {
+  if (key === undefined) return `batch_${randomBytes(ID_CHARS / 2).toString('hex')}`;
+  const { account, within } = ownerOf(caller);
+  return `batch_${hash('sha256', JSON.stringify([account, within, parseIdempotencyKey(key)])).slice(0, ID_CHARS)}`;
+}
+
+const secondsOf = (at: number | null): number | null => (at === null ? null : Math.floor(at / MS));
+
+function toBatchObject(batch: Batch): object {
+  const { status, endedAt, completed, failed, usage, errors } = batch;
+  const endedAs = (end: Batch['status']) => (status === end ? secondsOf(endedAt) : null);
+  const hasEnded = endedAt !== null;
+  return {
+    id: batch.id,
+    object: 'batch',
+    endpoint: batch.endpoint,
+    model: batch.model,
+    errors: errors === null ? null : { object: 'list', data: errors },
+    input_file_id: batch.inputFile,
+    completion_window: '24h',
+    status,
+    output_file_id: hasEnded && completed > 0 ? batch.outputFile : null,
+    error_file_id: hasEnded && failed > 0 ? batch.errorFile : null,
+    created_at: secondsOf(batch.createdAt),
+    in_progress_at: secondsOf(batch.inProgressAt),
+    expires_at: secondsOf(batch.expiresAt),
+    finalizing_at: secondsOf(batch.finalizingAt),
+    completed_at: endedAs('completed'),
+    failed_at: endedAs('failed'),
+    expired_at: endedAs('expired'),
+    cancelling_at: secondsOf(batch.cancellingAt),
+    cancelled_at: endedAs('cancelled'),
+    request_counts: { total: batch.total, completed, failed },
+    usage:
+      usage === null
+        ? null
+        : {
+            input_tokens: usage.prompt,
+            input_tokens_details: { cached_tokens: usage.cached },
+            output_tokens: usage.completion,
+            output_tokens_details: { reasoning_tokens: usage.reasoning },
+            total_tokens: usage.prompt + usage.completion,
+          },
+    metadata: batch.metadata,
+    tollgate: {
+      generation_id: batch.lockId,
+      locked_usd: batch.amount === null ? null : formatUsd(batch.amount),
+      max_cost: batch.maxCost === null ? null : formatUsd(batch.maxCost),
+    },
+  };
+}

@@ -1,0 +1,287 @@
+import type { Readable } from 'node:stream';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
+import { createHttpSink } from '#http';
+import type { Config } from '#config';
+import { rateHeaders } from '#limits';
+import type { Pipeline } from '#gateway';
+import { requireAdmission } from '#auth';
+import { ownerOf } from '#tasks';
+import type { StoredFile, StoredFiles } from '#batches';
+import { expiresAfterSchema, keepMsOf } from './expires-after.ts';
+import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from './list-page.ts';
+import { readFileForm } from './upload.ts';
+
+interface FileRoutesDeps {
+  readonly pipeline: Pick<Pipeline, 'admit' | 'admitPoll'>;
+  readonly files: StoredFiles;
+  readonly config: Pick<Config, 'limits' | 'batches'>;
+}
+
+interface OfFile {
+  Params: { file_id: string };
+}
+
+const LIST_MAX = 10_000;
+/** Bytes of a form around its file. */
+const FORM_BYTES = 64 * 1024;
+const MS = 1_000;
+const NAME_MAX = 255;
+
+const described = (summary: string, operationId: string, description: string) => ({
+  tags: ['Batches'],
+  summary,
+  operationId,
+  description,
+});
+const params = {
+  type: 'object',
+  required: ['file_id'],
+  properties: { file_id: { type: 'string', minLength: 1, maxLength: 128, description: 'Id of a file.' } },
+};
+
+/** `/files`, as in OpenAI's API: the input of batches, and their results. Register it under `/api/v1`. */
+export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): FastifyPluginAsync {
+  const { limits, batches } = config;
+
+  const uploads: FastifyPluginAsync = async (app) => {
+    const admissionOf = requireAdmission(app, pipeline.admit);
+    app.removeAllContentTypeParsers();
+    // The form is read while it arrives.
+    app.addContentTypeParser(/^multipart\/form-data(?:;|$)/i, (_request, payload, done) => done(null, payload));
+    app.post<{ Body: Readable | undefined }>(
+      '/files',
+      {
+        bodyLimit: batches.fileBytesMax + FORM_BYTES,
+        schema: {
+          ...described(
+            'Upload a file',
+            'uploadFile',
+            'Stores the input of a batch: a JSONL file with one request on each line. It is deleted after 30 days, or earlier as `expires_after` says.',
+          ),
+          consumes: ['multipart/form-data'],
+          body: UPLOAD,
+          response: { 200: fileSchema },
+        },
+        // The body is a stream here.
+        validatorCompiler: () => () => true,
+      },
+      async (request) => {
+        const owner = ownerOf(admissionOf(request).caller);
+        const { body } = request;
+        if (body === undefined) throw new GatewayError('invalid_request', 'file is missing', { param: 'file' });
+        await files.admit(owner.account);
+        const form = await readFileForm(body, request.headers, limits);
+        try {
+          const stored = await files.write(owner, {
+            name: form.name.slice(0, NAME_MAX),
+            content: form.content,
+            keepMs: async () => keepMsIn(await form.fields(), batches.keepMs),
+          });
+          return toFileObject(stored);
+        } finally {
+          form.close();
+        }
+      },
+    );
+  };
+
+  return async (app) => {
+    await app.register(uploads);
+    const admissionOf = requireAdmission(app, pipeline.admitPoll);
+    const find = async (request: FastifyRequest<OfFile>): Promise<StoredFile> => {
+      const id = request.params.file_id;
+      const found = await files.find(id, ownerOf(admissionOf(request).caller));
+      if (found === null) throw noFile(id);
+      return found;
+    };
+    app.get<{ Querystring: ListQuery }>(
+      '/files',
+      {
+        schema: {
+          ...described('List files', 'listFiles', 'The files of the account, the newest first.'),
+          querystring: LIST,
+          response: { 200: listSchema(fileSchema) },
+        },
+      },
+      async (request) => {
+        const { order = 'desc', purpose = null, ...page } = request.query;
+        const owner = ownerOf(admissionOf(request).caller);
+        return listAnswer(await files.list(owner, { ...pageOf(page), order, purpose }), toFileObject);
+      },
+    );
+    app.get<OfFile>(
+      '/files/:file_id',
+      {
+        schema: {
+          ...described('Show a file', 'showFile', 'What is known of a file, without its content.'),
+          params,
+          response: { 200: fileSchema },
+        },
+      },
+      async (request) => toFileObject(await find(request)),
+    );
+    app.get<OfFile>(
+      '/files/:file_id/content',
+      {
+        exposeHeadRoute: false,
+        schema: {
+          ...described(
+            'Fetch a file',
+            'fetchFile',
+            'The content of a file, as it was uploaded, or the results of a batch.',
+          ),
+          params,
+          response: {
+            200: {
+              description: 'The lines of the file.',
+              content: { 'application/jsonl': { schema: { type: 'string', format: 'binary' } } },
+            },
+          },
+        },
+      },
+      async (request, reply) => send(await find(request), request, reply),
+    );
+    app.delete<OfFile>(
+      '/files/:file_id',
+      {
+        schema: {
+          ...described(
+            'Delete a file',
+            'deleteFile',
+            'Deletes a file. The input of a batch stays until the batch has ended.',
+          ),
+          params,
+          response: { 200: deletedSchema },
+        },
+      },
+      async (request) => {
+        const file = await find(request);
+        if (!(await files.delete(file)))
+          throw new GatewayError(
+            'invalid_request',
+            'A batch that has not ended reads this file: wait for its end, or cancel it first',
+            { param: 'file_id' },
+          );
+        return { id: file.id, object: 'file', deleted: true };
+      },
+    );
+
+    async function send(file: StoredFile, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const { rate } = admissionOf(request);
+      const client = createHttpSink(
+        reply,
+        limits.clientStallMs,
+        () => {},
+        () => ({ ...rateHeaders(rate), 'x-request-id': request.id }),
+      );
+      let begun = false;
+      const begin = () => {
+        begun = true;
+        client.head(200, {
+          'content-type': 'application/jsonl',
+          'content-length': file.bytes,
+          'content-disposition': 'attachment; filename="file.jsonl"',
+          'cache-control': 'private, no-transform',
+          'content-security-policy': "default-src 'none'; sandbox",
+          'x-content-type-options': 'nosniff',
+        });
+      };
+      try {
+        for await (const piece of files.read(file)) {
+          if (!begun) begin();
+          if (client.closed) return;
+          if (!client.write(piece)) await client.drained();
+        }
+      } catch (error) {
+        if (!begun) throw error;
+        // The head has promised more.
+        return client.cut();
+      }
+      if (!begun) begin();
+      client.end('');
+    }
+  };
+}
+
+/** The time for which an upload is kept. Throws GatewayError `invalid_request` if its purpose is not served. */
+function keepMsIn(fields: ReadonlyMap<string, string>, mostMs: number): number {
+  const purpose = fields.get('purpose');
+  if (purpose !== 'batch')
+    throw new GatewayError(
+      'invalid_request',
+      'purpose must be "batch": this gateway keeps files only for batches. Send other files inside the requests that use them',
+      { param: 'purpose' },
+    );
+  const [anchor, seconds] = ['anchor', 'seconds'].map((name) => fields.get(`expires_after[${name}]`));
+  return keepMsOf('expires_after', anchor, seconds, mostMs);
+}
+
+export const noFile = (id: string, param = 'file_id'): GatewayError =>
+  new GatewayError('not_found', `No such File object: ${id.slice(0, NAME_MAX)}`, { param });
+
+const toFileObject = ({ id, bytes, createdAt, expiresAt, name, purpose }: StoredFile) => ({
+  id,
+  object: 'file',
+  bytes,
+  created_at: Math.floor(createdAt / MS),
+  expires_at: Math.floor(expiresAt / MS),
+  filename: name,
+  purpose,
+  status: 'processed',
+});
+
+const UPLOAD = {
+  type: 'object',
+  required: ['file', 'purpose'],
+  properties: {
+    file: { type: 'string', format: 'binary', description: 'The file.' },
+    purpose: { type: 'string', const: 'batch', description: 'Only `batch` is supported.' },
+    expires_after: {
+      ...expiresAfterSchema,
+      description: 'When the file is deleted, as the fields `expires_after[anchor]` and `expires_after[seconds]`.',
+    },
+  },
+  additionalProperties: true,
+  examples: [{ file: 'requests.jsonl', purpose: 'batch' }],
+};
+
+const fileSchema = {
+  title: 'File',
+  type: 'object',
+  required: ['id', 'object', 'bytes', 'created_at', 'filename', 'purpose'],
+  properties: {
+    id: { type: 'string' },
+    object: { type: 'string', const: 'file' },
+    bytes: { type: 'integer' },
+    created_at: { type: 'integer', description: 'Epoch seconds.' },
+    expires_at: { type: 'integer', description: 'Epoch seconds at which it is deleted.' },
+    filename: { type: 'string' },
+    purpose: { type: 'string', enum: ['batch', 'batch_output'] },
+    status: { type: 'string', const: 'processed' },
+  },
+};
+
+const deletedSchema = {
+  title: 'DeletedFile',
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    object: { type: 'string', const: 'file' },
+    deleted: { type: 'boolean' },
+  },
+};
+
+interface ListQuery extends PageQuery {
+  readonly order?: 'asc' | 'desc';
+  readonly purpose?: string;
+}
+
+const LIST = {
+  type: 'object',
+  properties: {
+    ...pageProperties(LIST_MAX),
+    order: { type: 'string', enum: ['asc', 'desc'], default: 'desc', description: '`desc`: the newest first.' },
+    purpose: { type: 'string', maxLength: 64, description: 'Only files with this purpose.' },
+  },
+};

@@ -1,0 +1,51 @@
+import { GatewayError } from '#errors';
+
+/* Lists of OpenAI's API whose pages follow the id `after`. */
+
+const LIMIT = 20;
+
+/** The query of a list. */
+export interface PageQuery {
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+export const pageProperties = (limitMax: number) => ({
+  after: { type: 'string', maxLength: 128, description: 'The `last_id` of the page before.' },
+  limit: { type: 'integer', minimum: 1, maximum: limitMax, default: LIMIT, description: 'Entries on one page.' },
+});
+
+export const pageOf = ({ after = null, limit = LIMIT }: { after?: string | null; limit?: number }) => ({
+  after,
+  limit,
+});
+
+/** A page. `listed`: null if `after` names no entry of the list. Throws GatewayError `invalid_request`. */
+export function listAnswer<T extends { readonly id: string }>(
+  listed: { readonly entries: readonly T[]; readonly hasMore: boolean } | null,
+  show: (entry: T) => object,
+): object {
+  if (listed === null)
+    throw new GatewayError('invalid_request', 'after must be the id of an entry of this list', { param: 'after' });
+  const { entries, hasMore } = listed;
+  return {
+    object: 'list',
+    data: entries.map(show),
+    first_id: entries[0]?.id ?? null,
+    last_id: entries.at(-1)?.id ?? null,
+    has_more: hasMore,
+  };
+}
+
+export const listSchema = (items: { readonly title: string }) => ({
+  title: `${items.title}List`,
+  type: 'object',
+  required: ['object', 'data', 'has_more'],
+  properties: {
+    object: { type: 'string', const: 'list' },
+    data: { type: 'array', items },
+    first_id: { type: ['string', 'null'], description: 'Id of the first entry of the page; null without one.' },
+    last_id: { type: ['string', 'null'], description: 'Value of `after` for the next page; null without an entry.' },
+    has_more: { type: 'boolean' },
+  },
+});

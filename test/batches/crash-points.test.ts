@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { ENGINES } from '../support/engines.ts';
+import { ACCOUNT, batchWorld, ESTIMATE, Life, lineOf, PRICE } from './batches-world.ts';
+
+const LINES = [lineOf('a'), lineOf('b'), lineOf('c')];
+const IDS = ['a', 'b', 'c'];
+/** More than a batch of three lines takes. */
+const STEPS = 80;
+
+describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
+  it('after any step of a batch leaves what another ends: each line once, charged once', async () => {
+    const world = await batchWorld(engine);
+    let survived = 0;
+    let spent = 0n;
+    let lost = 0;
+    for (let steps = 0; steps < STEPS; steps++) {
+      const { id } = await world.create(LINES);
+      if (await world.work(id, new Life(steps))) survived += 1;
+      await world.work(id);
+      const batch = await world.find(id);
+      expect(batch).toMatchObject({ status: 'completed', total: 3, endedAt: expect.any(Number) });
+      const { output, errors } = await world.results(batch);
+      expect([...output, ...errors].map((line) => line.custom_id).toSorted(), `after ${steps} steps`).toEqual(IDS);
+      expect([batch.completed, batch.failed]).toEqual([output.length, errors.length]);
+      for (const { error } of errors) expect(error).toMatchObject({ code: 'reply_lost' });
+      const charges = await world.charges(batch);
+      expect(charges, `after ${steps} steps`).toEqual([PRICE, PRICE, PRICE]);
+      spent += 3n * PRICE;
+      lost += errors.length;
+      await world.spent(spent);
+    }
+    // All its steps were cut, and at last none was.
+    expect(survived).toBeGreaterThan(0);
+    expect(survived).toBeLessThan(STEPS - 20);
+    // A reply is lost only between the charge and the row of the result: in few of the places.
+    expect(lost).toBeGreaterThan(0);
+    expect(lost).toBeLessThan(STEPS / 4);
+  });
+
+  it('and comes back late charges nothing, and changes nothing', async () => {
+    const world = await batchWorld(engine);
+    const { id } = await world.create([lineOf('a')]);
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    let late: string | null = null;
+    const frozen = world.work(id, new Life(Infinity), {
+      async call(_batch, _body, callId) {
+        late = callId;
+        reached.resolve();
+        await gate.promise;
+        return { status: 200, requestId: callId, body: '{"from":"the late gateway"}' };
+      },
+    });
+    await reached.promise;
+    await world.work(id);
+    gate.resolve();
+    await frozen;
+    const batch = await world.find(id);
+    expect(batch).toMatchObject({ status: 'completed', completed: 1, failed: 0 });
+    const { output } = await world.results(batch);
+    expect(JSON.stringify(output)).not.toContain('the late gateway');
+    expect(world.asked).toHaveLength(1);
+    expect(world.asked).not.toContain(late);
+    await world.spent(PRICE);
+  });
+});
+
+it('a gateway whose batch another has claimed begins no other line', async () => {
+  const world = await batchWorld('sqlite');
+  const { id } = await world.create('abcdef'.split('').map(lineOf));
+  const first: string[] = [];
+  await world.work(id, new Life(Infinity), {
+    async call(_batch, _body, callId) {
+      first.push(callId);
+      await world.steal(id);
+      return { status: 200, requestId: callId, body: '{}' };
+    },
+  });
+  // As many as may run at once.
+  expect(first.length).toBeLessThanOrEqual(2);
+  await world.work(id);
+  expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 6, failed: 0 });
+  expect(world.asked).toHaveLength(6 - first.length);
+  await world.spent(BigInt(world.asked.length) * PRICE);
+});
+
+describe('the money of a batch', () => {
+  it('bounds its lines: one that finds too little waits for what others give back', async () => {
+    const world = await batchWorld('sqlite');
+    // Enough for one lock at a time, and for four charges and the last lock.
+    const { id } = await world.create('abcde'.split('').map(lineOf), { maxCost: 4n * PRICE + ESTIMATE });
+    await world.work(id);
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 5, failed: 0, amount: 440n });
+    await world.spent(5n * PRICE);
+  });
+
+  it('ends a line that does not fit into what is left', async () => {
+    const world = await batchWorld('sqlite');
+    const { id } = await world.create('abc'.split('').map(lineOf), { maxCost: PRICE + ESTIMATE });
+    await world.work(id);
+    const batch = await world.find(id);
+    expect(batch).toMatchObject({ status: 'completed', completed: 2, failed: 1 });
+    const { errors } = await world.results(batch);
+    expect(errors).toMatchObject([{ response: { status_code: 402 } }]);
+    await world.spent(2n * PRICE);
+  });
+
+  it('is refused as a whole if the account has too little, and names the sum', async () => {
+    const world = await batchWorld('sqlite');
+    const { id } = await world.create('abc'.split('').map(lineOf));
+    const most = 1_000_000n;
+    await world.work(id, new Life(Infinity), { measure: async () => ({ most, model: 'acme/model' }) });
+    const batch = await world.find(id);
+    expect(batch.status).toBe('failed');
+    expect(batch.errors).toMatchObject([
+      { code: 'insufficient_balance', message: expect.stringContaining('3 USDC'), line: null },
+    ]);
+    expect(world.asked).toEqual([]);
+    await world.spent(0n);
+    expect(batch.account).toBe(ACCOUNT);
+  });
+
+  it('expires with its time: lines that had not begun get an error', async () => {
+    const world = await batchWorld('sqlite');
+    const { id } = await world.create(LINES);
+    await world.work(id, new Life(20));
+    world.clock.now += 24 * 3_600_000;
+    await world.work(id);
+    const batch = await world.find(id);
+    expect(batch.status).toBe('expired');
+    const { output, errors } = await world.results(batch);
+    expect([...output, ...errors].map((line) => line.custom_id).toSorted()).toEqual(IDS);
+    expect(errors.map(({ error }) => error!.code)).toContain('batch_expired');
+    await world.spent(BigInt((await world.charges(batch)).length) * PRICE);
+  });
+});
