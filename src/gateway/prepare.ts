@@ -245,6 +245,7 @@ function toCall(
     primitive: request.primitive,
     caller: request.caller,
     requestId: request.requestId,
+    session: request.session,
     service,
     stream: request.stream,
     startedAt: now(),

@@ -30,6 +30,7 @@ const opening = (
 
 - OpenAI clients work unchanged: base URL \`/api/v1\` of this host, API key \`svc-sk-…\` as \`Authorization: Bearer\` or \`x-api-key\`.
 ${wires.map(({ prefix, path, clients }) => `- \`POST ${prefix}${path}\`: ${clients}.\n`).join('')}- Vectors: \`POST /api/v1/embeddings\`.
+- OpenAI's Realtime API: a WebSocket at \`/v1/realtime?model=NAME\`, for models that are offered there.
 - A Solana or EVM wallet signs in where a key would, with the header \`SIGN-IN-WITH-X\`: \`GET /api/v1/auth/nonce\` answers with a message to sign. To create a key with a wallet, sign one with its nonce.
 - MCP clients of every revision: \`/mcp\` has the tools of all services, \`/mcp/{service}\` those of one. \`tools/list\` and \`tools/call\` can be posted without \`initialize\`. A tool's price is in its \`_meta["tollgate/price"]\`, the cost of a call in the result's \`_meta["tollgate/generation"]\`. With many tools, call \`find_tools\` (free), then \`call_tool\`. \`x-max-cost\` (USD) or \`_meta["tollgate/max_cost"]\` caps a call.
 - A2A clients of 0.3 and 1.0: \`/a2a/{agent}\` by JSON-RPC (\`message/send\`, \`SendMessage\`) or HTTP+JSON; the card is below it at \`/.well-known/agent-card.json\`, that of all agents at the root. Sending is billed, once for each message: the same words with the same \`messageId\` are a repeat; tasks are looked at for free. \`x-max-cost\` (USD) caps a message with all calls that its agent makes. The reply has \`metadata["tollgate/generation"]\`; \`GET /api/v1/generation?id=\` shows what it and the calls under it cost.
