@@ -6,3 +6,4 @@ export { anthropicForm } from './messages/anthropic-error.ts';
 export { createModelTarget, quotableModel } from './model-target.ts';
 export { modelsRoutes } from './models/models-routes.ts';
 export { createBackground } from './responses/background/background.ts';
+export { addRealtime } from './realtime/realtime-routes.ts';

@@ -5,7 +5,7 @@ import type { Offer } from '#catalog';
 import type { ChatBody } from './chat-schema.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
 import type { PricedParts } from './priced-parts.ts';
-import { chats } from '../embeddings/embeddings-schema.ts';
+import { chats, isRealtimeOnly } from '../embeddings/embeddings-schema.ts';
 
 /**
  * The most that one call can use at one offer. It is locked, sent upstream as the cap, and compared with claims of
@@ -88,10 +88,12 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 /** Throws GatewayError `unprocessable` when this model cannot do what the request asks for. */
 export function checkFits(size: PromptSize, offer: Offer): void {
   const { inputModalities } = offer.model!;
-  if (!chats(offer.model!))
-    throw new GatewayError('unprocessable', `${offer.service} makes embeddings. Call it at /embeddings`, {
-      param: 'model',
-    });
+  if (!chats(offer.model!)) {
+    const what = isRealtimeOnly(offer.model!)
+      ? 'is served over WebSocket alone. Open a session at /realtime'
+      : 'makes embeddings. Call it at /embeddings';
+    throw new GatewayError('unprocessable', `${offer.service} ${what}`, { param: 'model' });
+  }
   const { images, audio, video } = size;
   if (images === 0 && !audio && !video) return;
   const missing = Object.entries({ image: images > 0, audio, video }).find(

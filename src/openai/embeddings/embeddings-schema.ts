@@ -146,6 +146,13 @@ export const embeddingsAnswerSchema = {
 export const isEmbedder = ({ outputModalities }: Pick<ModelFacts, 'outputModalities'>): boolean =>
   outputModalities.includes('embeddings') || outputModalities.includes('embedding');
 
-/** Whether a model can be called for chat. A model that makes embeddings can be, if it names text first. */
-export const chats = (model: Pick<ModelFacts, 'outputModalities'>): boolean =>
-  model.outputModalities[0] === 'text' || !isEmbedder(model);
+/** Whether a model is offered over OpenAI's Realtime API alone. */
+export const isRealtimeOnly = ({ wires }: Pick<ModelFacts, 'wires'>): boolean =>
+  wires?.every((wire) => wire === 'realtime') === true;
+
+/**
+ * Whether a model can be called for chat. A model that makes embeddings can be, if it names text first, and one of the
+ * Realtime API, if that is not its only wire.
+ */
+export const chats = (model: Pick<ModelFacts, 'outputModalities' | 'wires'>): boolean =>
+  (model.outputModalities[0] === 'text' || !isEmbedder(model)) && !isRealtimeOnly(model);
