@@ -223,7 +223,8 @@ describe('strangers', () => {
   it('are refused: pages of other origins, two credentials, accounts of others', async () => {
     const headers = { origin: 'https://evil.example' };
     await expect(openRealtime(gateway.url, spine.key, { headers })).rejects.toMatchObject({ status: 403 });
-    const protocols = ['realtime', 'openai-insecure-api-key.svc-sk-x'];
+    const another = await spine.tenant('another', '10');
+    const protocols = ['realtime', `openai-insecure-api-key.${another.key}`];
     await expect(openRealtime(gateway.url, spine.key, { protocols })).rejects.toMatchObject({ status: 401 });
     await expect(openRealtime(gateway.url, null, { headers: { cookie: 'tollgate=x' } })).rejects.toMatchObject({
       status: 401,
