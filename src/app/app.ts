@@ -94,6 +94,7 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
           protocols.drain.begin();
           protocols.arrivals.close();
           protocols.mcp.drain();
+          protocols.realtime.drain();
           protocols.a2a.drain(drainMs);
         },
         // Tells the proxies to look for another gateway at once. Running calls in the tunnels, also those that came
@@ -103,6 +104,7 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
           // Clients can still ask for what came of a response in the background, so it is cut and not failed.
           protocols.background?.stop();
           protocols.stopCalls(new GatewayStopping());
+          protocols.realtime.close();
         },
         closeRest: () => opened.disposeAsync(),
       }),

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createOriginGuard } from '#security';
+import { clientAddress, createOriginGuard } from '#security';
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import type { CallRequest, Quotable } from '#gateway';
@@ -13,6 +13,7 @@ import { createKeptResponses } from '#responses';
 import { createSessionStore, createMcp, oldTransport } from '#mcp';
 import { createA2a, createCardOrigin } from '#a2a';
 import {
+  addRealtime,
   CHAT_WIRES,
   createBackground,
   createModelTarget,
@@ -38,7 +39,7 @@ import {
 import { quoteRoutes } from '#pages';
 import { rpcRoutes } from '#rpc';
 import type { Config } from '#config';
-import { createGuardedFetch, OutboundFailure } from '#network';
+import { createGuardedFetch, dialSocket, OutboundFailure } from '#network';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
@@ -158,6 +159,7 @@ export async function openProtocols(middle: Middle) {
   const hasRoute: typeof server.hasRoute = (route) => server.hasRoute(route);
   const rpc = rpcRoutes({ inject, hasRoute, pipeline, config, version: VERSION, onError });
   await mount(server, { rpc }, { prefix });
+  const realtime = openRealtime(middle);
   late.mcp = mcp;
   late.pollAgent = a2a.poll;
   watchTasks(middle, parts, {
@@ -172,6 +174,7 @@ export async function openProtocols(middle: Middle) {
     cardKey,
     mcp,
     a2a,
+    realtime,
     tasks: longWork.tasks,
     notices: longWork.notices,
     blobs,
@@ -233,18 +236,32 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
     now,
     elapsed,
     onError,
-    guard: createOriginGuard({
-      ...config,
-      allowedOrigins: [...config.allowedOrigins, ...config.corsOrigins],
-      signInDomains: config.signIn.domains,
-      bindHost: config.host,
-    }),
+    guard: originGuardOf(config),
     challenge: parts.oauth.challengeFor,
     strangers: config.oauth.issuer === null,
     onSessionEnded: parts.metrics.mcpSessionEnded,
     ...keepAlive,
   });
 }
+
+function openRealtime({ config, server, pipeline, trust, onError }: Middle) {
+  return addRealtime(server, {
+    pipeline,
+    config,
+    dial: dialSocket,
+    guard: originGuardOf(config),
+    addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
+    onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),
+  });
+}
+
+const originGuardOf = (config: Config) =>
+  createOriginGuard({
+    ...config,
+    allowedOrigins: [...config.allowedOrigins, ...config.corsOrigins],
+    signInDomains: config.signIn.domains,
+    bindHost: config.host,
+  });
 
 function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
   const { config, identity, pipeline, catalog, idempotency, payments, logger } = parts;

@@ -3,7 +3,6 @@ import {
   keyHeaders,
   GEMINI_PATH,
   MESSAGES_PATH,
-  type NativeWireName,
   type Service,
   type ServiceConfig,
   type SdkTarget,
@@ -129,7 +128,7 @@ export function withOwnKey(endpoint: DirectEndpoint, key: string): DirectEndpoin
 
 /** The headers with the key, for the wires that expect it in another header. */
 function headersOfWires(
-  wires: readonly NativeWireName[] | undefined,
+  wires: readonly string[] | undefined,
   apiKey: string | null,
 ): Pick<DirectEndpoint, 'headersAt'> {
   const paths = [

@@ -4,6 +4,12 @@
 export const NATIVE_WIRES = ['messages', 'responses', 'gemini'] as const;
 export type NativeWireName = (typeof NATIVE_WIRES)[number];
 
+/** OpenAI's Realtime API, a WebSocket. It is no chat wire: requests of other wires are not translated to it. */
+export const REALTIME = 'realtime';
+
+/** The APIs that a model's block names. */
+export type ModelWire = NativeWireName | 'chat' | typeof REALTIME;
+
 /** Path of the messages wire at a model's API. */
 export const MESSAGES_PATH = '/messages';
 /** Path of the responses wire. */

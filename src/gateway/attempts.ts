@@ -42,6 +42,8 @@ export class Attempts<R> {
   readonly #call: Call;
   #count = 0;
   #startedAt = 0;
+  /** The moment from which the duration of the call is counted. */
+  #begunAt: number;
   #firstByteAt = NEVER;
   /** Created at the first failed attempt. */
   #attributedTo: FailureAttribution | null = null;
@@ -51,6 +53,7 @@ export class Attempts<R> {
   constructor(options: AttemptsOptions, call: Call) {
     this.#options = options;
     this.#call = call;
+    this.#begunAt = call.begunAt;
   }
 
   get #candidate(): Candidate {
@@ -76,6 +79,11 @@ export class Attempts<R> {
     this.#firstByteAt = NEVER;
     this.#options.observer.attemptStarted(this.#call, offer, this.#startedAt);
     return offer;
+  }
+
+  /** The work of this attempt begins only now, see ProviderStream.waits. */
+  workBegins(): void {
+    this.#startedAt = this.#begunAt = this.#options.now();
   }
 
   /** The provider sent something. Returns whether this is the first time in this attempt. */
@@ -234,7 +242,7 @@ export class Attempts<R> {
         ownKey: this.#candidate.ownKey === undefined ? undefined : true,
         attempts: this.#count,
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
-        durationMs: Math.round(at - this.#call.begunAt),
+        durationMs: Math.round(at - this.#begunAt),
       },
       result,
     };

@@ -19,6 +19,8 @@ export interface Call<R = unknown, D extends Piece = Piece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
+  /** See CallRequest.session. */
+  readonly session?: string | undefined;
   /** The name the consumer called. */
   readonly service: string;
   readonly stream: boolean;
@@ -92,6 +94,8 @@ export interface CallRequest<R = unknown, D extends Piece = Piece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
+  /** The session of which this call is a part, for its record; default none. */
+  readonly session?: string;
   /** The called name, then its fallbacks, as the consumer wrote them. */
   readonly targets: readonly string[];
   readonly preferences: RoutePreferences;
@@ -224,6 +228,11 @@ export interface ProviderStream<R = unknown, D extends Piece = Uint8Array> {
   return?(end: never): Promise<unknown>;
   /** Status of the reply, if the stream reads a single reply. */
   readonly status?: number | undefined;
+  /**
+   * It waits for work with a lock that is ready, and its first step only says that the work begins. Times are counted
+   * from that step. Default: the work begins with the attempt.
+   */
+  readonly waits?: boolean;
   /**
    * The gateway ended the stream. Returns what the reply had used so far; null if it was broken or had not begun.
    * Absent where the stream may be waiting for its consumer: the call is then free, and its provider is not blamed.

@@ -59,6 +59,10 @@ async function* execute<R, D extends Piece>(
         );
         let end: ReplyEnd<R> | null = null;
         try {
+          if (providerStream.waits) {
+            await providerStream.next();
+            attempts.workBegins();
+          }
           while (end === null) {
             const step = await providerStream.next();
             const isFirst = attempts.heard();

@@ -209,6 +209,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
       // The id that the wallet signed, with its network. The account is the same on every network.
       caip10: call.caller.wallet?.caip10,
       requestId: call.requestId,
+      session: call.session,
       stream: call.stream,
     }),
   };

@@ -260,6 +260,7 @@ function toCall(
     primitive: request.primitive,
     caller: request.caller,
     requestId: request.requestId,
+    session: request.session,
     service,
     stream: request.stream,
     startedAt: now(),

@@ -1,9 +1,8 @@
-import { TUNNEL_PATH } from '#config';
 import { randomBytes } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 
-/* What the HTTP server reads and answers beside Fastify: ids of requests, upgrades, and bytes that are not HTTP. */
+/* What the HTTP server reads and answers beside Fastify: ids of requests, and bytes that are not HTTP. */
 
 const PRINTABLE = /^[\x20-\x7e]{1,128}$/;
 /** The last generated id: a prefix of this process and a base-36 counter, which is incremented in place. */
@@ -49,16 +48,4 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
   // Closes the socket as soon as the answer is sent. Otherwise a client that keeps its side open would keep the socket
   // open.
   socket.destroySoon();
-}
-
-/**
- * True if a request with an Upgrade header is a provider's proxy that dials in. All other upgrade requests are answered
- * as normal requests, as HTTP allows.
- */
-export function asksForTunnel(request: IncomingMessage): boolean {
-  const path = request.url ?? '';
-  return (
-    request.headers.upgrade?.toLowerCase() === 'websocket' &&
-    (path === TUNNEL_PATH || path.startsWith(`${TUNNEL_PATH}?`))
-  );
 }

@@ -11,7 +11,7 @@ import type { Trust, OwnOrigin } from '#security';
 import { type GatewayError, isOfProvider } from '#errors';
 import { parseJson } from '#wire';
 import type { LimitsConfig } from '#config';
-import { answerClientError, requestIdOf, asksForTunnel } from './http-server.ts';
+import { answerClientError, requestIdOf } from './http-server.ts';
 import { dialectOf, toHttpError } from './error-table.ts';
 import { compileOnce } from './schemas.ts';
 import { answerBeforeTheBody, refusePipelines } from './connections.ts';
@@ -21,6 +21,7 @@ import { addOwnOrigin } from './request-context.ts';
 import { toGatewayError } from './errors.ts';
 import { rewrittenAddress } from './rewritten-address.ts';
 import { refuseUnknownRoutes } from './unknown-routes.ts';
+import { asksForUpgrade } from './upgrades.ts';
 
 export interface ServerOptions {
   /** The proxies whose X-Forwarded-For is trusted; default none. */
@@ -110,7 +111,7 @@ export function createServer({
       maxHeaderSize: HEADER_BYTES,
       headersTimeout: Math.min(limits.requestTimeoutMs, 20_000),
       connectionsCheckingInterval: 5_000,
-      shouldUpgradeCallback: (request) => server.server.listenerCount('upgrade') > 0 && asksForTunnel(request),
+      shouldUpgradeCallback: (request) => asksForUpgrade(server.server, request),
     },
   });
 

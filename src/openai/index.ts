@@ -13,3 +13,4 @@ export { moderationsRoutes } from './moderations/moderations-routes.ts';
 export { modelsRoutes } from './models/models-routes.ts';
 export { cohereRerankRoutes, rerankRoutes } from './rerank/rerank-routes.ts';
 export { createBackground } from './responses/background/background.ts';
+export { addRealtime } from './realtime/realtime-routes.ts';

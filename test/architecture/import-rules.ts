@@ -98,7 +98,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   limits: { modules: ['errors', 'store', 'wire', 'config', 'accounts'], packages: [] },
   http: {
     modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts', 'limits'],
-    packages: ['fastify', '@fastify/*', 'ajv'],
+    packages: ['fastify', '@fastify/*', 'ajv', 'ws'],
   },
   catalog: { modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts'], packages: [] },
   // Only its public API `payments/on-chains` loads the chains.
@@ -147,6 +147,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'security',
       'store',
       'wire',
+      'wire/replies',
       'wire/undici',
       'billing',
       'config',

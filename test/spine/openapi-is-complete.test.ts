@@ -64,10 +64,11 @@ test('every route is described, or described at another address, and no HEAD is 
     )
     .filter((name) => !described.has(name))
     // Pages, files of pages, web pages, the word at /sse, the same routes below /api/v1, the other file of cards,
-    // listening at the routes of agents, the tunnel, which is a WebSocket, and, without chains, all that needs them.
+    // listening at the routes of agents, the tunnel and /realtime, which are WebSockets, and, without chains, all that
+    // needs them.
     .filter(
       (name) =>
-        !/ (?:\/api\/v1\/(?:topup|deposits|withdrawals|wallets)(?:\/.*)?|\/|\/docs.*|\/favicon.*|\/(?!api\/)(?:marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|admin|assets)(?:\/.*)?|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/provider\/tunnel)$/.test(
+        !/ (?:\/api\/v1\/(?:topup|deposits|withdrawals|wallets)(?:\/.*)?|\/|\/docs.*|\/favicon.*|\/(?!api\/)(?:marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|admin|assets)(?:\/.*)?|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/(?:provider\/tunnel|realtime))$/.test(
           name,
         ),
     );

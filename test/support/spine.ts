@@ -141,6 +141,7 @@ export interface Generation {
   readonly cancelled: boolean;
   readonly flags: string[];
   readonly request_id: string;
+  readonly session_id: string | null;
   readonly receipt: string | null;
   readonly entries: { readonly type: string; readonly amount_micro_usdc: number }[];
 }

@@ -2,7 +2,7 @@ import type { MicroUsd, Rates } from '#billing/amounts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { NATIVE_WIRES, type NativeWireName } from '../upstream-api.ts';
+import { type ModelWire, NATIVE_WIRES, REALTIME } from '../upstream-api.ts';
 import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
 import { declaredOptions, QUANTIZATION } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
@@ -168,29 +168,36 @@ function outputBound(meaning: string, absent: string): Option<number | null> {
   return optionalWhole({ min: 1, max: TOKENS_MAX, takes: 'whole number, 1 to context_length', meaning, absent });
 }
 
-function wires(): Option<readonly NativeWireName[] | null> {
+function wires(): Option<readonly ModelWire[] | null> {
   const right = 'a list of APIs, such as ["messages"]';
   const { read } = textList({
     takes: right,
     meaning: '',
     max: 8,
-    fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses, gemini'),
+    fault: (wire) => (isWire(wire) ? null : `is not one of ${WIRES.join(', ')}`),
   });
-  return option<readonly NativeWireName[] | null>({
-    takes: 'list of `chat`, `messages`, `responses`, `gemini`',
+  return option<readonly ModelWire[] | null>({
+    takes: 'list of `chat`, `messages`, `responses`, `gemini`, `realtime`',
     meaning:
       "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API, `gemini` is Google's Gemini API. " +
-      'A request of such an API is passed on without translation.',
+      'A request of such an API is passed on without translation. `realtime` is OpenAI\'s Realtime API, a WebSocket. A model with `realtime` alone takes no chat requests; `["chat", "realtime"]` serves both. A provider that dials in cannot serve `realtime`.',
     optional: { text: '["chat"]', fallback: null },
     read: (value) => {
       if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
-      const native = read(value).filter(isNative);
-      return native.length === 0 ? null : native;
+      const named = read(value).filter(isWire);
+      // Without `realtime` every model takes chat requests, so naming chat says nothing.
+      const said = named.includes(REALTIME) ? named : named.filter((wire) => wire !== 'chat');
+      return said.length === 0 ? null : said;
     },
   });
 }
 
-const isNative = (wire: string): wire is NativeWireName => (NATIVE_WIRES as readonly string[]).includes(wire);
+const WIRES: readonly ModelWire[] = ['chat', ...NATIVE_WIRES, REALTIME];
+const isWire = (wire: string): wire is ModelWire => (WIRES as readonly string[]).includes(wire);
+
+/** Whether a model is offered over OpenAI's Realtime API. */
+export const servesRealtime = ({ wires: named }: { readonly wires?: readonly ModelWire[] }): boolean =>
+  named?.includes(REALTIME) === true;
 
 function forwardedFields(): Option<'all' | readonly string[] | null> {
   const right = 'a list of names of request fields, such as ["top_n_sigma", "chat_template_kwargs"], or "all"';

@@ -124,6 +124,24 @@ export const LIMITS = {
     meaning:
       'Largest number of streams on which the clients of one account listen at one gateway: for changes (MCP) and to running tasks (A2A) together.',
   }),
+  realtime_sessions_max: whole({
+    min: 1,
+    max: 10_000,
+    default: 16,
+    meaning: 'Largest number of open sessions at `/realtime` of one account at one gateway.',
+  }),
+  realtime_session_ms: whole({
+    min: 1_000,
+    max: 24 * HOUR_MS,
+    default: HOUR_MS,
+    meaning: 'Longest duration of a session at `/realtime`. Then the client has to open another one.',
+  }),
+  realtime_idle_ms: whole({
+    min: 100,
+    max: HOUR_MS,
+    default: 10 * MINUTE_MS,
+    meaning: 'How long the client of a session at `/realtime` may send no event. Then the session ends.',
+  }),
   kept_replies_bytes_max: whole({
     min: 2 * MIB,
     max: 1024 * 1024 * MIB,

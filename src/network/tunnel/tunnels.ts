@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
 import { TUNNEL_PATH, type AdmittedProviders, type TunnelConfig } from '#config';
-import { requestIdOf, toHttpError, toGatewayError } from '#http';
+import { addUpgrade, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
 import type { Registry } from '../registry/registry.ts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
@@ -169,7 +169,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     ),
   );
 
-  server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));
+  addUpgrade(server, TUNNEL_PATH, (request, wire, head) => void accept(request, wire, head));
   explainPlainRequests(server);
   const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
   const stopBanning = registry.onBanned((provider) => {
@@ -279,25 +279,4 @@ async function stillSells(
   } catch (error) {
     return !(error instanceof GatewayError && ENDS.includes(error.code));
   }
-}
-
-/**
- * Answers an upgrade request with an error in the usual format, and closes its socket. Fastify cannot answer it,
- * because it is no longer an HTTP exchange.
- */
-function refuseUpgrade(socket: Socket, error: GatewayError, requestId: string): void {
-  const { status, headers, body } = toHttpError(error);
-  const text = JSON.stringify(body);
-  const lines = {
-    date: new Date().toUTCString(),
-    ...headers,
-    'x-request-id': requestId,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
-    connection: 'close',
-  };
-  const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${head.join('')}\r\n${text}`);
-  // Otherwise a client that keeps its side open would keep the socket.
-  socket.destroySoon();
 }

@@ -55,7 +55,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         return `streams, ${chatUsage(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
       },
     },
-    ...(service.model.wires ?? []).flatMap((wire) => wireChecks(service, target, wire)),
+    ...(service.model.wires ?? []).filter(isProbed).flatMap((wire) => wireChecks(service, target, wire)),
   ];
 }
 
@@ -151,6 +151,8 @@ const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
     counts: ['promptTokenCount', 'candidatesTokenCount'],
   },
 };
+
+const isProbed = (wire: string): wire is NativeWireName => wire in PROBES;
 
 /** Checks that the model answers one small request of the wire, in one piece and as a stream, both times with usage. */
 function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireName): readonly Check[] {

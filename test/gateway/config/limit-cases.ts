@@ -87,6 +87,27 @@ export const LIMIT_CASES = {
   'limits.json_depth_max': { toml: '9', wrong: '1', of: (c) => c.limits.jsonDepthMax, is: 9, fallback: 64 },
   'limits.json_keys_max': { toml: '900', wrong: 'nan', of: (c) => c.limits.jsonKeysMax, is: 900, fallback: 10_000 },
   'limits.listens_max': { toml: '7', wrong: '-1', of: (c) => c.limits.listensMax, is: 7, fallback: 128 },
+  'limits.realtime_sessions_max': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.realtimeSessionsMax,
+    is: 7,
+    fallback: 16,
+  },
+  'limits.realtime_session_ms': {
+    toml: '7000',
+    wrong: '10',
+    of: (c) => c.limits.realtimeSessionMs,
+    is: 7000,
+    fallback: 3_600_000,
+  },
+  'limits.realtime_idle_ms': {
+    toml: '7000',
+    wrong: '10',
+    of: (c) => c.limits.realtimeIdleMs,
+    is: 7000,
+    fallback: 600_000,
+  },
   'limits.kept_replies_bytes_max': {
     toml: '4_000_000',
     wrong: '1000',

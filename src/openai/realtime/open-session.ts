@@ -1,0 +1,334 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { servesRealtime, type Config } from '#config';
+import { GatewayError, GatewayStopping } from '#errors';
+import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
+import { refuseRepeatedCredentials } from '#auth';
+import { type MessageSocket, requestIdOf } from '#http';
+import type { createStreamQuota } from '#limits';
+import { type createOriginGuard, scrubOf } from '#security';
+import { type DirectEndpoint, directForm, type Offer } from '#catalog';
+import {
+  type Call,
+  capCost,
+  lowestCap,
+  MAX_COST_HEADER,
+  NO_PREFERENCES,
+  type Pipeline,
+  wantsReceipt,
+  type CallRequest,
+} from '#gateway';
+import { usageOf, type ResponseBounds } from './conversation-size.ts';
+import { beginSession, type ProviderSession } from './provider-session.ts';
+import { REALTIME_PATH, SILENCE_MS } from './realtime-routes.ts';
+import { RealtimeSession } from './realtime-session.ts';
+import { ResponseCall } from './response-call.ts';
+import type { ResponseResult } from './response-end.ts';
+import { type Connect, ResponseLocks } from './response-locks.ts';
+
+export interface RealtimeDeps {
+  readonly pipeline: Pick<Pipeline, 'admit' | 'visitor' | 'count' | 'prepare' | 'run'>;
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  /** Opens a WebSocket to the address of an offer, with its key. Rejects with UpstreamFailure. */
+  readonly dial: (
+    endpoint: DirectEndpoint,
+    options: {
+      readonly path: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly timeoutMs: number;
+      readonly messageBytesMax: number;
+      readonly stallMs: number;
+      readonly silenceMs: number;
+      readonly signal: AbortSignal;
+    },
+  ) => Promise<MessageSocket>;
+  readonly guard: ReturnType<typeof createOriginGuard>;
+  readonly addressOf: (request: IncomingMessage) => string;
+  readonly onError: (error: unknown) => void;
+}
+
+/** How browsers send a key, because they cannot set headers. */
+const KEY_PROTOCOL = 'openai-insecure-api-key.';
+/** How often an open session looks whether its credential still counts. */
+const RECHECK_MS = 5_000;
+/** Longest time to open a session at a provider. */
+const OPEN_MS_MAX = 20_000;
+
+/**
+ * Opens a session for a handshake: the caller is admitted, the money of the first response is locked, and the provider
+ * has begun. Rejects with GatewayError. `gone` aborts when the client leaves before that.
+ */
+export async function openSession(
+  deps: RealtimeDeps,
+  quota: ReturnType<typeof createStreamQuota>,
+  request: IncomingMessage,
+  gone: AbortSignal,
+): Promise<OpenSession> {
+  const { headers } = request;
+  const refusal = deps.guard(headers, request.rawHeaders);
+  if (refusal !== null) throw new GatewayError('permission_denied', refusal);
+  refuseRepeatedCredentials(request.rawHeaders);
+  if (headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
+  takeKeyOfProtocol(headers);
+  const model = modelIn(request);
+  const address = deps.addressOf(request);
+  const { caller } = await deps.pipeline.admit(headers, address, true);
+  if (caller.anonymous) throw needsCredential();
+  const slot = quota.take(caller.account);
+  if (slot === null) {
+    const { code, message } = quota.refusal();
+    if (code === 'service_unavailable') throw new GatewayStopping();
+    throw new GatewayError(code, message.replace('listens on', 'has').replace('streams', 'realtime sessions'));
+  }
+  const session = new OpenSession(deps, { request, model, address, caller, slot, isStopping: () => quota.draining });
+  try {
+    await session.begin(gone);
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+  return session;
+}
+
+/** A session from its handshake to its end. */
+export class OpenSession {
+  readonly #deps: RealtimeDeps;
+  readonly #headers: IncomingHttpHeaders;
+  readonly #address: string;
+  readonly #requestId: string;
+  readonly #model: string;
+  readonly #over = new AbortController();
+  readonly #slot: { readonly over: AbortSignal; leave(): void };
+  readonly #isStopping: () => boolean;
+  readonly #locks: ResponseLocks;
+  #caller: Caller;
+  #offer: Offer | null = null;
+  /** The key with which the session was opened, of the operator or of the consumer. */
+  #key: string | undefined;
+  #provider: ProviderSession | null = null;
+  #recheck: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(
+    deps: RealtimeDeps,
+    of: {
+      readonly request: IncomingMessage;
+      readonly model: string;
+      readonly address: string;
+      readonly caller: Caller;
+      readonly slot: { readonly over: AbortSignal; leave(): void };
+      readonly isStopping: () => boolean;
+    },
+  ) {
+    this.#deps = deps;
+    this.#headers = of.request.headers;
+    this.#requestId = requestIdOf(of.request.headers);
+    this.#model = of.model;
+    this.#address = of.address;
+    this.#caller = of.caller;
+    this.#slot = of.slot;
+    this.#isStopping = of.isStopping;
+    this.#locks = new ResponseLocks(() => this.#offer!, 0, {
+      open: (boundsAt, connect) => this.#lock(boundsAt, connect),
+      // So a response that begins late still has half of its time.
+      waitsMs: deps.config.upstream.callTimeoutMs / 2,
+    });
+  }
+
+  async serve(client: MessageSocket): Promise<void> {
+    const { config, onError } = this.#deps;
+    const { slot, over, offer } = { slot: this.#slot, over: this.#over, offer: this.#offer! };
+    const stop = () => over.abort(this.#isStopping() ? new GatewayStopping() : this.#tooLong());
+    if (slot.over.aborted) stop();
+    else slot.over.addEventListener('abort', stop);
+    if (this.#caller.wallet === null) this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
+    try {
+      await new RealtimeSession({
+        client,
+        provider: this.#provider!.socket,
+        session: this.#provider!.session,
+        locks: this.#locks,
+        offer,
+        model: this.#model,
+        outputCap: outputCapOf(offer),
+        limits: config.limits,
+        scrub: offer.endpoint.kind === 'direct' ? scrubOf(offer.endpoint.headers) : (text) => text,
+        drainMs: config.billing.drainMs,
+        idleMs: config.limits.realtimeIdleMs,
+        over: over.signal,
+        onError,
+      }).run();
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  /** Ends the session at once, and gives back what it holds. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#recheck);
+    this.#locks.close();
+    this.#provider?.socket.close(1000, '');
+    this.#slot.leave();
+  }
+
+  /** Locks the money of the first response, and opens the session at a provider. Rejects with GatewayError. */
+  async begin(gone: AbortSignal): Promise<void> {
+    const leave = () => this.#locks.close();
+    gone.addEventListener('abort', leave);
+    await this.#locks.begin(outputCapOf, (offer, call, signal) => this.#connect(offer, call, signal));
+    gone.removeEventListener('abort', leave);
+    if (gone.aborted) throw gone.reason;
+  }
+
+  /** Opens the session at an offer. Rejects with UpstreamFailure. */
+  async #connect(offer: Offer, call: Call, signal: AbortSignal): Promise<void> {
+    const { dial, config } = this.#deps;
+    const own = call.candidates.find((candidate) => candidate.offer === offer)?.ownKey;
+    const endpoint = own?.endpoint ?? (offer.endpoint as DirectEndpoint);
+    const timeoutMs = Math.min(config.upstream.headTimeoutMs, OPEN_MS_MAX);
+    const socket = await dial(endpoint, {
+      path: `${REALTIME_PATH}?model=${encodeURIComponent(offer.model!.upstreamModel)}`,
+      headers: { 'user-agent': 'tollgate', 'x-request-id': this.#requestId },
+      timeoutMs,
+      messageBytesMax: config.upstream.replyBytesMax,
+      stallMs: config.upstream.idleTimeoutMs,
+      silenceMs: SILENCE_MS,
+      signal,
+    });
+    const stop = () => socket.terminate();
+    const late = setTimeout(stop, timeoutMs);
+    signal.addEventListener('abort', stop);
+    try {
+      this.#provider = await beginSession(socket, offer, outputCapOf(offer));
+    } catch (error) {
+      stop();
+      throw error;
+    } finally {
+      clearTimeout(late);
+      signal.removeEventListener('abort', stop);
+    }
+    this.#offer = offer;
+    this.#key = endpoint.headers['authorization'];
+    this.#locks.outputMax = outputCapOf(offer);
+  }
+
+  /** Locks the money of one response. Each counts as a request of the caller, whose credential is checked again. */
+  async #lock(boundsAt: (offer: Offer) => ResponseBounds, connect?: Connect): Promise<ResponseCall> {
+    const { pipeline, config } = this.#deps;
+    const isFirst = connect !== undefined;
+    if (!isFirst) await this.#admitAgain();
+    const call = new ResponseCall({
+      boundsAt,
+      check: (prepared) => this.#sameKey(prepared),
+      ...(isFirst ? { connect } : {}),
+    });
+    const { traceparent } = this.#headers;
+    const request: CallRequest<ResponseResult> = {
+      primitive: 'model',
+      caller: this.#caller,
+      requestId: this.#requestId,
+      session: this.#requestId,
+      targets: [this.#offer === null ? this.#model : directForm(this.#offer)],
+      preferences: NO_PREFERENCES,
+      stickyKey: null,
+      images: 0,
+      stream: true,
+      adapter: call,
+      estimate: (offer) => {
+        refuseOther(offer);
+        return usageOf(boundsAt(offer));
+      },
+      metadata: null,
+      traceparent: typeof traceparent === 'string' ? traceparent : null,
+      wantsReceipt: wantsReceipt(true, { receipts: config.billing.receipts, headers: this.#headers }),
+    };
+    const cap = lowestCap([[MAX_COST_HEADER, this.#headers[MAX_COST_HEADER]]]);
+    await call.open(pipeline, capCost(request, cap));
+    return call;
+  }
+
+  async #admitAgain(): Promise<void> {
+    const { pipeline } = this.#deps;
+    // A wallet signed for one request, so its signature is not looked at again.
+    if (this.#caller.wallet !== null) return pipeline.count(this.#caller, 1);
+    const { caller } = await pipeline.admit(this.#headers, this.#address, true);
+    if (caller.account !== this.#caller.account) throw needsCredential();
+    this.#caller = caller;
+  }
+
+  /** A session cannot change the key by which it was opened, and with the key goes the price. */
+  #sameKey({ candidates: [first] }: Call): void {
+    if (this.#offer === null) return;
+    const endpoint = first!.ownKey?.endpoint ?? (first!.offer.endpoint as DirectEndpoint);
+    if (endpoint.headers['authorization'] === this.#key) return;
+    throw new GatewayError(
+      'service_unavailable',
+      'The key at the provider was changed meanwhile: open another session to use it',
+    );
+  }
+
+  async #check(): Promise<void> {
+    const { pipeline } = this.#deps;
+    try {
+      const { account, anonymous } = await pipeline.visitor(this.#headers, this.#address);
+      if (anonymous === undefined && account === this.#caller.account) return;
+    } catch {
+      // A database that is away for a moment ends no session.
+      return;
+    }
+    if (!this.#isStopping())
+      this.#over.abort(new GatewayError('unauthorized', 'The credential of this session does not count any more'));
+  }
+
+  #tooLong(): GatewayError {
+    const { realtimeSessionMs } = this.#deps.config.limits;
+    return new GatewayError(
+      'request_timeout',
+      `The session has lasted ${realtimeSessionMs / 1000} s, which is the longest here: open another one`,
+    );
+  }
+}
+
+/** The most tokens of one response. Without a declared maximum of the model, it may fill the context. */
+const outputCapOf = ({ model }: Offer): number =>
+  Math.min(model!.maxOutputTokens ?? model!.contextLength, model!.contextLength);
+
+function refuseOther({ service, model, endpoint }: Offer): void {
+  if (!servesRealtime(model!))
+    throw new GatewayError('unprocessable', `${service} is not served at ${REALTIME_PATH}`, { param: 'model' });
+  if (endpoint.kind !== 'direct' || endpoint.sdk !== undefined)
+    throw new GatewayError(
+      'unprocessable',
+      `This provider of ${service} dialled in, and its tunnel carries no WebSockets`,
+      { param: 'model' },
+    );
+}
+
+/** Takes a key out of the subprotocols, where browsers put it. Throws GatewayError beside another credential. */
+function takeKeyOfProtocol(headers: IncomingHttpHeaders): void {
+  const offered = headers['sec-websocket-protocol'];
+  if (!offered?.includes(KEY_PROTOCOL)) return;
+  const names = offered.split(',').map((name) => name.trim());
+  const [key, ...others] = names.filter((name) => name.startsWith(KEY_PROTOCOL));
+  if (others.length > 0 || headers.authorization !== undefined)
+    throw new GatewayError('unauthorized', 'The handshake has two credentials: send one of them');
+  headers['sec-websocket-protocol'] = names.filter((name) => name !== key).join(', ');
+  headers.authorization = `Bearer ${key!.slice(KEY_PROTOCOL.length)}`;
+}
+
+/** The model that the address names. Throws GatewayError `invalid_request`. */
+function modelIn({ url = '' }: IncomingMessage): string {
+  const query = new URLSearchParams(url.split('?', 2)[1] ?? '');
+  for (const name of ['intent', 'call_id'])
+    if (query.has(name))
+      throw new GatewayError('invalid_request', `${name} is not served here: open a session of a model`, {
+        param: name,
+      });
+  const [model, ...others] = query.getAll('model');
+  if (model === undefined || model === '' || others.length > 0 || model.length > 512)
+    throw new GatewayError('invalid_request', 'The address must name one model: /realtime?model=NAME', {
+      param: 'model',
+    });
+  return model;
+}
