@@ -1,6 +1,6 @@
 import { databaseName } from '#store/database-name';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
-import { loadConfig, type Primitive, type ServiceConfig } from '#config';
+import { type Config, loadConfig, type Primitive, readTomlFile, type ServiceConfig } from '#config';
 import { createConsumerStore } from '#accounts';
 import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
 import { hashKey, parseKey } from '#auth';
@@ -13,6 +13,7 @@ import { realPath, writeDevFile, readDevFile, onDatabase } from './discovery.ts'
 import { NO_PROVIDERS } from './start-notices.ts';
 import { OWN_NAME, START_WITH } from './command-line.ts';
 import { runGateway } from './gateway-process.ts';
+import { createListedConfig, offersInWords } from './listed-config.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';
 import type { StartFlags } from './start.ts';
 
@@ -26,12 +27,21 @@ const PLAY_TRANSFER = 'development-play-money';
  */
 export async function runDevelopment(flags: StartFlags): Promise<void> {
   const paint = painter();
-  const config = loadConfig({
-    file: flags.config ?? null,
-    env: process.env,
-    mode: 'development',
-    overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
+  const file = flags.config ?? null;
+  const listed = createListedConfig<Config>({
+    load: (text, offered = []) =>
+      loadConfig({
+        file,
+        text,
+        offered,
+        env: process.env,
+        mode: 'development',
+        overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
+      }),
+    providersOf: ({ providers }) => providers,
+    readText: () => (file === null ? '' : readTomlFile(file)),
   });
+  const config = await listed.read();
   say(`Starts ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
   const [demo, found] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
@@ -47,32 +57,36 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
     await demo.close();
     throw error;
   });
-  const services = [...demo.services, ...config.services, ...offered];
-  await runGateway(
-    { ...config, adminKey, services },
-    {
-      configFile: flags.config ?? null,
-      async prepare(app) {
-        await app.ledger.transfer({
-          id: PLAY_TRANSFER,
-          from: treasuryOf('dev'),
-          to: escrowOf(DEVELOPMENT_ACCOUNT),
-          amount: PLAY_MONEY,
-          memo: 'play money of the development account',
-        });
-        await createConsumerStore(app.database, { now: Date.now }).create(DEVELOPMENT_ACCOUNT, 'development');
-        key = await developmentKey(app, config.dataDir);
-      },
-      async ready(app, baseUrl) {
-        writeDevFile(config.dataDir, { base_url: baseUrl, api_key: key, admin_key: adminKey });
-        watch(demo, paint);
-        process.stdout.write(await welcome(app, { baseUrl, key, services, dataDir: config.dataDir, hints, paint }));
-      },
-      stopping: () =>
-        process.stdout.write(paint('dim', '\nStopping: running calls may finish. Ctrl-C again stops at once.\n')),
-      cleanUp: () => demo.close(),
+  hints.push(...offersInWords(listed.offers()));
+  const complete = (next: Config) => ({
+    ...next,
+    adminKey,
+    services: [...demo.services, ...next.services, ...offered],
+  });
+  const { services } = complete(config);
+  await runGateway(complete(config), {
+    configFile: file,
+    listed: { ...listed, current: async () => complete(await listed.current()) },
+    async prepare(app) {
+      await app.ledger.transfer({
+        id: PLAY_TRANSFER,
+        from: treasuryOf('dev'),
+        to: escrowOf(DEVELOPMENT_ACCOUNT),
+        amount: PLAY_MONEY,
+        memo: 'play money of the development account',
+      });
+      await createConsumerStore(app.database, { now: Date.now }).create(DEVELOPMENT_ACCOUNT, 'development');
+      key = await developmentKey(app, config.dataDir);
     },
-  );
+    async ready(app, baseUrl) {
+      writeDevFile(config.dataDir, { base_url: baseUrl, api_key: key, admin_key: adminKey });
+      watch(demo, paint);
+      process.stdout.write(await welcome(app, { baseUrl, key, services, dataDir: config.dataDir, hints, paint }));
+    },
+    stopping: () =>
+      process.stdout.write(paint('dim', '\nStopping: running calls may finish. Ctrl-C again stops at once.\n')),
+    cleanUp: () => demo.close(),
+  });
 }
 
 /**

@@ -223,6 +223,11 @@ export const MODULES: Readonly<Record<string, Module>> = {
     modules: ['security', 'wire', 'wire/undici', 'config', 'network/guarded-fetch'],
     packages: ['undici', '@ai-sdk/provider'],
   },
+  // The list of prices is large: it is loaded only if a file names a provider.
+  'provider-models': {
+    modules: ['wire', 'billing/amounts', 'config'],
+    packages: ['@pydantic/genai-prices'],
+  },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: {
     modules: ['security', 'wire', 'wire/undici', 'config', 'json-rpc/message', 'network/tunnel', 'ai-sdk'],
@@ -253,6 +258,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'billing/amounts',
       'billing/archive',
       'ai-sdk',
+      'provider-models',
       'provide',
       'provide/wallet',
       'app',
