@@ -101,7 +101,7 @@ export function listPrice(
     searches,
   }: { readonly now: number; readonly markupBps: number; readonly searches?: string | undefined },
 ): ListPrice {
-  const found = calcPrice({}, model, typeof provider === 'string' ? { providerId: provider } : { provider })?.model;
+  const found = entryOf(provider, model);
   if (!found) return unpriced('the list of prices does not have it');
   if (!isCloseMatch(model, found))
     return unpriced(`the list of prices has only ${found.id}, which may have another price: set pricing or priced_as`);
@@ -128,6 +128,16 @@ export function listPrice(
     contextLength: found.context_window ?? null,
     embeds,
   };
+}
+
+/** The entry of the list for a model. null if there is none, or it contradicts itself. */
+function entryOf(provider: string | Provider, model: string): ModelInfo | null {
+  try {
+    return calcPrice({}, model, typeof provider === 'string' ? { providerId: provider } : { provider })?.model ?? null;
+  } catch {
+    // One wrong entry must not keep a gateway from starting.
+    return null;
+  }
 }
 
 const unpriced = (why: string): ListPrice => ({ kind: 'unpriced', why });

@@ -6,9 +6,12 @@ import type { MatchLogic, ModelInfo } from '@pydantic/genai-prices';
  * a match counts only if the rest of the name says no more than a version.
  */
 
-/** A date, a number of a version, or a word for one, each behind a separator. */
-const VERSION =
-  /^(?:[-@.:]?(?:latest|preview|exp|experimental|\d{3,8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2}(?:-\d{4})?|v\d{1,2}(?::\d{1,2})?|\d{1,2}k))*$/i;
+/** A date, a number of a version, or a word for one. */
+const PART =
+  /latest|preview|exp|experimental|\d{3,8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{2}(?:-\d{4})?|v\d{1,2}(?::\d{1,2})?|\d{1,2}k/
+    .source;
+/** Such parts. All but the first have a separator before them, so that a long name is read in one way only. */
+const VERSION = new RegExp(`^(?:${PART})?(?:[-@.:](?:${PART}))*$`, 'i');
 /** What stands before the name of a model where a provider has those of others: `us.anthropic.`, `models/`. */
 const BEFORE = /^(?:[a-z0-9-]+[./])*$/i;
 
