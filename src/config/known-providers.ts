@@ -18,6 +18,8 @@ export interface KnownProvider {
   readonly prices: string | null;
   /** How to ask for its models. null: its API cannot tell which models this key may call. */
   readonly lists: ModelListing | null;
+  /** The field in which it takes the limit of an answer, if it refuses the other one. */
+  readonly cap?: 'max_completion_tokens';
   /** Request fields beyond those of the chat API that change no price. Others are not passed on. */
   readonly forward?: readonly string[];
   /** A package of the AI SDK that calls it, for APIs that the gateway does not speak. */
@@ -46,6 +48,7 @@ const KNOWN = {
     baseVariable: 'OPENAI_BASE_URL',
     keyVariables: ['OPENAI_API_KEY'],
     wires: ['responses'],
+    cap: 'max_completion_tokens',
     prices: 'openai',
     lists: MODELS,
     searches: '10',
@@ -148,6 +151,7 @@ const KNOWN = {
     name: 'Azure',
     base: null,
     keyVariables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+    cap: 'max_completion_tokens',
     prices: 'azure',
     // Its list has all models of the region. Those that can be called are the deployments, which no key may list.
     lists: null,

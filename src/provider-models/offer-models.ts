@@ -175,6 +175,7 @@ function offerModel(
       ...(embeds || 'max_output_tokens' in settings ? {} : { max_output_tokens: output }),
       ...(embeds ? {} : { image_tokens_max: imageTokensMax(use, pricedAs) }),
       ...(known.wires === undefined || embeds ? {} : { wires: known.wires }),
+      ...(known.cap === undefined || embeds ? {} : { cap: known.cap }),
       forward: known.forward ?? [],
       ...(more as Readonly<Record<string, unknown>> | undefined),
       ...targetOf(provider, known),

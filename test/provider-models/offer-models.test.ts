@@ -99,6 +99,7 @@ it('offers what the provider lists and the list of prices has, and says why it o
     maxOutputTokens: 32_768,
     inputModalities: ['text', 'image', 'file'],
     wires: ['responses'],
+    cap: 'max_completion_tokens',
     // Nothing that a consumer adds to a request reaches the provider unless it is known to cost no more.
     forward: [],
   });
