@@ -1,4 +1,4 @@
-import type { ListedProvider, OfferedBlock } from '#config';
+import type { ListedProvider, OfferedBlock } from '#config/known-providers';
 import type { LastLists, ProviderOffers } from '#provider-models';
 
 /**
@@ -15,7 +15,7 @@ export interface ListedConfig<C> {
   askAgain(): Promise<boolean>;
   /** The configuration of the text that was read last, with the models that were offered last. */
   current(): Promise<C>;
-  /** What the providers offer. Empty without providers. */
+  /** The models of the providers. Empty without providers. */
   offers(): readonly ProviderOffers[];
 }
 
@@ -71,7 +71,7 @@ export function createListedConfig<C>({
   };
 }
 
-/** What the operator should know about the providers of the file, one line for each. */
+/** News for the operator about the providers of the file, one line for each. */
 export function offersInWords(offers: readonly ProviderOffers[]): readonly string[] {
   return offers.map(({ provider, names, problem, offered, withheld }) => {
     const count = `${offered.length} ${offered.length === 1 ? 'model' : 'models'}`;

@@ -1,14 +1,5 @@
-import {
-  BLOCKS,
-  type Config,
-  KNOWN_PROVIDER_NAMES,
-  KNOWN_PROVIDERS,
-  loadConfig,
-  nearest,
-  readTomlFile,
-  type ServiceConfig,
-  contextDeclared,
-} from '#config';
+import { BLOCKS, type Config, loadConfig, nearest, readTomlFile, type ServiceConfig, contextDeclared } from '#config';
+import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS } from '#config/known-providers';
 import { PRICES_DATE, PRICES_VERSION, type ProviderOffers, type WithheldModel } from '#provider-models';
 import { configPath, OWN_NAME } from './command-line.ts';
 import { createListedConfig } from './listed-config.ts';
@@ -139,7 +130,7 @@ const DAY_MS = 24 * 3_600_000;
 /** After so many days a vendor has often changed some prices. */
 const OLD_DAYS = 60;
 
-/** Where prices and names come from, one line each. */
+/** The sources of prices and names, one line each. */
 function heads(offers: readonly ProviderOffers[]): readonly string[] {
   if (offers.length === 0) return [];
   const days = Math.floor((Date.now() - Date.parse(PRICES_DATE)) / DAY_MS);

@@ -1,6 +1,6 @@
 import { isLoopback } from '#security';
 import type { ChainConfig } from './chains.ts';
-import type { ListedProvider } from './blocks/provider-block.ts';
+import type { ListedProvider } from './known-providers.ts';
 import type { ServiceConfig } from './service.ts';
 import type { AdmittedProviders } from './options/network.ts';
 import type { OptionValues } from './options.ts';

@@ -2,7 +2,7 @@ export { bearerKey, readUrl } from './blocks/block.ts';
 export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
 export { IMAGE_TOKENS_MAX, SEARCHES_MAX } from './blocks/model-block.ts';
-export { type ListedProvider, type OfferedBlock, PROVIDER_OPTIONS, readProviders } from './blocks/provider-block.ts';
+export { readProviders } from './blocks/provider-block.ts';
 export { isDefaultTier } from './blocks/price-tiers.ts';
 export {
   type ClusterConfig,
@@ -19,12 +19,6 @@ export type { ChainConfig, ChainPaymentsConfig } from './chains.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
 export { type ExplainedOption, explainConfig, loadConfig } from './file.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
-export {
-  KNOWN_PROVIDERS,
-  KNOWN_PROVIDER_NAMES,
-  type KnownProvider,
-  type KnownProviderName,
-} from './known-providers.ts';
 export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';
 export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';
 export { option } from './option.ts';

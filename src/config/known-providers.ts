@@ -1,3 +1,4 @@
+import type { Table } from './toml.ts';
 import { GEMINI_PATH, MESSAGES_PATH, type NativeWireName } from './upstream-api.ts';
 
 /* The providers that `[[providers]]` knows by name. `docs/providers-in-one-line.md` has the same table. */
@@ -187,3 +188,38 @@ export type KnownProviderName = keyof typeof KNOWN;
 
 export const KNOWN_PROVIDERS: Readonly<Record<KnownProviderName, KnownProvider>> = KNOWN;
 export const KNOWN_PROVIDER_NAMES = Object.keys(KNOWN) as readonly KnownProviderName[];
+
+/** A `[[providers]]` block: a provider that is known by name, whose models are offered at its list prices. */
+export interface ListedProvider {
+  /** Its place in the file: `providers[0]`. */
+  readonly path: string;
+  readonly use: KnownProviderName;
+  /** Beginning of the names of its models, without the slash. */
+  readonly prefix: string;
+  /** null: the prefix. */
+  readonly providerName: string | null;
+  /** Base address of its chat API. '' for a package. */
+  readonly url: string;
+  /** Secret. */
+  readonly apiKey: string | null;
+  /** The environment variable that has the key. null without a key. */
+  readonly keyVariable: string | null;
+  /** Hundredths of a percent that are added to each list price. */
+  readonly markupBps: number;
+  /** Patterns of the models that are offered. Empty: all. */
+  readonly only: readonly string[];
+  /** Patterns of the models that are not. */
+  readonly except: readonly string[];
+  /** `pricing` of the models that have no list price. null: they are not offered. */
+  readonly pricing: Table | null;
+  /** Settings of single models, by their names at the provider: those of `[[models]]`, and `priced_as`. */
+  readonly models: Readonly<Record<string, Table>>;
+  readonly sdkSettings: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** A model that the list of a provider has, as the block that a file would have for it. */
+export interface OfferedBlock {
+  /** The place in the file that its problems name. */
+  readonly path: string;
+  readonly block: Table;
+}

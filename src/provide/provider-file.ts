@@ -15,8 +15,6 @@ import {
   unknownKey,
   valuesOf,
   type Environment,
-  type ListedProvider,
-  type OfferedBlock,
   type Reading,
   type ServiceConfig,
   type Target,
@@ -28,6 +26,7 @@ import {
   readUrl,
   WrongValue,
 } from '#config';
+import type { ListedProvider, OfferedBlock } from '#config/known-providers';
 import { loadWallet } from './wallet/load-wallet.ts';
 import { WalletError, type Wallet, parseChainId } from './wallet/wallet.ts';
 

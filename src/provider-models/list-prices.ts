@@ -12,7 +12,7 @@ export const PRICES_DATE = '2026-09-23';
 /** Prices by the keys of `[models.pricing]`, as decimal USD. */
 export type Pricing = Readonly<Record<string, string | readonly Readonly<Record<string, string | number>>[]>>;
 
-/** What the list says about a model. */
+/** A model in the list of prices. */
 export type ListPrice =
   | {
       readonly kind: 'priced';
@@ -88,9 +88,9 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The list price of a model of `provider` (its id in the list, or an entry of its own), with a markup in hundredths of a percent. Each rate is rounded
- * up. A price that depends on the hour, or that begins within a day, is the dearest of those that can apply: a call
- * costs the price that it locked, whenever it is served. `searches`: see KnownProvider.
+ * The list price of a model of `provider` (its id in the list, or an entry of its own), with a markup in hundredths of
+ * a percent. Each rate is rounded up. A price that depends on the hour, or that begins within a day, is the dearest of
+ * those that can apply: a call costs the price that it locked, whenever it is served. `searches`: see KnownProvider.
  */
 export function listPrice(
   provider: string | Provider,
@@ -130,7 +130,7 @@ export function listPrice(
   };
 }
 
-/** The entry of the list for a model. null if there is none, or it contradicts itself. */
+/** The entry of the list for a model. null if it is missing, or contradicts itself. */
 function entryOf(provider: string | Provider, model: string): ModelInfo | null {
   try {
     return calcPrice({}, model, typeof provider === 'string' ? { providerId: provider } : { provider })?.model ?? null;

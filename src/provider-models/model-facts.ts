@@ -1,4 +1,4 @@
-import type { KnownProviderName } from '#config';
+import type { KnownProviderName } from '#config/known-providers';
 
 /* What is known of a model by its name, for what its provider's list does not say. */
 

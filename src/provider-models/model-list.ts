@@ -1,4 +1,5 @@
-import { ANTHROPIC_VERSION, keyHeaders, KNOWN_PROVIDERS, type ListedProvider } from '#config';
+import { ANTHROPIC_VERSION, keyHeaders } from '#config';
+import { KNOWN_PROVIDERS, type ListedProvider } from '#config/known-providers';
 import { fetchText, isObject } from '#wire';
 
 /* The models that a provider lists for a key, as `GET /models` of its API tells them. */

@@ -1,10 +1,11 @@
-import { KNOWN_PROVIDERS, type KnownProvider, type ListedProvider, type OfferedBlock, serviceNameFault } from '#config';
+import { serviceNameFault } from '#config';
+import { KNOWN_PROVIDERS, type KnownProvider, type ListedProvider, type OfferedBlock } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
 import { dearer, listPrice, type Pricing } from './list-prices.ts';
 import { imageTokensMax, inputKinds, outputMax, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
-/** Where the price of a model comes from. */
+/** The source of a model's price. */
 type PriceSource =
   /** The list of prices: the name there, and what its provider's own list added. */
   | { readonly kind: 'list'; readonly pricedAs: string; readonly isRaised: boolean }
@@ -24,11 +25,11 @@ export interface WithheldModel {
   readonly why: string;
 }
 
-/** What a `[[providers]]` block offers. */
+/** The models of a `[[providers]]` block. */
 export interface ProviderOffers {
   readonly provider: ListedProvider;
   /**
-   * Where the names are from: the list of the provider, `only` of the file, or the list of prices if the provider
+   * The source of the names: the list of the provider, `only` of the file, or the list of prices if the provider
    * could not be asked. `none`: the provider does not accept the key.
    */
   readonly names: 'provider' | 'file' | 'prices' | 'none';
@@ -50,7 +51,7 @@ interface OfferOptions {
 }
 
 /**
- * What each `[[providers]]` block offers. Providers are asked at the same time, each for at most 5 s. Never rejects
+ * The models of each `[[providers]]` block. Providers are asked at the same time, each for at most 5 s. Never rejects
  * because of a provider.
  */
 export const offerModels = (
@@ -193,7 +194,7 @@ function offerModel(
 
 const changed = (one: Pricing, other: Pricing): boolean => JSON.stringify(one) !== JSON.stringify(other);
 
-/** Where the model is called. The key is named, and read where the block is read. */
+/** The address or the package of a model. The key is named, and read when the block is read. */
 function targetOf({ url, keyVariable, sdkSettings }: ListedProvider, { sdk }: KnownProvider) {
   const key = keyVariable === null ? null : `std::env::${keyVariable}`;
   if (sdk === undefined) return { api_base: url, ...(key === null ? {} : { api_key: key }) };

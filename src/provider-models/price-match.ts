@@ -12,7 +12,7 @@ const PART =
     .source;
 /** Such parts. All but the first have a separator before them, so that a long name is read in one way only. */
 const VERSION = new RegExp(`^(?:${PART})?(?:[-@.:](?:${PART}))*$`, 'i');
-/** What stands before the name of a model where a provider has those of others: `us.anthropic.`, `models/`. */
+/** The beginning of a name at a provider that has models of others: `us.anthropic.`, `models/`. */
 const BEFORE = /^(?:[a-z0-9-]+[./])*$/i;
 
 /** Whether a name of the list means this model and no other: its own name, or a version of it. */

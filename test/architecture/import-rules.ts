@@ -225,12 +225,21 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   // The list of prices is large: it is loaded only if a file names a provider.
   'provider-models': {
-    modules: ['wire', 'billing/amounts', 'config'],
+    modules: ['wire', 'billing/amounts', 'config', 'config/known-providers'],
     packages: ['@pydantic/genai-prices'],
   },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: {
-    modules: ['security', 'wire', 'wire/undici', 'config', 'json-rpc/message', 'network/tunnel', 'ai-sdk'],
+    modules: [
+      'security',
+      'wire',
+      'wire/undici',
+      'config',
+      'config/known-providers',
+      'json-rpc/message',
+      'network/tunnel',
+      'ai-sdk',
+    ],
     packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
   },
   // A provider as anybody would write it, with the official SDKs.
@@ -257,6 +266,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       ...MIDDLE,
       'billing/amounts',
       'billing/archive',
+      'config/known-providers',
       'ai-sdk',
       'provider-models',
       'provide',

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
 import { type ListingProvider, startListingProvider } from '../support/listing-provider.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
 
@@ -121,7 +122,11 @@ it('a gateway starts although its provider does not answer, and says so', async 
 });
 
 it("a provider's proxy sells the models of a provider with a markup", async () => {
-  const gateway = await place.gateway(['start'], { TOLLGATE_DATA: join(place.dir, 'router-data') });
+  const gateway = await place.gateway(['start'], {
+    TOLLGATE_DATA: join(place.dir, 'router-data'),
+    // A wallet signs in to the port that the gateway was told.
+    PORT: String(await findFreePort()),
+  });
   const dev = JSON.parse(await readFile(join(place.dir, 'router-data', 'dev.json'), 'utf8')) as Record<string, string>;
   expect(await place.run(['keygen', '--chain', 'solana', '--out', 'wallet.json'])).toMatchObject({ code: 0 });
   const router = `router = { url = "${dev['base_url']}", siwx = { chain_id = "solana:mainnet", keypair_file = "wallet.json" } }\n`;

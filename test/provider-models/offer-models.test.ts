@@ -37,7 +37,7 @@ interface Offering {
   readonly last?: LastLists;
 }
 
-/** What the first provider of a file offers, and the services that the file then has. */
+/** The models of the first provider of a file, and the services that the file then has. */
 async function offer(text: string, { ask = true, last = new Map() }: Offering = {}) {
   const read = { file: 'x.toml', text, env: ENV, mode: 'production' as const };
   const [offers] = await offerModels(loadConfig(read).providers, { now: NOW, ask, last });

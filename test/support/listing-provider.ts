@@ -11,7 +11,7 @@ export interface ListingProvider {
   readonly asked: readonly { readonly what: string; readonly keys: Readonly<Record<string, string>> }[];
   /** Bodies of the chat requests. */
   readonly chats: readonly Readonly<Record<string, unknown>>[];
-  /** What it answers when asked for its models from now on. */
+  /** Its answer to the question for its models, from now on. */
   list(answer: { readonly status?: number; readonly json: unknown }): void;
   /** The usage of its next answers. */
   bill(usage: object): void;

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { escrowOf, parseUsd, treasuryOf, type AuditReport } from '#billing';
-import { loadConfig, type OfferedBlock } from '#config';
+import { loadConfig } from '#config';
+import type { OfferedBlock } from '#config/known-providers';
 import type { Payments } from '#payments';
 import { localAccount } from '#accounts/names';
 import type { NewKeyFields } from '#auth/keys';

@@ -6,7 +6,7 @@ import type { Table } from '../toml.ts';
 import type { Primitive, Service, ServiceConfig, Target } from '../service.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
 import type { BlockKind, Place } from './block.ts';
-import type { OfferedBlock } from './provider-block.ts';
+import type { OfferedBlock } from '../known-providers.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
 import { MODEL_BLOCK } from './model-block.ts';
 import { TOOL_BLOCK } from './tool-block.ts';

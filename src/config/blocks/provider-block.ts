@@ -3,6 +3,7 @@ import {
   KNOWN_PROVIDERS,
   type KnownProvider,
   type KnownProviderName,
+  type ListedProvider,
 } from '../known-providers.ts';
 import { claimedNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { option, optionalText, textList, type Option } from '../option.ts';
@@ -12,41 +13,6 @@ import type { Table } from '../toml.ts';
 import { apiOrSdkOptions } from './sdk-options.ts';
 import { bearerKey, readUrl } from './block.ts';
 import { MODEL_BLOCK } from './model-block.ts';
-
-/** A `[[providers]]` block: a provider that is known by name, whose models are offered at its list prices. */
-export interface ListedProvider {
-  /** Its place in the file: `providers[0]`. */
-  readonly path: string;
-  readonly use: KnownProviderName;
-  /** Beginning of the names of its models, without the slash. */
-  readonly prefix: string;
-  /** null: the prefix. */
-  readonly providerName: string | null;
-  /** Base address of its chat API. '' for a package. */
-  readonly url: string;
-  /** Secret. */
-  readonly apiKey: string | null;
-  /** The environment variable that has the key. null without a key. */
-  readonly keyVariable: string | null;
-  /** Hundredths of a percent that are added to each list price. */
-  readonly markupBps: number;
-  /** Patterns of the models that are offered. Empty: all. */
-  readonly only: readonly string[];
-  /** Patterns of the models that are not. */
-  readonly except: readonly string[];
-  /** `pricing` of the models that have no list price. null: they are not offered. */
-  readonly pricing: Table | null;
-  /** Settings of single models, by their names at the provider: those of `[[models]]`, and `priced_as`. */
-  readonly models: Readonly<Record<string, Table>>;
-  readonly sdkSettings: Readonly<Record<string, string | number | boolean>>;
-}
-
-/** A model that the list of a provider has, as the block that a file would have for it. */
-export interface OfferedBlock {
-  /** The place in the file that its problems name. */
-  readonly path: string;
-  readonly block: Table;
-}
 
 const MODELS_MAX = 1_000;
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
@@ -295,7 +261,7 @@ function readVariable<T>({ read }: Option<T>, name: string, key: string, reading
   }
 }
 
-/** The address from the provider's usual variable, else its usual address. '' if there is none. */
+/** The address from the provider's usual variable, else its usual address. '' if it has neither. */
 function usualBase({ base, baseVariable }: KnownProvider, path: string, reading: Reading): string {
   if (baseVariable === undefined || lookup(reading.env, baseVariable) === undefined) return base ?? '';
   return readVariable(PROVIDER_OPTIONS.api_base, baseVariable, `${path}.api_base`, reading) ?? base ?? '';
