@@ -163,3 +163,20 @@ it('names that a proxy may not take are refused before anything is dialled', asy
   });
   expect([code, output]).toEqual([1, expect.stringContaining('providers[0].prefix')]);
 });
+
+it('a start offers the models of a provider whose key is there, if a flag says so', async () => {
+  const start = async (...args: string[]) => {
+    const dir = join(place.dir, `start-${args.length}`);
+    const gateway = await place.gateway(['start', ...args], { ...env(), TOLLGATE_DATA: dir });
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    return gateway.output();
+  };
+  const hinted = await start();
+  expect(hinted).toContain('OPENAI_API_KEY is set. To route to it too: npm start -- --with-openai');
+  expect(hinted).not.toContain('openai/gpt-4.1');
+  const started = await start('--with', 'openai', 'anthropic', 'nobody');
+  expect(started).toContain('openai/…: 20 models offered');
+  expect(started).toContain('ANTHROPIC_API_KEY is not set, so nothing is routed to Anthropic.');
+  expect(started).toMatch(/--with takes openai, anthropic, .*, not nobody/);
+});
