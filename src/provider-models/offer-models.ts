@@ -1,7 +1,13 @@
 import { serviceNameFault } from '#config';
-import { KNOWN_PROVIDERS, type KnownProvider, type ListedProvider, type OfferedBlock } from '#config/known-providers';
+import {
+  KNOWN_PROVIDERS,
+  type KnownProvider,
+  type KnownProviderName,
+  type ListedProvider,
+  type OfferedBlock,
+} from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
-import { dearer, listPrice, type Pricing } from './list-prices.ts';
+import { dearer, listPrice, type ListPrice, type Pricing } from './list-prices.ts';
 import { imageTokensMax, inputKinds, outputMax, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
@@ -134,7 +140,7 @@ function offerModel(
   { name, now }: { readonly name: string; readonly now: number },
 ): OfferedModel | WithheldModel {
   const withhold = (why: string): WithheldModel => ({ name, why });
-  const { use, markupBps, providerName } = provider;
+  const { use, markupBps } = provider;
   const { priced_as: as, ...settings } = Object.hasOwn(provider.models, model.id) ? provider.models[model.id]! : {};
   const pricedAs = typeof as === 'string' ? as : model.id;
   const fault = serviceNameFault(name);
@@ -153,43 +159,86 @@ function offerModel(
   if (!isOwn && listed?.kind === 'unpriced') return withhold(listed.why);
 
   const priced = listed?.kind === 'priced' ? listed : null;
-  const pricing =
+  const raised =
     priced === null || model.prices === null ? priced?.pricing : dearer(priced.pricing, model.prices, markupBps);
-  const embeds = priced?.embeds ?? /embed|minilm|bge-/i.test(model.id);
+  const block = blockOf(provider, model, {
+    name,
+    pricedAs,
+    priced,
+    settings,
+    pricing: (isOwn ? own : raised) as Pricing,
+  });
+  const source: PriceSource = isOwn
+    ? { kind: 'file' }
+    : { kind: 'list', pricedAs: priced!.pricedAs, isRaised: changed(raised!, priced!.pricing) };
+  return { path: `${provider.path}.models.${model.id}`, block, name: block.name, source };
+}
+
+type PricedModel = Extract<ListPrice, { readonly kind: 'priced' }>;
+
+interface Decided {
+  readonly name: string;
+  /** The model whose list price and facts it has. */
+  readonly pricedAs: string;
+  readonly priced: PricedModel | null;
+  readonly pricing: Pricing;
+  /** Those of the file for this model. */
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/** The block of a model: what its provider and the list of prices say, and the settings of the file over it. */
+function blockOf(provider: ListedProvider, model: ListedModel, { name, pricedAs, priced, pricing, settings }: Decided) {
+  const { use, providerName } = provider;
+  const known = KNOWN_PROVIDERS[use];
   const set = settings['context_length'];
   const contextLength = typeof set === 'number' ? set : (model.contextLength ?? priced?.contextLength ?? null);
-  const kinds = model.inputModalities ?? inputKinds(use, pricedAs);
-  const output = Math.min(model.maxOutputTokens ?? outputMax(pricedAs, contextLength), contextLength ?? 65_536);
   const { params: more, ...rest } = settings;
-  const block = {
+  const embeds = priced?.embeds ?? /embed|minilm|bge-/i.test(model.id);
+  return {
     name,
     ...(providerName === null ? {} : { provider_name: providerName }),
     display_name: `${known.name}: ${model.id}`,
     ...(contextLength === null ? {} : { context_length: contextLength }),
-    input_modalities: embeds ? ['text'] : [...new Set([...kinds, ...(takesSound ? ['audio'] : [])])],
-    ...(embeds ? { output_modalities: ['embeddings'] } : {}),
-    ...(priced?.pricing['audio_output'] === undefined ? {} : { output_modalities: ['text', 'audio'] }),
+    ...(embeds ? { output_modalities: ['embeddings'] } : kindsOf(use, model, { pricedAs, priced })),
     ...rest,
-    pricing: (isOwn ? own : pricing) as Pricing,
+    pricing,
     params: {
       model: model.id,
-      ...(embeds || 'max_output_tokens' in settings ? {} : { max_output_tokens: output }),
-      ...(embeds ? {} : { image_tokens_max: imageTokensMax(use, pricedAs) }),
-      ...(known.wires === undefined || embeds ? {} : { wires: known.wires }),
-      ...(known.cap === undefined || embeds ? {} : { cap: known.cap }),
+      ...(embeds || 'max_output_tokens' in settings
+        ? {}
+        : { max_output_tokens: outputOf(model, pricedAs, contextLength) }),
+      ...(embeds ? {} : chatParams(use, pricedAs)),
       forward: known.forward ?? [],
       ...(more as Readonly<Record<string, unknown>> | undefined),
       ...targetOf(provider, known),
     },
   };
-  const source: PriceSource = isOwn
-    ? { kind: 'file' }
-    : {
-        kind: 'list',
-        pricedAs: priced!.pricedAs,
-        isRaised: pricing !== priced!.pricing && changed(pricing!, priced!.pricing),
-      };
-  return { path: `${provider.path}.models.${model.id}`, block, name: String(block.name), source };
+}
+
+/** The kinds of content in requests and answers of a chat model. */
+function kindsOf(
+  use: KnownProviderName,
+  { inputModalities }: ListedModel,
+  { pricedAs, priced }: Pick<Decided, 'pricedAs' | 'priced'>,
+) {
+  const sound = priced?.pricing['audio'] === undefined ? [] : ['audio'];
+  return {
+    input_modalities: [...new Set([...(inputModalities ?? inputKinds(use, pricedAs)), ...sound])],
+    ...(priced?.pricing['audio_output'] === undefined ? {} : { output_modalities: ['text', 'audio'] }),
+  };
+}
+
+/** A limit that a block may have: at most the context that is assumed if none is known. */
+const outputOf = ({ maxOutputTokens }: ListedModel, pricedAs: string, contextLength: number | null): number =>
+  Math.min(maxOutputTokens ?? outputMax(pricedAs, contextLength), contextLength ?? 65_536);
+
+function chatParams(use: KnownProviderName, pricedAs: string) {
+  const { wires, cap } = KNOWN_PROVIDERS[use];
+  return {
+    image_tokens_max: imageTokensMax(use, pricedAs),
+    ...(wires === undefined ? {} : { wires }),
+    ...(cap === undefined ? {} : { cap }),
+  };
 }
 
 const changed = (one: Pricing, other: Pricing): boolean => JSON.stringify(one) !== JSON.stringify(other);

@@ -10,11 +10,11 @@ let provider: ListingProvider;
 beforeAll(async () => {
   place = await makePlace();
   // Twenty models with a price, and one without.
-  provider = await startListingProvider([
-    ...['gpt-4.1', 'gpt-4.1-mini', 'gpt-4.1-nano', 'gpt-4o', 'gpt-4o-mini', 'gpt-5', 'gpt-5-mini', 'gpt-5-nano'],
-    ...['gpt-5.1', 'gpt-5.2', 'gpt-5.4', 'gpt-5.4-mini', 'gpt-5.4-nano', 'gpt-5.5', 'o1', 'o3', 'o3-mini', 'o4-mini'],
-    ...['text-embedding-3-small', 'text-embedding-3-large', 'gpt-99'],
-  ]);
+  const names = [
+    'gpt-4.1 gpt-4.1-mini gpt-4.1-nano gpt-4o gpt-4o-mini gpt-5 gpt-5-mini gpt-5-nano gpt-5.1 gpt-5.2 gpt-5.4',
+    'gpt-5.4-mini gpt-5.4-nano gpt-5.5 o1 o3 o3-mini o4-mini text-embedding-3-small text-embedding-3-large gpt-99',
+  ];
+  provider = await startListingProvider(names.join(' ').split(' '));
 });
 afterAll(async () => {
   await place.clear();

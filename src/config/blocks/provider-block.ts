@@ -206,7 +206,7 @@ function readProvider(block: Table, path: string, reading: Reading): ListedProvi
   if (known.lists === null && only.some((one) => one.includes('*')))
     say('only', `has a *, but ${known.name} does not tell which models its key may call`, 'whole names');
 
-  checkOverride(pricing === null ? {} : { pricing }, `${path}`, reading);
+  checkOverride(pricing === null ? {} : { pricing }, path, reading);
   const settings = Object.entries(models ?? {}).flatMap(([name, one]) => {
     if (!isTable(one)) {
       say(`models.${name}`, `is ${show(one)}`, 'a table with settings of the model');
