@@ -182,7 +182,7 @@ const DIAL_MOST = 19;
 it('loads few files when it dials in, and nothing of other commands', async () => {
   const loaded = await whileItProvides('wallet.json', async () => {});
   expect(loaded.length).toBeLessThanOrEqual(DIAL_MOST);
-  for (const later of ['accounts', 'checks', 'discovery', 'provider-models', 'service-report'])
+  for (const later of ['accounts', 'checks', 'discovery', 'service-report'])
     expect(loaded).not.toContain(`src/bundle/provider/${later}.js`);
 });
 
