@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { COMMON_OPTIONS } from '../src/config/blocks/block.ts';
 import { BLOCKS } from '../src/config/blocks/blocks.ts';
+import { PROVIDER_OPTIONS } from '../src/config/blocks/provider-block.ts';
 import { CHAIN_OPTIONS } from '../src/config/chains.ts';
 import type { OptionTable } from '../src/config/option.ts';
 import { SECTIONS } from '../src/config/options.ts';
@@ -21,6 +22,7 @@ export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
   ...Object.fromEntries(
     Object.entries(BLOCKS).map(([table, { offer, target }]) => [table, below(table, own({ ...offer, ...target }))]),
   ),
+  providers: below('providers', PROVIDER_OPTIONS),
   router: below('router', ROUTER_OPTIONS),
 };
 

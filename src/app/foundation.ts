@@ -1,15 +1,15 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Payments } from '#payments';
 import type { ServerOptions } from '#http';
-import { offersFromConfig, withFirstSeen } from '#catalog';
+import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import type { Config, NamedDifferences } from '#config';
 import { GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
-import type { Tunnels } from '#network';
+import { type Tunnels, withListedRaises } from '#network';
 import type { Poll, Task } from '#tasks';
 import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
-import { DatabaseError, connectRedis } from '#store';
+import { type Database, DatabaseError, connectRedis } from '#store';
 import { createIdentity } from '#auth';
 import { VERSION } from '../version.ts';
 import { NO_FUNDS, type OpenPayments } from './payments.ts';
@@ -163,9 +163,24 @@ export async function openStore(foundation: Foundation) {
   const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
   const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
   if (redis) opened.defer(() => redis.disconnect());
-  const offers = await withFirstSeen(
-    database,
-    offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }),
-  );
+  const offers = await offersOf(config, { database, identity, now });
   return { ...foundation, database, journal, identity, redis, offers };
+}
+
+/** The offers of a configuration, with what the database knows of them. Rejects with its error. */
+export async function offersOf(
+  { services, tunnel }: Config,
+  {
+    database,
+    identity,
+    now,
+  }: {
+    readonly database: Database;
+    readonly identity: Pick<ReturnType<typeof createIdentity>, 'providerId'>;
+    readonly now: () => number;
+  },
+): Promise<readonly Offer[]> {
+  const written = offersFromConfig(services, { providerId: identity.providerId, createdAt: now() });
+  const offers = await withFirstSeen(database, written);
+  return withListedRaises(services, offers, { database, now: now(), noticeMs: tunnel.priceNoticeMs });
 }

@@ -1,15 +1,14 @@
 import { type ChainConfig, type Config, configDifferences, ConfigError, type NamedDifferences } from '#config';
-import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import { pricesOf } from '#network';
 import { PaymentsSetupError } from '#payments/on-chains';
 import type { Routed } from './network.ts';
-import type { ReloadReport } from './foundation.ts';
+import { offersOf, type ReloadReport } from './foundation.ts';
 
 /**
  * Takes the services and the limits of a new configuration. Running calls finish with the services and prices that they
  * began with. Rejects with ConfigError, PaymentsSetupError or an error of the database, and then changes nothing.
  */
-export type Reload = (load: () => Config) => Promise<ReloadReport>;
+export type Reload = (load: () => Config | Promise<Config>) => Promise<ReloadReport>;
 
 /** Limits that are read at each call, so that a reload can change them. The names are those in Config. */
 const LIVE_LIMITS = [
@@ -32,11 +31,12 @@ export function createReload(routed: Routed): Reload {
   const { prepareChains, registry, signIn, admitProviders, packages } = routed;
   let running = routed.config;
 
-  const take = async (load: () => Config): Promise<ReloadReport> => {
-    const next = load();
+  const take = async (load: () => Config | Promise<Config>): Promise<ReloadReport> => {
+    const next = await load();
     const { options, services, chains } = configDifferences(running, next);
     const opened = prepareChains === null ? [] : next.chains.filter(isNew(chains));
-    const offers = await offersOf(next);
+    const offers = await offersOf(next, { database, identity, now });
+    await prices.remember(pricesOf(offers));
     // Before the chains are opened: the error of a chain's node may contain the key from its URL.
     hideInLogs(next);
     const prepared = await prepareChains?.(opened);
@@ -69,13 +69,6 @@ export function createReload(routed: Routed): Reload {
       restart: [...options.filter((key) => !LIVE.has(key)), ...waiting.map((network) => `chains ${network}`)],
     };
   };
-  const offersOf = async ({ services }: Config): Promise<readonly Offer[]> => {
-    const written = offersFromConfig(services, { providerId: identity.providerId, createdAt: now() });
-    const offers = await withFirstSeen(database, written);
-    await prices.remember(pricesOf(offers));
-    return offers;
-  };
-
   let last: Promise<unknown> = Promise.resolve();
   return (load) => {
     // Reloads run one after the other.

@@ -1,6 +1,7 @@
 import { databaseName } from '#store/database-name';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
-import { loadConfig, type Primitive, type ServiceConfig } from '#config';
+import { type Config, loadConfig, type Primitive, readTomlFile, type ServiceConfig } from '#config';
+import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { createConsumerStore } from '#accounts';
 import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
 import { hashKey, parseKey } from '#auth';
@@ -13,7 +14,8 @@ import { realPath, writeDevFile, readDevFile, onDatabase } from './discovery.ts'
 import { NO_PROVIDERS } from './start-notices.ts';
 import { OWN_NAME, START_WITH } from './command-line.ts';
 import { runGateway } from './gateway-process.ts';
-import { findLocalProviders, type LocalProvider } from './local-providers.ts';
+import { createListedConfig, offersInWords } from './listed-config.ts';
+import { findLocalProviders, type LocalProvider, offeredByKey } from './local-providers.ts';
 import type { StartFlags } from './start.ts';
 
 const PLAY_MONEY = 10n * MICRO_PER_USD;
@@ -26,12 +28,22 @@ const PLAY_TRANSFER = 'development-play-money';
  */
 export async function runDevelopment(flags: StartFlags): Promise<void> {
   const paint = painter();
-  const config = loadConfig({
-    file: flags.config ?? null,
-    env: process.env,
-    mode: 'development',
-    overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
+  const file = flags.config ?? null;
+  const readText = () => (file === null ? '' : readTomlFile(file));
+  const listed = createListedConfig<Config>({
+    load: (text, offered = []) =>
+      loadConfig({
+        file,
+        text,
+        offered,
+        env: process.env,
+        mode: 'development',
+        overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
+      }),
+    providersOf: ({ providers }) => providers,
+    readText,
   });
+  let config = await listed.read();
   say(`Starts ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
   const [demo, found] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
@@ -43,70 +55,101 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   if (config.tunnel.providers === null) hints.push(`Providers: ${NO_PROVIDERS}.`);
   let key = '';
 
-  const offered = await chooseLocal(found, flags, hints).catch(async (error: unknown) => {
+  const named = config.providers.map(({ use }) => use);
+  const choose = async () => {
+    const { services, uses } = await chooseLocal(found, { flags, named, hints });
+    if (uses.length > 0) config = await listed.read(`${readText()}\n${uses.map(providerLines).join('')}`);
+    return services;
+  };
+  const offered = await choose().catch(async (error: unknown) => {
     await demo.close();
     throw error;
   });
-  const services = [...demo.services, ...config.services, ...offered];
-  await runGateway(
-    { ...config, adminKey, services },
-    {
-      configFile: flags.config ?? null,
-      async prepare(app) {
-        await app.ledger.transfer({
-          id: PLAY_TRANSFER,
-          from: treasuryOf('dev'),
-          to: escrowOf(DEVELOPMENT_ACCOUNT),
-          amount: PLAY_MONEY,
-          memo: 'play money of the development account',
-        });
-        await createConsumerStore(app.database, { now: Date.now }).create(DEVELOPMENT_ACCOUNT, 'development');
-        key = await developmentKey(app, config.dataDir);
-      },
-      async ready(app, baseUrl) {
-        writeDevFile(config.dataDir, { base_url: baseUrl, api_key: key, admin_key: adminKey });
-        watch(demo, paint);
-        process.stdout.write(await welcome(app, { baseUrl, key, services, dataDir: config.dataDir, hints, paint }));
-      },
-      stopping: () =>
-        process.stdout.write(paint('dim', '\nStopping: running calls may finish. Ctrl-C again stops at once.\n')),
-      cleanUp: () => demo.close(),
+  hints.push(...offersInWords(listed.offers()));
+  const complete = (next: Config) => ({
+    ...next,
+    adminKey,
+    services: [...demo.services, ...next.services, ...offered],
+  });
+  const { services } = complete(config);
+  await runGateway(complete(config), {
+    configFile: file,
+    listed: { ...listed, current: async () => complete(await listed.current()) },
+    async prepare(app) {
+      await app.ledger.transfer({
+        id: PLAY_TRANSFER,
+        from: treasuryOf('dev'),
+        to: escrowOf(DEVELOPMENT_ACCOUNT),
+        amount: PLAY_MONEY,
+        memo: 'play money of the development account',
+      });
+      await createConsumerStore(app.database, { now: Date.now }).create(DEVELOPMENT_ACCOUNT, 'development');
+      key = await developmentKey(app, config.dataDir);
     },
-  );
+    async ready(app, baseUrl) {
+      writeDevFile(config.dataDir, { base_url: baseUrl, api_key: key, admin_key: adminKey });
+      watch(demo, paint);
+      process.stdout.write(await welcome(app, { baseUrl, key, services, dataDir: config.dataDir, hints, paint }));
+    },
+    stopping: () =>
+      process.stdout.write(paint('dim', '\nStopping: running calls may finish. Ctrl-C again stops at once.\n')),
+    cleanUp: () => demo.close(),
+  });
+}
+
+/** The lines of a file that offer the models of a provider. */
+const providerLines = (use: KnownProviderName): string => `[[providers]]\nuse = "${use}"\n`;
+
+/** The gateway's own choice of providers beside the file. */
+interface Chosen {
+  readonly services: readonly ServiceConfig[];
+  /** Providers whose models are offered at their list prices. */
+  readonly uses: readonly KnownProviderName[];
 }
 
 /**
- * Decides which local providers to use: flags decide; else it asks on a terminal; else it leaves a hint about the flag.
+ * Decides which providers of this machine and of its environment to use: flags decide; else it asks on a terminal; else
+ * it leaves a hint about the flag. `named`: those of the file.
  */
 async function chooseLocal(
   found: readonly LocalProvider[],
-  flags: StartFlags,
-  hints: string[],
-): Promise<readonly ServiceConfig[]> {
+  {
+    flags,
+    named,
+    hints,
+  }: { readonly flags: StartFlags; readonly named: readonly KnownProviderName[]; readonly hints: string[] },
+): Promise<Chosen> {
   const services: ServiceConfig[] = [];
-  const wanted = { '--with-ollama': flags.withOllama, '--with-openai': flags.withOpenai };
-  for (const [flag, on] of Object.entries(wanted)) {
-    if (on && !found.some((provider) => provider.flag === flag)) {
-      hints.push(
-        flag === '--with-ollama'
-          ? 'No Ollama answers. Start it, or say where it is: OLLAMA_HOST=host:port'
-          : 'OPENAI_API_KEY is not set, so nothing is routed to OpenAI.',
-      );
-    }
-  }
+  const uses: KnownProviderName[] = [];
   const terminal = process.stdin.isTTY && process.stdout.isTTY;
+  const wanted = new Set([...(flags.with ?? []), ...(flags.withOpenai ? ['openai'] : [])]);
+  if (flags.withOllama && !found.some(({ name }) => name === 'Ollama'))
+    hints.push('No Ollama answers. Start it, or say where it is: OLLAMA_HOST=host:port');
+  for (const use of wanted) if (!found.some((provider) => provider.use === use)) hints.push(lacksKey(use));
   for (const provider of found) {
-    const yes =
-      wanted[provider.flag] ?? (terminal && (await askYesNo(`${provider.found}. Route to ${provider.name} too?`)));
-    if (yes) {
+    const { use, name, flag } = provider;
+    if (use !== null && named.includes(use)) continue;
+    const isWanted = use === null ? flags.withOllama : wanted.has(use);
+    // A start with many keys must not be a row of questions.
+    const asks = terminal && (use === null || use === 'openai');
+    if (isWanted || (asks && (await askYesNo(`${provider.found}. Route to ${name} too?`)))) {
+      if (use !== null) uses.push(use);
       try {
         services.push(...(await provider.services()));
       } catch (error) {
-        hints.push(`${provider.name}: ${error instanceof Error ? error.message : String(error)}`);
+        hints.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       }
-    } else if (!terminal) hints.push(`${provider.found}. To route to it too: ${START_WITH} ${provider.flag}`);
+    } else if (!asks) hints.push(`${provider.found}. To route to it too: ${START_WITH} ${flag}`);
   }
-  return services;
+  return { services, uses };
+}
+
+function lacksKey(use: string): string {
+  const known = KNOWN_PROVIDER_NAMES.find((name) => name === use);
+  const [variable] = known === undefined ? [] : KNOWN_PROVIDERS[known].keyVariables;
+  if (known === undefined || variable === undefined || KNOWN_PROVIDERS[known].lists === null)
+    return `--with takes ${offeredByKey.join(', ')}, not ${use}. Name others in a file: --config FILE`;
+  return `${variable} is not set, so nothing is routed to ${KNOWN_PROVIDERS[known].name}.`;
 }
 
 function watch(demo: Demo, paint: Paint): void {

@@ -2,6 +2,7 @@ import type { Config } from '#config';
 import { type AppOptions, createApp, type App } from '#app';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { explainClusterListen, explainListen } from './start-checks.ts';
+import { keepListed, type ListedConfig } from './listed-config.ts';
 import { catchReload, catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
 
@@ -12,7 +13,9 @@ interface GatewayHooks {
   /**
    * Reads the configuration again, on SIGHUP and when the admin API asks for it. If absent, SIGHUP ends the process.
    */
-  readonly load?: () => Config;
+  readonly load?: () => Config | Promise<Config>;
+  /** The configuration with the models of its providers, which are asked again and again. */
+  readonly listed?: Pick<ListedConfig<Config>, 'askAgain' | 'current' | 'offers'>;
   /** False if another process writes the discovery file. */
   readonly discovery?: boolean;
   /** False if the web pages are built only for their first visitor. */
@@ -34,6 +37,7 @@ interface GatewayHooks {
  */
 export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
   let app: App | null = null;
+  let kept: { stop(): void } | null = null;
   const stop = catchSignals();
   const { load } = hooks;
   // A SIGHUP may come while the app is being built.
@@ -54,6 +58,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     // In the background. A visitor who comes before the pages are ready waits for them.
     if (hooks.pages ?? true) void app.preparePages();
     await hooks.ready(app, baseUrl);
+    kept = hooks.listed ? keepModels(hooks.listed, app) : null;
     await stop.requested;
     if (config.limits.shutdownDelayMs > 0 && !stop.hurried()) {
       app.announceStop();
@@ -65,6 +70,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     }
     hooks.stopping?.(app);
   } finally {
+    kept?.stop();
     try {
       await app?.close();
     } finally {
@@ -75,6 +81,10 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     }
   }
 }
+
+/** Keeps the models of the file's providers as these list them. */
+const keepModels = (listed: NonNullable<GatewayHooks['listed']>, { reload, logger }: App) =>
+  keepListed(listed, { take: () => reload(listed.current), warn: (line) => logger.warn(line) });
 
 /** The address for clients on this machine. A listener on all addresses is reached at the loopback address. */
 function reachable(url: string): string {

@@ -1,15 +1,18 @@
 import { type ServiceConfig, serviceNameFault, type ModelFacts } from '#config';
+import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { isObject, fetchText } from '#wire';
 import { parseRates, type Rates } from '#billing';
 
 /** A provider that this machine can reach, and to which the development gateway could route. */
 export interface LocalProvider {
-  readonly name: 'Ollama' | 'OpenAI';
+  readonly name: string;
+  /** Its name in `[[providers]]`, by which its models are offered at their list prices. null for Ollama. */
+  readonly use: KnownProviderName | null;
   /** Its name and place, as words for the question. */
   readonly found: string;
   /** The flag that routes to it without asking. */
-  readonly flag: '--with-ollama' | '--with-openai';
-  /** Asks the provider for its models. Rejects with a message for people. */
+  readonly flag: string;
+  /** Asks the provider for services that have no list price. Rejects with a message for people. */
   services(): Promise<readonly ServiceConfig[]>;
 }
 
@@ -28,24 +31,32 @@ export async function findLocalProviders(env: Environment): Promise<readonly Loc
   if (ollama && (await answers(`${ollama}/api/tags`))) {
     found.push({
       name: 'Ollama',
+      use: null,
       found: `Ollama answers on ${new URL(ollama).host}`,
       flag: '--with-ollama',
       services: () => ollamaServices(ollama),
     });
   }
-  const key = env['OPENAI_API_KEY'];
-  const base = (env['OPENAI_BASE_URL'] || 'https://api.openai.com/v1').replace(/\/+$/, '');
-  // The key of a tollgate belongs to this gateway or to another one. Routing to it would send calls in a circle.
-  if (key && !key.startsWith('svc-sk-')) {
+  for (const use of offeredByKey) {
+    const { name, keyVariables } = KNOWN_PROVIDERS[use];
+    const variable = keyVariables.find((one) => env[one]);
+    // The key of a tollgate belongs to this gateway or to another one. Routing to it would send calls in a circle.
+    if (variable === undefined || env[variable]!.startsWith('svc-sk-')) continue;
     found.push({
-      name: 'OpenAI',
-      found: 'OPENAI_API_KEY is set',
-      flag: '--with-openai',
-      services: () => openaiServices(base, key),
+      name,
+      use,
+      found: `${variable} is set`,
+      flag: use === 'openai' ? '--with-openai' : `--with ${use}`,
+      services: async () => (use === 'openai' ? openaiImages(env, env[variable]!) : []),
     });
   }
   return found;
 }
+
+/** Providers that a key in the environment is enough for. */
+export const offeredByKey = KNOWN_PROVIDER_NAMES.filter(
+  (use) => KNOWN_PROVIDERS[use].lists !== null && KNOWN_PROVIDERS[use].keyVariables.length > 0,
+);
 
 /**
  * The address in OLLAMA_HOST, read as Ollama does: host, host:port or URL. A listening address means this machine. Null
@@ -141,72 +152,33 @@ function contextOf(info: unknown, parameters: unknown): number {
   return Number.isSafeInteger(context) && (context as number) > 0 ? (context as number) : CONTEXT;
 }
 
-/* The models of OpenAI that are offered, with indicative prices for play money. Others are not offered. */
-
-/** USD per 1M tokens of input and of output, and the context in tokens. */
-const CHAT: Readonly<Record<string, readonly [prompt: string, completion: string, context: number]>> = {
-  'gpt-5': ['1.25', '10', 400_000],
-  'gpt-5-mini': ['0.25', '2', 400_000],
-  'gpt-5-nano': ['0.05', '0.4', 400_000],
-  'gpt-4.1': ['2', '8', 1_047_576],
-  'gpt-4.1-mini': ['0.4', '1.6', 1_047_576],
-  'gpt-4o-mini': ['0.15', '0.6', 128_000],
-};
-/** USD per 1M tokens of input. */
-const EMBEDDINGS: Readonly<Record<string, string>> = {
-  'text-embedding-3-small': '0.02',
-  'text-embedding-3-large': '0.13',
-};
-const EMBEDDINGS_CONTEXT = 8192;
 /** USD per image, in medium quality. */
 const IMAGES: Readonly<Record<string, string>> = { 'gpt-image-1': '0.042', 'gpt-image-1-mini': '0.011' };
 
-/** `base`: the address of the API, without a slash at its end. Rejects with a message for people. */
-async function openaiServices(base: string, key: string): Promise<readonly ServiceConfig[]> {
+/**
+ * The image models that OpenAI lists for this key, with indicative prices for play money. Rejects with a message for
+ * people.
+ */
+async function openaiImages(env: Environment, key: string): Promise<readonly ServiceConfig[]> {
+  const base = (env['OPENAI_BASE_URL'] || 'https://api.openai.com/v1').replace(/\/+$/, '');
   const headers = { authorization: `Bearer ${key}` };
   const items = await listLocal(`${base}/models`, 'data', 'OPENAI_BASE_URL says where it is', { headers });
   const listed = new Set(items.map(({ id }) => id));
-  const offered = <T>(models: Readonly<Record<string, T>>) =>
-    Object.entries(models).filter(([name]) => listed.has(name));
-  const [chat, embeddings, images] = [offered(CHAT), offered(EMBEDDINGS), offered(IMAGES)];
-  if (chat.length + embeddings.length + images.length === 0) {
-    const names = [CHAT, EMBEDDINGS, IMAGES].flatMap((models) => Object.keys(models));
-    throw new Error(
-      `${new URL(base).host} offers none of ${names.join(', ')}. Name its models in a file: --config FILE`,
-    );
-  }
-  const wires = chat.length > 0 && (await speaksResponses(base, headers)) ? { wires: ['responses' as const] } : {};
-  const common = (model: string) => ({
-    name: `openai/${model}`,
-    displayName: `OpenAI: ${model}`,
-    providerName: 'OpenAI',
-    url: base,
-    apiKey: key,
-  });
-  return [
-    ...chat.map(([model, [prompt, completion, contextLength]]) =>
-      localModel({
-        ...common(model),
-        rates: parseRates({ prompt, completion }),
-        facts: { upstreamModel: model, contextLength, inputModalities: ['text', 'image'], ...wires },
-      }),
-    ),
-    ...embeddings.map(([model, prompt]) =>
-      localModel({
-        ...common(model),
-        rates: parseRates({ prompt, completion: 0 }),
-        facts: { upstreamModel: model, contextLength: EMBEDDINGS_CONTEXT, outputModalities: ['embeddings'] },
-      }),
-    ),
-    ...images.map(([model, image]) => localImages({ ...common(model), image, upstreamModel: model })),
-  ];
-}
-
-/** Whether the address has the Responses API. A request without a model is refused, and costs nothing. */
-async function speaksResponses(base: string, headers: Readonly<Record<string, string>>): Promise<boolean> {
-  return askLocal(`${base}/responses`, { headers, body: {} }).then(
-    ({ status }) => status === 400 || status === 422,
-    () => false,
+  return Object.entries(IMAGES).flatMap(([model, image]) =>
+    listed.has(model)
+      ? [
+          localImages({
+            name: `openai/${model}`,
+            displayName: `OpenAI: ${model}`,
+            // The name that the models of `[[providers]]` have.
+            providerName: 'openai',
+            url: base,
+            apiKey: key,
+            image,
+            upstreamModel: model,
+          }),
+        ]
+      : [],
   );
 }
 

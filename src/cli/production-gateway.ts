@@ -1,11 +1,12 @@
 import { databaseName } from '#store/database-name';
-import { loadConfig } from '#config';
+import { type Config, loadConfig, readTomlFile } from '#config';
 import { CliError, say } from './terminal.ts';
 import { configPath } from './command-line.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { realPath, onDatabase } from './discovery.ts';
 import { checkStart, freshDirectory } from './start-checks.ts';
 import { runGateway } from './gateway-process.ts';
+import { createListedConfig, offersInWords } from './listed-config.ts';
 import { listeningFacts, startNotices } from './start-notices.ts';
 
 export interface ServeFlags {
@@ -21,14 +22,21 @@ export interface ServeFlags {
 /** Runs the production gateway until a signal ends it. With `--validate` it only prints a summary of the file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
   const file = configPath(flags.config, 'serve', process.env);
-  const load = (text?: string) =>
-    loadConfig({
-      file,
-      ...(text === undefined ? {} : { text }),
-      env: process.env,
-      mode: 'production',
-      overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
-    });
+  const listed = createListedConfig<Config>({
+    load: (text, offered = []) =>
+      loadConfig({
+        file,
+        text,
+        offered,
+        env: process.env,
+        mode: 'production',
+        overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
+      }),
+    providersOf: ({ providers }) => providers,
+    readText: () => (file === null ? '' : readTomlFile(file)),
+    // A check of the file asks nobody, unless it is to call its services.
+    ask: !flags.validate || (flags.probe ?? false),
+  });
   // Loaded only if needed, because a start waits for everything that it loads.
   const workers = flags.workers === undefined ? null : await import('./workers.ts');
   const count = workers?.workerCount(flags.workers ?? '') ?? 0;
@@ -36,22 +44,24 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
     throw new CliError('--probe is for --validate: tollgate serve --validate --probe');
   if (flags.validate) {
     const { validate } = await import('./validate-gateway.ts');
-    return await validate(load, { file, workers: count, probe: flags.probe ?? false });
+    return await validate(() => listed.read(), { file, workers: count, probe: flags.probe ?? false });
   }
 
-  const loaded = load();
+  const loaded = await listed.read();
   const child = workers === null ? null : await import('./worker.ts');
   const slot = child?.workerSlot() ?? null;
   if (slot === null) await checkStart(loaded, count);
   const fresh = slot === null ? freshDirectory(loaded) : null;
   const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
-  const loadAgain = (text?: string) => {
-    const next = load(text);
-    return { ...next, adminKey: next.adminKey ?? config.adminKey };
+  const withKey = (next: Config) => ({ ...next, adminKey: next.adminKey ?? config.adminKey });
+  const source = {
+    ...listed,
+    read: async (text?: string) => withKey(await listed.read(text)),
+    current: async () => withKey(await listed.current()),
   };
-  if (child !== null && slot !== null) return child.runWorker(config, slot, loadAgain);
+  if (child !== null && slot !== null) return child.runWorker(config, slot, source);
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
-  for (const notice of startNotices(config, file, process.env)) say(notice);
+  for (const notice of [...startNotices(config, file, process.env), ...offersInWords(listed.offers())]) say(notice);
   let listens = false;
   try {
     if (workers !== null) {
@@ -61,7 +71,8 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
     }
     await runGateway(config, {
       configFile: file,
-      load: loadAgain,
+      load: () => source.read(),
+      listed: source,
       ready: (app, baseUrl) => {
         listens = true;
         app.logger.info(listeningFacts(config, baseUrl), 'listening');

@@ -10,6 +10,7 @@ import { configCommand } from './config.ts';
 import { connectCommand } from './connect.ts';
 import { keyCommand } from './key.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
+import { modelsCommand } from './models.ts';
 import { OWN_NAME, START } from './command-line.ts';
 import { provideCommand } from './provide.ts';
 import { providerCommand } from './provider.ts';
@@ -45,6 +46,7 @@ function createProgram(): Command {
     .addCommand(connectCommand())
     .addCommand(serveCommand())
     .addCommand(configCommand())
+    .addCommand(modelsCommand())
     .addCommand(reloadCommand())
     .addCommand(provideCommand(NAME))
     .addCommand(accountCommand())

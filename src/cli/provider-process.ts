@@ -1,6 +1,6 @@
 import { createScrubber } from '#security';
 import { writeLogLine } from '#wire';
-import { ConfigError } from '#config';
+import { ConfigError, readTomlFile } from '#config';
 import {
   createLog,
   createProxy,
@@ -13,6 +13,7 @@ import {
 import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
 import { OWN_NAME } from './command-line.ts';
+import { createListedConfig, keepListed, offersInWords } from './listed-config.ts';
 import { type FileFlag, listenForReload, providerFile } from './provider-reload.ts';
 import { catchReload, catchSignals, isTerminalGone } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
@@ -33,8 +34,12 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
   const file = providerFile(flags);
   if (flags.validate) return validate(file, flags.probe);
 
-  const load = () => loadProvider({ file, env, program: OWN_NAME });
-  const started = await load();
+  const listed = createListedConfig({
+    load: (text, offered) => loadProvider({ file, text, offered, env, program: OWN_NAME }),
+    providersOf: ({ config }) => config.providers,
+    readText: () => readTomlFile(file),
+  });
+  const started = await listed.read();
   const { config, wallet } = started;
   const log = createLog({
     level: flags.logLevel,
@@ -53,11 +58,14 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
     env,
     version: VERSION,
   });
-  const reload = createReload({ proxy, started, load, log });
+  for (const line of offersInWords(listed.offers())) log.info({}, line);
+  const reload = createReload({ proxy, started, log });
+  const readAgain = () => reload(() => listed.read());
   const stop = catchSignals();
   // A proxy in a terminal still ends with it.
-  const onHangUp = catchReload(async () => (isTerminalGone() ? process.kill(process.pid, 'SIGTERM') : reload()));
-  const requests = await listenForReload(file, reload, log);
+  const onHangUp = catchReload(async () => (isTerminalGone() ? process.kill(process.pid, 'SIGTERM') : readAgain()));
+  const requests = await listenForReload(file, readAgain, log);
+  const kept = keepListed(listed, { take: () => reload(listed.current), warn: (line) => log.warn({}, line) });
   // Programs that this process started end with it, whatever the reason for its end.
   process.on('exit', proxy.kill);
   try {
@@ -65,6 +73,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
     void stop.requested.then(() => proxy.close());
     process.exitCode = await proxy.closed;
   } finally {
+    kept.stop();
     process.off('exit', proxy.kill);
     requests?.close();
     onHangUp.forget();
@@ -79,7 +88,12 @@ async function validate(file: string, probe: boolean): Promise<void> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   let loaded: { readonly config: ProviderConfig; readonly wallet: Wallet | null };
   try {
-    loaded = await loadProvider({ file, env: process.env, program: OWN_NAME });
+    loaded = await createListedConfig({
+      load: (text, offered) => loadProvider({ file, text, offered, env: process.env, program: OWN_NAME }),
+      providersOf: ({ config }) => config.providers,
+      readText: () => readTomlFile(file),
+      ask: probe,
+    }).read();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     print(`${paint('red', '✗')} ${error.message}`);

@@ -8,6 +8,7 @@ export interface StartFlags {
   readonly data?: string;
   readonly withOllama?: boolean;
   readonly withOpenai?: boolean;
+  readonly with?: readonly string[];
 }
 
 const HELP = `
@@ -19,6 +20,7 @@ Examples:
   ${`PORT=9000 ${START}`.padEnd(42)} on another port
   ${`${START_WITH} --config tollgate.toml`.padEnd(42)} with the services of a file beside the demo's
   ${`${START_WITH} --with-ollama`.padEnd(42)} with the models of the Ollama on this machine
+  ${`${START_WITH} --with openai anthropic`.padEnd(42)} with the models of these, at their list prices
 
 For anything that others use: tollgate serve --help`;
 
@@ -33,7 +35,8 @@ export function startCommand(): Command {
     .option('--port <number>', 'port to listen on (PORT)')
     .option('--data <directory>', 'where data is kept (TOLLGATE_DATA)')
     .addOption(new Option('--with-ollama', 'route to the Ollama on this machine as well, without asking'))
-    .addOption(new Option('--with-openai', 'route to OpenAI with OPENAI_API_KEY as well, without asking'))
+    .addOption(new Option('--with-openai', 'offer the models of OpenAI with OPENAI_API_KEY as well, without asking'))
+    .option('--with <providers...>', 'the same for other providers whose key is set: anthropic, google, mistral, …')
     .addHelpText('after', HELP)
     .action(async (flags: StartFlags) => {
       // Loaded here, because other commands do not need it.

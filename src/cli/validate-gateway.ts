@@ -1,5 +1,5 @@
 import { createScrubber } from '#security';
-import { ConfigError, type Config, secretsOf } from '#config';
+import { ConfigError, type Config, secretsOf, type ServiceConfig } from '#config';
 import { WalletError } from '#provide/wallet';
 import { VERSION } from '../version.ts';
 import { checkTreasuries, listenFaults } from './start-checks.ts';
@@ -12,18 +12,20 @@ import { painter, type Paint } from './terminal.ts';
  * is only a warning: the file may be meant for another machine.
  */
 export async function validate(
-  load: () => Config,
+  load: () => Promise<Config>,
   { file, workers, probe }: { readonly file: string | null; readonly workers: number; readonly probe: boolean },
 ): Promise<void> {
   const paint = painter();
   try {
-    const config = load();
+    const config = await load();
     const lines = [
       ...summarise(config, file, paint),
       ...(await chainLines(config, paint)),
       ...(await portLines(config, workers, paint)),
     ];
     process.stdout.write(`${lines.join('\n')}\n`);
+    if (config.providers.length > 0)
+      process.stdout.write('What the providers offer, and at which prices: tollgate models\n');
     if (config.services.length === 0) return;
     if (probe) await tryServices(config);
     else process.stdout.write('The services were not called. To call each of them: --validate --probe\n');
@@ -42,10 +44,21 @@ async function tryServices(config: Config): Promise<void> {
   const run = { env: process.env, version: VERSION, log: await silentLog() };
   process.stdout.write('\n');
   await printChecks(
-    config.services.flatMap((each) => serviceChecks(each, run)),
+    tried(config.services).flatMap((each) => serviceChecks(each, run)),
     runChecks,
     createScrubber(secretsOf(config)),
   );
+}
+
+/** Of the models that a provider lists only the first, because its other models have the same address and key. */
+function tried(services: readonly ServiceConfig[]): readonly ServiceConfig[] {
+  const known = new Set<string>();
+  return services.filter(({ service: { providerName }, listed }) => {
+    if (!listed) return true;
+    const isFirst = !known.has(providerName);
+    known.add(providerName);
+    return isFirst;
+  });
 }
 
 function summarise(config: Config, file: string | null, paint: Paint): readonly string[] {
@@ -65,7 +78,12 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     ...(config.logsExporter === 'otlp' && config.otlpEndpoint !== null
       ? [`${tick} logs      sent to ${hostOf(config.otlpEndpoint)} too`]
       : []),
-    ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
+    ...config.services
+      .filter(({ listed }) => !listed)
+      .map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
+    ...config.providers.map(
+      ({ use, prefix, url }) => `${tick} provider  ${use}  ${prefix}/…${url === '' ? '' : `  → ${url}`}`,
+    ),
   ];
   const warn = paint('yellow', '!');
   if (config.signIn.domains.length === 0) lines.push(`${warn} ${NO_SIGN_IN}`);

@@ -5,6 +5,7 @@ import { GatewayError } from '#errors';
 import { bodiesBytesOf } from '#http';
 import type { ClusterConfig, Config } from '#config';
 import { runGateway } from './gateway-process.ts';
+import type { ListedConfig } from './listed-config.ts';
 import { catchReload } from './signals.ts';
 
 /* A worker of `tollgate serve --workers`, and the messages between it and its supervisor (workers.ts). */
@@ -67,42 +68,42 @@ export function workerSlot(): number | null {
 export async function runWorker(
   config: Config & { readonly adminKey: string },
   slot: number,
-  load: (text?: string) => Config,
+  source: ListedConfig<Config>,
 ): Promise<void> {
   const worker = cluster.worker!;
   const figures = createFigures();
-  const reloads = createReloads((text) => {
-    const next = load(text);
-    return { ...next, limits: limitsOfWorker(next.limits), cluster: clusterOfWorker(next.cluster, slot) };
+  const ofWorker = <C extends Config>(next: C): C => ({
+    ...next,
+    limits: limitsOfWorker(next.limits),
+    cluster: clusterOfWorker(next.cluster, slot),
   });
-  await runGateway(
-    { ...config, limits: limitsOfWorker(config.limits), cluster: clusterOfWorker(config.cluster, slot) },
-    {
-      configFile: null,
-      discovery: false,
-      // The first worker builds and compresses the pages. The others use the folder that it built.
-      pages: slot === 0,
-      options: { metricsText: figures.ofAll, reloadAll: reloads.ofAll },
-      prepare: async (app) => {
-        figures.tell(app.metrics);
-        reloads.tell(app);
-      },
-      ready: (app, baseUrl) => {
-        // Until here, Node ends a worker at once when its supervisor ends. From here on running calls may finish,
-        // because `runGateway` stops gracefully at the same event.
-        worker.exitedAfterDisconnect = true;
-        app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
-        send({ tollgate: 'ready', baseUrl });
-      },
-      stopping: (app) => app.logger.info({ worker: slot }, 'stopping: running calls may finish'),
-      cleanUp: async () => {
-        figures.close();
-        reloads.close();
-        worker.exitedAfterDisconnect = true;
-        if (process.connected) process.disconnect?.();
-      },
+  const reloads = createReloads(async (text) => ofWorker(await source.read(text)));
+  await runGateway(ofWorker(config), {
+    listed: { ...source, current: async () => ofWorker(await source.current()) },
+    configFile: null,
+    discovery: false,
+    // The first worker builds and compresses the pages. The others use the folder that it built.
+    pages: slot === 0,
+    options: { metricsText: figures.ofAll, reloadAll: reloads.ofAll },
+    prepare: async (app) => {
+      figures.tell(app.metrics);
+      reloads.tell(app);
     },
-  );
+    ready: (app, baseUrl) => {
+      // Until here, Node ends a worker at once when its supervisor ends. From here on running calls may finish,
+      // because `runGateway` stops gracefully at the same event.
+      worker.exitedAfterDisconnect = true;
+      app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
+      send({ tollgate: 'ready', baseUrl });
+    },
+    stopping: (app) => app.logger.info({ worker: slot }, 'stopping: running calls may finish'),
+    cleanUp: async () => {
+      figures.close();
+      reloads.close();
+      worker.exitedAfterDisconnect = true;
+      if (process.connected) process.disconnect?.();
+    },
+  });
 }
 
 /** The workers share the memory, so each has its part of the default for bodies. */
@@ -170,7 +171,7 @@ function createFigures() {
 }
 
 /** Reloads this worker when the supervisor asks, and requests a reload of all workers when this worker is asked. */
-function createReloads(load: (text?: string) => Config) {
+function createReloads(load: (text?: string) => Promise<Config>) {
   const waiting = new Map<number, (outcome: ReloadOutcome) => void>();
   const { promise: own, resolve: tell } = Promise.withResolvers<App>();
   let last = 0;

@@ -1,5 +1,6 @@
 import { isLoopback } from '#security';
 import type { ChainConfig } from './chains.ts';
+import type { ListedProvider } from './known-providers.ts';
 import type { ServiceConfig } from './service.ts';
 import type { AdmittedProviders } from './options/network.ts';
 import type { OptionValues } from './options.ts';
@@ -21,8 +22,11 @@ export type ClusterConfig = Config['cluster'];
 export function toConfig(
   mode: Mode,
   values: OptionValues,
-  chains: readonly ChainConfig[],
-  services: readonly ServiceConfig[],
+  blocks: {
+    readonly chains: readonly ChainConfig[];
+    readonly providers: readonly ListedProvider[];
+    readonly services: readonly ServiceConfig[];
+  },
 ) {
   const { server, database, redis, telemetry, ...sections } = values;
   return {
@@ -34,8 +38,7 @@ export function toConfig(
     ...sections,
     signIn: { ...sections.signIn, domains: signInDomains(mode, values) },
     tunnel: { ...sections.tunnel, providers: admitted(mode, values) },
-    chains,
-    services,
+    ...blocks,
   };
 }
 

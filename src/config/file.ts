@@ -5,6 +5,8 @@ import { BLOCK_TABLES, readBlocks, BLOCKS } from './blocks/blocks.ts';
 import { camelKeys, type Option, camelKey, type OptionTable } from './option.ts';
 import { readChains, CHAIN_OPTIONS } from './chains.ts';
 import { toConfig, type Config, type Mode, freeze } from './config.ts';
+import { PROVIDER_OPTIONS, readProviders } from './blocks/provider-block.ts';
+import type { OfferedBlock } from './known-providers.ts';
 import { indexLines, parseToml, readTomlFile, type Table } from './toml.ts';
 import { SECTIONS, type OptionKey, type OptionValues } from './options.ts';
 import { ConfigError, nearest, show } from './problem.ts';
@@ -31,13 +33,15 @@ export interface LoadOptions {
    * payments. Default false.
    */
   readonly placeOnly?: boolean;
+  /** Models of the file's `[[providers]]`, which become services beside its blocks. Default: none. */
+  readonly offered?: readonly OfferedBlock[];
   /** Values of command-line flags, by option key. */
   readonly overrides?: Readonly<Partial<Record<OptionKey, string | number | undefined>>>;
 }
 
 const BLOCKS_MAX = 10_000;
 /** Tables of the file that are not sections of options. */
-const BLOCK_NAMES: readonly string[] = [...BLOCK_TABLES, 'chains'];
+const BLOCK_NAMES: readonly string[] = [...BLOCK_TABLES, 'providers', 'chains'];
 
 /**
  * Reads the whole configuration. Precedence: flags, environment, file, defaults. An empty variable counts as absent. A
@@ -64,9 +68,11 @@ export function loadConfig(options: LoadOptions): Config {
     );
   const place = { commands: false, directory: dirname(options.file ?? '.'), packages: !placeOnly };
   const chains = readChains(table['chains'], place.directory, reading);
-  const services = readBlocks(table, place, { max: BLOCKS_MAX, oneProvider: false }, reading);
+  const rules = { max: BLOCKS_MAX, oneProvider: false };
+  const providers = readProviders(table, rules, reading);
+  const services = readBlocks(table, place, rules, reading, options.offered);
   if (reading.problems.length > 0) throw new ConfigError(reading.problems);
-  return freeze(toConfig(options.mode, values, chains, services));
+  return freeze(toConfig(options.mode, values, { chains, providers, services }));
 }
 
 /** The values of all sections. Invalid values are absent from the result. */
@@ -204,6 +210,7 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
   // Of blocks only the keys that are present. Their defaults are in the documentation.
   const tables: readonly (readonly [string, OptionTable])[] = [
     ...BLOCK_TABLES.map((name) => [name, { ...BLOCKS[name].offer, ...BLOCKS[name].target }] as const),
+    ['providers', PROVIDER_OPTIONS],
     ['chains', CHAIN_OPTIONS],
   ];
   for (const [name, keys] of tables)

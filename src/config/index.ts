@@ -3,6 +3,7 @@ export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts
 export { DECLARABLE } from './blocks/declared.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
 export { IMAGE_TOKENS_MAX, SEARCHES_MAX, servesRealtime } from './blocks/model-block.ts';
+export { readProviders } from './blocks/provider-block.ts';
 export { isDefaultTier } from './blocks/price-tiers.ts';
 export {
   type ClusterConfig,

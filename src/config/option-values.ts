@@ -38,13 +38,16 @@ export function secretsOf(config: Partial<Config>): readonly string[] {
   const ofServices = (config.services ?? []).flatMap(({ target }) =>
     target.kind === 'sdk' ? Object.values(target.secrets) : target.kind === 'http' ? target.apiKey : null,
   );
+  const ofProviders = (config.providers ?? []).map(({ apiKey }) => apiKey);
   const ofChains = (config.chains ?? []).flatMap(({ rpcUrl, payments }) => [rpcUrl, ...keysOf(payments)]);
   // Each header value, and each of its words, so that the credential of `Bearer …` is included.
   const ofCollector = [
     ...otlpHeaderPairs(config.otlpHeaders ?? null).flatMap(([, value]) => [value, ...value.split(' ')]),
     ...passwordsOf(config.otlpEndpoint),
   ];
-  return [...ofOptions, ...ofCollector, ...ofServices, ...ofChains].filter((value) => typeof value === 'string');
+  return [...ofOptions, ...ofCollector, ...ofServices, ...ofProviders, ...ofChains].filter(
+    (value) => typeof value === 'string',
+  );
 }
 
 const keysOf = (payments: ChainConfig['payments']): readonly (string | null)[] =>

@@ -35,6 +35,8 @@ export type { CommandTarget, HttpTarget, SdkTarget };
 export interface ServiceConfig {
   readonly service: Service;
   readonly target: Target;
+  /** It was not written in a block of its own: it is a model of `[[providers]]`, at the list price. */
+  readonly listed?: true;
 }
 
 /** The context that a provider declared. null if it declared none. */

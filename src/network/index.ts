@@ -1,6 +1,7 @@
 export { type PayoutRules, payoutTerms } from './payout-terms.ts';
 export { createPeerListener } from './peer-listener.ts';
 export { FILE_HEADER, type Peers, createPeers } from './peers.ts';
+export { withListedRaises } from './registry/listed-prices.ts';
 export { offerOfTunnel, pricesOf } from './registry/listing.ts';
 export { isPresent } from './registry/presence.ts';
 export { type KnownProvider, type Seller, findSeller, isSeenProvider, listProviders } from './registry/providers.ts';

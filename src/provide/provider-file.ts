@@ -8,6 +8,7 @@ import {
   isTable,
   parseToml,
   readBlocks,
+  readProviders,
   readTable,
   readTomlFile,
   show,
@@ -25,6 +26,7 @@ import {
   readUrl,
   WrongValue,
 } from '#config';
+import type { ListedProvider, OfferedBlock } from '#config/known-providers';
 import { loadWallet } from './wallet/load-wallet.ts';
 import { WalletError, type Wallet, parseChainId } from './wallet/wallet.ts';
 
@@ -36,8 +38,10 @@ export interface ProviderConfig {
   /** Path of the TOML file. null if only text was given. */
   readonly file: string | null;
   readonly router: RouterConfig;
-  /** At least one. All have the same `service.providerName`. */
+  /** At least one, or those of `providers` are still missing. All have the same `service.providerName`. */
   readonly services: readonly ServiceConfig[];
+  /** Providers whose models are offered at their list prices. */
+  readonly providers: readonly ListedProvider[];
 }
 
 export interface RouterConfig {
@@ -63,6 +67,8 @@ export interface LoadProviderOptions {
    * folder.
    */
   readonly text?: string;
+  /** Models of the file's `[[providers]]`. undefined before these were asked. */
+  readonly offered?: readonly OfferedBlock[] | undefined;
   readonly env: Environment;
   /** How this program was called, for commands in messages. Default: `tollgate`. */
   readonly program?: string;
@@ -109,33 +115,34 @@ interface ReadProvider {
 function readProvider({
   file,
   text = file === null ? '' : readTomlFile(file),
+  offered,
   env,
 }: LoadProviderOptions): ReadProvider {
   const reading: Reading = { file, lineOf: indexLines(text), env, problems: [] };
   const table = parseToml(text, file);
   const directory = resolve(dirname(file ?? '.'));
 
-  const known: readonly string[] = ['router', ...BLOCK_TABLES];
+  const known: readonly string[] = ['router', ...BLOCK_TABLES, 'providers'];
   const elsewhere = Object.keys(ROUTER_OPTIONS).map((key) => `router.${key}`);
   for (const key of Object.keys(table)) if (!known.includes(key)) unknownKey(key, key, known, reading, elsewhere);
 
   const { router, walletConfig } = readRouter(table['router'], directory, reading);
-  const services = readBlocks(
-    table,
-    { commands: true, directory, packages: true },
-    { max: BLOCKS_MAX, oneProvider: true },
-    reading,
-  );
-  if (!BLOCK_TABLES.some((name) => table[name] !== undefined)) {
+  const rules = { max: BLOCKS_MAX, oneProvider: true };
+  const providers = readProviders(table, rules, reading);
+  const services = readBlocks(table, { commands: true, directory, packages: true }, rules, reading, offered);
+  if (table['providers'] !== undefined) {
+    if (offered !== undefined && services.length === 0 && reading.problems.length === 0)
+      complain(reading, 'providers', 'offer no model now', 'a provider that answers, and models that have a price');
+  } else if (!BLOCK_TABLES.some((name) => table[name] !== undefined)) {
     complain(
       reading,
       'models',
       'is missing, and nothing else is offered',
-      `at least one block: ${BLOCK_TABLES.map((name) => `[[${name}]]`).join(', ')}`,
+      `at least one block: ${[...BLOCK_TABLES, 'providers'].map((name) => `[[${name}]]`).join(', ')}`,
     );
   } else if (services.length === 0 && reading.problems.length === 0)
     complain(reading, 'models', 'offers nothing', 'at least one block');
-  return { config: router && { file, router, services }, walletConfig, reading };
+  return { config: router && { file, router, services, providers }, walletConfig, reading };
 }
 
 interface ReadRouter {
@@ -253,10 +260,11 @@ function secretsOfTarget(target: Target): readonly (string | null)[] {
  * Returns every value of a provider's file that a log must not show. All environment variables of tools count as
  * secrets.
  */
-export function secretsOf({ router, services }: ProviderConfig): readonly (string | null)[] {
+export function secretsOf({ router, services, providers }: ProviderConfig): readonly (string | null)[] {
   return [
     router.apiKey,
     router.wallet?.privateKey ?? null,
     ...services.flatMap(({ target }) => secretsOfTarget(target)),
+    ...providers.map(({ apiKey }) => apiKey),
   ];
 }

@@ -27,17 +27,19 @@ interface ReloadOptions {
   readonly proxy: Pick<Proxy, 'reload' | 'services'>;
   /** The file and the wallet that the proxy was started with. */
   readonly started: Loaded;
-  /** Reads the file again. Rejects with ConfigError. */
-  readonly load: () => Promise<Loaded>;
   readonly log: Log & { hide(secrets: readonly (string | null)[]): void };
 }
 
 /**
- * A function that reads the file of a running proxy again, and registers its services in place of the old ones. Running
- * calls go on. Rejects with the ConfigError of a file that has problems, which changes nothing.
+ * A function that reads the file of a running proxy again by `load`, and registers its services in place of the old
+ * ones. Running calls go on. Rejects with the ConfigError of a file that has problems, which changes nothing.
  */
-export function createReload({ proxy, started, load, log }: ReloadOptions): () => Promise<ReloadReport> {
-  const take = async (): Promise<ReloadReport> => {
+export function createReload({
+  proxy,
+  started,
+  log,
+}: ReloadOptions): (load: () => Promise<Loaded>) => Promise<ReloadReport> {
+  const take = async (load: () => Promise<Loaded>): Promise<ReloadReport> => {
     const next = await load();
     log.hide(secretsOf(next.config));
     const restart = fixedChanges(started, next);
@@ -52,8 +54,8 @@ export function createReload({ proxy, started, load, log }: ReloadOptions): () =
   };
 
   let last: Promise<unknown> = Promise.resolve();
-  return () => {
-    const done = last.then(take);
+  return (load) => {
+    const done = last.then(() => take(load));
     last = done.catch(() => {});
     return done.then(
       (report) => {

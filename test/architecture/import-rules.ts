@@ -232,9 +232,23 @@ export const MODULES: Readonly<Record<string, Module>> = {
     modules: ['security', 'wire', 'wire/undici', 'config', 'network/guarded-fetch'],
     packages: ['undici', '@ai-sdk/provider'],
   },
+  // The list of prices is large: it is loaded only if a file names a provider.
+  'provider-models': {
+    modules: ['wire', 'billing/amounts', 'config', 'config/known-providers'],
+    packages: ['@pydantic/genai-prices'],
+  },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: {
-    modules: ['security', 'wire', 'wire/undici', 'config', 'json-rpc/message', 'network/tunnel', 'ai-sdk'],
+    modules: [
+      'security',
+      'wire',
+      'wire/undici',
+      'config',
+      'config/known-providers',
+      'json-rpc/message',
+      'network/tunnel',
+      'ai-sdk',
+    ],
     packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
   },
   // A provider as anybody would write it, with the official SDKs.
@@ -261,7 +275,9 @@ export const MODULES: Readonly<Record<string, Module>> = {
       ...MIDDLE,
       'billing/amounts',
       'billing/archive',
+      'config/known-providers',
       'ai-sdk',
+      'provider-models',
       'provide',
       'provide/wallet',
       'app',

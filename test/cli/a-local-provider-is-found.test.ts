@@ -92,26 +92,27 @@ test('a model of Ollama has the context, the kinds of content and the names that
   ]);
 });
 
-test.each([
-  [400, ['responses']],
-  [404, undefined],
-])(
-  'OpenAI has chat, embeddings and images; where /responses answers %s, its models have the wires %s',
-  async (status, wires) => {
-    const listed = ['gpt-5-mini', 'text-embedding-3-small', 'gpt-image-1-mini', 'whisper-1'];
-    const { host, asked } = await provider((path) =>
-      path === '/v1/models' ? { json: { data: listed.map((id) => ({ id })) } } : { status, json: {} },
-    );
-    const services = await servicesOf({ OPENAI_API_KEY: 'sk-x', OPENAI_BASE_URL: `http://${host}/v1/` });
-    expect(services).toMatchObject([
-      { primitive: 'model', name: 'openai/gpt-5-mini', model: { outputModalities: ['text'] } },
-      { primitive: 'model', name: 'openai/text-embedding-3-small', model: { outputModalities: ['embeddings'] } },
-      { primitive: 'image', name: 'openai/gpt-image-1-mini', media: { upstreamModel: 'gpt-image-1-mini' } },
-    ]);
-    expect(services[0]!.primitive === 'model' && services[0]!.model.wires).toEqual(wires);
-    expect(asked).toEqual(['GET /v1/models', 'POST /v1/responses']);
-  },
-);
+test('OpenAI has images beside the models of its list prices', async () => {
+  const listed = ['gpt-5-mini', 'text-embedding-3-small', 'gpt-image-1-mini', 'whisper-1'];
+  const { host, asked } = await provider(() => ({ json: { data: listed.map((id) => ({ id })) } }));
+  expect(await servicesOf({ OPENAI_API_KEY: 'sk-x', OPENAI_BASE_URL: `http://${host}/v1/` })).toMatchObject([
+    { primitive: 'image', name: 'openai/gpt-image-1-mini', media: { upstreamModel: 'gpt-image-1-mini' } },
+  ]);
+  expect(asked).toEqual(['GET /v1/models']);
+});
+
+test('a provider is found by its key, unless that is the key of a gateway', async () => {
+  const env = {
+    OLLAMA_HOST: '127.0.0.1:9',
+    ANTHROPIC_API_KEY: 'sk-ant-x',
+    OPENAI_API_KEY: 'svc-sk-x',
+    GOOGLE_API_KEY: 'k',
+  };
+  expect((await findLocalProviders(env)).map(({ use, found, flag }) => [use, found, flag])).toEqual([
+    ['anthropic', 'ANTHROPIC_API_KEY is set', '--with anthropic'],
+    ['google', 'GOOGLE_API_KEY is set', '--with google'],
+  ]);
+});
 
 test('a dead address is named, with the cause and how to change it', async () => {
   const base = `http://127.0.0.1:${await findFreePort()}/v1`;

@@ -37,6 +37,7 @@ async function probe(name: string, cap: CapName | undefined, maxOutputTokens: nu
     file: null,
     router: { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' },
     services: [service],
+    providers: [],
   };
   const results: CheckResult[] = [];
   const checks = providerChecks(config, null, { env: {}, version: '1', log }, Date.now).slice(3);

@@ -56,7 +56,7 @@ async function probe(
   router = url,
   apiKey = 'k',
 ): Promise<{ ok: boolean; results: (CheckResult & { kind: string })[] }> {
-  const config = { file: null, router: { url: router, domain: 'x', wallet: null, apiKey }, services };
+  const config = { file: null, router: { url: router, domain: 'x', wallet: null, apiKey }, services, providers: [] };
   const results: (CheckResult & { kind: string })[] = [];
   const checks = providerChecks(config, null, { env: { PATH: process.env['PATH'] }, version: '1', log }, Date.now);
   const ok = await runChecks(checks, Date.now, ({ kind }, result) => results.push({ ...result, kind }));

@@ -59,6 +59,7 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
       modelAt('m', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`, CANARIES.upstream),
       toolOfScript('t', SCRIPT, [], { KEY: CANARIES.env }, { shared: true }),
     ],
+    providers: [],
   };
   let text = '';
   const logged = new EventTarget();

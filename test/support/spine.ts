@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { escrowOf, parseUsd, treasuryOf, type AuditReport } from '#billing';
 import { loadConfig } from '#config';
+import type { OfferedBlock } from '#config/known-providers';
 import type { Payments } from '#payments';
 import { localAccount } from '#accounts/names';
 import type { NewKeyFields } from '#auth/keys';
@@ -10,6 +11,7 @@ import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { pauses } from './pauses.ts';
+import { createListedConfig } from '../../src/cli/listed-config.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 
@@ -180,10 +182,11 @@ model = "upstream-model"
 api_base = "${provider.url}"
 api_key = "std::env::TEST_UPSTREAM_KEY"
 ${more.replaceAll('{provider}', provider.url)}`;
-  const load = () =>
+  const load = (text: string, offered: readonly OfferedBlock[] = []) =>
     loadConfig({
       file: 'spine.toml',
-      text: toml(),
+      text,
+      offered,
       env: {
         TEST_UPSTREAM_KEY: 'upstream-secret-canary',
         TOLLGATE_ADMIN_KEY: ADMIN_KEY,
@@ -198,9 +201,11 @@ ${more.replaceAll('{provider}', provider.url)}`;
       overrides: { 'server.data_dir': dataDir, 'server.port': options.port ?? 0, 'server.host': '127.0.0.1' },
     });
   const logs: string[] = [];
-  const app: App = await createApp(load(), {
+  const now = options.now ?? Date.now;
+  const listed = createListedConfig({ load, providersOf: ({ providers }) => providers, readText: toml, now });
+  const app: App = await createApp(await listed.read(), {
     writeLog: (line) => logs.push(line),
-    reloadAll: () => app.reload(load),
+    reloadAll: () => app.reload(() => listed.read()),
     ...(options.now ? { now: options.now } : {}),
     ...(options.elapsed ? { elapsed: options.elapsed } : {}),
     ...(options.random ? { random: options.random } : {}),

@@ -6,6 +6,7 @@ import type { Table } from '../toml.ts';
 import type { Primitive, Service, ServiceConfig, Target } from '../service.ts';
 import { AGENT_BLOCK } from './agent-block.ts';
 import type { BlockKind, Place } from './block.ts';
+import type { OfferedBlock } from '../known-providers.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
 import { MODEL_BLOCK, servesRealtime } from './model-block.ts';
 import { TOOL_BLOCK } from './tool-block.ts';
@@ -35,10 +36,17 @@ interface BlockRules {
 
 /**
  * All valid blocks of a file as services. Blocks of one provider with the same name are one listing with several
- * routes.
+ * routes. `offered`: models of its `[[providers]]`. One whose listing has a block in the file is left out.
  */
-export function readBlocks(file: Table, place: Place, rules: BlockRules, reading: Reading): readonly ServiceConfig[] {
-  return readEach(file, rules, reading, (kind, block, path) => {
+export function readBlocks(
+  file: Table,
+  place: Place,
+  rules: BlockRules,
+  reading: Reading,
+  offered: readonly OfferedBlock[] = [],
+): readonly ServiceConfig[] {
+  const others = new Set(offered.map(({ path }) => path));
+  return readEach(file, { ...rules, offered }, reading, (kind, block, path) => {
     const read = readTable(block, path, { ...kind.offer, ...kind.target }, reading);
     const offer = valuesOf(read, kind.offer);
     const target = valuesOf(read, kind.target);
@@ -48,7 +56,7 @@ export function readBlocks(file: Table, place: Place, rules: BlockRules, reading
     if (where?.kind === 'sdk' && service?.primitive === 'model' && service.model.wires)
       say('params.wires', 'stands beside params.sdk, whose package has no such API', 'leave it out');
     if (service && place.commands) refuseRealtime(service, say);
-    return service && where ? { service, target: where } : null;
+    return service && where ? { service, target: where, ...(others.has(path) ? { listed: true } : {}) } : null;
   });
 }
 
@@ -87,14 +95,20 @@ const complainAt = (path: string, reading: Reading) => (key: string, wrong: stri
 
 function readEach<T>(
   file: Table,
-  rules: BlockRules,
+  { offered = [], ...rules }: BlockRules & { readonly offered?: readonly OfferedBlock[] },
   reading: Reading,
   readOne: (kind: AnyKind, block: Table, path: string) => T | null,
 ): readonly T[] {
   const read: T[] = [];
   const checkListing = createListingCheck(rules.oneProvider, reading);
   const said = saidIn(file);
-  let count = 0;
+  const take = (table: keyof typeof BLOCKS, written: Table, path: string) => {
+    const block = completeBlock(written, said);
+    checkListing(table, block, path);
+    const one = readOne(BLOCKS[table], block, path);
+    if (one !== null) read.push(one);
+  };
+  let count = offered.length;
   for (const table of BLOCK_TABLES) {
     const blocks = file[table];
     if (blocks === undefined) continue;
@@ -109,18 +123,18 @@ function readEach<T>(
     }
     for (const [index, written] of (blocks as readonly unknown[]).entries()) {
       const path = `${table}[${index}]`;
-      if (!isTable(written)) {
-        complain(reading, path, `is ${show(written)}`, `a [[${table}]] block`);
-        continue;
-      }
-      const block = completeBlock(written, said);
-      checkListing(table, block, path);
-      const one = readOne(BLOCKS[table], block, path);
-      if (one !== null) read.push(one);
+      if (isTable(written)) take(table, written, path);
+      else complain(reading, path, `is ${show(written)}`, `a [[${table}]] block`);
     }
   }
+  const listings = new Set(modelsIn(file).map((block) => listingOf(completeBlock(block, said))));
+  for (const { path, block } of offered)
+    if (!listings.has(listingOf(completeBlock(block, said)))) take('models', block, path);
   return read;
 }
+
+const modelsIn = ({ models }: Table): readonly Table[] =>
+  Array.isArray(models) ? (models as readonly unknown[]).filter(isTable) : [];
 
 /** Names from the other blocks of a file, for a block that leaves them out. */
 interface SaidElsewhere {

@@ -1,0 +1,225 @@
+import type { Table } from './toml.ts';
+import { GEMINI_PATH, MESSAGES_PATH, type NativeWireName } from './upstream-api.ts';
+
+/* The providers that `[[providers]]` knows by name. `docs/providers-in-one-line.md` has the same table. */
+
+/** A provider that a file may name with `use`. */
+export interface KnownProvider {
+  /** The name that people read. */
+  readonly name: string;
+  /** The base address of its chat API. null if each account has its own: the file must give `api_base`. */
+  readonly base: string | null;
+  /** Environment variables that may have the base address, as the programs of the provider read it. */
+  readonly baseVariable?: string;
+  /** The usual environment variables of its key, in order of precedence. Empty: it usually needs no key. */
+  readonly keyVariables: readonly string[];
+  /** APIs besides chat that it speaks at the same address. */
+  readonly wires?: readonly NativeWireName[];
+  /** Its id in the list of prices. null: its models have no list prices, because they run on the operator's machine. */
+  readonly prices: string | null;
+  /** How to ask for its models. null: its API cannot tell which models this key may call. */
+  readonly lists: ModelListing | null;
+  /** The field in which it takes the limit of an answer, if it refuses the other one. */
+  readonly cap?: 'max_completion_tokens';
+  /** Request fields beyond those of the chat API that change no price. Others are not passed on. */
+  readonly forward?: readonly string[];
+  /** A package of the AI SDK that calls it, for APIs that the gateway does not speak. */
+  readonly sdk?: string;
+  /**
+   * USD for 1,000 web searches where the list of prices has none for a model: the highest price that the provider
+   * publishes. Searches are asked for inside a request, so a model without this price would give them away.
+   */
+  readonly searches?: string;
+}
+
+interface ModelListing {
+  /** Path of the list below the base address. `toBase` changes the address of the chat API to that of the list. */
+  readonly path: string;
+  readonly toBase?: (base: string) => string;
+  /** The path whose key headers the request has, see keyHeaders. */
+  readonly headersOf?: string;
+}
+
+const MODELS: ModelListing = { path: '/models' };
+
+const KNOWN = {
+  openai: {
+    name: 'OpenAI',
+    base: 'https://api.openai.com/v1',
+    baseVariable: 'OPENAI_BASE_URL',
+    keyVariables: ['OPENAI_API_KEY'],
+    wires: ['responses'],
+    cap: 'max_completion_tokens',
+    prices: 'openai',
+    lists: MODELS,
+    searches: '10',
+  },
+  anthropic: {
+    name: 'Anthropic',
+    base: 'https://api.anthropic.com/v1',
+    keyVariables: ['ANTHROPIC_API_KEY'],
+    wires: ['messages'],
+    prices: 'anthropic',
+    lists: { path: '/models?limit=1000', headersOf: MESSAGES_PATH },
+    searches: '10',
+  },
+  google: {
+    name: 'Google',
+    base: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    wires: ['gemini'],
+    prices: 'google',
+    // The list of the compatible API has names alone, that of the Gemini API has the limits of each model.
+    lists: {
+      path: '/models?pageSize=1000',
+      toBase: (base) => base.replace(/\/openai$/, ''),
+      headersOf: GEMINI_PATH,
+    },
+    searches: '35',
+  },
+  mistral: {
+    name: 'Mistral',
+    base: 'https://api.mistral.ai/v1',
+    keyVariables: ['MISTRAL_API_KEY'],
+    prices: 'mistral',
+    lists: MODELS,
+  },
+  groq: {
+    name: 'Groq',
+    base: 'https://api.groq.com/openai/v1',
+    keyVariables: ['GROQ_API_KEY'],
+    prices: 'groq',
+    lists: MODELS,
+  },
+  deepseek: {
+    name: 'DeepSeek',
+    base: 'https://api.deepseek.com/v1',
+    keyVariables: ['DEEPSEEK_API_KEY'],
+    prices: 'deepseek',
+    lists: MODELS,
+  },
+  xai: {
+    name: 'xAI',
+    base: 'https://api.x.ai/v1',
+    keyVariables: ['XAI_API_KEY'],
+    prices: 'x-ai',
+    lists: MODELS,
+  },
+  together: {
+    name: 'Together',
+    base: 'https://api.together.xyz/v1',
+    keyVariables: ['TOGETHER_API_KEY'],
+    prices: 'together',
+    lists: MODELS,
+  },
+  openrouter: {
+    name: 'OpenRouter',
+    base: 'https://openrouter.ai/api/v1',
+    keyVariables: ['OPENROUTER_API_KEY'],
+    prices: 'openrouter',
+    lists: MODELS,
+    forward: ['reasoning'],
+  },
+  fireworks: {
+    name: 'Fireworks',
+    base: 'https://api.fireworks.ai/inference/v1',
+    keyVariables: ['FIREWORKS_API_KEY'],
+    prices: 'fireworks',
+    lists: MODELS,
+  },
+  cerebras: {
+    name: 'Cerebras',
+    base: 'https://api.cerebras.ai/v1',
+    keyVariables: ['CEREBRAS_API_KEY'],
+    prices: 'cerebras',
+    lists: MODELS,
+  },
+  moonshot: {
+    name: 'Moonshot',
+    base: 'https://api.moonshot.ai/v1',
+    keyVariables: ['MOONSHOT_API_KEY'],
+    prices: 'moonshotai',
+    lists: MODELS,
+  },
+  zai: {
+    name: 'Z.AI',
+    base: 'https://api.z.ai/api/paas/v4',
+    keyVariables: ['ZAI_API_KEY'],
+    prices: 'zai',
+    lists: MODELS,
+  },
+  azure: {
+    name: 'Azure',
+    base: null,
+    keyVariables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+    cap: 'max_completion_tokens',
+    prices: 'azure',
+    // Its list has all models of the region. Those that can be called are the deployments, which no key may list.
+    lists: null,
+  },
+  bedrock: {
+    name: 'Bedrock',
+    base: null,
+    keyVariables: ['AWS_BEARER_TOKEN_BEDROCK'],
+    prices: 'aws',
+    lists: null,
+    sdk: '@ai-sdk/amazon-bedrock',
+  },
+  ollama: {
+    name: 'Ollama',
+    base: 'http://127.0.0.1:11434/v1',
+    keyVariables: [],
+    prices: null,
+    lists: MODELS,
+    forward: ['think'],
+  },
+  vllm: {
+    name: 'vLLM',
+    base: 'http://127.0.0.1:8000/v1',
+    keyVariables: [],
+    prices: null,
+    lists: MODELS,
+    forward: ['chat_template_kwargs'],
+  },
+} satisfies Readonly<Record<string, KnownProvider>>;
+
+/** A value of `use`. */
+export type KnownProviderName = keyof typeof KNOWN;
+
+export const KNOWN_PROVIDERS: Readonly<Record<KnownProviderName, KnownProvider>> = KNOWN;
+export const KNOWN_PROVIDER_NAMES = Object.keys(KNOWN) as readonly KnownProviderName[];
+
+/** A `[[providers]]` block: a provider that is known by name, whose models are offered at its list prices. */
+export interface ListedProvider {
+  /** Its place in the file: `providers[0]`. */
+  readonly path: string;
+  readonly use: KnownProviderName;
+  /** Beginning of the names of its models, without the slash. */
+  readonly prefix: string;
+  /** null: the prefix. */
+  readonly providerName: string | null;
+  /** Base address of its chat API. '' for a package. */
+  readonly url: string;
+  /** Secret. */
+  readonly apiKey: string | null;
+  /** The environment variable that has the key. null without a key. */
+  readonly keyVariable: string | null;
+  /** Hundredths of a percent that are added to each list price. */
+  readonly markupBps: number;
+  /** Patterns of the models that are offered. Empty: all. */
+  readonly only: readonly string[];
+  /** Patterns of the models that are not. */
+  readonly except: readonly string[];
+  /** `pricing` of the models that have no list price. null: they are not offered. */
+  readonly pricing: Table | null;
+  /** Settings of single models, by their names at the provider: those of `[[models]]`, and `priced_as`. */
+  readonly models: Readonly<Record<string, Table>>;
+  readonly sdkSettings: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** A model that the list of a provider has, as the block that a file would have for it. */
+export interface OfferedBlock {
+  /** The place in the file that its problems name. */
+  readonly path: string;
+  readonly block: Table;
+}
