@@ -28,7 +28,7 @@ export interface MeasuredAudio {
   readonly secondsMax: number;
 }
 
-/** A file of 30 MiB takes about a second of a processor, and so does the start of the thread. A busy machine is slower. */
+/** A file of 30 MiB takes a second of a processor, and so does the start of the thread. A busy machine is slower. */
 const LEAST_MS = 5_000;
 const MS_PER_MIB = 500;
 
