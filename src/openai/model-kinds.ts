@@ -54,11 +54,9 @@ export const chats = (model: Kinds): boolean =>
 /** The refusal of a model whose kind another route calls. `not`: what it does not do, such as `makes no embeddings`. */
 export function wrongKind({ service, model }: Offer, not: string): GatewayError {
   if (isRealtimeOnly(model!))
-    return new GatewayError(
-      'unprocessable',
-      `${service} is served over WebSocket alone. Open a session at /realtime`,
-      { param: 'model' },
-    );
+    return new GatewayError('unprocessable', `${service} is served over WebSocket alone. Open a session at /realtime`, {
+      param: 'model',
+    });
   const kind = chats(model!) ? null : kindOf(model!);
   const { does, path } = kind === null ? { does: null, path: '/chat/completions' } : ROUTES[kind];
   return new GatewayError('unprocessable', `${service} ${does ?? not}. Call it at ${path}`, { param: 'model' });

@@ -46,13 +46,8 @@ async function paste(code: string): Promise<string> {
 }
 
 test.each([
-  ['model', 'demo/sage', 'text', { curl: '"choices"', a2a: 'tollgate' }],
-  ['model', 'demo/compass', 'embeddings', { curl: '"embedding"' }],
   ['model', 'demo/herald', 'speech', { curl: '' }],
   ['model', 'demo/scribe', 'transcription', { curl: '"text":"The gate is open."' }],
-  ['tool', 'demo/toolbox', 'text', { curl: '"structuredContent"' }],
-  ['agent', 'demo/croupier', 'text', { curl: '"result"', a2a: '"task"', card: '"skills"' }],
-  ['image', 'demo/easel', 'text', { curl: '', quote: 'usd' }],
   ['model', 'demo/sage', null, { curl: '"choices"', a2a: 'tollgate' }],
   ['model', 'demo/compass', 'embeddings', { curl: '"embedding"' }],
   ['tool', 'demo/toolbox', null, { curl: '"structuredContent"' }],
@@ -81,9 +76,6 @@ test('the command for an agent sends another message each time', async () => {
 });
 
 test.each([
-  ['openai-js', 'demo/sage', 'text'],
-  ['anthropic', 'demo/sage', 'text'],
-  ['openai-js', 'demo/compass', 'embeddings'],
   ['openai-js', 'demo/herald', 'speech'],
   ['openai-js', 'demo/sage', null],
   ['anthropic', 'demo/sage', null],
