@@ -10,7 +10,6 @@ export {
   type Config,
   type LimitsConfig,
   type Mode,
-  type OAuthConfig,
   type SignInConfig,
   type TunnelConfig,
   freeze,

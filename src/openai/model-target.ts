@@ -246,7 +246,7 @@ export function quotableModel({ config, now }: QuotableDeps): Quotable {
       const { seconds, ...sound } = checkSound(withModel(body));
       return quotedTranscription(sound, seconds, context);
     }
-    if (Object.hasOwn(body, 'documents') && !Object.hasOwn(body, 'messages')) {
+    if (isOfRerank(body)) {
       const checked = checkRerank(body);
       checkDocuments(checked);
       return rerankToCall(checked, context).request;
@@ -260,6 +260,8 @@ export function quotableModel({ config, now }: QuotableDeps): Quotable {
 
 type Body = Readonly<Record<string, unknown>>;
 
+const isOfRerank = (body: Body): boolean =>
+  Object.hasOwn(body, 'documents') && !Object.hasOwn(body, 'messages') && !Object.hasOwn(body, 'input');
 const isOfEmbeddings = (body: Body): boolean => Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');
 const isOfSpeech = (body: Body): boolean => isOfEmbeddings(body) && Object.hasOwn(body, 'voice');
 const isOfTranscription = (body: Body): boolean =>

@@ -64,7 +64,7 @@ test.each([
 
 test('without the header these errors are those of the chat API', async () => {
   expect(await (await spine.get('/models/test/none')).json()).toMatchObject({ error: { code: 404 } });
-  expect(await (await spine.get('/files')).json()).toMatchObject({ error: { code: 404 } });
+  expect(await (await spine.get('/fine_tuning/jobs')).json()).toMatchObject({ error: { code: 404 } });
 });
 
 test.each(['test/b', 'anthropic/test/b'])('models.retrieve(%j) gives one', async (id) => {

@@ -46,7 +46,7 @@ const messageOf = (role: string) => ({
 });
 
 /** Billed paths that no chat model answers. */
-const OF_OTHERS = /\/(embeddings|audio|images?|videos?)(\/|$)|:(embedContent|batchEmbedContents)$/;
+const OF_OTHERS = /\/(embeddings|rerank|moderations|audio|images?|videos?)(\/|$)|:(embedContent|batchEmbedContents)$/;
 
 /** What a path that names a service is asked for: the model by its own name, and as other routes call it. */
 const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];

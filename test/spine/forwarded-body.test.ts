@@ -100,7 +100,7 @@ test('a field called __proto__ pollutes nothing, and inside of other fields it i
 test('messages, tools and content parts arrive as they were sent', async () => {
   const messages = [
     { role: 'system', content: 'be brief', name: 'rules', cache_control: { type: 'ephemeral' } },
-    { role: 'developer', content: [{ type: 'text', text: 'x', cache_control: { ttl: '1h' } }] },
+    { role: 'developer', content: [{ type: 'text', text: 'x', cache_control: { ttl: '5m' } }] },
     {
       role: 'assistant',
       content: null,

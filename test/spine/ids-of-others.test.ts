@@ -66,6 +66,28 @@ const KINDS = {
     const answer = await post('/video/quote', VIDEO, key);
     return ((await answer.json()) as { quote_id: string }).quote_id;
   },
+  file: async (key: string) => {
+    const form = new FormData();
+    const line = {
+      custom_id: `line-${(made += 1)}`,
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: ask('hi !tokens:1'),
+    };
+    form.set('purpose', 'batch');
+    form.set('file', new Blob([JSON.stringify(line)]), 'canary.jsonl');
+    const answer = await fetch(`${spine.url}/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: form,
+    });
+    return ((await answer.json()) as { id: string }).id;
+  },
+  batch: async (key: string): Promise<string> => {
+    const batch = { endpoint: '/v1/chat/completions', completion_window: '24h' };
+    const answer = await post('/batches', { ...batch, input_file_id: await KINDS.file(key) }, key);
+    return ((await answer.json()) as { id: string }).id;
+  },
   'chat quote': async (key: string) => {
     const answer = await post('/quotes', { primitive: 'model', ...ask('hi !tokens:1') }, key);
     return ((await answer.json()) as { quote_id: string }).quote_id;
@@ -97,6 +119,14 @@ const PLACES: readonly {
     places: /^POST \/api\/v1\/responses body previous_response_id$/,
     kind: 'response',
     body: { model: MODEL, input: 'hi !tokens:1', max_output_tokens: 50 },
+  },
+  { places: /^(GET|DELETE) \/api\/v1\/files\/:file_id(\/content)? path file_id$/, kind: 'file' },
+  { places: /^GET \/api\/v1\/batches\/:batch_id path batch_id$/, kind: 'batch' },
+  { places: /^POST \/api\/v1\/batches\/:batch_id\/cancel path batch_id$/, kind: 'batch', body: {} },
+  {
+    places: /^POST \/api\/v1\/batches body input_file_id$/,
+    kind: 'file',
+    body: { endpoint: '/v1/chat/completions', completion_window: '24h' },
   },
   { places: /^GET \/api\/v1\/generation query id$/, kind: 'generation' },
   { places: /^(GET|DELETE) \/api\/v1\/keys\/:hash path hash$/, kind: 'key' },
@@ -170,8 +200,9 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'the number of a place in a list of own or public things',
     places:
-      /^GET \/api\/v1\/(videos query after|responses\/:response_id query starting_after|responses\/:response_id\/input_items query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
+      /^GET \/api\/v1\/((videos|files|batches) query after|responses\/:response_id query starting_after|responses\/:response_id\/input_items query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
   },
+  { why: 'a time', places: /body (output_)?expires_after$/ },
   { why: 'an account that becomes a member: an account is no secret', places: /members body account$/ },
   { why: 'members, by their accounts: see organisations.test.ts', places: /members\/:member path member$/ },
   {
@@ -182,7 +213,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'a quote that is asked for has no quote; all doors of calls read quotes in one place',
     places:
-      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v1\/(rpc|embeddings|audio\/\w+|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v\d\/(rpc|embeddings|rerank|moderations|audio\/\w+|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
   },
   {
     why: 'the same of the wires beside chat',

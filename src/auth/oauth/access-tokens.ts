@@ -1,6 +1,6 @@
 import type { JWTPayload } from 'jose';
 import { GatewayError } from '#errors';
-import type { OAuthConfig } from '#config';
+import type { Config } from '#config';
 import { type Caller, subjectAccount } from '#accounts';
 import type { Attempts } from '../attempts.ts';
 import { createVerified } from '../verified.ts';
@@ -23,7 +23,7 @@ export interface AccessTokens {
   verify(token: string, path: string | null, address: string): Promise<Caller> | null;
 }
 
-export interface AccessTokensOptions extends IssuerKeysOptions, Pick<OAuthConfig, 'requiredScope'> {
+export interface AccessTokensOptions extends IssuerKeysOptions, Pick<NonNullable<Config['oauth']>, 'requiredScope'> {
   readonly resources: Pick<Resources, 'isAudience' | 'isFor'>;
   /** The largest accepted difference between the issuer's clock and the gateway's. */
   readonly skewMs: number;

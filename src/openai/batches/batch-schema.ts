@@ -1,3 +1,4 @@
+import { DOCUMENTED } from '#http';
 import { expiresAfterSchema } from './expires-after.ts';
 
 /** The endpoints whose requests a batch may have. */
@@ -28,6 +29,7 @@ export const batchBody = {
     endpoint: {
       type: 'string',
       maxLength: 64,
+      [DOCUMENTED]: { enum: ENDPOINTS },
       description: `The address of all requests of the batch: ${ENDPOINTS.map((path) => `\`${path}\``).join(', ')}.`,
     },
     completion_window: { type: 'string', const: '24h' },

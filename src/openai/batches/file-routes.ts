@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { createHttpSink } from '#http';
 import type { Config } from '#config';
@@ -43,8 +43,15 @@ const params = {
 /** `/files`, as in OpenAI's API: the input of batches, and their results. Register it under `/api/v1`. */
 export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): FastifyPluginAsync {
   const { limits, batches } = config;
+  // Anthropic's clients ask for files at the same address, and would not understand these.
+  const refuseAnthropic = (app: FastifyInstance) =>
+    app.addHook('onRequest', async ({ headers }) => {
+      if (headers['anthropic-version'] === undefined) return;
+      throw new GatewayError('not_found', "Files of Anthropic's API are not kept here: send documents in the messages");
+    });
 
   const uploads: FastifyPluginAsync = async (app) => {
+    refuseAnthropic(app);
     const admissionOf = requireAdmission(app, pipeline.admit);
     app.removeAllContentTypeParsers();
     // The form is read while it arrives.
@@ -88,6 +95,7 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
 
   return async (app) => {
     await app.register(uploads);
+    refuseAnthropic(app);
     const admissionOf = requireAdmission(app, pipeline.admitPoll);
     const find = async (request: FastifyRequest<OfFile>): Promise<StoredFile> => {
       const id = request.params.file_id;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { addUpgrade, createSocketServer, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
+import { requireAdmission } from '#auth';
 import { createStreamQuota } from '#limits';
 import type { OpenSession, RealtimeDeps } from './open-session.ts';
 
@@ -63,7 +64,7 @@ export function addRealtime(server: FastifyInstance, deps: RealtimeDeps): Realti
 
   for (const prefix of ['/api/v1', '/v1'])
     addUpgrade(server, `${prefix}${REALTIME_PATH}`, (request, wire, head) => void accept(request, wire, head));
-  explainPlainRequests(server);
+  explainPlainRequests(server, deps.pipeline);
   return {
     drain: () => quota.drain(),
     close() {
@@ -74,19 +75,22 @@ export function addRealtime(server: FastifyInstance, deps: RealtimeDeps): Realti
 }
 
 /** Answers requests to the path that are not a WebSocket handshake. */
-function explainPlainRequests(server: FastifyInstance): void {
-  server.get(`/api/v1${REALTIME_PATH}`, { schema: { hide: true } }, (request, reply) =>
-    reply
-      .code(426)
-      .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
-      .send({
-        error: {
-          message:
-            'This address takes WebSockets alone: open wss://…/v1/realtime?model=NAME. If your client did, something on the way dropped the headers Upgrade and Connection',
-          type: 'invalid_request',
-          code: 426,
-          param: null,
-        },
-      }),
-  );
+function explainPlainRequests(server: FastifyInstance, { admit }: RealtimeDeps['pipeline']): void {
+  void server.register(async (app) => {
+    requireAdmission(app, admit);
+    app.get(`/api/v1${REALTIME_PATH}`, { schema: { hide: true } }, (request, reply) =>
+      reply
+        .code(426)
+        .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
+        .send({
+          error: {
+            message:
+              'This address takes WebSockets alone: open wss://…/v1/realtime?model=NAME. If your client did, something on the way dropped the headers Upgrade and Connection',
+            type: 'invalid_request',
+            code: 426,
+            param: null,
+          },
+        }),
+    );
+  });
 }

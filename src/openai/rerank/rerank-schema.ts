@@ -52,7 +52,9 @@ export const rerankSchema = {
         additionalProperties: true,
         properties: { text: { type: 'string' }, image: { type: 'string', description: 'A data URL, or an address.' } },
         [MUST_BE]: DOCUMENT_RIGHT,
-        [DOCUMENTED]: {},
+        [DOCUMENTED]: {
+          anyOf: [{ type: 'string' }, ...['text', 'image'].map((name) => ({ type: 'object', required: [name] }))],
+        },
       },
       description: 'Texts, or objects that the provider takes.',
       [MUST_BE]: `an array of 1 to ${DOCUMENTS_MAX} texts or objects`,

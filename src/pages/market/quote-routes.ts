@@ -28,9 +28,18 @@ const MEDIA = {
   ],
 };
 
+const RERANK = {
+  required: ['model', 'query', 'documents'],
+  properties: {
+    model: NAME,
+    query: { type: 'string', minLength: 1 },
+    documents: { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } },
+  },
+};
+
 /** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
 const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  model: { anyOf: [named('model', ['messages']), named('model', ['input']), named('model', ['query', 'documents'])] },
+  model: { anyOf: [named('model', ['messages']), named('model', ['input']), RERANK] },
   image: MEDIA,
   video: { allOf: [MEDIA, { required: ['duration'] }] },
   tool: named('tool'),

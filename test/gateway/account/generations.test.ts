@@ -85,6 +85,7 @@ describe('the record of a call', () => {
       tokens_reasoning: null,
       is_byok: false,
       service_tier: null,
+      session_id: null,
       total_cost: 0.0003,
       cost_micro_usdc: 300,
       fee_micro_usdc: 30,

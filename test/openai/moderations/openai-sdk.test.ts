@@ -136,7 +136,7 @@ describe('a request is refused', () => {
       /422 test\/model judges no content. Call it at \/chat\/completions/,
     );
     await expect(client.embeddings.create({ model: FREE, input: 'a' })).rejects.toThrow(
-      /422 omni-moderation-latest makes no embeddings. Call it at \/moderations/,
+      /422 omni-moderation-latest judges content. Call it at \/moderations/,
     );
   });
 });

@@ -12,10 +12,9 @@ export interface PriceLine {
 export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
   switch (kind) {
     case 'model': {
-      const { prompt, completion, character, per_minute: minute } = pricing;
+      const { prompt, completion, character, per_minute: minute, per_call } = pricing;
       if (!isFree(character)) return { amount: formatUsd(character!), unit: 'per 1M characters' };
       if (!isFree(minute)) return { amount: formatUsd(minute!), unit: 'per minute' };
-      const { prompt, completion, per_call } = pricing;
       if (!isFree(per_call)) return { amount: formatUsd(per_call!), unit: 'per call' };
       if (isFree(prompt) && isFree(completion)) return FREE;
       if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };

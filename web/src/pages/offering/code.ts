@@ -44,10 +44,9 @@ export const calledOf = (
 
 function madeBy(modalities: readonly string[]): Made | null {
   if (modalities.length === 0 || modalities.includes('text')) return null;
-  return MADE.find((kind) => modalities.includes(kind)) ?? 'embeddings';
+  const kinds = ['speech', 'transcription', 'rerank', 'moderation'] as const;
+  return kinds.find((kind) => modalities.includes(kind)) ?? 'embeddings';
 }
-
-const MADE = ['speech', 'transcription', 'rerank', 'moderation'] as const;
 
 /** Code for each client that can call the service, shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {

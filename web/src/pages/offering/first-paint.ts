@@ -45,8 +45,9 @@ function priceCard(service: ServiceDetail): Element {
   );
 }
 
-const listOf = (lines: readonly PriceLine[]): Element =>
-  element(
+// A declaration, because the code above runs before a constant here would have its value.
+function listOf(lines: readonly PriceLine[]): Element {
+  return element(
     'dl',
     'grid gap-2',
     ...lines.map(({ amount, unit }) =>
@@ -58,6 +59,7 @@ const listOf = (lines: readonly PriceLine[]): Element =>
       ),
     ),
   );
+}
 
 function factsCard(service: ServiceDetail): Element {
   const facts = factsOf(service).map(([name, value]) =>
