@@ -36,14 +36,15 @@ export function toAnthropicError(error: GatewayError, { id }: { readonly id: str
   };
 }
 
-const OF_MODELS = /^\/api\/v1\/models(?:[/?]|$)/;
+/** Addresses that Anthropic's API has too. */
+const SHARED = /^\/api\/v1\/(?:models|files)(?:[/?]|$)/;
 
 /**
- * The form of Anthropic's API, for its clients at an address that does not exist here or lists models; null for other
+ * The form of Anthropic's API, for its clients at an address that does not exist here or that both APIs have; null for other
  * requests. Its clients always send the version that they speak.
  */
 export const anthropicForm = ({ headers, url, is404 }: Pick<FastifyRequest, 'headers' | 'url' | 'is404'>) =>
-  headers['anthropic-version'] !== undefined && (is404 || OF_MODELS.test(url)) ? toAnthropicError : null;
+  headers['anthropic-version'] !== undefined && (is404 || SHARED.test(url)) ? toAnthropicError : null;
 
 /** The error of a reply that has begun. */
 export const toAnthropicFault = ({ message, type, code }: ChatFault) => ({ type: typeOf(type, code), message });

@@ -53,7 +53,9 @@ export const rerankSchema = {
         properties: { text: { type: 'string' }, image: { type: 'string', description: 'A data URL, or an address.' } },
         [MUST_BE]: DOCUMENT_RIGHT,
         [DOCUMENTED]: {
-          anyOf: [{ type: 'string' }, ...['text', 'image'].map((name) => ({ type: 'object', required: [name] }))],
+          allOf: [
+            { anyOf: [{ type: 'string' }, ...['text', 'image'].map((name) => ({ type: 'object', required: [name] }))] },
+          ],
         },
       },
       description: 'Texts, or objects that the provider takes.',
