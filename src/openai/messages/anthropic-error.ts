@@ -40,8 +40,8 @@ export function toAnthropicError(error: GatewayError, { id }: { readonly id: str
 const SHARED = /^\/api\/v1\/(?:models|files)(?:[/?]|$)/;
 
 /**
- * The form of Anthropic's API, for its clients at an address that does not exist here or that both APIs have; null for other
- * requests. Its clients always send the version that they speak.
+ * The form of Anthropic's API, for its clients at an address that does not exist here or that both APIs have; null for
+ * other requests. Its clients always send the version that they speak.
  */
 export const anthropicForm = ({ headers, url, is404 }: Pick<FastifyRequest, 'headers' | 'url' | 'is404'>) =>
   headers['anthropic-version'] !== undefined && (is404 || SHARED.test(url)) ? toAnthropicError : null;
