@@ -70,8 +70,8 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
 
   /** Refuses a database that lacks a group of any of these chains that was acknowledged. */
   const refuseLoss = async (own: ChainHead) => {
-    // Groups of the other chains may be committed meanwhile, so what is known of them comes first.
-    for (const [other, known] of [...acknowledged])
+    // Groups of another chain may be committed meanwhile, so what is known of it is read before its end.
+    for (const [other, known] of acknowledged)
       if (other === chain) refuseOlder(own, known);
       else refuseOlder(chainEnd((await send([{ statement: SQL.pgChainEnd, params: [other] }]))[0]![0]!), known);
   };

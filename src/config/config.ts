@@ -11,7 +11,6 @@ export type Config = Readonly<ReturnType<typeof toConfig>>;
 export type Mode = 'development' | 'production';
 export type LimitsConfig = Config['limits'];
 export type SignInConfig = Config['signIn'];
-type OAuthConfig = Config['oauth'];
 export type TunnelConfig = Config['tunnel'];
 export type ClusterConfig = Config['cluster'];
 

@@ -23,7 +23,7 @@ export interface AccessTokens {
   verify(token: string, path: string | null, address: string): Promise<Caller> | null;
 }
 
-export interface AccessTokensOptions extends IssuerKeysOptions, Pick<NonNullable<Config['oauth']>, 'requiredScope'> {
+export interface AccessTokensOptions extends IssuerKeysOptions, Pick<Config['oauth'], 'requiredScope'> {
   readonly resources: Pick<Resources, 'isAudience' | 'isFor'>;
   /** The largest accepted difference between the issuer's clock and the gateway's. */
   readonly skewMs: number;

@@ -28,10 +28,10 @@ import {
   writeTiers,
 } from './price-tiers.ts';
 
-const MODALITIES = [
-  ...['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'],
-  ...['speech', 'transcription', 'rerank', 'moderation'],
-];
+const CHAT_MODALITIES = ['text', 'image', 'audio', 'video', 'file'];
+/** Each has a route of its own. */
+const OTHER_MODALITIES = ['embeddings', 'embedding', 'speech', 'transcription', 'rerank', 'moderation'];
+const MODALITIES = [...CHAT_MODALITIES, ...OTHER_MODALITIES];
 const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
