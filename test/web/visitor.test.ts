@@ -17,6 +17,10 @@ afterAll(async () => {
   await place.clear();
 });
 
+/** Models by the price of a token, and those that are not priced by tokens. */
+const TOKENS = ['Demo: Compass', 'Demo: Echo', 'Demo: Sage'];
+const OTHERS = ['Demo: Herald', 'Demo: Scribe'];
+
 const names = (visitor: Visitor) => visitor.page.locator('tbody tr td:first-child a').allTextContents();
 
 test('finds a tool by what it does, sees its price and its arguments, and copies the code', async () => {
@@ -25,7 +29,7 @@ test('finds a tool by what it does, sees its price and its arguments, and copies
   await page.goto('/');
   await page.getByRole('link', { name: 'Look at the marketplace' }).click();
   await page.getByRole('heading', { level: 1, name: 'Marketplace' }).waitFor();
-  await expect.poll(() => names(visitor)).toHaveLength(7);
+  await expect.poll(() => names(visitor)).toHaveLength(9);
 
   await page.getByRole('searchbox').fill('dice');
   await page.getByRole('button', { name: /^Tools/ }).click();
@@ -76,7 +80,7 @@ test('with the keyboard alone: searches, sorts by price, opens the cheapest, cha
   await page.keyboard.press('Enter');
   await expect.poll(() => page.locator('th[aria-sort]').getAttribute('aria-sort')).toBe('descending');
   await page.keyboard.press('Enter');
-  await expect.poll(() => names(visitor)).toEqual(['Demo: Compass', 'Demo: Echo', 'Demo: Sage']);
+  await expect.poll(() => names(visitor)).toEqual([...OTHERS, ...TOKENS]);
   await tabTo('Demo: Echo');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'Demo: Echo' }).waitFor();
@@ -94,7 +98,7 @@ test('a search without a match says so, and leads back to all services', async (
   await page.goto('/marketplace?q=nothing-of-this-name');
   await page.getByText('No service matches.').waitFor();
   await page.getByRole('button', { name: 'Show all services' }).click();
-  await expect.poll(() => names(visitor)).toHaveLength(7);
+  await expect.poll(() => names(visitor)).toHaveLength(9);
   expect(new URL(page.url()).search).toBe('');
   expect(visitor.problems).toEqual([]);
   await visitor.close();
@@ -106,7 +110,7 @@ test('on a phone, which shows no head of the calls, the market is put in order b
   await page.goto('/marketplace?kind=model');
   const order = page.getByLabel('Order');
   await order.selectOption('Dearest first');
-  await expect.poll(() => names(visitor)).toEqual(['Demo: Sage', 'Demo: Echo', 'Demo: Compass']);
+  await expect.poll(() => names(visitor)).toEqual([...TOKENS.toReversed(), ...OTHERS]);
   await order.selectOption('Most used first');
   await expect.poll(() => new URL(page.url()).search).toBe('?kind=model');
   expect(visitor.problems).toEqual([]);
