@@ -1,18 +1,6 @@
-import {
-  capCost,
-  type RequestAdapter,
-  lowestCap,
-  MAX_COST_HEADER,
-  NO_PREFERENCES,
-  singleRequest,
-  requestedQuote,
-  requestedSession,
-  toPreferences,
-  wantsReceipt,
-} from '#gateway';
 import type { Offer } from '#catalog';
 import { isEmbedder, wrongKind } from '../model-kinds.ts';
-import { passedBody } from '../passing/passed-body.ts';
+import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
 import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
 import { createEmbeddingsReader, type EmbeddingsResult, type InputSize } from './embeddings-reader.ts';
@@ -22,51 +10,19 @@ const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): PassedCall<EmbeddingsResult> {
-  const { caller, headers, requestId, replyBytesMax, payment, lost = [] } = context;
   const size = measureInput(body);
-  let dropped: readonly string[] = [];
-  const adapter: RequestAdapter<EmbeddingsResult | null> = {
-    request(offer) {
-      const forwarded = passedBody(body, offer, SENT);
-      dropped = forwarded.dropped;
-      return {
-        method: 'POST',
-        path: '/embeddings',
-        headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
-        body: Buffer.from(JSON.stringify(forwarded.body)),
-      };
-    },
+  const { replyBytesMax } = context;
+  return passedCall(body, context, {
+    path: '/embeddings',
+    bodyFor: (offer) => passedBody(body, offer, SENT),
     reader: (offer) => createEmbeddingsReader({ size, tokensMax: plausibleTokens(size, offer), replyBytesMax }),
-  };
-  const traceparent = headers['traceparent'];
-  const request: PassedCall<EmbeddingsResult>['request'] = {
-    primitive: 'model',
-    caller,
-    requestId,
-    targets: [body.model],
-    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
-    // Embeddings of one model differ slightly between providers. Comparable embeddings should come from one
-    // provider.
-    stickyKey: `${caller.account} ${requestedSession(body, headers) ?? `embeddings ${body.model}`}`,
-    images: 0,
-    stream: false,
-    adapter: singleRequest(adapter),
+    // Embeddings of one model differ slightly between providers.
+    staysAs: `embeddings ${body.model}`,
     estimate(offer) {
       if (!isEmbedder(offer.model!)) throw wrongKind(offer, 'makes no embeddings');
       return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };
     },
-    lacks: (offer) => [...lost, ...passedBody(body, offer, SENT).dropped],
-    metadata: body.metadata ?? null,
-    traceparent: typeof traceparent === 'string' ? traceparent : null,
-    wantsReceipt: wantsReceipt(false, context),
-    quote: requestedQuote(null, headers, null),
-    ...(payment ? { payment } : {}),
-  };
-  const cap = lowestCap([
-    ['max_cost', body.max_cost],
-    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
-  ]);
-  return { request: capCost(request, cap), dropped: () => dropped };
+  });
 }
 
 /** Tokens that a service may put around an input: special tokens, and its own words for the task. */

@@ -2,22 +2,10 @@ import type { FastifyPluginAsync } from 'fastify';
 import { rateOf } from '#billing/amounts';
 import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
 import { GatewayError } from '#errors';
-import {
-  capCost,
-  lowestCap,
-  MAX_COST_HEADER,
-  NO_PREFERENCES,
-  type RequestAdapter,
-  requestedQuote,
-  requestedSession,
-  singleRequest,
-  toPreferences,
-  wantsReceipt,
-} from '#gateway';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { tokensOf } from '../chat/prompt-size.ts';
 import { moderates, wrongKind } from '../model-kinds.ts';
-import { passedBody } from '../passing/passed-body.ts';
+import { passedBody, passedCall } from '../passing/passed-call.ts';
 import { type PassedCall, type PassedContext, passedRoutes, type PassedWire } from '../passing/passed-route.ts';
 import { costMembers } from '../passing/write-answer.ts';
 import { createModerationReader, type ModerationResult } from './moderations-reader.ts';
@@ -68,40 +56,17 @@ const SENT: ReadonlySet<string> = new Set(['input']);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 function toCall(body: ModerationBody, context: PassedContext): PassedCall<ModerationResult> {
-  const { caller, headers, requestId, replyBytesMax, payment } = context;
   const size = measureInput(body);
-  let dropped: readonly string[] = [];
-  const adapter: RequestAdapter<ModerationResult | null> = {
-    request(offer) {
-      const forwarded = passedBody(body, offer, SENT);
-      dropped = forwarded.dropped;
-      return {
-        method: 'POST',
-        path: '/moderations',
-        headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
-        body: Buffer.from(JSON.stringify(forwarded.body)),
-      };
-    },
+  return passedCall(body, context, {
+    path: '/moderations',
+    bodyFor: (offer) => passedBody(body, offer, SENT),
     reader: ({ model, price: { rates } }) =>
       createModerationReader({
         results: size.results,
         tokens: { max: tokensIn(size, model!, (bytes) => bytes), usual: tokensIn(size, model!, tokensOf) },
         priced: rateOf(rates, 'prompt') > 0n,
-        replyBytesMax,
+        replyBytesMax: context.replyBytesMax,
       }),
-  };
-  const session = requestedSession(body, headers);
-  const traceparent = headers['traceparent'];
-  const request: PassedCall<ModerationResult>['request'] = {
-    primitive: 'model',
-    caller,
-    requestId,
-    targets: [body.model],
-    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
-    stickyKey: session === null ? null : `${caller.account} ${session}`,
-    images: 0,
-    stream: false,
-    adapter: singleRequest(adapter),
     // One offer charges for calls and another one for tokens. Naming the price makes routing compare the costs.
     price: ({ price }) => price,
     estimate(offer) {
@@ -111,18 +76,7 @@ function toCall(body: ModerationBody, context: PassedContext): PassedCall<Modera
         throw new GatewayError('unprocessable', `${service} takes no images`, { param: 'input' });
       return { prompt: BigInt(tokensIn(size, model!, (bytes) => bytes)), call: 1n };
     },
-    lacks: (offer) => passedBody(body, offer, SENT).dropped,
-    metadata: body.metadata ?? null,
-    traceparent: typeof traceparent === 'string' ? traceparent : null,
-    wantsReceipt: wantsReceipt(false, context),
-    quote: requestedQuote(null, headers, null),
-    ...(payment ? { payment } : {}),
-  };
-  const cap = lowestCap([
-    ['max_cost', body.max_cost],
-    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
-  ]);
-  return { request: capCost(request, cap), dropped: () => dropped };
+  });
 }
 
 interface InputSize {

@@ -1,0 +1,131 @@
+import {
+  capCost,
+  type CallRequest,
+  lowestCap,
+  MAX_COST_HEADER,
+  NO_PREFERENCES,
+  type ProviderPreferences,
+  type RequestAdapter,
+  requestedQuote,
+  requestedSession,
+  singleRequest,
+  toPreferences,
+  wantsReceipt,
+} from '#gateway';
+import type { Offer } from '#catalog';
+import type { PassedCall, PassedContext } from './passed-route.ts';
+import { foldName } from '#wire';
+import type { ChatBody } from '../chat/chat-schema.ts';
+import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
+
+/* Requests that pass to a provider in the form in which they came: embeddings, reranking and moderations. */
+
+/** Folded names of chat fields, because some servers fold names. */
+const OF_CHAT_FOLDED: ReadonlySet<string> = new Set([...OF_CHAT].map((name) => foldName(name)));
+const OPTION_CHARS_MAX = 256;
+
+/**
+ * Whether a field may be forwarded. A server might read a long text or a list, but only the published fields are
+ * priced. A model that lists such a field gets it.
+ */
+function isGiven(field: string, value: unknown, { model }: Offer): boolean {
+  if (listsField(model!, field)) return true;
+  // These requests have no prices by service tier, also if the model has them for chat.
+  if (foldName(field) === 'servicetier') return false;
+  return typeof value === 'string' ? value.length <= OPTION_CHARS_MAX : typeof value !== 'object' || value === null;
+}
+
+/** Whether a model lists a field by its name in `params.forward`. */
+export const listsField = ({ forward }: NonNullable<Offer['model']>, field: string): boolean =>
+  Array.isArray(forward) && (forward as readonly string[]).includes(field);
+
+/**
+ * The body for `offer`. It gets the fields of `sent`. Unpublished fields go to providers that list them, as in a chat
+ * request. Fields that only chat has are dropped, because a server that reads `messages` would read text that is not
+ * priced.
+ */
+export function passedBody(
+  body: Readonly<Record<string, unknown>>,
+  offer: Offer,
+  sent: ReadonlySet<string>,
+): ReturnType<typeof forwardedBody> {
+  const others: Record<string, unknown> = {};
+  const lost: string[] = [];
+  for (const field of Object.keys(body)) {
+    if (sent.has(field)) continue;
+    if (field === 'model' || (!OF_CHAT_FOLDED.has(foldName(field)) && isGiven(field, body[field], offer)))
+      others[field] = body[field];
+    else lost.push(field);
+  }
+  const { body: forwarded, dropped } = forwardedBody(others as ChatBody, offer, { tokens: Infinity, field: null });
+  for (const field of sent) {
+    const value = body[field];
+    if (value !== undefined && value !== null) forwarded[field] = value;
+  }
+  return { body: forwarded, dropped: [...lost, ...dropped] };
+}
+
+/** The fields of a body that are for the gateway. */
+interface AskedOfGateway {
+  readonly model: string;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly metadata?: Record<string, unknown> | null;
+}
+
+/** The parts of such a request that differ between its kinds. */
+interface PassedParts<R> extends Pick<CallRequest, 'price' | 'estimate'> {
+  /** Below the base address of a provider. */
+  readonly path: string;
+  readonly bodyFor: (offer: Offer) => ReturnType<typeof passedBody>;
+  readonly reader: RequestAdapter<R | null>['reader'];
+  /** Requests that name no session stay with one provider as well, because the answers of two cannot be compared. */
+  readonly staysAs?: string;
+}
+
+/** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
+export function passedCall<R>(body: AskedOfGateway, context: PassedContext, parts: PassedParts<R>): PassedCall<R> {
+  const { caller, headers, requestId, payment, lost = [] } = context;
+  const { path, bodyFor, reader, staysAs = null, price, estimate } = parts;
+  let dropped: readonly string[] = [];
+  const adapter: RequestAdapter<R | null> = {
+    request(offer) {
+      const forwarded = bodyFor(offer);
+      dropped = forwarded.dropped;
+      return {
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
+        body: Buffer.from(JSON.stringify(forwarded.body)),
+      };
+    },
+    reader,
+  };
+  const session = requestedSession(body, headers) ?? staysAs;
+  const traceparent = headers['traceparent'];
+  const request: PassedCall<R>['request'] = {
+    primitive: 'model',
+    caller,
+    requestId,
+    targets: [body.model],
+    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
+    stickyKey: session === null ? null : `${caller.account} ${session}`,
+    images: 0,
+    stream: false,
+    adapter: singleRequest(adapter),
+    ...(price === undefined ? {} : { price }),
+    estimate,
+    lacks: (offer) => [...lost, ...bodyFor(offer).dropped],
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: wantsReceipt(false, context),
+    quote: requestedQuote(null, headers, null),
+    ...(payment ? { payment } : {}),
+  };
+  const cap = lowestCap([
+    ['max_cost', body.max_cost],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+  return { request: capCost(request, cap), dropped: () => dropped };
+}
