@@ -78,7 +78,6 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
       random,
       alone,
       isStopping: drain.announced,
-      onEnded: () => {},
       onError: (error) => outages.failed('batches', { err: error }, 'a batch could not go on; it is tried again'),
     });
     opened.defer(() => runner!.close());

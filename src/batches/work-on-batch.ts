@@ -23,8 +23,6 @@ export interface WorkDeps extends RunDeps {
   readonly calls: LineCalls;
   /** The caller as whom the lines of a batch are called. Rejects with GatewayError if its key is not valid any more. */
   readonly callerOf: (batch: Batch) => Caller | Promise<Caller>;
-  /** Called with each batch that ends here. */
-  readonly onEnded: (batch: Batch) => void;
 }
 
 /** The batch while a gateway works on it: how many of its lines have ended. */
@@ -134,10 +132,9 @@ async function end(
   });
   const errors = faults === null ? null : content.sealText(account, JSON.stringify(faults));
   const ended = [id, claim.id, status, at, errors, completed, failed, JSON.stringify(usage)];
-  const [, , rows] = await database.batch([
+  await database.batch([
     results(outputFile, 'completed', `${id}_output.jsonl`),
     results(errorFile, 'failed', `${id}_error.jsonl`),
     { statement: SQL.endBatch, params: ended },
   ]);
-  if (rows!.length > 0) deps.onEnded({ ...batch, status, completed, failed, usage, errors: faults, endedAt: at });
 }

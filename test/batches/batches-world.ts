@@ -210,7 +210,6 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),
         now,
         random: () => 0,
-        onEnded: nothing,
         onError: nothing,
       };
       try {
