@@ -107,7 +107,8 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     }
     const emptied = withIds(found.folded, debitedOf(operations));
     const plan = own && planLeases(operations, leaseStripe, { known, folded: emptied, refill: found.refill });
-    for (const id of plan?.refill.accounts ?? NONE) short.filled(consumerOf(id)!);
+    // Once for a group, however often it is begun again.
+    if (found === NOTHING_FOUND) for (const id of plan?.refill.accounts ?? NONE) short.filled(consumerOf(id)!);
     const folded = plan ? withIds(emptied, plan.outdated) : emptied;
     if (head !== null && own !== null && doubts.length === 0 && found === NOTHING_FOUND) {
       const results = await assume(operations, doubts, head, own, plan);
