@@ -315,7 +315,8 @@ const streamDoor = (wire: TestedWire, name: string, model: string): PeerDoor => 
     const id = response.headers.get('x-generation-id');
     if (response.status !== 200)
       return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
-    const lines = raw.startsWith('[')
+    // White space is what keeps an array alive before its first element: under load it comes first.
+    const lines = raw.trimStart().startsWith('[')
       ? (JSON.parse(raw) as EventJson[]).map((one) => JSON.stringify(one))
       : raw.split('\n');
     const events = lines
