@@ -21,6 +21,7 @@ import { WARM, warm } from './warm.ts';
 const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,100,500,max] [--cores 1,2] [--rounds 3] [--seconds 4] [--pause 0]
                     [--before FOLDER] [--postgres] [--workers] [--peers] [--node 'ARGS']
   --loads     small: chat calls; stream: streams of 20 events at 50/s; burst: streams of ${BURST_EVENTS} events, as many as possible;
+              tunnel, tunnel-burst: chat calls and bursts through a provider's proxy, whose CPU is not counted;
               tool: tools/call of MCP; message, task: SendMessage to an agent that answers with a message or a completed task
   --rates     calls a second, on schedule; max: as many as ${SMALL_CONNECTIONS} connections get
   --cores     1: the gateway has one core of its own, the upstream and the load another one. 2: all share both
@@ -92,6 +93,21 @@ const LOADS: Readonly<Record<string, Load>> = {
   },
   burst: {
     ...chat,
+    job: (target, shape) => jobFor(target, MODELS.burst, shape),
+    rates: ['max'],
+    units: BURST_EVENTS,
+    connections: BURST_CONNECTIONS,
+  },
+  tunnel: {
+    ...chat,
+    gateway: 'tollgate-tunnel',
+    others: [],
+    job: (target, shape) => jobFor(target, MODELS.small, shape),
+  },
+  'tunnel-burst': {
+    ...chat,
+    gateway: 'tollgate-tunnel',
+    others: [],
     job: (target, shape) => jobFor(target, MODELS.burst, shape),
     rates: ['max'],
     units: BURST_EVENTS,

@@ -142,7 +142,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
       const file = join(folder, 'provider.toml');
       const providerKey = await newKey(admin, await newAccount(admin, 'provider'));
       writeFileSync(file, `[router]\nurl = "${found.base_url}"\napi_key = "${providerKey}"\n${blocks}`);
-      proxy = startProgram([TOLLGATE, 'provide', '--config', file]);
+      proxy = startProgram([main, 'provide', '--config', file]);
       const { output } = proxy;
       await proxy.until(
         () => Promise.resolve(output().includes('ready: calls can come') ? true : null),
@@ -299,7 +299,7 @@ export const TARGETS: readonly TargetKind[] = [
     name: 'tollgate-tunnel',
     title: "tollgate, billing on, embedded, through a provider's tunnel",
     missing: tollgateMissing,
-    start: (port, nodeArgs) => tollgate(port, { tunnel: true, nodeArgs }),
+    start: (port, nodeArgs, main) => tollgate(port, { tunnel: true, nodeArgs, main }),
   },
   {
     name: 'tollgate-postgres',
