@@ -51,7 +51,7 @@ export {
   MESSAGES_PATH,
   type NativeWireName,
   RESPONSES_PATH,
-  VIDEOS_PATH,
+  VIDEO_API,
   geminiPath,
   keyHeaders,
   pathOfHeaders,

@@ -67,5 +67,9 @@ export const IMAGE_PATHS: Readonly<Record<ImageWireName, { readonly make: string
   openrouter: { make: '/images', edit: '/images' },
 };
 
-/** The path of a video API. Jobs are created there, and each job has a path below it. */
-export const VIDEOS_PATH = '/videos';
+/** The API of videos: jobs are created at its path, and each job has a path below it. */
+export const VIDEO_API = {
+  path: '/videos',
+  /** The id of a job. That of a package of the AI SDK is what its vendor calls the job, often one or two addresses. */
+  jobId: /[\w-]{1,1024}/.source,
+} as const;

@@ -7,7 +7,7 @@ import {
   MESSAGES_PATH,
   type Primitive,
   RESPONSES_PATH,
-  VIDEOS_PATH,
+  VIDEO_API,
 } from '#config';
 import { loadAgent, skipInterimReplies } from '#wire/undici';
 import { type ProxyFailure, parseServicePath, readEmptyRequest } from '#network/tunnel';
@@ -207,7 +207,7 @@ const PIPE = { kind: 'http', url: 'http://ai-sdk', apiKey: null } as const;
 const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
   model: (path) => MODEL_PATHS.has(path) || OF_GEMINI.test(path),
   image: (path) => MADE_AT.has(path),
-  video: (path) => path.startsWith(VIDEOS_PATH) && BELOW_VIDEOS.test(path.slice(VIDEOS_PATH.length)),
+  video: (path) => path.startsWith(VIDEO_API.path) && BELOW_VIDEOS.test(path.slice(VIDEO_API.path.length)),
   tool: () => true,
   agent: () => true,
 };
@@ -227,7 +227,7 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
 const OF_GEMINI = new RegExp(`^${GEMINI_PATH}[^/:]{1,512}:(?:generateContent|streamGenerateContent)$`);
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
 /** A video job, or its file. */
-const BELOW_VIDEOS = /^(?:\/[\w-]{1,128}(?:\/content)?)?$/;
+const BELOW_VIDEOS = new RegExp(`^(?:/${VIDEO_API.jobId}(?:/content)?)?$`);
 
 const isOffered = ({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean =>
   OFFERED[primitive](rest.split('?', 1)[0]!);

@@ -75,6 +75,8 @@ export interface SpineOptions {
   /** The folder of the embedded database and the identity. It is kept when the gateway stops. */
   readonly dataDir?: string;
   readonly port?: number;
+  /** The path of the configuration file, beside which packages of the AI SDK are found. Default `spine.toml`. */
+  readonly file?: string;
 }
 
 /** An additional `[[models]]` block for `SpineOptions.toml`. Prices are USD per 1M tokens. */
@@ -184,7 +186,7 @@ api_key = "std::env::TEST_UPSTREAM_KEY"
 ${more.replaceAll('{provider}', provider.url)}`;
   const load = (text: string, offered: readonly OfferedBlock[] = []) =>
     loadConfig({
-      file: 'spine.toml',
+      file: options.file ?? 'spine.toml',
       text,
       offered,
       env: {

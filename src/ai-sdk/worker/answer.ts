@@ -5,6 +5,7 @@ import { answerImages } from './images.ts';
 import { answerSpeech } from './speech.ts';
 import { answerTranscriptions } from './transcriptions.ts';
 import { answerRerank } from './rerank.ts';
+import { answerVideoFile, answerVideoState, startVideo } from './videos.ts';
 import { RequestFault, toErrorReply } from './fault.ts';
 import { isRecord, type Json } from './json.ts';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
@@ -19,20 +20,32 @@ const ROUTES: Readonly<Record<string, Answer>> = {
   '/images/edits': answerImages,
   '/audio/speech': answerSpeech,
   '/audio/transcriptions': answerTranscriptions,
+  '/videos': startVideo,
 };
+
+const JOB = /^\/videos\/([\w-]+)(\/content)?$/;
 
 /** Makes the function that answers a stream of the gateway. It never rejects: a failure is a reply, or a reset. */
 export function createAnswer(loaded: Loaded) {
   return async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> => {
     const left = new AbortController();
+    const { signal } = left;
     stream.on('error', () => {});
     stream.on('close', () => left.abort());
     try {
-      const route = ROUTES[headers[':path'] ?? ''];
-      if (route === undefined)
-        throw new RequestFault(`A package of the AI SDK has no ${String(headers[':path'])}`, { status: 404 });
+      const path = headers[':path'] ?? '';
+      const [, job, content] = JOB.exec(path) ?? [];
+      if (job !== undefined) {
+        stream.resume();
+        // The AI SDK has no method that cancels a job.
+        if (headers[':method'] !== 'GET')
+          throw new RequestFault('A job of the AI SDK cannot be ended', { status: 405 });
+        return await (content === undefined ? answerVideoState : answerVideoFile)(loaded, { job, stream, signal });
+      }
+      const route = ROUTES[path];
+      if (route === undefined) throw new RequestFault(`A package of the AI SDK has no ${path}`, { status: 404 });
       const body = await bodyOf(stream, headers['content-type'] ?? '');
-      await route(loaded, { body, stream, signal: left.signal });
+      await route(loaded, { body, stream, signal });
     } catch (error) {
       fail(stream, error);
     }
@@ -66,27 +79,37 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** A form as the JSON of the same request. Pictures are data URLs, a file with sound is its bytes and its type. */
+/**
+ * A form as the JSON of the same request. Pictures are data URLs, a file with sound is its bytes and its type. Files of
+ * an edit are `images` and `mask`, those of a video have the names of its fields, of which `[]` makes a list.
+ */
 async function formOf(bytes: Buffer<ArrayBuffer>, type: string): Promise<Json> {
   // oxlint-disable-next-line typescript/no-deprecated -- the gateway wrote this form itself, within its bounds
   const form = await new Response(bytes, { headers: { 'content-type': type } }).formData();
   const body: Record<string, unknown> = {};
-  const images: unknown[] = [];
+  const add = (name: string, value: unknown, isList: boolean) => {
+    if (isList) ((body[name] ??= []) as unknown[]).push(value);
+    else body[name] = value;
+  };
   for (const [name, value] of form) {
     if (typeof value === 'string') {
-      if (name.endsWith('[]')) ((body[name] ??= []) as unknown[]).push(value);
+      const [, field, list] = ADDRESS.exec(name) ?? [];
+      if (field !== undefined) add(field, { image_url: value }, list !== undefined);
+      else if (name.endsWith('[]')) add(name, value, true);
       else body[name] = /^-?\d{1,15}$/.test(value) && name !== 'prompt' ? Number(value) : value;
       continue;
     }
-    const bytes = Buffer.from(await value.arrayBuffer());
+    const content = Buffer.from(await value.arrayBuffer());
     if (name === 'file') {
-      body['file'] = { data: bytes, mediaType: value.type };
+      body['file'] = { data: content, mediaType: value.type };
       continue;
     }
-    const base64 = bytes.toString('base64');
-    const image = { image_url: `data:${value.type};base64,${base64}` };
-    if (name === 'mask') body['mask'] = image;
-    else images.push(image);
+    const file = { image_url: `data:${value.type};base64,${content.toString('base64')}` };
+    if (name === 'image' || name === 'image[]') add('images', file, true);
+    else add(name.replace('[]', ''), file, name.endsWith('[]'));
   }
-  return images.length === 0 ? body : { ...body, images };
+  return body;
 }
+
+/** A field of a video whose file is named by an address: `input_reference[image_url]`. */
+const ADDRESS = /^(\w+)(\[\])?\[image_url\]$/;

@@ -8,11 +8,8 @@ import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
 import { toChatCall } from './call-options.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { toCompletion } from './completion.ts';
-import { RequestFault } from './fault.ts';
 import { stringOf } from './json.ts';
-
-const FILE_BYTES_MAX = 20 * 1024 * 1024;
-const FILE_MS = 20_000;
+import { loadFile } from './load-file.ts';
 
 /** Answers a chat request with `doStream` or `doGenerate`. Throws RequestFault, or what the package throws. */
 export async function answerChat({ provider, strangeFetch }: Loaded, call: WorkerCall): Promise<void> {
@@ -49,7 +46,8 @@ async function loadFiles(
   await Promise.all(
     files.map(async (file) => {
       if (file.data.type !== 'url' || takesUrl(supported, file.mediaType, file.data.url.href)) return;
-      Object.assign(file, await loaded(file.data.url, by));
+      const { data, mediaType } = await loadFile(file.data.url, by);
+      Object.assign(file, { data: { type: 'data', data }, mediaType });
     }),
   );
 }
@@ -62,30 +60,4 @@ function takesUrl(supported: Readonly<Record<string, readonly RegExp[]>>, mediaT
       (type === '*' || type === '*/*' || type === mediaType || type === `${kind}/*`) &&
       patterns.some((pattern) => new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(url)),
   );
-}
-
-async function loaded(
-  url: URL,
-  { fetch: load, signal }: { readonly fetch: typeof fetch; readonly signal: AbortSignal },
-): Promise<Pick<LanguageModelV4FilePart, 'data' | 'mediaType'>> {
-  const refusal = (why: string) => new RequestFault(`A file of the request could not be loaded: ${why}`);
-  try {
-    const response = await load(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(FILE_MS)]) });
-    if (!response.ok || response.body === null) throw refusal(`its address answered ${response.status}`);
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk);
-      bytes += chunk.byteLength;
-      if (bytes > FILE_BYTES_MAX) throw refusal(`it has more than ${FILE_BYTES_MAX} bytes`);
-    }
-    const type = response.headers.get('content-type')?.split(';', 1)[0]?.trim();
-    return {
-      data: { type: 'data', data: Buffer.concat(chunks).toString('base64') },
-      mediaType: type ?? 'application/octet-stream',
-    };
-  } catch (error) {
-    if (error instanceof RequestFault) throw error;
-    throw refusal('its address gave no reply');
-  }
 }

@@ -1,5 +1,10 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import type { ProviderV4 } from '@ai-sdk/provider';
+import type {
+  Experimental_VideoModelV4 as VideoModelV4,
+  ProviderV4,
+  SpeechModelV4,
+  TranscriptionModelV4,
+} from '@ai-sdk/provider';
 import type { Json } from './json.ts';
 
 /** The parts that answers are made with. */
@@ -32,4 +37,20 @@ export function sendJson(
     'content-length': bytes.byteLength,
   });
   stream.end(bytes);
+}
+
+interface Models {
+  readonly speech: SpeechModelV4;
+  readonly transcription: TranscriptionModelV4;
+  readonly video: VideoModelV4;
+}
+
+/**
+ * A model of a kind that not every package has; null if this one does not have it. Some packages have the method under
+ * its short name alone, and the interface does not name that for videos.
+ */
+export function modelOf<K extends keyof Models>(provider: ProviderV4, kind: K, modelId: string): Models[K] | null {
+  const own = provider as unknown as Readonly<Record<string, unknown>>;
+  const make = own[`${kind}Model`] ?? own[kind];
+  return typeof make === 'function' ? (make.call(provider, modelId) as Models[K]) : null;
 }

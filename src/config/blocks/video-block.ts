@@ -1,10 +1,11 @@
 import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing/amounts';
 import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { VIDEOS_PATH } from '../upstream-api.ts';
-import { apiOptions, COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, toHttpTarget, UPSTREAM_MODEL } from './block.ts';
+import { VIDEO_API } from '../upstream-api.ts';
+import { COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, UPSTREAM_MODEL } from './block.ts';
 import { declaredOptions } from './declared.ts';
 import { alwaysWritten, field, flagField } from './field.ts';
+import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE, perUnit, rates } from './price.ts';
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
@@ -67,7 +68,7 @@ function readMultiplier(value: unknown): bigint {
   throw new WrongValue(`is ${show(value)}`, right);
 }
 
-const target = apiOptions(VIDEOS_PATH);
+const target = apiOrSdkOptions(VIDEO_API.path);
 
 interface VideoPrices {
   readonly rates: Rates;
@@ -129,7 +130,7 @@ export const VIDEO_BLOCK = defineBlock({
     };
   },
   writtenLast: ['quotes', 'params.inputs'],
-  toTarget: toHttpTarget(target),
+  toTarget: toApiOrSdkTarget,
 });
 
 /** The multiplier between the variants with and without sound. 1 if all are free. */

@@ -3,7 +3,7 @@ import { malformed } from '#wire/replies';
 import type { Offer } from '#catalog';
 import { FormBody } from '#http';
 import type { UpstreamRequest } from '#gateway';
-import { VIDEOS_PATH } from '#config';
+import { VIDEO_API } from '#config';
 import type { MediaInput } from './request/media-input.ts';
 import { sizeIn, type VideoAsk, WIRE_NAMES } from './request/video-ask.ts';
 import { planAt } from './video-price.ts';
@@ -126,7 +126,7 @@ export function createAsJson({ values, inputs }: JobFields, requestId: string): 
     return [name, 'file' in input ? addresses[0] : addresses];
   });
   const body = JSON.stringify({ ...values, ...Object.fromEntries(named) });
-  return { method: 'POST', path: VIDEOS_PATH, headers: headersOf(requestId, 'application/json'), body };
+  return { method: 'POST', path: VIDEO_API.path, headers: headersOf(requestId, 'application/json'), body };
 }
 
 /** The same request as a form, with files as raw bytes. */
@@ -139,7 +139,7 @@ export function createAsForm({ values, inputs }: JobFields, requestId: string): 
       if (file === null) form.field(`${field}[image_url]`, url);
       else form.file(field, `input.${file.type.split('/')[1]}`, file.type, file.content.file);
     }
-  return { method: 'POST', path: VIDEOS_PATH, headers: headersOf(requestId, form.contentType), body: form.end() };
+  return { method: 'POST', path: VIDEO_API.path, headers: headersOf(requestId, form.contentType), body: form.end() };
 }
 
 const headersOf = (requestId: string, type: string) => ({
@@ -171,13 +171,13 @@ export const cancelJob = (job: string, requestId: string): UpstreamRequest => ({
   body: null,
 });
 
-const JOB_ID = /^[\w-]{1,128}$/;
+const JOB_ID = new RegExp(`^${VIDEO_API.jobId}$`);
 
 /** The id of a created job. Throws UpstreamFailure if the reply has no valid id. */
 export function createdJob(reply: unknown): string {
   const id = isObject(reply) ? reply['id'] : undefined;
   if (typeof id !== 'string' || !JOB_ID.test(id))
-    throw malformed('its job has no id of 1 to 128 letters, digits, "_" and "-"');
+    throw malformed('its job has no id of 1 to 1,024 letters, digits, "_" and "-"');
   return id;
 }
 

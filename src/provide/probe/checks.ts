@@ -6,7 +6,7 @@ import {
   type Service,
   findPackage,
   IMAGE_PATHS,
-  VIDEOS_PATH,
+  VIDEO_API,
 } from '#config';
 import { oneLine } from '#security';
 import type { ProviderConfig } from '../provider-file.ts';
@@ -133,7 +133,7 @@ function mediaChecks(service: MediaService, target: HttpTarget): readonly Check[
   const { primitive, name } = service;
   const media: MediaFacts = service.media;
   const { wire = 'openai', edits = false } = media.imageApi ?? {};
-  const { make, edit } = primitive === 'video' ? { make: VIDEOS_PATH, edit: '' } : IMAGE_PATHS[wire];
+  const { make, edit } = primitive === 'video' ? { make: VIDEO_API.path, edit: '' } : IMAGE_PATHS[wire];
   return [
     {
       kind: primitive,

@@ -22,16 +22,21 @@ export type Kind = (typeof KINDS)[number];
 
 /** One request to a vendor. */
 export interface VendorRequest {
+  readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
   readonly text: string;
+  /** The JSON of the body; empty for any other body. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly kind: Kind;
+  /** The address of the vendor itself, for addresses in its replies. */
+  readonly origin: string;
 }
 
 /** A reply: JSON in one piece, events of a stream, or bytes. */
 export type VendorReply =
-  | { readonly json: unknown }
+  | { readonly json: unknown; readonly status?: number }
   | { readonly events: readonly (object | string)[]; readonly named?: boolean }
   | { readonly bytes: Buffer; readonly type: string };
 
@@ -50,10 +55,12 @@ export async function startVendor(
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
-      const text = Buffer.concat(chunks).toString();
-      const body = JSON.parse(text) as VendorRequest['body'];
+      const bytes = Buffer.concat(chunks);
+      const text = bytes.toString();
+      const { headers, method = '', url: path = '' } = incoming;
+      const body = text.startsWith('{') ? (JSON.parse(text) as VendorRequest['body']) : {};
       const kind = (/kind=(\w+)/.exec(text)?.[1] ?? 'text') as Kind;
-      const request = { path: incoming.url ?? '', headers: incoming.headers, text, body, kind };
+      const request = { method, path, headers, bytes, text, body, kind, origin: `http://${headers.host}` };
       asked.push(request);
       write(response, answer(request));
     });
@@ -68,7 +75,8 @@ export async function startVendor(
 }
 
 function write(response: ServerResponse, reply: VendorReply): void {
-  if ('json' in reply) response.setHeader('content-type', 'application/json').end(JSON.stringify(reply.json));
+  if ('json' in reply)
+    response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(reply.json));
   else if ('bytes' in reply) response.setHeader('content-type', reply.type).end(reply.bytes);
   else {
     response.setHeader('content-type', 'text/event-stream');

@@ -374,6 +374,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     'params.model': model,
     'params.api_base': base,
     'params.api_key': key,
+    ...sdk,
   },
 };
 

@@ -160,7 +160,7 @@ async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: str
     try {
       return createdJob(await askForJson(send, createAsJson(fields, requestId)));
     } catch (error) {
-      if (!(error instanceof UpstreamFailure) || !WANTS_FORM.has(error.status ?? 0)) throw error;
+      if (!(error instanceof UpstreamFailure) || !WANTS_FORM.has(error.status ?? 0) || isPackage(offer)) throw error;
       const job = await asForm().catch((second: unknown) => {
         // The API refuses the request in both forms. Its error about the first form says best why.
         throw second instanceof UpstreamFailure && WANTS_FORM.has(second.status ?? 0) ? error : second;
@@ -175,6 +175,9 @@ async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: str
     return createdJob(await askForJson(send, createAsForm(fields, requestId)));
   }
 }
+
+/** A package of the AI SDK takes both forms, so that a refusal is its vendor's, who need not be asked twice. */
+const isPackage = ({ endpoint }: Offer): boolean => endpoint.kind === 'direct' && endpoint.sdk !== undefined;
 
 async function begin(
   { tasks, ttlMs, fetchMs, now, callbacks }: MakeVideosDeps,
