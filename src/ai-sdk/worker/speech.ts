@@ -1,5 +1,5 @@
 import type { SpeechModelV4CallOptions } from '@ai-sdk/provider';
-import { type Loaded, type WorkerCall } from './worker-call.ts';
+import { type Loaded, modelOf, type WorkerCall } from './worker-call.ts';
 import { RequestFault } from './fault.ts';
 import { isRecord, type Json, numberOf, stringOf } from './json.ts';
 import { base64Of } from './members.ts';
@@ -18,9 +18,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** Answers a request for speech: with the sound, or with events if these are asked for and the package has a usage. */
 export async function answerSpeech({ provider }: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
-  if (provider.speechModel === undefined)
-    throw new RequestFault('This package of the AI SDK makes no speech', { status: 404 });
-  const model = provider.speechModel(stringOf(body['model']) ?? '');
+  const model = modelOf(provider, 'speech', stringOf(body['model']) ?? '');
+  if (model === null) throw new RequestFault('This package of the AI SDK makes no speech', { status: 404 });
   const { audio, usage } = await model.doGenerate({ ...toSpeechOptions(body), abortSignal: signal });
   const tokens = toAudioUsage(usage);
   if (stream.destroyed) return;

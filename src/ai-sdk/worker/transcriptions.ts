@@ -1,5 +1,5 @@
 import type { TranscriptionModelV4CallOptions, TranscriptionModelV4Result } from '@ai-sdk/provider';
-import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
+import { type Loaded, modelOf, sendJson, type WorkerCall } from './worker-call.ts';
 import { RequestFault } from './fault.ts';
 import { isRecord, type Json, listOf, stringOf } from './json.ts';
 import { type Options, optionsOf } from './provider-options.ts';
@@ -7,9 +7,8 @@ import { toAudioUsage } from './usage.ts';
 
 /** Answers a request for a transcription. The gateway makes events of it for a client that streams. */
 export async function answerTranscriptions({ provider }: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
-  if (provider.transcriptionModel === undefined)
-    throw new RequestFault('This package of the AI SDK makes no transcriptions', { status: 404 });
-  const model = provider.transcriptionModel(stringOf(body['model']) ?? '');
+  const model = modelOf(provider, 'transcription', stringOf(body['model']) ?? '');
+  if (model === null) throw new RequestFault('This package of the AI SDK makes no transcriptions', { status: 404 });
   const result = await model.doGenerate({ ...toTranscriptionOptions(body, model.provider), abortSignal: signal });
   if (stream.destroyed) return;
   const format = stringOf(body['response_format']) ?? 'json';
@@ -55,7 +54,8 @@ function parsed(text: string): unknown {
 }
 
 function toJson(result: TranscriptionModelV4Result, format: 'json' | 'verbose_json'): object {
-  const { text, language, durationInSeconds: duration, segments, words, warnings, usage } = result;
+  const { text, language, segments, words, warnings, usage } = result;
+  const duration = toldDuration(result);
   const tokens = toAudioUsage(usage);
   const used = {
     // A gateway that charges by the minute reads it.
@@ -75,6 +75,14 @@ function toJson(result: TranscriptionModelV4Result, format: 'json' | 'verbose_js
     ...used,
     ...told,
   };
+}
+
+/**
+ * The duration that the vendor tells. A vendor that tells none has a package that takes the end of the last word for
+ * it, which leaves out silence; the gateway measures the file.
+ */
+function toldDuration({ durationInSeconds: given, segments }: TranscriptionModelV4Result): number | undefined {
+  return given === (segments.at(-1)?.endSecond ?? 0) ? undefined : given;
 }
 
 /** SubRip or WebVTT. */

@@ -64,15 +64,21 @@ function sum(...parts: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : known.reduce((all, one) => all + one, 0);
 }
 
+/** Names of the tokens of a request and of its answer, in the APIs of OpenAI, Mistral, and Google (two). */
+const IN_NAMES = ['input_tokens', 'inputTokens', 'prompt_tokens', 'promptTokenCount', 'total_input_tokens'];
+const OUT_NAMES = ['output_tokens', 'outputTokens', 'completion_tokens', 'candidatesTokenCount', 'total_output_tokens'];
+
+const countIn = (usage: Json, names: readonly string[]): number | undefined =>
+  names.map((name) => usage[name]).find((count) => typeof count === 'number');
+
 /**
  * The tokens of speech or a transcription in the form of OpenAI's API; null if the package does not tell both counts.
  * The AI SDK has no form of its own for them: a package passes what its vendor says.
  */
 export function toAudioUsage(usage: unknown): Readonly<Record<string, unknown>> | null {
   if (!isRecord(usage)) return null;
-  const input = usage['input_tokens'] ?? usage['inputTokens'] ?? usage['prompt_tokens'];
-  const output = usage['output_tokens'] ?? usage['outputTokens'] ?? usage['completion_tokens'];
-  if (typeof input !== 'number' || typeof output !== 'number') return null;
+  const [input, output] = [countIn(usage, IN_NAMES), countIn(usage, OUT_NAMES)];
+  if (input === undefined || output === undefined) return null;
   const details = usage['input_token_details'];
   return {
     input_tokens: input,

@@ -12,6 +12,19 @@ export const SPEECH_TYPES = {
 } as const;
 export type SpeechFormat = keyof typeof SPEECH_TYPES;
 
+/**
+ * The media type of a sound by its first bytes, because some providers make WAV whatever is asked for. The type of the
+ * format if they do not show another.
+ */
+export function speechType(first: Uint8Array, format: SpeechFormat): string {
+  const latin = (from: number, to: number) => Buffer.from(first.subarray(from, to)).toString('latin1');
+  const signature = latin(0, 4);
+  if (signature === 'RIFF' && latin(8, 12) === 'WAVE') return SPEECH_TYPES.wav;
+  if (signature === 'OggS') return SPEECH_TYPES.opus;
+  if (signature === 'fLaC') return SPEECH_TYPES.flac;
+  return SPEECH_TYPES[format];
+}
+
 /** A checked request for speech. */
 export interface SpeechBody {
   readonly model: string;

@@ -4,7 +4,7 @@ import { formatUsd } from '#billing/amounts';
 import { type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../../chat/altered-headers.ts';
 import { withCost } from '../shown-usage.ts';
-import { type SpeechFormat, SPEECH_TYPES } from './speech-schema.ts';
+import { type SpeechFormat, speechType } from './speech-schema.ts';
 import type { SpeechResult } from './speech-reader.ts';
 
 interface WriteOptions {
@@ -32,11 +32,11 @@ export async function writeSpeech(
   const iterator = frames[Symbol.asyncIterator]();
   let provider = '';
   let begun = false;
-  const begin = (more: Readonly<Record<string, string>> = {}) => {
+  const begin = (first: Uint8Array, more: Readonly<Record<string, string>> = {}) => {
     if (begun) return;
     begun = true;
     const headers: Record<string, string | number> = {
-      'content-type': events ? 'text/event-stream; charset=utf-8' : SPEECH_TYPES[format],
+      'content-type': events ? 'text/event-stream; charset=utf-8' : speechType(first, format),
       ...(events ? { 'cache-control': 'no-cache' } : {}),
       'x-generation-id': id,
       'x-provider': provider,
@@ -54,7 +54,7 @@ export async function writeSpeech(
       const { value } = next;
       if (value.type === 'head') provider = value.provider.name;
       if (value.type === 'data') {
-        begin();
+        begin(value.data);
         // oxlint-disable-next-line no-await-in-loop -- pieces go out in their order
         await writeSlices(events ? deltaEvent(value.data) : value.data, sink);
       }
@@ -62,7 +62,7 @@ export async function writeSpeech(
       const { result, settlement, receipt } = value;
       if (result === null || result.cut !== null) throw cutOff(result?.cut?.message);
       provider = value.providerName;
-      begin({
+      begin(NOTHING, {
         'x-cost-usd': formatUsd(settlement.charged),
         ...(receipt === null ? {} : { 'x-receipt': receipt }),
       });
