@@ -121,7 +121,7 @@ function whole(body: Record<string, unknown>): Said {
 
 const CHAT_KINDS = KINDS.filter((kind) => kind !== 'embeddings' && kind !== 'paint');
 
-describe.each(VENDORS)('@ai-sdk/$name', (vendor) => {
+describe.each(VENDORS.filter(({ models }) => models.chat !== null))('@ai-sdk/$name', (vendor) => {
   const { name, says } = vendor;
 
   test.each(
@@ -194,12 +194,15 @@ describe.each(VENDORS.filter(({ models }) => models.embed !== null))('@ai-sdk/$n
     // Without a count of the vendor, one token for each four bytes: 9 and 15 bytes.
     const tokens = vendor.countsNoInputs ? (9 + 15) / 4 : EMBEDDED;
     expect(body.usage).toMatchObject({ prompt_tokens: tokens, cost: (tokens * 2) / 1e6 });
+    const record = await world.spine.generation(response.headers.get('x-generation-id'));
+    expect(record).toMatchObject({ cost_micro_usdc: tokens * 2 });
     expect(vendor.key(world.vendors.get(name)!.asked.at(-1)!.headers)).toBe(true);
   });
 });
 
 describe.each(VENDORS.filter(({ models }) => models.rerank !== undefined))('@ai-sdk/$name', (vendor) => {
-  const { name } = vendor;
+  const { name, models } = vendor;
+  const { usage, sent } = models.rerank!;
 
   test('reranking', async () => {
     const documents = Array.from({ length: 2 }, () => 'x'.repeat(30_000));
@@ -216,13 +219,20 @@ describe.each(VENDORS.filter(({ models }) => models.rerank !== undefined))('@ai-
       { index: 1, relevance_score: 0.9 },
       { index: 0, relevance_score: 0.1 },
     ]);
-    expect(body.usage).toMatchObject({ search_units: 2, cost: 0.004 });
-    expect(world.vendors.get(name)!.asked.at(-1)!.body).toMatchObject({ documents, max_tokens_per_doc: 100_000 });
+    expect(body.usage).toMatchObject(usage);
+    const { cost } = usage as { cost: number };
+    const record = await world.spine.generation(response.headers.get('x-generation-id'));
+    expect(record).toMatchObject({ cost_micro_usdc: cost * 1e6, flags: [] });
+    const asked = world.vendors.get(name)!.asked.at(-1)!;
+    expect(asked.body).toMatchObject(sent(documents));
+    expect(vendor.key(asked.headers)).toBe(true);
   });
 });
 
-describe.each(VENDORS.filter(({ models }) => models.paint !== null))('@ai-sdk/$name', ({ name }) => {
+describe.each(VENDORS.filter(({ models }) => models.paint !== null))('@ai-sdk/$name', ({ name, key }) => {
   test('an image', async () => {
+    const { asked } = world.vendors.get(name)!;
+    const before = asked.length;
     const response = await world.spine.post('/image/generate', {
       model: `${name}/paint`,
       prompt: 'kind=paint',
@@ -233,6 +243,8 @@ describe.each(VENDORS.filter(({ models }) => models.paint !== null))('@ai-sdk/$n
     expect(text).toContain(PIXEL);
     const record = await world.spine.generation(response.headers.get('x-generation-id'));
     expect(record).toMatchObject({ cost_micro_usdc: 40_000, flags: [] });
+    expect(asked[before]!.text).toContain('kind=paint');
+    expect(key(asked[before]!.headers)).toBe(true);
   });
 });
 

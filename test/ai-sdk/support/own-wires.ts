@@ -170,6 +170,15 @@ export function cohereVendor({ path, body, kind }: VendorRequest): VendorReply {
 
 /** Amazon Bedrock: the Converse API, and models that are invoked in their own form. */
 export function bedrockVendor({ path, kind }: VendorRequest): VendorReply {
+  if (path.endsWith('/rerank'))
+    return {
+      json: {
+        results: [
+          { index: 1, relevanceScore: 0.9 },
+          { index: 0, relevanceScore: 0.1 },
+        ],
+      },
+    };
   if (path.endsWith('/invoke'))
     return {
       json:

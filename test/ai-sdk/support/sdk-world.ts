@@ -61,14 +61,18 @@ input_cache_write = 4
 [models.params]
 ${runs(model)}`;
   return [
-    block('chat', models.chat, 'input_modalities = ["text", "image"]'),
+    models.chat === null ? '' : block('chat', models.chat, 'input_modalities = ["text", "image"]'),
     models.embed === null ? '' : block('embed', models.embed, 'output_modalities = ["embeddings"]'),
     models.rerank === undefined
       ? ''
-      : block('rerank', models.rerank, 'output_modalities = ["rerank"]').replace(
-          '[models.pricing]\nprompt = 2',
-          '[models.pricing]\nper_call = 0.002\nprompt = 0',
-        ),
+      : `
+[[models]]
+name = "${name}/rerank"
+provider_name = "${name}"
+output_modalities = ["rerank"]
+pricing = { ${models.rerank.pricing} }
+[models.params]
+${runs(models.rerank.model)}`,
     models.paint === null
       ? ''
       : `
