@@ -15,6 +15,7 @@ import { createA2a, createCardOrigin } from '#a2a';
 import {
   addRealtime,
   CHAT_WIRES,
+  clientSecretRoutes,
   createBackground,
   createModelTarget,
   createSealedCalls,
@@ -126,6 +127,7 @@ export async function openProtocols(middle: Middle) {
     transcriptions: transcriptionRoutes(chat),
     rerank: rerankRoutes(chat),
     moderations: moderationsRoutes(chat),
+    clientSecrets: clientSecretRoutes(middle),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
@@ -244,10 +246,11 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
   });
 }
 
-function openRealtime({ config, server, pipeline, trust, onError }: Middle) {
+function openRealtime({ config, server, pipeline, clientSecrets, trust, onError }: Middle) {
   return addRealtime(server, {
     pipeline,
     config,
+    clientSecrets,
     dial: dialSocket,
     guard: originGuardOf(config),
     addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { servesRealtime, type Config } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
 import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
-import { refuseRepeatedCredentials } from '#auth';
+import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
 import { type MessageSocket, requestIdOf } from '#http';
 import type { createStreamQuota } from '#limits';
 import { type createOriginGuard, scrubOf } from '#security';
@@ -17,6 +17,7 @@ import {
   wantsReceipt,
   type CallRequest,
 } from '#gateway';
+import { type EventRules, readSessionConfig, rulesAt } from './client-events.ts';
 import { usageOf, type ResponseBounds } from './conversation-size.ts';
 import { beginSession, type ProviderSession } from './provider-session.ts';
 import { REALTIME_PATH, SILENCE_MS } from './realtime-routes.ts';
@@ -41,6 +42,7 @@ export interface RealtimeDeps {
       readonly signal: AbortSignal;
     },
   ) => Promise<MessageSocket>;
+  readonly clientSecrets: Pick<ClientSecrets, 'open'>;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
@@ -69,7 +71,8 @@ export async function openSession(
   refuseRepeatedCredentials(request.rawHeaders);
   if (headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
   takeKeyOfProtocol(headers);
-  const model = modelIn(request);
+  const grant = letSecretCount(headers, deps.clientSecrets);
+  const model = modelIn(request, grant);
   const address = deps.addressOf(request);
   const { caller } = await deps.pipeline.admit(headers, address, true);
   if (caller.anonymous) throw needsCredential();
@@ -79,7 +82,15 @@ export async function openSession(
     if (code === 'service_unavailable') throw new GatewayStopping();
     throw new GatewayError(code, message.replace('listens on', 'has').replace('streams', 'realtime sessions'));
   }
-  const session = new OpenSession(deps, { request, model, address, caller, slot, isStopping: () => quota.draining });
+  const session = new OpenSession(deps, {
+    request,
+    model,
+    grant,
+    address,
+    caller,
+    slot,
+    isStopping: () => quota.draining,
+  });
   try {
     await session.begin(gone);
   } catch (error) {
@@ -96,6 +107,8 @@ export class OpenSession {
   readonly #address: string;
   readonly #requestId: string;
   readonly #model: string;
+  /** The configuration that a client secret has; null for other credentials. */
+  readonly #configured: SecretGrant['session'] | null;
   readonly #over = new AbortController();
   readonly #slot: { readonly over: AbortSignal; leave(): void };
   readonly #isStopping: () => boolean;
@@ -113,6 +126,7 @@ export class OpenSession {
     of: {
       readonly request: IncomingMessage;
       readonly model: string;
+      readonly grant: SecretGrant | null;
       readonly address: string;
       readonly caller: Caller;
       readonly slot: { readonly over: AbortSignal; leave(): void };
@@ -123,6 +137,7 @@ export class OpenSession {
     this.#headers = of.request.headers;
     this.#requestId = requestIdOf(of.request.headers);
     this.#model = of.model;
+    this.#configured = of.grant?.session ?? null;
     this.#address = of.address;
     this.#caller = of.caller;
     this.#slot = of.slot;
@@ -146,10 +161,11 @@ export class OpenSession {
         client,
         provider: this.#provider!.socket,
         session: this.#provider!.session,
+        configured: this.#configured,
         locks: this.#locks,
         offer,
         model: this.#model,
-        outputCap: outputCapOf(offer),
+        outputCap: this.#outputCapOf(offer),
         limits: config.limits,
         scrub: offer.endpoint.kind === 'direct' ? scrubOf(offer.endpoint.headers) : (text) => text,
         drainMs: config.billing.drainMs,
@@ -176,7 +192,10 @@ export class OpenSession {
   async begin(gone: AbortSignal): Promise<void> {
     const leave = () => this.#locks.close();
     gone.addEventListener('abort', leave);
-    await this.#locks.begin(outputCapOf, (offer, call, signal) => this.#connect(offer, call, signal));
+    await this.#locks.begin(
+      (offer) => this.#outputCapOf(offer),
+      (offer, call, signal) => this.#connect(offer, call, signal),
+    );
     gone.removeEventListener('abort', leave);
     if (gone.aborted) throw gone.reason;
   }
@@ -200,7 +219,7 @@ export class OpenSession {
     const late = setTimeout(stop, timeoutMs);
     signal.addEventListener('abort', stop);
     try {
-      this.#provider = await beginSession(socket, offer, outputCapOf(offer));
+      this.#provider = await beginSession(socket, offer, this.#outputCapOf(offer), this.#configured);
     } catch (error) {
       stop();
       throw error;
@@ -210,7 +229,7 @@ export class OpenSession {
     }
     this.#offer = offer;
     this.#key = endpoint.headers['authorization'];
-    this.#locks.outputMax = outputCapOf(offer);
+    this.#locks.outputMax = this.#outputCapOf(offer);
   }
 
   /** Locks the money of one response. Each counts as a request of the caller, whose credential is checked again. */
@@ -237,6 +256,7 @@ export class OpenSession {
       adapter: call,
       estimate: (offer) => {
         refuseOther(offer);
+        if (isFirst) this.#refuseConfigured(offer);
         return usageOf(boundsAt(offer));
       },
       metadata: null,
@@ -246,6 +266,18 @@ export class OpenSession {
     const cap = lowestCap([[MAX_COST_HEADER, this.#headers[MAX_COST_HEADER]]]);
     await call.open(pipeline, capCost(request, cap));
     return call;
+  }
+
+  /** The most tokens of one response: that of the model, or what the client secret allows. */
+  #outputCapOf(offer: Offer): number {
+    const asked = this.#configured?.['max_output_tokens'];
+    return Math.min(outputCapOf(offer), typeof asked === 'number' ? asked : Infinity);
+  }
+
+  /** The model may have changed since the client secret was made. Throws GatewayError. */
+  #refuseConfigured(offer: Offer): void {
+    if (this.#configured === null) return;
+    readSessionConfig(this.#configured, configRules(offer));
   }
 
   async #admitAgain(): Promise<void> {
@@ -294,7 +326,11 @@ export class OpenSession {
 const outputCapOf = ({ model }: Offer): number =>
   Math.min(model!.maxOutputTokens ?? model!.contextLength, model!.contextLength);
 
-function refuseOther({ service, model, endpoint }: Offer): void {
+/** The rules of a configuration that comes before the session. */
+export const configRules = (offer: Offer, ...names: readonly string[]): EventRules =>
+  rulesAt(offer, { names: [...names, offer.service], outputMax: outputCapOf(offer), bytesOfSecond: 0 });
+
+export function refuseOther({ service, model, endpoint }: Offer): void {
   if (!servesRealtime(model!))
     throw new GatewayError('unprocessable', `${service} is not served at ${REALTIME_PATH}`, { param: 'model' });
   if (endpoint.kind !== 'direct' || endpoint.sdk !== undefined)
@@ -317,8 +353,11 @@ function takeKeyOfProtocol(headers: IncomingHttpHeaders): void {
   headers.authorization = `Bearer ${key!.slice(KEY_PROTOCOL.length)}`;
 }
 
-/** The model that the address names. Throws GatewayError `invalid_request`. */
-function modelIn({ url = '' }: IncomingMessage): string {
+/**
+ * The model that the address names, or that of a client secret, which is for one model. Throws GatewayError
+ * `invalid_request`, `permission_denied`.
+ */
+function modelIn({ url = '' }: IncomingMessage, grant: SecretGrant | null): string {
   const query = new URLSearchParams(url.split('?', 2)[1] ?? '');
   for (const name of ['intent', 'call_id'])
     if (query.has(name))
@@ -326,6 +365,10 @@ function modelIn({ url = '' }: IncomingMessage): string {
         param: name,
       });
   const [model, ...others] = query.getAll('model');
+  if (grant !== null && others.length === 0) {
+    if (model === undefined || model === grant.model) return grant.model;
+    throw new GatewayError('permission_denied', `This client secret is for ${grant.model} alone`, { param: 'model' });
+  }
   if (model === undefined || model === '' || others.length > 0 || model.length > 512)
     throw new GatewayError('invalid_request', 'The address must name one model: /realtime?model=NAME', {
       param: 'model',

@@ -4,7 +4,7 @@ import { isObject, parseJson, type JsonLimits } from '#wire';
 import { type MessageSocket, toGatewayError, toHttpError } from '#http';
 import type { Scrub } from '#security';
 import type { Offer } from '#catalog';
-import { type ClientEvent, readClientEvent } from './client-events.ts';
+import { type ClientEvent, readClientEvent, rulesAt } from './client-events.ts';
 import { plus } from './conversation-size.ts';
 import { parseEvent, shownSession } from './provider-session.ts';
 import type { ResponseCall } from './response-call.ts';
@@ -19,6 +19,8 @@ interface RealtimeSessionOptions {
   readonly provider: MessageSocket;
   /** The session as its provider shows it. */
   readonly session: Json;
+  /** The configuration of the session that its client secret has; null for none. Its provider has it. */
+  readonly configured: Json | null;
   readonly locks: ResponseLocks;
   readonly offer: Offer;
   /** The model as the client named it. */
@@ -67,6 +69,10 @@ export class RealtimeSession {
   constructor(options: RealtimeSessionOptions) {
     this.#options = options;
     this.#settings = new SessionSettings(options.session, options.outputCap);
+    if (options.configured !== null) {
+      this.#settings.sent(options.configured);
+      this.#settings.confirmed(options.session);
+    }
     const cut = (id: string, error: unknown) => this.#cut(id, error);
     options.locks.onCut = cut;
     this.#measure();
@@ -398,15 +404,11 @@ export class RealtimeSession {
 
   #rules() {
     const { offer, model, outputCap } = this.#options;
-    const { inputModalities, outputModalities, forward } = offer.model!;
-    return {
+    return rulesAt(offer, {
       names: [model, offer.service],
       outputMax: outputCap,
-      takes: inputModalities,
-      gives: outputModalities,
-      lists: (field: string) => Array.isArray(forward) && (forward as readonly string[]).includes(field),
       bytesOfSecond: this.#settings.inputBytesOfSecond,
-    };
+    });
   }
 
   /** The id of an event, which gets one if it has none. */
