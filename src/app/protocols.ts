@@ -40,7 +40,7 @@ import {
 import { quoteRoutes } from '#pages';
 import { rpcRoutes } from '#rpc';
 import type { Config } from '#config';
-import { createGuardedFetch, dialSocket, OutboundFailure } from '#network';
+import { createGuardedFetch, OutboundFailure } from '#network';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
@@ -246,12 +246,13 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
   });
 }
 
-function openRealtime({ config, server, pipeline, clientSecrets, trust, onError }: Middle) {
+function openRealtime({ config, server, pipeline, clientSecrets, dial, present, trust, onError }: Middle) {
   return addRealtime(server, {
     pipeline,
     config,
     clientSecrets,
-    dial: dialSocket,
+    dial,
+    present,
     guard: originGuardOf(config),
     addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
     onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),

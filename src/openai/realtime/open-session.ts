@@ -6,7 +6,7 @@ import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type Sec
 import { type MessageSocket, requestIdOf } from '#http';
 import type { createStreamQuota } from '#limits';
 import { type createOriginGuard, scrubOf } from '#security';
-import { type DirectEndpoint, directForm, type Offer } from '#catalog';
+import { directForm, type Offer } from '#catalog';
 import {
   type Call,
   capCost,
@@ -29,9 +29,9 @@ import { type Connect, ResponseLocks } from './response-locks.ts';
 export interface RealtimeDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'visitor' | 'count' | 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
-  /** Opens a WebSocket to the address of an offer, with its key. Rejects with UpstreamFailure. */
+  /** Opens a WebSocket to an offer, with its key. Rejects with UpstreamFailure. */
   readonly dial: (
-    endpoint: DirectEndpoint,
+    endpoint: Offer['endpoint'],
     options: {
       readonly path: string;
       readonly headers: Readonly<Record<string, string>>;
@@ -42,6 +42,8 @@ export interface RealtimeDeps {
       readonly signal: AbortSignal;
     },
   ) => Promise<MessageSocket>;
+  /** Whether the provider of an offer can be reached, as far as this gateway knows. */
+  readonly present: (offer: Offer) => boolean;
   readonly clientSecrets: Pick<ClientSecrets, 'open'>;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
@@ -50,7 +52,7 @@ export interface RealtimeDeps {
 
 /** How browsers send a key, because they cannot set headers. */
 const KEY_PROTOCOL = 'openai-insecure-api-key.';
-/** How often an open session looks whether its credential still counts. */
+/** How often an open session looks whether its credential still counts and its provider is still there. */
 const RECHECK_MS = 5_000;
 /** Longest time to open a session at a provider. */
 const OPEN_MS_MAX = 20_000;
@@ -155,7 +157,7 @@ export class OpenSession {
     const stop = () => over.abort(this.#isStopping() ? new GatewayStopping() : this.#tooLong());
     if (slot.over.aborted) stop();
     else slot.over.addEventListener('abort', stop);
-    if (this.#caller.wallet === null) this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
+    this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
     try {
       await new RealtimeSession({
         client,
@@ -204,7 +206,7 @@ export class OpenSession {
   async #connect(offer: Offer, call: Call, signal: AbortSignal): Promise<void> {
     const { dial, config } = this.#deps;
     const own = call.candidates.find((candidate) => candidate.offer === offer)?.ownKey;
-    const endpoint = own?.endpoint ?? (offer.endpoint as DirectEndpoint);
+    const endpoint = own?.endpoint ?? offer.endpoint;
     const timeoutMs = Math.min(config.upstream.headTimeoutMs, OPEN_MS_MAX);
     const socket = await dial(endpoint, {
       path: `${REALTIME_PATH}?model=${encodeURIComponent(offer.model!.upstreamModel)}`,
@@ -228,7 +230,7 @@ export class OpenSession {
       signal.removeEventListener('abort', stop);
     }
     this.#offer = offer;
-    this.#key = endpoint.headers['authorization'];
+    this.#key = keyOf(endpoint);
     this.#locks.outputMax = this.#outputCapOf(offer);
   }
 
@@ -292,16 +294,22 @@ export class OpenSession {
   /** A session cannot change the key by which it was opened, and with the key goes the price. */
   #sameKey({ candidates: [first] }: Call): void {
     if (this.#offer === null) return;
-    const endpoint = first!.ownKey?.endpoint ?? (first!.offer.endpoint as DirectEndpoint);
-    if (endpoint.headers['authorization'] === this.#key) return;
+    if (keyOf(first!.ownKey?.endpoint ?? first!.offer.endpoint) === this.#key) return;
     throw new GatewayError(
       'service_unavailable',
       'The key at the provider was changed meanwhile: open another session to use it',
     );
   }
 
+  /** Ends the session if its credential does not count any more, or if its provider is leaving. */
   async #check(): Promise<void> {
-    const { pipeline } = this.#deps;
+    const { pipeline, present } = this.#deps;
+    if (!present(this.#offer!))
+      return this.#over.abort(
+        new GatewayError('provider_unavailable', 'The provider of this session is leaving: open another session'),
+      );
+    // A wallet signed for one request, so its signature is not looked at again.
+    if (this.#caller.wallet !== null) return;
     try {
       const { account, anonymous } = await pipeline.visitor(this.#headers, this.#address);
       if (anonymous === undefined && account === this.#caller.account) return;
@@ -333,13 +341,15 @@ export const configRules = (offer: Offer, ...names: readonly string[]): EventRul
 export function refuseOther({ service, model, endpoint }: Offer): void {
   if (!servesRealtime(model!))
     throw new GatewayError('unprocessable', `${service} is not served at ${REALTIME_PATH}`, { param: 'model' });
-  if (endpoint.kind !== 'direct' || endpoint.sdk !== undefined)
-    throw new GatewayError(
-      'unprocessable',
-      `This provider of ${service} dialled in, and its tunnel carries no WebSockets`,
-      { param: 'model' },
-    );
+  if (endpoint.kind === 'direct' && endpoint.sdk !== undefined)
+    throw new GatewayError('unprocessable', `${service} is a package of the AI SDK, which has no sessions`, {
+      param: 'model',
+    });
 }
+
+/** The key of an endpoint; undefined for a tunnel, whose proxy adds it. */
+const keyOf = (endpoint: Offer['endpoint']): string | undefined =>
+  endpoint.kind === 'direct' ? endpoint.headers['authorization'] : undefined;
 
 /** Takes a key out of the subprotocols, where browsers put it. Throws GatewayError beside another credential. */
 function takeKeyOfProtocol(headers: IncomingHttpHeaders): void {
