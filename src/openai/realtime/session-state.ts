@@ -99,9 +99,10 @@ export class SessionSettings {
 
 /** A session with the changes of an update, which names the members that change. */
 function merged(session: Json, update: Json): Json {
-  const changed = Object.entries(update).map(([name, value]) => {
+  const changed: Record<string, unknown> = { ...session };
+  for (const [name, value] of Object.entries(update)) {
     const before = session[name];
-    return [name, isObject(value) && isObject(before) ? merged(before, value) : value];
-  });
-  return { ...session, ...Object.fromEntries(changed) };
+    changed[name] = isObject(value) && isObject(before) ? merged(before, value) : value;
+  }
+  return changed;
 }

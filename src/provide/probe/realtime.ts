@@ -27,7 +27,7 @@ export const realtimeCheck = (name: string, { url, apiKey }: HttpTarget, model: 
     const opened = new Promise<string>((resolve, reject) => {
       const fail = (what: string) => reject(new ProbeFailure(what));
       socket.once('message', (data) => {
-        const type = typeOf(String(data as Buffer));
+        const type = typeOf((data as Buffer).toString('utf8'));
         if (type === 'session.created') resolve('opens a session');
         else fail(`its first event is ${JSON.stringify(type)}; right is session.created`);
       });

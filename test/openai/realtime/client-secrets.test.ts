@@ -4,6 +4,7 @@ import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { escrowOf } from '#billing';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../../support/wallets.ts';
 import { openRealtime, type Json } from './support/realtime-client.ts';
 import { usage } from './support/realtime-provider.ts';
 import { startVoiceGateway, voiceBlock, type VoiceGateway } from './support/voice-gateway.ts';
@@ -17,7 +18,7 @@ let spine: Spine;
 let anonymousUrl: string;
 beforeAll(async () => {
   gateway = await startVoiceGateway({
-    toml: `${UNHURRIED}[billing]\ndrain_ms = 400\n${OTHER}`,
+    toml: `${UNHURRIED}${SIGN_IN_TOML}[billing]\ndrain_ms = 400\n${OTHER}`,
     now: () => Date.now() + later,
     elapsed: () => performance.now(),
   });
@@ -234,7 +235,11 @@ describe('a secret', () => {
   it('is for its model alone, and for what its key may use', async () => {
     const { account, key, hash } = await spine.tenant('narrow', '10', { allowedServices: ['voice'] });
     const { value } = await make(key);
-    expect(await refusal(`${anonymousUrl}?model=other`, value)).toMatchObject({ status: 403 });
+    const whole = await make(spine.key);
+    expect(await refusal(`${anonymousUrl}?model=other`, whole.value)).toMatchObject({
+      status: 403,
+      message: expect.stringContaining('for voice alone'),
+    });
     expect(await refusal(`${anonymousUrl}?model=voice&model=other`, value)).toMatchObject({ status: 400 });
     const wider = await ask(key, { model: 'other' });
     expect(wider.status).toBe(403);
@@ -276,5 +281,13 @@ describe('a request for a secret', () => {
     const body = JSON.stringify({ session: { model: 'voice' } });
     const headers = { 'content-type': 'application/json' };
     expect((await fetch(`${url}/realtime/client_secrets`, { method: 'POST', headers, body })).status).toBe(401);
+    const wallet = await signInHeaders(solanaWallet());
+    const signedIn = await fetch(`${url}/realtime/client_secrets`, {
+      method: 'POST',
+      headers: { ...headers, ...wallet },
+      body,
+    });
+    expect(signedIn.status).toBe(403);
+    expect(await signedIn.json()).toMatchObject({ error: { message: expect.stringContaining('Only an API key') } });
   });
 });

@@ -112,7 +112,7 @@ describe('a session through a tunnel', () => {
   it('is refused with the reason if its service is down, or refuses it', async () => {
     const nowhere = `http://127.0.0.1:${await findFreePort()}/v1`;
     const other = await dialIn({ router: spine.origin, services: voiceOf('down', nowhere) });
-    onTestFinished(() => void other.kill());
+    onTestFinished(() => other.kill());
     const down = url.replace('far', 'down');
     const refusal = (at: string) =>
       openRealtime(at, spine.key).then(
