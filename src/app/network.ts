@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { clientAddress } from '#security';
 import {
   createConsumerTag,
+  createDialSocket,
   createHttpUpstream,
   createPeerListener,
   createPeers,
@@ -74,6 +75,7 @@ export async function openNetwork(access: Access) {
     reservedNames,
     payoutRules,
     upstream,
+    dial: createDialSocket({ tunnels, peers: cluster.peers, registry }),
     packages,
     cluster,
     admitProviders: tunnels.admitOnly,

@@ -15,6 +15,7 @@ import { createA2a, createCardOrigin } from '#a2a';
 import {
   addRealtime,
   CHAT_WIRES,
+  clientSecretRoutes,
   createBackground,
   createModelTarget,
   createSealedCalls,
@@ -39,7 +40,7 @@ import {
 import { quoteRoutes } from '#pages';
 import { rpcRoutes } from '#rpc';
 import type { Config } from '#config';
-import { createGuardedFetch, dialSocket, OutboundFailure } from '#network';
+import { createGuardedFetch, OutboundFailure } from '#network';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
@@ -126,6 +127,7 @@ export async function openProtocols(middle: Middle) {
     transcriptions: transcriptionRoutes(chat),
     rerank: rerankRoutes(chat),
     moderations: moderationsRoutes(chat),
+    clientSecrets: clientSecretRoutes(middle),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
     videos: videoRoutes({ ...videoRouteDeps, fetchInputs, idempotency, payments, quotes, quote }),
@@ -244,11 +246,13 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
   });
 }
 
-function openRealtime({ config, server, pipeline, trust, onError }: Middle) {
+function openRealtime({ config, server, pipeline, clientSecrets, dial, present, trust, onError }: Middle) {
   return addRealtime(server, {
     pipeline,
     config,
-    dial: dialSocket,
+    clientSecrets,
+    dial,
+    present,
     guard: originGuardOf(config),
     addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
     onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),

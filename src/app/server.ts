@@ -9,6 +9,7 @@ import { createAccountStates, createLimitsStore, createMemberStore, createProvid
 import {
   createAttempts,
   createAuthenticator,
+  createClientSecrets,
   createKeyStore,
   createNonces,
   createProtectedResource,
@@ -101,6 +102,7 @@ export async function openAccess(listener: Listener) {
   const sessions = createWebSessions(database, { times: config.sessions, now });
   const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
   const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
+  const clientSecrets = createClientSecrets({ secret: identity.secret('client secrets'), now });
   const authenticator = createAuthenticator({
     keys,
     limits,
@@ -134,6 +136,7 @@ export async function openAccess(listener: Listener) {
     nonces,
     oauth,
     runTokens,
+    clientSecrets,
     browsers,
     authenticator,
     drain: createDrain(authenticator.authenticate),

@@ -20,7 +20,16 @@ import {
 import { hasCredentials } from '#gateway';
 import { webRequestOf } from '#http';
 import { kindOf } from './api-key.ts';
-import { bearerOf, hasKeyHeader, readCredential, RUN_TOKEN_PREFIX, type RunTokens } from './credential.ts';
+import { grantOf } from './client-secrets.ts';
+import {
+  bearerOf,
+  CLIENT_SECRET_PREFIX,
+  hasKeyHeader,
+  readCredential,
+  RUN_TOKEN_PREFIX,
+  type RunTokens,
+  unauthorized,
+} from './credential.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { askedPathOf } from './oauth/resources.ts';
@@ -56,8 +65,9 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
 
 export interface Authenticator {
   /**
-   * The caller of a request, by its first credential in this order: a wallet's sign-in, an API key, run token or access
-   * token, the cookie of a session if the route takes cookies (letCookieCount). `address` is the client's, for counting
+   * The caller of a request, by its first credential in this order: a client secret if the route takes it
+   * (letSecretCount), a wallet's sign-in, an API key, run token or access token, the cookie of a session if the route
+   * takes cookies (letCookieCount). `address` is the client's, for counting
    * failures. `calls`: see Pipeline.admit. If it is false, a run token is refused with `permission_denied`. Throws or
    * rejects with GatewayError `unauthorized`; the text is the same for a key that is unknown, mistyped, revoked,
    * disabled or expired. Also with `rate_limit_exceeded` for an unknown credential from an address with too many
@@ -100,7 +110,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       accounts.limited(unlessClosed(caller, state)),
     );
   const { members = { find: async () => null } } = options;
+  const ofKey = (account: string, key: string): Caller | Promise<Caller> =>
+    after(keys.callerOfHash(key), (caller) => {
+      if (caller.account !== account) throw invalidKey();
+      return caller;
+    });
   const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
+    const granted = grantOf(headers);
+    if (granted !== undefined) return ofKey(granted.account, granted.key);
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
     const web = webRequestOf(headers);
@@ -110,6 +127,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
     const text = readCredential(headers, signIn.domains.length > 0);
     if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, calls);
+    if (text.startsWith(CLIENT_SECRET_PREFIX))
+      throw unauthorized('A client secret (ek_…) opens sessions at /realtime alone: send an API key here');
     const kind = kindOf(text);
     if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
     if (kind === null || kind === 'admin') throw invalidKey();
@@ -127,9 +146,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       return budgets === undefined ? paying : { ...paying, budgets };
     },
     async ofStored({ account, key }) {
-      const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key);
-      if (caller.account !== account) throw invalidKey();
-      return served(caller);
+      return served(key === null ? { account, key, wallet: null } : await ofKey(account, key));
     },
     async act(headers, own) {
       const acting = await actFor(headers, own, options.keys, members);

@@ -41,7 +41,8 @@ function oursOf(one: string | undefined, other: string | undefined, headers: str
   throw unauthorized(`${headers} contain two different API keys: send one of them`);
 }
 
-const isOurs = (text: string): boolean => kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX);
+const isOurs = (text: string): boolean =>
+  kindOf(text) !== null || text.startsWith(RUN_TOKEN_PREFIX) || text.startsWith(CLIENT_SECRET_PREFIX);
 
 /** The token of a Bearer header. The scheme is case-insensitive. undefined for another scheme. */
 export function bearerOf(authorization: string): string | undefined {
@@ -103,6 +104,8 @@ export interface RunTokens {
 }
 
 export const RUN_TOKEN_PREFIX = 'svc-run-v1-';
+/** That of OpenAI's client secrets: its SDK lets browsers use keys with this prefix alone. */
+export const CLIENT_SECRET_PREFIX = 'ek_';
 const TEXT_MAX = 1_024;
 const PURPOSE = 'run token';
 

@@ -5,6 +5,7 @@ export { requireAdmission } from './admission.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export { createAttempts } from './attempts.ts';
 export { createAuthenticator } from './authenticator.ts';
+export { type ClientSecrets, createClientSecrets, letSecretCount, type SecretGrant } from './client-secrets.ts';
 export { type RunTokens, createRunTokens, refuseRepeatedCredentials } from './credential.ts';
 export {
   isRestricted,

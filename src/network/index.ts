@@ -10,7 +10,7 @@ export { type Registry, createRegistry } from './registry/registry.ts';
 export { type ReservedNames, createReservedNames } from './registry/service-names.ts';
 export { type Tunnels, createTunnels } from './tunnel/tunnels.ts';
 export type { TunnelObserver } from './tunnel/tunnel.ts';
-export { type DialSocket, dialSocket } from './upstream/dial-socket.ts';
+export { createDialSocket } from './upstream/dial-socket.ts';
 export { type GuardedFetch, OutboundFailure, createGuardedFetch } from './upstream/guarded-fetch.ts';
 export { createHttpUpstream, createSdkUpstream, createUpstream } from './upstream/http-upstream.ts';
 export { createConsumerTag, createTunnelUpstream } from './upstream/tunnel-upstream.ts';

@@ -13,4 +13,5 @@ export { moderationsRoutes } from './moderations/moderations-routes.ts';
 export { modelsRoutes } from './models/models-routes.ts';
 export { cohereRerankRoutes, rerankRoutes } from './rerank/rerank-routes.ts';
 export { createBackground } from './responses/background/background.ts';
+export { clientSecretRoutes } from './realtime/client-secret-routes.ts';
 export { addRealtime } from './realtime/realtime-routes.ts';

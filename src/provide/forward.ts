@@ -55,7 +55,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
  * A path with `..` in it could leave the part of the upstream that is on offer. Some upstreams decode twice, and some
  * cut a segment at its semicolon first, so the test covers these forms too.
  */
-function leavesBase(rest: string): boolean {
+export function leavesBase(rest: string): boolean {
   if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return true;
   const path = rest.split('?', 1)[0]!;
   return /[.%\\]/.test(path) && DOTS.test(path);

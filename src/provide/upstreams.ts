@@ -7,12 +7,14 @@ import {
   MESSAGES_PATH,
   type Primitive,
   RESPONSES_PATH,
+  servesRealtime,
   VIDEO_API,
 } from '#config';
 import { loadAgent, skipInterimReplies } from '#wire/undici';
-import { type ProxyFailure, parseServicePath, readEmptyRequest } from '#network/tunnel';
+import { type ProxyFailure, parseServicePath, readEmptyRequest, SOCKET_HEADER } from '#network/tunnel';
 import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward } from './forward.ts';
+import { createForwardSocket } from './forward-socket.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/stdio-tool.ts';
 import type { SupervisorOptions } from './stdio/supervisor.ts';
@@ -106,6 +108,10 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
         : target.kind === 'http'
           ? createForward({ target, isModel: service.primitive === 'model', dispatcher, failed })
           : tool!.forward;
+    const forwardSocket =
+      target.kind === 'http' && service.primitive === 'model' && servesRealtime(service.model)
+        ? createForwardSocket({ target, timeoutMs: headTimeoutMs, failed })
+        : null;
     const upstream: Upstream = {
       config,
       tool,
@@ -117,7 +123,9 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
           upstream.running -= 1;
           if (upstream.running === 0) upstream.idle?.();
         });
-        forward(stream, headers, rest);
+        if (headers[SOCKET_HEADER] === undefined) forward(stream, headers, rest);
+        else if (forwardSocket !== null) forwardSocket(stream, headers, rest);
+        else refuse(stream, 'unknown_service');
       },
     };
     return upstream;
@@ -229,8 +237,13 @@ const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(
 /** A video job, or its file. */
 const BELOW_VIDEOS = new RegExp(`^(?:/${VIDEO_API.jobId}(?:/content)?)?$`);
 
-const isOffered = ({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }): boolean =>
-  OFFERED[primitive](rest.split('?', 1)[0]!);
+/** The path of sessions, as a WebSocket and not as a request. */
+const REALTIME_PATH = '/realtime';
+
+function isOffered({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }, socket: boolean) {
+  const path = rest.split('?', 1)[0]!;
+  return socket ? primitive === 'model' && path === REALTIME_PATH : OFFERED[primitive](path);
+}
 
 /** The key of a service among the services of a proxy. */
 export const keyOfCall = (primitive: Primitive, service: string): string => `${primitive}/${service}`;
@@ -242,7 +255,7 @@ export function createCallTable(
   return (stream, headers) => {
     const found = parseServicePath(headers[':path'] ?? '');
     const forward = found && find(keyOfCall(found.primitive, found.service));
-    if (!forward || !isOffered(found)) return refuse(stream, 'unknown_service');
+    if (!forward || !isOffered(found, headers[SOCKET_HEADER] !== undefined)) return refuse(stream, 'unknown_service');
     readEmptyRequest(stream);
     forward(stream, headers, found.rest);
   };

@@ -213,6 +213,8 @@ const PATTERN = new RegExp(
   [
     // API keys of this gateway.
     String.raw`svc-(?:sk-v2|sk-dev|admin)-[1-9A-HJ-NP-Za-km-z]+`,
+    // Client secrets.
+    String.raw`\bek_[A-Za-z0-9_-]{32,}`,
     // The common `sk-…` form of provider keys. An escaped line break in JSON ends in a letter, so `\b` does not match
     // after it.
     String.raw`(?:\b|(?<=\\[nrt]))sk-[A-Za-z0-9_-]{16,}`,
@@ -231,7 +233,7 @@ const PATTERN = new RegExp(
  * PATTERN, and nearly every line has no hint. The line is tested in lower case, because a test that ignores case takes
  * 1.7 µs, four times as long.
  */
-const HINT = /sk-|svc-|earer |:\/\/|siwx|with-x|payment|[_-]key|apikey/;
+const HINT = /sk-|svc-|ek_|earer |:\/\/|siwx|with-x|payment|[_-]key|apikey/;
 
 /**
  * Returns a function that masks secrets in a log line: texts that look like a secret, and the given exact values

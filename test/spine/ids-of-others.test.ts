@@ -182,6 +182,10 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
       /^POST \/api\/(v1\/(messages\/count_tokens|responses\/input_tokens)|v1beta\/models\/\{model\}:countTokens) /,
   },
   { why: 'a hint for the provider', places: /body prompt_cache_key$/ },
+  {
+    why: 'the configuration of a session, which has no id',
+    places: /^POST \/api\/v1\/realtime\/client_secrets body session$/,
+  },
   { why: 'a voice of the provider', places: /^POST \/api\/v1\/audio\/speech body voice\.id$/ },
   {
     why: 'items of kept responses: see kept-responses.test.ts',

@@ -8,7 +8,7 @@ import { AGENT_BLOCK } from './agent-block.ts';
 import type { BlockKind, Place } from './block.ts';
 import type { OfferedBlock } from '../known-providers.ts';
 import { IMAGE_BLOCK } from './image-block.ts';
-import { MODEL_BLOCK, servesRealtime } from './model-block.ts';
+import { MODEL_BLOCK } from './model-block.ts';
 import { TOOL_BLOCK } from './tool-block.ts';
 import { VIDEO_BLOCK } from './video-block.ts';
 
@@ -55,7 +55,6 @@ export function readBlocks(
     const where = target && kind.toTarget(target, say, place);
     if (where?.kind === 'sdk' && service?.primitive === 'model' && service.model.wires)
       say('params.wires', 'stands beside params.sdk, whose package has no such API', 'leave it out');
-    if (service && place.commands) refuseRealtime(service, say);
     return service && where ? { service, target: where, ...(others.has(path) ? { listed: true } : {}) } : null;
   });
 }
@@ -74,20 +73,8 @@ export function readOffers(document: Table, rules: BlockRules, reading: Reading)
     );
     const offer = valuesOf(readTable(block, path, kind.offer, reading, foreign), kind.offer);
     const say = complainAt(path, reading);
-    const service = offer && kind.toService(offer, say);
-    if (service) refuseRealtime(service, say);
-    return service;
+    return offer && kind.toService(offer, say);
   });
-}
-
-/** A tunnel carries requests and replies, and no WebSockets. */
-function refuseRealtime(service: Service, say: ReturnType<typeof complainAt>): void {
-  if (service.primitive === 'model' && servesRealtime(service.model))
-    say(
-      'params.wires',
-      'names realtime, a WebSocket, which a tunnel does not carry',
-      "leave realtime out: only the operator's own file can offer it",
-    );
 }
 
 const complainAt = (path: string, reading: Reading) => (key: string, wrong: string, right: string) =>

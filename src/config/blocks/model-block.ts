@@ -180,7 +180,7 @@ function wires(): Option<readonly ModelWire[] | null> {
     takes: 'list of `chat`, `messages`, `responses`, `gemini`, `realtime`',
     meaning:
       "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API, `gemini` is Google's Gemini API. " +
-      'A request of such an API is passed on without translation. `realtime` is OpenAI\'s Realtime API, a WebSocket. A model with `realtime` alone takes no chat requests; `["chat", "realtime"]` serves both. A provider that dials in cannot serve `realtime`.',
+      'A request of such an API is passed on without translation. `realtime` is OpenAI\'s Realtime API, a WebSocket. A model with `realtime` alone takes no chat requests; `["chat", "realtime"]` serves both.',
     optional: { text: '["chat"]', fallback: null },
     read: (value) => {
       if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);

@@ -10,6 +10,7 @@ export {
   type ProxyFailure,
   type ProxyMessage,
   type RegistrationProblem,
+  SOCKET_HEADER,
   TUNNEL_PROTOCOL,
   parseServicePath,
   registrationText,

@@ -8,8 +8,8 @@ import { type Primitive, PRIMITIVES } from '#config';
  * proxy as the server. The gateway opens one stream to CONTROL_PATH and keeps it open. Lines of JSON go both ways on
  * it: GatewayMessage from the gateway, ProxyMessage from the proxy. With its first accepted registration, a proxy
  * replaces an older connection of its provider and gets calls. Until then the older connection stays. Every other
- * stream is one call. Its path is servicePath(…) followed by the path of the upstream. The bodies of request and reply
- * are those of the upstream, byte by byte.
+ * stream is one call, or a WebSocket (SOCKET_HEADER). Its path is servicePath(…) followed by the path of the upstream.
+ * The bodies of request and reply are those of the upstream, byte by byte.
  *
  * Over TLS, a proxy may mask its messages with zeros. Masking only protects plain-text intermediaries against bytes
  * that scripts in browsers choose. Unmasking takes a quarter of the gateway's time for a large reply.
@@ -22,6 +22,13 @@ export const CONTROL_PATH = '/control';
 export const CONTROL_LINE_BYTES_MAX = 4 * 1024 * 1024;
 /** The longest WebSocket message that either end accepts. */
 export const TUNNEL_MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
+
+/**
+ * Request header of a stream that is a connection to a service: its bytes, in both directions at once, are those of a
+ * WebSocket over HTTP/1.1 from its handshake on. The proxy answers 200, then sends the handshake to the service with
+ * its key. Older proxies refuse it as an unknown service.
+ */
+export const SOCKET_HEADER = 'x-tollgate-socket';
 
 /** Response header of a reply from the proxy itself. It says why there is no reply of the upstream. */
 export const PROXY_FAILURE_HEADER = 'x-tollgate-failure';

@@ -1,9 +1,14 @@
-import { WebSocket } from 'ws';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type ClientOptions, WebSocket } from 'ws';
 import { UpstreamFailure } from '#wire';
 import { toFailure } from '#wire/replies';
 import { scrubOf } from '#security';
 import { MESSAGE_SOCKET_OPTIONS, MessageSocket } from '#http';
-import type { DirectEndpoint } from '#catalog';
+import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
+import { CONNECTION_HEADER } from '../peers.ts';
+import { SOCKET_HEADER } from '../tunnel/wire.ts';
+import { headOf, judge, notConnected, sessionTo, type TunnelUpstreamOptions } from './tunnel-upstream.ts';
 
 interface DialOptions {
   /** Path and query below the endpoint's base address, with a leading slash. */
@@ -19,21 +24,79 @@ interface DialOptions {
 }
 
 /**
- * Opens a WebSocket to the address of an offer, with its key. Redirects are not followed, so the key goes nowhere else.
- * Rejects with UpstreamFailure, or with the reason of the signal.
+ * Opens a WebSocket to the address of an offer, with its key, or through the tunnel of its provider, whose proxy adds
+ * the key. Redirects are not followed, so the key goes nowhere else. Rejects with UpstreamFailure, or with the reason
+ * of the signal.
  */
-export type DialSocket = (endpoint: DirectEndpoint, options: DialOptions) => Promise<MessageSocket>;
+type DialSocket = (endpoint: DirectEndpoint | TunnelEndpoint, options: DialOptions) => Promise<MessageSocket>;
 
-export const dialSocket: DialSocket = (endpoint, options) =>
+type Tunnelled = Pick<TunnelUpstreamOptions, 'tunnels' | 'peers'> & {
+  readonly registry: Pick<TunnelUpstreamOptions['registry'], 'locate'>;
+};
+
+export const createDialSocket =
+  (tunnelled: Tunnelled): DialSocket =>
+  (endpoint, options) =>
+    endpoint.kind === 'direct'
+      ? dial(`${endpoint.baseUrl.replace(/^http/, 'ws')}${options.path}`, endpoint.headers, options, {
+          headers: { ...options.headers, ...endpoint.headers },
+        })
+      : dialThrough(tunnelled, endpoint, options);
+
+/** Opens a WebSocket in a stream of a tunnel, which takes the place of its connection. */
+async function dialThrough(
+  { registry, ...way }: Tunnelled,
+  { provider, basePath }: TunnelEndpoint,
+  options: DialOptions,
+): Promise<MessageSocket> {
+  if (options.signal.aborted) throw options.signal.reason;
+  const location = registry.locate(provider);
+  const session = sessionTo(location, way);
+  if (location === null || session === null) throw notConnected();
+  const stream = session.request(
+    {
+      ...headOf('POST', basePath + options.path),
+      [SOCKET_HEADER]: 'websocket',
+      ...(location.kind === 'elsewhere' ? { [CONNECTION_HEADER]: location.connection } : {}),
+    },
+    { endStream: false },
+  );
+  // The socket above reports errors, except after its end.
+  stream.on('error', () => {});
+  let refusal: UpstreamFailure | null = null;
+  stream.once('response', (head) => {
+    const verdict = judge(head);
+    if (verdict === null && head[':status'] === 200) return;
+    refusal = verdict instanceof UpstreamFailure ? verdict : notConnected();
+    stream.destroy();
+  });
+  try {
+    return await dial(`ws://tunnel${options.path}`, {}, options, {
+      headers: { ...options.headers },
+      // Node takes any duplex here, and the types of ws a socket alone.
+      createConnection: () => stream as Duplex as Socket,
+    });
+  } catch (error) {
+    stream.destroy();
+    throw refusal ?? error;
+  }
+}
+
+/** `secrets`: headers whose values are removed from what the provider says. */
+const dial = (
+  url: string,
+  secrets: DirectEndpoint['headers'],
+  { timeoutMs, messageBytesMax, stallMs, silenceMs, signal }: DialOptions,
+  more: ClientOptions,
+): Promise<MessageSocket> =>
   new Promise((resolve, reject) => {
-    const { path, headers, timeoutMs, messageBytesMax, stallMs, silenceMs, signal } = options;
     if (signal.aborted) return reject(signal.reason as Error);
-    const socket = new WebSocket(`${endpoint.baseUrl.replace(/^http/, 'ws')}${path}`, {
+    const socket = new WebSocket(url, {
       ...MESSAGE_SOCKET_OPTIONS,
       maxPayload: messageBytesMax,
       followRedirects: false,
       handshakeTimeout: timeoutMs,
-      headers: { ...headers, ...endpoint.headers },
+      ...more,
     });
     const messages = new MessageSocket(socket, { stallMs, silenceMs });
     const stop = () => {
@@ -54,7 +117,7 @@ export const dialSocket: DialSocket = (endpoint, options) =>
       const chunks: Buffer[] = [];
       let bytes = 0;
       const end = () => {
-        const text = scrubOf(endpoint.headers)(Buffer.concat(chunks).toString('utf8'));
+        const text = scrubOf(secrets)(Buffer.concat(chunks).toString('utf8'));
         failed(refusedWith(response.statusCode ?? 0, text));
         socket.terminate();
       };

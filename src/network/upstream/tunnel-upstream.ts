@@ -81,16 +81,9 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     { endpoint, request, account }: Sent,
     location: Location | null,
   ): ReturnType<CallSession['request']> | null {
-    if (location === null) return null;
-    const session =
-      location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
-    if (session === null || session.closed || session.destroyed) return null;
-    const headers: OutgoingHttpHeaders = {
-      ':method': request.method,
-      ':path': endpoint.basePath + request.path,
-      ':scheme': 'http',
-      ':authority': 'tunnel',
-    };
+    const session = sessionTo(location, { tunnels, peers });
+    if (location === null || session === null) return null;
+    const headers: OutgoingHttpHeaders = headOf(request.method, endpoint.basePath + request.path);
     for (const name in request.headers) if (!NOT_SENT.has(name)) headers[name] = request.headers[name];
     if (request.body !== null) headers['content-length'] = bodyBytes(request.body);
     if (endpoint.basePath.startsWith(TOOLS)) headers[CONSUMER_HEADER] = consumerTag(endpoint.provider, account);
@@ -130,7 +123,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       else await new Promise((resolve) => setTimeout(resolve, Math.min(left, AGAIN_MS)));
       if (!exchange.wanted || begin(exchange, sent)) return;
     }
-    exchange.fail(failure('the provider is not connected', { unsent: true, unreachable: true, absent: true }));
+    exchange.fail(notConnected());
   }
 
   return {
@@ -161,6 +154,24 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     },
   };
 }
+
+/** The session to a provider that is at this place, here or through another gateway; null if it cannot be used. */
+export function sessionTo(
+  location: Location | null,
+  { tunnels, peers }: Pick<TunnelUpstreamOptions, 'tunnels' | 'peers'>,
+): CallSession | null {
+  if (location === null) return null;
+  const session =
+    location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
+  return session === null || session.closed || session.destroyed ? null : session;
+}
+
+export const headOf = (method: string, path: string) => ({
+  ':method': method,
+  ':path': path,
+  ':scheme': 'http',
+  ':authority': 'tunnel',
+});
 
 /** A request's entry in the shares of its provider. */
 interface Entered {
@@ -198,6 +209,9 @@ const failure = (
   options: Pick<ConstructorParameters<typeof UpstreamFailure>[1], 'unsent' | 'unreachable' | 'absent' | 'cause'> = {},
 ) => new UpstreamFailure(message, { retryable: true, attributedTo: 'provider', ...options });
 
+export const notConnected = (): UpstreamFailure =>
+  failure('the provider is not connected', { unsent: true, unreachable: true, absent: true });
+
 const FAILURES: Readonly<Record<ProxyFailure, string>> = {
   upstream_unreachable: "the provider's service cannot be reached",
   upstream_timeout: "the provider's service did not answer in time",
@@ -212,7 +226,7 @@ const UNSENT: ReadonlySet<string | string[]> = new Set(['upstream_unreachable', 
 const isFailure = (told: unknown): told is ProxyFailure => typeof told === 'string' && Object.hasOwn(FAILURES, told);
 
 /** Reads PROXY_FAILURE_HEADER, which only a proxy or another gateway can set. A reply of an upstream cannot have it. */
-function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
+export function judge(headers: Readonly<Http2Headers>): UpstreamFailure | 'again' | null {
   const told = headers[PROXY_FAILURE_HEADER];
   if (told === undefined) return null;
   if (told === UNKNOWN_CONNECTION || told === 'draining') return 'again';

@@ -1,11 +1,12 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
+import type { Offer } from '#catalog';
 import { type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** The facts of a session that its events are checked by. */
-interface EventRules {
+export interface EventRules {
   /** Names by which the client may call the model of the session. */
   readonly names: readonly string[];
   /** The most tokens of one response. */
@@ -17,6 +18,17 @@ interface EventRules {
   readonly lists: (field: string) => boolean;
   /** Bytes of a second of the sound that the client sends. */
   readonly bytesOfSecond: number;
+}
+
+/** The rules at an offer. */
+export function rulesAt({ model }: Offer, of: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond'>): EventRules {
+  const { inputModalities: takes, outputModalities: gives, forward } = model!;
+  return {
+    ...of,
+    takes,
+    gives,
+    lists: (field) => Array.isArray(forward) && (forward as readonly string[]).includes(field),
+  };
 }
 
 /** An event of the client, as its provider gets it. */
@@ -106,7 +118,28 @@ const READERS: Readonly<Record<string, (event: Json, rules: EventRules) => Read>
 };
 
 function readSession(event: Json, rules: EventRules): Read {
-  const session = objectOf(event['session'], 'session');
+  const { session, transcribes } = readSessionConfig(event['session'], rules);
+  return {
+    kind: 'session',
+    fields: { session },
+    leftOut: transcribes
+      ? wrong(
+          'session.audio.input.transcription',
+          'was left out: the model that transcribes has a price of its own, which this model does not cover',
+        )
+      : null,
+  };
+}
+
+/**
+ * The configuration of a session, as its provider gets it: without its model, and without a transcription of the input.
+ * `transcribes`: it asked for one. Throws GatewayError `invalid_request`.
+ */
+export function readSessionConfig(
+  asked: unknown,
+  rules: EventRules,
+): { readonly session: Json; readonly transcribes: boolean } {
+  const session = objectOf(asked, 'session');
   refuseOthers(session, SESSION, 'session', rules);
   if (session['type'] !== undefined && session['type'] !== 'realtime')
     throw wrong('session.type', 'must be "realtime": other sessions are not served here');
@@ -117,16 +150,7 @@ function readSession(event: Json, rules: EventRules): Read {
   const { audio, transcribes } = readAudio(session['audio'], 'session.audio');
   if (audio !== undefined) sent['audio'] = audio;
   readCommon(session, sent, 'session', rules);
-  return {
-    kind: 'session',
-    fields: { session: sent },
-    leftOut: transcribes
-      ? wrong(
-          'session.audio.input.transcription',
-          'was left out: the model that transcribes has a price of its own, which this model does not cover',
-        )
-      : null,
-  };
+  return { session: sent, transcribes };
 }
 
 function readResponse(event: Json, rules: EventRules): Read {

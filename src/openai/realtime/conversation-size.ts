@@ -27,7 +27,7 @@ export const plus = (one: Growth, other: Growth): Growth => ({
  * The most tokens in a second of a user's sound. OpenAI's models make one of each 100 ms of it, and hear their own
  * sound again at one of each 50 ms.
  */
-const TOKENS_PER_SECOND = 20;
+export const TOKENS_PER_SECOND = 20;
 /** Bytes of a second: PCM of 16 bits at 24 kHz, and the two forms of G.711, which have the fewest. */
 const PCM_BYTES = 48_000;
 const G711_BYTES = 8_000;

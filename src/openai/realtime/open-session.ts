@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { servesRealtime, type Config } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
 import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
-import { refuseRepeatedCredentials } from '#auth';
+import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
 import { type MessageSocket, requestIdOf } from '#http';
 import type { createStreamQuota } from '#limits';
 import { type createOriginGuard, scrubOf } from '#security';
-import { type DirectEndpoint, directForm, type Offer } from '#catalog';
+import { directForm, type Offer } from '#catalog';
 import {
   type Call,
   capCost,
@@ -17,6 +17,7 @@ import {
   wantsReceipt,
   type CallRequest,
 } from '#gateway';
+import { type EventRules, readSessionConfig, rulesAt } from './client-events.ts';
 import { usageOf, type ResponseBounds } from './conversation-size.ts';
 import { beginSession, type ProviderSession } from './provider-session.ts';
 import { REALTIME_PATH, SILENCE_MS } from './realtime-routes.ts';
@@ -28,9 +29,9 @@ import { type Connect, ResponseLocks } from './response-locks.ts';
 export interface RealtimeDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'visitor' | 'count' | 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
-  /** Opens a WebSocket to the address of an offer, with its key. Rejects with UpstreamFailure. */
+  /** Opens a WebSocket to an offer, with its key. Rejects with UpstreamFailure. */
   readonly dial: (
-    endpoint: DirectEndpoint,
+    endpoint: Offer['endpoint'],
     options: {
       readonly path: string;
       readonly headers: Readonly<Record<string, string>>;
@@ -41,6 +42,9 @@ export interface RealtimeDeps {
       readonly signal: AbortSignal;
     },
   ) => Promise<MessageSocket>;
+  /** Whether the provider of an offer can be reached, as far as this gateway knows. */
+  readonly present: (offer: Offer) => boolean;
+  readonly clientSecrets: Pick<ClientSecrets, 'open'>;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
@@ -48,7 +52,7 @@ export interface RealtimeDeps {
 
 /** How browsers send a key, because they cannot set headers. */
 const KEY_PROTOCOL = 'openai-insecure-api-key.';
-/** How often an open session looks whether its credential still counts. */
+/** How often an open session looks whether its credential still counts and its provider is still there. */
 const RECHECK_MS = 5_000;
 /** Longest time to open a session at a provider. */
 const OPEN_MS_MAX = 20_000;
@@ -69,7 +73,8 @@ export async function openSession(
   refuseRepeatedCredentials(request.rawHeaders);
   if (headers[ACCOUNT_HEADER] !== undefined) throw nobodyActs();
   takeKeyOfProtocol(headers);
-  const model = modelIn(request);
+  const grant = letSecretCount(headers, deps.clientSecrets);
+  const model = modelIn(request, grant);
   const address = deps.addressOf(request);
   const { caller } = await deps.pipeline.admit(headers, address, true);
   if (caller.anonymous) throw needsCredential();
@@ -79,7 +84,15 @@ export async function openSession(
     if (code === 'service_unavailable') throw new GatewayStopping();
     throw new GatewayError(code, message.replace('listens on', 'has').replace('streams', 'realtime sessions'));
   }
-  const session = new OpenSession(deps, { request, model, address, caller, slot, isStopping: () => quota.draining });
+  const session = new OpenSession(deps, {
+    request,
+    model,
+    grant,
+    address,
+    caller,
+    slot,
+    isStopping: () => quota.draining,
+  });
   try {
     await session.begin(gone);
   } catch (error) {
@@ -96,6 +109,8 @@ export class OpenSession {
   readonly #address: string;
   readonly #requestId: string;
   readonly #model: string;
+  /** The configuration that a client secret has; null for other credentials. */
+  readonly #configured: SecretGrant['session'] | null;
   readonly #over = new AbortController();
   readonly #slot: { readonly over: AbortSignal; leave(): void };
   readonly #isStopping: () => boolean;
@@ -113,6 +128,7 @@ export class OpenSession {
     of: {
       readonly request: IncomingMessage;
       readonly model: string;
+      readonly grant: SecretGrant | null;
       readonly address: string;
       readonly caller: Caller;
       readonly slot: { readonly over: AbortSignal; leave(): void };
@@ -123,6 +139,7 @@ export class OpenSession {
     this.#headers = of.request.headers;
     this.#requestId = requestIdOf(of.request.headers);
     this.#model = of.model;
+    this.#configured = of.grant?.session ?? null;
     this.#address = of.address;
     this.#caller = of.caller;
     this.#slot = of.slot;
@@ -140,16 +157,17 @@ export class OpenSession {
     const stop = () => over.abort(this.#isStopping() ? new GatewayStopping() : this.#tooLong());
     if (slot.over.aborted) stop();
     else slot.over.addEventListener('abort', stop);
-    if (this.#caller.wallet === null) this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
+    this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
     try {
       await new RealtimeSession({
         client,
         provider: this.#provider!.socket,
         session: this.#provider!.session,
+        configured: this.#configured,
         locks: this.#locks,
         offer,
         model: this.#model,
-        outputCap: outputCapOf(offer),
+        outputCap: this.#outputCapOf(offer),
         limits: config.limits,
         scrub: offer.endpoint.kind === 'direct' ? scrubOf(offer.endpoint.headers) : (text) => text,
         drainMs: config.billing.drainMs,
@@ -176,7 +194,10 @@ export class OpenSession {
   async begin(gone: AbortSignal): Promise<void> {
     const leave = () => this.#locks.close();
     gone.addEventListener('abort', leave);
-    await this.#locks.begin(outputCapOf, (offer, call, signal) => this.#connect(offer, call, signal));
+    await this.#locks.begin(
+      (offer) => this.#outputCapOf(offer),
+      (offer, call, signal) => this.#connect(offer, call, signal),
+    );
     gone.removeEventListener('abort', leave);
     if (gone.aborted) throw gone.reason;
   }
@@ -185,7 +206,7 @@ export class OpenSession {
   async #connect(offer: Offer, call: Call, signal: AbortSignal): Promise<void> {
     const { dial, config } = this.#deps;
     const own = call.candidates.find((candidate) => candidate.offer === offer)?.ownKey;
-    const endpoint = own?.endpoint ?? (offer.endpoint as DirectEndpoint);
+    const endpoint = own?.endpoint ?? offer.endpoint;
     const timeoutMs = Math.min(config.upstream.headTimeoutMs, OPEN_MS_MAX);
     const socket = await dial(endpoint, {
       path: `${REALTIME_PATH}?model=${encodeURIComponent(offer.model!.upstreamModel)}`,
@@ -200,7 +221,7 @@ export class OpenSession {
     const late = setTimeout(stop, timeoutMs);
     signal.addEventListener('abort', stop);
     try {
-      this.#provider = await beginSession(socket, offer, outputCapOf(offer));
+      this.#provider = await beginSession(socket, offer, this.#outputCapOf(offer), this.#configured);
     } catch (error) {
       stop();
       throw error;
@@ -209,8 +230,8 @@ export class OpenSession {
       signal.removeEventListener('abort', stop);
     }
     this.#offer = offer;
-    this.#key = endpoint.headers['authorization'];
-    this.#locks.outputMax = outputCapOf(offer);
+    this.#key = keyOf(endpoint);
+    this.#locks.outputMax = this.#outputCapOf(offer);
   }
 
   /** Locks the money of one response. Each counts as a request of the caller, whose credential is checked again. */
@@ -237,6 +258,7 @@ export class OpenSession {
       adapter: call,
       estimate: (offer) => {
         refuseOther(offer);
+        if (isFirst) this.#refuseConfigured(offer);
         return usageOf(boundsAt(offer));
       },
       metadata: null,
@@ -246,6 +268,18 @@ export class OpenSession {
     const cap = lowestCap([[MAX_COST_HEADER, this.#headers[MAX_COST_HEADER]]]);
     await call.open(pipeline, capCost(request, cap));
     return call;
+  }
+
+  /** The most tokens of one response: that of the model, or what the client secret allows. */
+  #outputCapOf(offer: Offer): number {
+    const asked = this.#configured?.['max_output_tokens'];
+    return Math.min(outputCapOf(offer), typeof asked === 'number' ? asked : Infinity);
+  }
+
+  /** The model may have changed since the client secret was made. Throws GatewayError. */
+  #refuseConfigured(offer: Offer): void {
+    if (this.#configured === null) return;
+    readSessionConfig(this.#configured, configRules(offer));
   }
 
   async #admitAgain(): Promise<void> {
@@ -260,16 +294,22 @@ export class OpenSession {
   /** A session cannot change the key by which it was opened, and with the key goes the price. */
   #sameKey({ candidates: [first] }: Call): void {
     if (this.#offer === null) return;
-    const endpoint = first!.ownKey?.endpoint ?? (first!.offer.endpoint as DirectEndpoint);
-    if (endpoint.headers['authorization'] === this.#key) return;
+    if (keyOf(first!.ownKey?.endpoint ?? first!.offer.endpoint) === this.#key) return;
     throw new GatewayError(
       'service_unavailable',
       'The key at the provider was changed meanwhile: open another session to use it',
     );
   }
 
+  /** Ends the session if its credential does not count any more, or if its provider is leaving. */
   async #check(): Promise<void> {
-    const { pipeline } = this.#deps;
+    const { pipeline, present } = this.#deps;
+    if (!present(this.#offer!))
+      return this.#over.abort(
+        new GatewayError('provider_unavailable', 'The provider of this session is leaving: open another session'),
+      );
+    // A wallet signed for one request, so its signature is not looked at again.
+    if (this.#caller.wallet !== null) return;
     try {
       const { account, anonymous } = await pipeline.visitor(this.#headers, this.#address);
       if (anonymous === undefined && account === this.#caller.account) return;
@@ -294,16 +334,22 @@ export class OpenSession {
 const outputCapOf = ({ model }: Offer): number =>
   Math.min(model!.maxOutputTokens ?? model!.contextLength, model!.contextLength);
 
-function refuseOther({ service, model, endpoint }: Offer): void {
+/** The rules of a configuration that comes before the session. */
+export const configRules = (offer: Offer, ...names: readonly string[]): EventRules =>
+  rulesAt(offer, { names: [...names, offer.service], outputMax: outputCapOf(offer), bytesOfSecond: 0 });
+
+export function refuseOther({ service, model, endpoint }: Offer): void {
   if (!servesRealtime(model!))
     throw new GatewayError('unprocessable', `${service} is not served at ${REALTIME_PATH}`, { param: 'model' });
-  if (endpoint.kind !== 'direct' || endpoint.sdk !== undefined)
-    throw new GatewayError(
-      'unprocessable',
-      `This provider of ${service} dialled in, and its tunnel carries no WebSockets`,
-      { param: 'model' },
-    );
+  if (endpoint.kind === 'direct' && endpoint.sdk !== undefined)
+    throw new GatewayError('unprocessable', `${service} is a package of the AI SDK, which has no sessions`, {
+      param: 'model',
+    });
 }
+
+/** The key of an endpoint; undefined for a tunnel, whose proxy adds it. */
+const keyOf = (endpoint: Offer['endpoint']): string | undefined =>
+  endpoint.kind === 'direct' ? endpoint.headers['authorization'] : undefined;
 
 /** Takes a key out of the subprotocols, where browsers put it. Throws GatewayError beside another credential. */
 function takeKeyOfProtocol(headers: IncomingHttpHeaders): void {
@@ -317,8 +363,11 @@ function takeKeyOfProtocol(headers: IncomingHttpHeaders): void {
   headers.authorization = `Bearer ${key!.slice(KEY_PROTOCOL.length)}`;
 }
 
-/** The model that the address names. Throws GatewayError `invalid_request`. */
-function modelIn({ url = '' }: IncomingMessage): string {
+/**
+ * The model that the address names, or that of a client secret, which is for one model. Throws GatewayError
+ * `invalid_request`, `permission_denied`.
+ */
+function modelIn({ url = '' }: IncomingMessage, grant: SecretGrant | null): string {
   const query = new URLSearchParams(url.split('?', 2)[1] ?? '');
   for (const name of ['intent', 'call_id'])
     if (query.has(name))
@@ -326,6 +375,10 @@ function modelIn({ url = '' }: IncomingMessage): string {
         param: name,
       });
   const [model, ...others] = query.getAll('model');
+  if (grant !== null && others.length === 0) {
+    if (model === undefined || model === grant.model) return grant.model;
+    throw new GatewayError('permission_denied', `This client secret is for ${grant.model} alone`, { param: 'model' });
+  }
   if (model === undefined || model === '' || others.length > 0 || model.length > 512)
     throw new GatewayError('invalid_request', 'The address must name one model: /realtime?model=NAME', {
       param: 'model',

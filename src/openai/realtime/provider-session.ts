@@ -15,22 +15,23 @@ export interface ProviderSession {
 const CAP_EVENT = 'tollgate_cap';
 
 /**
- * Reads the first events of a session at a provider, and sets the cap of its responses before anything else is sent.
- * Rejects with UpstreamFailure.
+ * Reads the first events of a session at a provider, and sets the cap of its responses before anything else is sent,
+ * with the configuration of a client secret. Rejects with UpstreamFailure.
  */
 export async function beginSession(
   socket: MessageSocket,
   { model }: Offer,
   outputMax: number,
+  configured: Json | null,
 ): Promise<ProviderSession> {
   const created = await nextEvent(socket, ['session.created']);
   const shown = isObject(created['session']) ? created['session'] : {};
-  const session = {
+  const session: Json = {
+    ...configured,
     type: 'realtime',
     max_output_tokens: outputMax,
     ...(model!.outputModalities.includes('audio') ? {} : { output_modalities: ['text'] }),
-    // A transcription is the work of another model, which nobody would pay.
-    ...(transcribes(shown) ? { audio: { input: { transcription: null } } } : {}),
+    ...(transcribes(shown) ? { audio: untranscribed(configured?.['audio']) } : {}),
   };
   void socket.send(JSON.stringify({ type: 'session.update', event_id: CAP_EVENT, session }));
   const updated = await nextEvent(socket, ['session.updated']);
@@ -40,6 +41,13 @@ export async function beginSession(
 function transcribes({ audio }: Json): boolean {
   const input = isObject(audio) ? audio['input'] : null;
   return isObject(input) && isObject(input['transcription']);
+}
+
+/** A transcription is the work of another model, which nobody would pay. */
+function untranscribed(audio: unknown): Json {
+  const asked = isObject(audio) ? audio : {};
+  const input = isObject(asked['input']) ? asked['input'] : {};
+  return { ...asked, input: { ...input, transcription: null } };
 }
 
 /** Skips other events, of which a provider sends a few. */

@@ -4,8 +4,8 @@ import { isObject, parseJson, type JsonLimits } from '#wire';
 import { type MessageSocket, toGatewayError, toHttpError } from '#http';
 import type { Scrub } from '#security';
 import type { Offer } from '#catalog';
-import { type ClientEvent, readClientEvent } from './client-events.ts';
-import { plus } from './conversation-size.ts';
+import { type ClientEvent, readClientEvent, rulesAt } from './client-events.ts';
+import { plus, TOKENS_PER_SECOND } from './conversation-size.ts';
 import { parseEvent, shownSession } from './provider-session.ts';
 import type { ResponseCall } from './response-call.ts';
 import { usageWithCost } from './response-end.ts';
@@ -19,6 +19,8 @@ interface RealtimeSessionOptions {
   readonly provider: MessageSocket;
   /** The session as its provider shows it. */
   readonly session: Json;
+  /** The configuration of the session that its client secret has; null for none. Its provider has it. */
+  readonly configured: Json | null;
   readonly locks: ResponseLocks;
   readonly offer: Offer;
   /** The model as the client named it. */
@@ -39,6 +41,12 @@ interface RealtimeSessionOptions {
 
 /** Responses of one session that the client asked for or that run, together. */
 const RESPONSES_MAX = 4;
+/** The parts of a response that clients read. */
+const DELTAS: ReadonlySet<string> = new Set(
+  ['output_text', 'output_audio', 'output_audio_transcript', 'function_call_arguments'].map(
+    (part) => `response.${part}.delta`,
+  ),
+);
 /** A rate that is used up is waited for at most this often, before sound goes on. */
 const WAITS_MAX = 30;
 
@@ -49,6 +57,11 @@ const WAITS_MAX = 30;
 export class RealtimeSession {
   readonly #options: RealtimeSessionOptions;
   readonly #settings: SessionSettings;
+  /** The provider dialled in, so only what its client can check is paid. */
+  readonly #isForeign: boolean;
+  /** Tokens of sound that the client has sent, and responses that nobody asked for. */
+  #heardTokens = 0;
+  #unasked = 0;
   /** Ids of responses that are not passed on: they began without a lock, or have ended. */
   readonly #closedResponses = new Set<string>();
   /** Ids of the client's events, or of the gateway's own, that ask for a response, and that change the session. */
@@ -66,7 +79,12 @@ export class RealtimeSession {
 
   constructor(options: RealtimeSessionOptions) {
     this.#options = options;
-    this.#settings = new SessionSettings(options.session, options.outputCap);
+    this.#isForeign = options.offer.endpoint.kind === 'tunnel';
+    this.#settings = new SessionSettings(options.session, options.outputCap, !this.#isForeign);
+    if (options.configured !== null) {
+      this.#settings.sent(options.configured);
+      this.#settings.confirmed(options.session);
+    }
     const cut = (id: string, error: unknown) => this.#cut(id, error);
     options.locks.onCut = cut;
     this.#measure();
@@ -146,7 +164,10 @@ export class RealtimeSession {
         this.#measure();
         remember(this.#updates, this.#withId(sent));
       }
-      if (kind === 'audio') this.#heard = true;
+      if (kind === 'audio') {
+        this.#heard = true;
+        this.#heardTokens += grows.audioTokens;
+      }
       // A response may begin by itself, so a lock of the right size has to wait for it.
       if (this.#mayRespond()) await this.#lockedInTime(locks.promised + 1);
     }
@@ -228,7 +249,7 @@ export class RealtimeSession {
     if (typeof id === 'string') {
       const call = await this.#running(id);
       if (call === null) return null;
-      if (typeof delta === 'string') {
+      if (typeof delta === 'string' && (!this.#isForeign || DELTAS.has(type as string))) {
         const isSound = (type as string).endsWith('audio.delta');
         if (isSound) call.deliver(0, (delta.length * 0.75) / this.#settings.outputBytesOfSecond);
         else call.deliver(Buffer.byteLength(delta), 0);
@@ -239,25 +260,40 @@ export class RealtimeSession {
 
   /** The call of a response, which takes a lock that waits if the response is new. null if it is not passed on. */
   async #running(id: string | null): Promise<ResponseCall | null> {
-    const { locks, provider } = this.#options;
+    const { locks } = this.#options;
     if (id === null || this.#closedResponses.has(id)) return null;
     const known = locks.running.get(id);
     if (known !== undefined) return known;
+    if (!this.#mayBegin()) return this.#refuse(id);
     // Sound may begin several responses one after the other. The lock that is asked for below may be on its way.
     if (!locks.isReady && !this.#ending)
       await this.#lockedInTime(1).catch((error: unknown) => void this.#end(toGatewayError(error)));
     const call = locks.take(id);
-    if (call === null) {
-      // Nothing pays for it, so the client gets nothing of it.
-      remember(this.#closedResponses, id);
-      await provider.send(cancelOf(id));
-      if (this.#isQuiet()) this.#onQuiet?.();
-      return null;
-    }
+    if (call === null) return this.#refuse(id);
     if (this.#ending) this.#cancel(id, call);
     else if (this.#mayRespond())
       this.#lockedInTime(locks.promised + 1).catch((error: unknown) => void this.#end(toGatewayError(error)));
     return call;
+  }
+
+  /**
+   * Whether a response may begin now. A provider that dialled in could begin responses that nobody asked for, and be
+   * paid for the whole conversation with each. It may do so for turns that it hears: one, and one more for each second
+   * of sound that it got.
+   */
+  #mayBegin(): boolean {
+    if (!this.#isForeign || this.#options.locks.promised > 0) return true;
+    if (!this.#mayRespond() || this.#unasked > this.#heardTokens / TOKENS_PER_SECOND) return false;
+    this.#unasked++;
+    return true;
+  }
+
+  /** Nothing pays for a response, so the client gets nothing of it. */
+  async #refuse(id: string): Promise<null> {
+    remember(this.#closedResponses, id);
+    await this.#options.provider.send(cancelOf(id));
+    if (this.#isQuiet()) this.#onQuiet?.();
+    return null;
   }
 
   async #done(event: Json): Promise<string | null> {
@@ -398,15 +434,11 @@ export class RealtimeSession {
 
   #rules() {
     const { offer, model, outputCap } = this.#options;
-    const { inputModalities, outputModalities, forward } = offer.model!;
-    return {
+    return rulesAt(offer, {
       names: [model, offer.service],
       outputMax: outputCap,
-      takes: inputModalities,
-      gives: outputModalities,
-      lists: (field: string) => Array.isArray(forward) && (forward as readonly string[]).includes(field),
       bytesOfSecond: this.#settings.inputBytesOfSecond,
-    };
+    });
   }
 
   /** The id of an event, which gets one if it has none. */

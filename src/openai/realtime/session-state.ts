@@ -21,14 +21,21 @@ export class SessionSettings {
   #inputBytes: number;
   #instructions = 0;
   #tools = 0;
+  /** All that the client has set, of a session whose provider is not believed; else null. */
+  #asked: Json | null;
   readonly #outputCap: number;
 
-  /** `session`: as its provider shows it. `outputCap`: the most tokens of a response that the gateway allows. */
-  constructor(session: unknown, outputCap: number) {
+  /**
+   * `session`: as its provider shows it. `outputCap`: the most tokens of a response that the gateway allows.
+   * `isBelieved`: false for a provider that dialled in. It could show instructions that nobody sent and be paid for
+   * them, or a format in which the same bytes are more sound. So only what its client set counts.
+   */
+  constructor(session: unknown, outputCap: number, isBelieved = true) {
     this.#outputCap = outputCap;
-    this.#state = stateOf(session);
+    this.#asked = isBelieved ? null : {};
+    this.#state = stateOf(this.#believed(session));
     this.#inputBytes = bytesPerSecond(this.#state.inputFormat);
-    this.#grow(session);
+    this.#grow(this.#believed(session));
   }
 
   /** Sound may begin a response without being asked. */
@@ -57,16 +64,18 @@ export class SessionSettings {
     if ('turn_detection' in input && stateOf(session).respondsToSound) this.#mayRespond = true;
     if (typeof cap === 'number') this.#outputMost = Math.max(this.#outputMost, cap);
     if ('format' in input) this.#inputBytes = Math.min(this.#inputBytes, bytesPerSecond(input['format']));
+    if (this.#asked !== null) this.#asked = merged(this.#asked, session);
     this.#grow(session);
   }
 
   /** The provider shows the session. */
   confirmed(session: unknown): void {
-    this.#grow(session);
-    this.#inputBytes = Math.min(this.#inputBytes, bytesPerSecond(stateOf(session).inputFormat));
+    const believed = this.#believed(session);
+    this.#grow(believed);
+    this.#inputBytes = Math.min(this.#inputBytes, bytesPerSecond(stateOf(believed).inputFormat));
     if (this.#unconfirmed > 0) this.#unconfirmed--;
     if (this.#unconfirmed > 0) return;
-    this.#state = stateOf(session);
+    this.#state = stateOf(believed);
     this.#mayRespond = false;
     this.#outputMost = 0;
   }
@@ -76,10 +85,24 @@ export class SessionSettings {
     if (this.#unconfirmed > 0) this.#unconfirmed--;
   }
 
+  #believed(session: unknown): unknown {
+    return this.#asked ?? session;
+  }
+
   #grow(session: unknown): void {
     if (!isObject(session)) return;
     this.#instructions = Math.max(this.#instructions, bytesOf(session['instructions']));
     this.#tools = Math.max(this.#tools, bytesOf(session['tools']));
     this.promptBytes = this.#instructions + this.#tools;
   }
+}
+
+/** A session with the changes of an update, which names the members that change. */
+function merged(session: Json, update: Json): Json {
+  const changed: Record<string, unknown> = { ...session };
+  for (const [name, value] of Object.entries(update)) {
+    const before = session[name];
+    changed[name] = isObject(value) && isObject(before) ? merged(before, value) : value;
+  }
+  return changed;
 }

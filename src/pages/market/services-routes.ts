@@ -7,6 +7,7 @@ import { healthProperties } from '#catalog';
 import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import { primitivesSchema, pricingSchema, serviceStatusSchema } from './market-schema.ts';
 import { viewServiceRows, viewServiceOfKind } from './services-view.ts';
+import { TYPICAL_USES } from './typical-use.ts';
 import type { MarketDeps } from './tool-pages.ts';
 
 const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and an unchanged page is not sent again.';
@@ -110,8 +111,7 @@ const maxOutputTokens = tokens('Most tokens of one answer; null where the provid
 const listedSince = { type: 'string', description: 'RFC 3339' } as const;
 const typicalUsdSchema = {
   type: 'number',
-  description:
-    'USD of a typical use, to compare prices: 1,000 tokens read and 1,000 written, one call of a tool, one message to an agent, one image, a video of about 5 seconds in the resolution that costs least',
+  description: `USD of a typical use, to compare prices: ${TYPICAL_USES}`,
 } as const;
 
 const rowProperties = {

@@ -8,17 +8,22 @@ import {
   MESSAGES_PATH,
   type NativeWireName,
   RESPONSES_PATH,
+  servesRealtime,
   upstreamPath,
 } from '#config';
 import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
 import { audioChecks } from './audio.ts';
+import { realtimeCheck } from './realtime.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
 
 /** Checks that a model answers one small chat, in one piece and as a stream, both times with usage. */
 export function modelChecks(service: ModelService, target: HttpTarget): readonly Check[] {
-  const { upstreamModel, outputModalities } = service.model;
+  const { upstreamModel, outputModalities, wires } = service.model;
+  const sessions = servesRealtime(service.model) ? [realtimeCheck(service.name, target, upstreamModel)] : [];
+  // A model with sessions alone takes no chats.
+  if (sessions.length > 0 && wires!.length === 1) return sessions;
   let first: Promise<FirstAnswer> | null = null;
   if (!outputModalities.includes('text')) {
     const audio = audioChecks({ name: service.name, outputModalities }, target, upstreamModel);
@@ -55,7 +60,8 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         return `streams, ${chatUsage(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
       },
     },
-    ...(service.model.wires ?? []).filter(isProbed).flatMap((wire) => wireChecks(service, target, wire)),
+    ...(wires ?? []).filter(isProbed).flatMap((wire) => wireChecks(service, target, wire)),
+    ...sessions,
   ];
 }
 

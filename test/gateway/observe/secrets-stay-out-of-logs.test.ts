@@ -117,6 +117,7 @@ describe('no secret reaches a log', () => {
     for (const prefix of ['svc-sk-v2-', 'svc-sk-dev-', 'svc-admin-'])
       logger.info({ body: `{"x":"${prefix}${digits}"}` }, `${prefix}${digits}`);
     logger.info(`sk-${digits}`);
+    logger.info({ protocols: `realtime, openai-insecure-api-key.ek_${digits}` }, `ek_${digits}`);
     expect(text()).not.toContain(digits);
   });
 
@@ -124,6 +125,7 @@ describe('no secret reaches a log', () => {
     const { logger, text } = capture();
     const messages = [
       'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"',
+      'A client secret (ek_…) opens sessions at /realtime alone: send an API key here',
       'No admin key: send "Authorization: Bearer svc-admin-…"',
     ];
     for (const message of messages) logger.info(message);

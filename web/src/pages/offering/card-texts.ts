@@ -15,14 +15,22 @@ const EXAMPLES = {
 export const priceTitle = ({ providers }: ServiceDetail): string => (providers.length > 1 ? 'Price, from' : 'Price');
 
 /** Says what a typical call costs, and how many of them a dollar pays for. */
-export function priceSentence({ primitive, typical_usd, typical_seconds }: ServiceDetail): readonly Piece[] {
-  const example = primitive === 'video' ? `A video of ${typical_seconds} seconds` : EXAMPLES[primitive];
+export function priceSentence(service: ServiceDetail): readonly Piece[] {
+  const { typical_usd } = service;
+  const example = exampleOf(service);
   return [
     `${example} costs `,
     { strong: typical_usd === 0 ? 'nothing' : formatUsd(typical_usd) },
     ...(typical_usd > 0 ? [', so one dollar pays for ', { strong: uses(typical_usd) }, ' of them'] : []),
     '. The most that a call can cost is locked before it runs, and what it does not use comes back.',
   ];
+}
+
+function exampleOf({ primitive, typical_seconds, output_modalities: outputs }: ServiceDetail): string {
+  if (primitive === 'video') return `A video of ${typical_seconds} seconds`;
+  if (outputs.includes('speech')) return 'A minute of speech';
+  if (outputs.includes('transcription')) return 'A transcript of a minute';
+  return EXAMPLES[primitive];
 }
 
 const uses = (usd: number) => formatNumber(Math.floor(1 / usd + 1e-9));

@@ -32,8 +32,8 @@ interface ModelFacts {
   readonly completion: number;
   readonly maxTokens: number | null;
   readonly seesImages: boolean;
-  /** Whether it makes embeddings instead of text. */
-  readonly embeds: boolean;
+  /** Its answers, for which it has a panel. */
+  readonly makes: 'text' | 'embeddings' | 'speech' | 'transcription';
 }
 
 export interface ToolFacts {
@@ -80,12 +80,16 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
   });
 }
 
-/** Models that only speak or transcribe take or make files, which the playground has no panel for. */
+/** Models that only judge or sort have no panel. */
 const hasPanel = ({ output_modalities: outputs }: Listed): boolean =>
-  outputs.length === 0 || outputs.some((output) => output !== 'speech' && output !== 'transcription');
+  outputs.length === 0 || outputs.some((output) => output !== 'rerank' && output !== 'moderation');
 
-/** Sorts by kind. Embedding models come after chat models. */
-const rank = ({ kind, model }: Service): number => KINDS.indexOf(kind) + (model?.embeds === true ? 0.5 : 0);
+/** The answers of models that are called at routes of their own. */
+const MADE = ['embeddings', 'speech', 'transcription'] as const;
+
+/** Sorts by kind. Chat models come before other models. */
+const rank = ({ kind, model }: Service): number =>
+  KINDS.indexOf(kind) + (MADE.findIndex((output) => output === model?.makes) + 1) / (MADE.length + 1);
 
 function toService(listed: Listed, toolsOf: ReadonlyMap<string, readonly Tool[]>): Service {
   const { primitive: kind, name, display_name: displayName, description, providers, pricing } = listed;
@@ -117,7 +121,7 @@ function factsOf(
           completion: pricing.completion ?? 0,
           maxTokens: listed.max_output_tokens,
           seesImages: listed.input_modalities.includes('image'),
-          embeds: listed.output_modalities.includes('embeddings'),
+          makes: MADE.find((output) => listed.output_modalities.includes(output)) ?? 'text',
         },
       };
     case 'tool':

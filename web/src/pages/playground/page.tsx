@@ -16,6 +16,8 @@ const ChatPanel = lazy(() => import('./chat/chat-panel.tsx'));
 const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));
 const ImagePanel = lazy(() => import('./image/image-panel.tsx'));
 const EmbedPanel = lazy(() => import('./embed/embed-panel.tsx'));
+const SpeechPanel = lazy(() => import('./audio/speech-panel.tsx'));
+const TranscriptionPanel = lazy(() => import('./audio/transcription-panel.tsx'));
 const VideoPanel = lazy(() => import('./video/video-panel.tsx'));
 
 const DEFAULTS = { m: '', kind: '', tool: '' };
@@ -106,11 +108,26 @@ function Panel({
     case 'video':
       return <VideoPanel service={service} />;
     default:
-      return service.model?.embeds === true ? (
-        <EmbedPanel service={service} />
-      ) : (
-        <ChatPanel service={service} services={services} />
-      );
+      return <ModelPanel service={service} services={services} />;
+  }
+}
+
+function ModelPanel({
+  service,
+  services,
+}: {
+  readonly service: Service;
+  readonly services: readonly Service[];
+}): ReactNode {
+  switch (service.model?.makes) {
+    case 'embeddings':
+      return <EmbedPanel service={service} />;
+    case 'speech':
+      return <SpeechPanel service={service} />;
+    case 'transcription':
+      return <TranscriptionPanel service={service} />;
+    default:
+      return <ChatPanel service={service} services={services} />;
   }
 }
 

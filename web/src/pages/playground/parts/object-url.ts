@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 
 /** Decodes base64. Returns null if the text isn't base64. */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
@@ -17,11 +17,19 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
  * base64.
  */
 export function useObjectUrl(base64: string, mediaType: string): string | null {
+  const blob = useMemo(() => {
+    const bytes = bytesOf(base64);
+    return bytes === null ? null : new Blob([bytes], { type: mediaType });
+  }, [base64, mediaType]);
+  return useBlobUrl(blob);
+}
+
+/** The same for a file or an answer; null for none. */
+export function useBlobUrl(blob: Blob | null): string | null {
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {
-    const bytes = bytesOf(base64);
-    if (bytes === null) return;
-    const made = URL.createObjectURL(new Blob([bytes], { type: mediaType }));
+    if (blob === null) return;
+    const made = URL.createObjectURL(blob);
     let gone = false;
     queueMicrotask(() => {
       if (!gone) setUrl(made);
@@ -30,6 +38,6 @@ export function useObjectUrl(base64: string, mediaType: string): string | null {
       gone = true;
       URL.revokeObjectURL(made);
     };
-  }, [base64, mediaType]);
+  }, [blob]);
   return url;
 }

@@ -35,7 +35,7 @@ export function findService(services: readonly Service[], name: string, kind: st
  */
 export function firstService(services: readonly Service[]): Service | null {
   const points = ({ model, callable }: Service): number =>
-    (model !== undefined && !model.embeds ? 4 : 0) + (callable ? 2 : 0) + ((model?.completion ?? 0) > 0 ? 1 : 0);
+    (model?.makes === 'text' ? 4 : 0) + (callable ? 2 : 0) + ((model?.completion ?? 0) > 0 ? 1 : 0);
   const [first] = services.toSorted((a, b) => points(b) - points(a) || b.requests - a.requests);
   return first ?? null;
 }
