@@ -12,7 +12,9 @@ import {
   LineSlots,
   type BatchRunner,
 } from '#batches';
-import { batchRoutes, createLineCalls, fileRoutes } from '#openai';
+import { createOffersById } from '#catalog';
+import { batchRoutes, createLineCalls, createProviderBatchApi, fileRoutes } from '#openai';
+import { createHeldCalls } from './held-calls.ts';
 import type { Middle } from './middle.ts';
 import { mount } from './mount.ts';
 
@@ -56,6 +58,7 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
       releaseProbes(health, call);
       return mostOf(call);
     },
+    held: createHeldCalls(middle),
     inject: (request) => server.inject(request),
   });
   await mount(server, lineRoutes(lines.pipeline), { prefix: '/api/v1' });
@@ -66,11 +69,14 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
       content,
       money: createBatchMoney({ ledger, runs, now, alone }),
       calls: lines.calls,
+      provider: createProviderBatchApi({ upstream: middle.upstream, offerOf: createOffersById(middle.catalog) }),
+      lookMs: config.batches.providerLookMs,
       slots: new LineSlots(config.batches.linesAtOnce, config.batches.accountLinesAtOnce),
       limits: {
         ...config.limits,
         linesMax: config.batches.linesMax,
         lineBytesMax: config.limits.chatBodyBytesMax,
+        replyBytesMax: config.upstream.replyBytesMax,
         resultBytesMax: config.batches.accountBytesMax,
       },
       callerOf,

@@ -2,6 +2,7 @@ import type { Ledger } from '#billing';
 import type { Caller } from '#accounts';
 import type { Runs } from '#gateway';
 import type { Batch } from './batch.ts';
+import { GRACE_MS, locksUntil } from './provider-api.ts';
 
 /** The money of batches: one lock for each, from which the locks of its lines come. */
 export interface BatchMoney {
@@ -26,8 +27,6 @@ interface BatchMoneyOptions {
   readonly alone: boolean;
 }
 
-/** From the end of the time of a batch until its lock expires: its last lines end meanwhile. */
-const GRACE_MS = 3_600_000;
 const GONE = JSON.stringify({ outcome: 'failed', error: 'the gateway that made the call is gone' });
 
 export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions): BatchMoney {
@@ -64,7 +63,7 @@ export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions
           stream: false,
         });
       // The row of the batch is there, so some gateway ends it and its lock, whatever happens to this one.
-      await ledger.keep(id, expiresAt + GRACE_MS);
+      await ledger.keep(id, locksUntil({ expiresAt }));
     },
 
     async endCall(batch, callId) {

@@ -30,8 +30,7 @@ const TICK_MS = 1_000;
 /** A gateway that does not renew its claim for this long is gone, and another one goes on. */
 const LEASE_MS = 15_000;
 const RENEW_MS = 2_000;
-/** The pause before a batch whose lines cannot be checked now, and the one after a failure of the database. */
-const NOT_NOW_MS = 30_000;
+/** The pause after a failure of the database. */
 const AGAIN_MS = 5_000;
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
@@ -84,17 +83,16 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     try {
       await workOnBatch(options, batch, claim, lease.follow);
     } catch (error) {
-      dueIn = error instanceof NotNow ? NOT_NOW_MS : AGAIN_MS;
+      dueIn = error instanceof NotNow ? error.pauseMs : AGAIN_MS;
       if (!(error instanceof NotNow)) throw error;
     } finally {
       if (claims.get(id) === claim) claims.delete(id);
-      await lease.end();
+      const { completed, failed } = await lease.end();
+      const at = now();
+      // It ends at its time. After that, it waits for providers to end its lines.
+      const dueAt = at < batch.expiresAt ? Math.min(at + dueIn, batch.expiresAt) : at + dueIn;
       if (!claim.isLost)
-        await database.query(SQL.releaseBatch, [
-          id,
-          claimId,
-          Math.min(now() + dueIn, Math.max(batch.expiresAt, now())),
-        ]);
+        await database.query(SQL.releaseBatch, [id, claimId, dueAt, completed, failed, batch.status, at]);
     }
   }
 
@@ -121,9 +119,11 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       follow(run: Progress) {
         progress = run;
       },
+      /** Resolves with how far the batch is. */
       async end() {
         clearInterval(timer);
         await renewing;
+        return progress;
       },
     };
   }
@@ -134,6 +134,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     cancelled(id) {
       const claim = claims.get(id);
       if (claim !== undefined) claim.status = 'cancelling';
+      worker.wake();
     },
     close() {
       isClosed = true;

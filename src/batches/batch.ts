@@ -1,6 +1,7 @@
 import type { MicroUsd } from '#billing';
 import type { TaskOwner } from '#tasks';
 import type { Listed, Page } from './file.ts';
+import type { HeldRequest } from './provider-api.ts';
 
 /** The states of OpenAI's API. The last four are ends. */
 export type BatchStatus =
@@ -116,6 +117,22 @@ export interface LineError {
 export interface LineCalls {
   /** Checks a request as its route does, without a call. */
   measure(batch: Batch, body: string): Promise<Measured>;
-  /** Makes the call under `callId`, paid from the lock `parent`. Rejects if the gateway stops. */
-  call(batch: Batch, body: string, callId: string, parent: string): Promise<LineReply>;
+  /**
+   * Makes the call under `callId`, paid from the lock `parent`. If its provider is to get it in a batch, it is only
+   * locked, until `locksUntil`: resolves with the request for the provider. Rejects if the gateway stops.
+   */
+  call(batch: Batch, body: string, callId: string, parent: string): Promise<LineReply | HeldRequest>;
+  /**
+   * The reply to a line whose call is locked, made of what its provider answered. It settles the call, unless that has
+   * happened before: then the reply says what was charged at that time. null if the offer is gone, or the call cannot
+   * be charged any more.
+   */
+  answer(batch: Batch, body: string, callId: string, answer: AnsweredRequest): Promise<LineReply | null>;
+}
+
+/** The answer of a provider to the request of a line. `offer`: the id of the offer; `body`: JSON text. */
+export interface AnsweredRequest {
+  readonly offer: string;
+  readonly status: number;
+  readonly body: string;
 }

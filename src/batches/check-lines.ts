@@ -35,10 +35,19 @@ const FAULTS_MAX = 100;
 const TEMPORARY = 500;
 const DIGEST_BYTES = 16;
 
-/** The lines cannot be checked now, because no provider of a model is there. */
+/** The batch cannot go on now: no provider of a model is there, or one has its lines. */
 export class NotNow extends Error {
   override readonly name = 'NotNow';
+  /** The pause until it is tried again. */
+  readonly pauseMs: number;
+
+  constructor(message: string, pauseMs = NOT_NOW_MS) {
+    super(message);
+    this.pauseMs = pauseMs;
+  }
 }
+
+const NOT_NOW_MS = 30_000;
 
 /**
  * Checks every line of a batch as its route would, before anything is locked or called. Resolves with the faults, or

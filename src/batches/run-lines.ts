@@ -1,32 +1,41 @@
 import { loadStatements, type Database, type Row } from '#store';
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { newCallId } from '#gateway';
-import type { Batch, LineCalls, LineReply } from './batch.ts';
+import type { Batch, LineCalls } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
-import { type LineLimits, ofInput } from './check-lines.ts';
+import { type LineLimits, NotNow, ofInput } from './check-lines.ts';
 import type { Claim } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
 import { type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
 import type { LineSlots } from './line-slots.ts';
+import { answerOfLine } from './provider-answers.ts';
+import type { ProviderApi } from './provider-api.ts';
+import { EXPIRED, ProviderBatches } from './provider-batches.ts';
 import type { SealedContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
   'beginLine',
   'endBatchLine',
   'linesOfBatch',
+  'postponeLine',
   'sumLines',
 ]);
 
 export interface RunDeps {
-  readonly database: Pick<Database, 'query'>;
+  readonly database: Pick<Database, 'query' | 'batch'>;
   readonly files: Pick<StoredFiles, 'read'>;
   readonly content: SealedContent;
   readonly money: Pick<BatchMoney, 'endCall'>;
-  readonly calls: Pick<LineCalls, 'call'>;
+  readonly calls: Pick<LineCalls, 'call' | 'answer'>;
+  readonly provider: ProviderApi;
+  /** The pause between two looks at the batches of providers, in milliseconds. */
+  readonly lookMs: number;
   readonly slots: LineSlots;
   readonly limits: LineLimits & {
+    /** Bytes of the longest answer of a provider. */
+    readonly replyBytesMax: number;
     /** Bytes of the results of a batch. When it has so many, no other line begins. */
     readonly resultBytesMax: number;
   };
@@ -45,14 +54,15 @@ const SERVER_FAULT = 500;
 /** The pause after a write that failed. */
 const STORE_AGAIN_MS = 1_000;
 
-const EXPIRED = {
-  code: 'batch_expired',
-  message: 'This request could not be executed before the completion window expired.',
-};
 const LOST = (callId: string) => ({
   code: 'reply_lost',
   message: `The gateway that made this request stopped between its charge and its answer. It was charged once, see generation ${callId}, and is not made again`,
 });
+const GONE = {
+  code: 'provider_gone',
+  message:
+    'The provider has answered, but the gateway does not offer its model any more, or its lock has expired. Nothing was charged',
+};
 const TOO_MUCH = (bytes: number) => ({
   code: 'output_too_large',
   message: `The results of this batch take ${bytes} bytes already, which is the limit (batches.account_bytes_max). This request was not made`,
@@ -65,10 +75,15 @@ export class BatchRun {
   readonly #deps: RunDeps;
   readonly #batch: Batch;
   readonly #claim: Claim;
-  /** Lines that have ended. */
-  readonly #ended = new Set<number>();
+  readonly #providers: ProviderBatches;
+  /** Lines that nothing is to be done for now: they have ended, or a provider has them. */
+  readonly #done = new Set<number>();
   /** Lines that were running at a gateway that is gone, with their calls. */
   readonly #orphans = new Map<number, string>();
+  /** Lines with an answer of their provider, with their calls. */
+  readonly #answered = new Map<number, string>();
+  /** Lines that wait for money. */
+  readonly #poor = new Set<number>();
   readonly #running = new Set<Promise<void>>();
   /** Calls that may hold money of the batch now. */
   #inFlight = 0;
@@ -80,17 +95,49 @@ export class BatchRun {
     this.#deps = deps;
     this.#batch = batch;
     this.#claim = claim;
+    this.#providers = new ProviderBatches(deps, batch, claim);
   }
 
-  /** Calls the lines that have not ended. Resolves when none runs; with false if the batch must go on elsewhere. */
+  /**
+   * Calls the lines that have not ended. Resolves when none runs; with false if the batch must go on elsewhere. Rejects
+   * with NotNow if all that is left is at providers.
+   */
   async run(): Promise<boolean> {
-    await this.#readState();
+    await this.#providers.load();
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- each pass follows from the one before
+      await this.#readState();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (this.#hasWork) await this.#pass();
+      if (!this.#claim.goesOn || !this.#providers.isLive) break;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const answered = await this.#providers.turn();
+      if (!this.#claim.goesOn) break;
+      if (!answered) throw new NotNow('providers have the rest of the lines', this.#deps.lookMs);
+    }
+    return this.#claim.goesOn;
+  }
+
+  /** Whether a line can be called or ended now. */
+  get #hasWork(): boolean {
+    if (this.#orphans.size > 0 || this.#answered.size > 0) return true;
+    if (this.#claim.isCancelled) return false;
+    const known = this.#done.size + this.#poor.size;
+    return known < this.#batch.total || (this.#poor.size > 0 && !this.#providers.isLive);
+  }
+
+  /** Goes once through the file. */
+  async #pass(): Promise<void> {
     const { files, limits } = this.#deps;
     const { inputFile, account } = this.#batch;
     try {
       for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), limits.lineBytesMax)) {
-        if (!this.#claim.goesOn || (this.#claim.isCancelled && this.#orphans.size === 0)) break;
-        if (this.#ended.has(n) || (this.#claim.isCancelled && !this.#orphans.has(n))) continue;
+        const { isCancelled } = this.#claim;
+        if (!this.#claim.goesOn || (isCancelled && this.#orphans.size + this.#answered.size === 0)) break;
+        const isOpen = this.#orphans.has(n) || this.#answered.has(n);
+        if (this.#done.has(n) || (isCancelled && !isOpen)) continue;
+        // What held lines do not use comes back only with their answers.
+        if (this.#poor.has(n) && this.#providers.isLive) continue;
         const line = bytes === null ? null : await readLine(bytes, this.#batch.endpoint, limits);
         // All lines were checked before the first was called.
         if (line === null || 'code' in line) throw new Error(`line ${n} of batch ${this.#batch.id} has changed`);
@@ -99,26 +146,37 @@ export class BatchRun {
     } finally {
       await Promise.all(this.#running);
     }
-    return this.#claim.goesOn;
   }
 
   async #readState(): Promise<void> {
     const { database } = this.#deps;
     const { id } = this.#batch;
+    const counts = { completed: 0, failed: 0 };
+    for (const set of [this.#done, this.#orphans, this.#answered, this.#poor]) set.clear();
     for (const row of await database.query(SQL.linesOfBatch, [id])) {
       const n = Number(row['n']);
-      if (row['state'] === 'running') this.#orphans.set(n, row['call_id'] as string);
-      else this.#ended.add(n);
-      if (row['state'] === 'completed') this.completed += 1;
-      if (row['state'] === 'failed') this.failed += 1;
+      const state = row['state'] as string;
+      if (state === 'running') this.#orphans.set(n, row['call_id'] as string);
+      else if (state === 'answered') this.#answered.set(n, row['call_id'] as string);
+      else if (state === 'waiting') this.#poor.add(n);
+      else this.#done.add(n);
+      if (state === 'completed' || state === 'failed') counts[state] += 1;
     }
-    for (const { room } of await sumsOf(database, id)) this.#resultBytes += room;
+    Object.assign(this, counts);
+    this.#resultBytes = 0;
+    for (const { state, room } of await sumsOf(database, id))
+      if (state === 'completed' || state === 'failed') this.#resultBytes += room;
   }
 
   /** Begins a line as soon as there is a place for it, or ends it without a call. */
   async #next(n: number, line: LineRequest): Promise<void> {
     const { money, slots, limits, now } = this.#deps;
     const batch = this.#batch;
+    const answered = this.#answered.get(n);
+    if (answered !== undefined) {
+      this.#answered.delete(n);
+      return this.#start(await slots.take(batch.account), () => this.#holding(() => this.#settle(n, answered, line)));
+    }
     const orphan = this.#orphans.get(n);
     this.#orphans.delete(n);
     if (orphan !== undefined && (await money.endCall(batch, orphan)))
@@ -137,7 +195,11 @@ export class BatchRun {
       if (await this.#begin(n, callId)) await this.#endWithout(n, callId, line, why);
       return;
     }
-    const running = this.#call(n, line)
+    this.#start(release, () => this.#call(n, line));
+  }
+
+  #start(release: () => void, run: () => Promise<void>): void {
+    const running = run()
       .catch((error: unknown) => {
         // The line stays as it is. Whoever goes on with the batch finds out whether its call was charged.
         if (!this.#claim.goesOn) return;
@@ -158,15 +220,10 @@ export class BatchRun {
       const callId = newCallId();
       // oxlint-disable-next-line no-await-in-loop -- each attempt follows from the one before
       if (!(await this.#begin(n, callId))) return;
-      this.#inFlight += 1;
-      let reply: LineReply;
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        reply = await calls.call(batch, body, callId, batch.lockId!);
-      } finally {
-        this.#inFlight -= 1;
-        for (const wake of this.#waiting.splice(0)) wake();
-      }
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const reply = await this.#holding(() => calls.call(batch, body, callId, batch.lockId!));
+      // oxlint-disable-next-line no-await-in-loop -- it is the last
+      if ('offer' in reply) return this.#providers.hold(n, callId, reply);
       const { status } = reply;
       // A gateway that stops fails its calls. Another one makes this one.
       if (!this.#claim.goesOn && status >= SERVER_FAULT) return;
@@ -176,6 +233,10 @@ export class BatchRun {
         // Other lines hold what is left of the money, and give most of it back.
         // oxlint-disable-next-line no-await-in-loop -- as above
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      } else if (status === NO_MONEY && this.#providers.isLive && mayGoOn) {
+        // oxlint-disable-next-line no-await-in-loop -- it is the last
+        await this.#deps.database.query(SQL.postponeLine, [batch.id, n, callId]);
+        return;
       } else if (pauseMs !== undefined && mayGoOn && this.#deps.now() < batch.expiresAt) {
         tries += 1;
         // oxlint-disable-next-line no-await-in-loop -- as above
@@ -186,6 +247,38 @@ export class BatchRun {
         return this.#end(n, callId, answeredLine(batch, n, customId, reply));
       }
     }
+  }
+
+  /** Runs something after which a line may have given money back. */
+  async #holding<R>(run: () => Promise<R>): Promise<R> {
+    this.#inFlight += 1;
+    try {
+      return await run();
+    } finally {
+      this.#inFlight -= 1;
+      for (const wake of this.#waiting.splice(0)) wake();
+    }
+  }
+
+  /** Ends a line that its provider has answered, and whose call has its lock. It can be done again. */
+  async #settle(n: number, callId: string, line: LineRequest): Promise<void> {
+    const { money, calls } = this.#deps;
+    const batch = this.#batch;
+    const found = await answerOfLine(this.#deps, batch, n);
+    if (found === null) return this.#claim.lose();
+    const { offer, answer } = found;
+    if ('status' in answer) {
+      const reply = await calls.answer(batch, line.body, callId, { offer, ...answer });
+      if (reply !== null) {
+        if (!this.#claim.goesOn && reply.status >= SERVER_FAULT) return;
+        if (reply.body.length > OWN_TURN_BYTES) await ownTurn();
+        return this.#end(n, callId, answeredLine(batch, n, line.customId, reply));
+      }
+    }
+    const isCharged = await money.endCall(batch, callId);
+    if ('dropped' in answer) return;
+    const error = isCharged ? LOST(callId) : 'error' in answer ? answer.error : GONE;
+    return this.#endWithout(n, callId, line, error);
   }
 
   #endWithout(n: number, callId: string, { customId }: LineRequest, error: { code: string; message: string }) {

@@ -5,6 +5,7 @@ export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNum
 export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
 export { parseRates, perMinute, unitUsd } from './price-text.ts';
 export {
+  BATCH_TIER,
   DEFAULT_TIER,
   type Price,
   type PriceTier,

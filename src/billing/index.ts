@@ -47,6 +47,7 @@ export { METERS, type Meter, rateOf, TOKEN_PARTS } from './meters.ts';
 export { JUMP, jumpsBetween, leastRates, ratesAbove } from './price-jumps.ts';
 export { parseRates, perMinute, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToText } from './price-text.ts';
 export {
+  BATCH_TIER,
   DEFAULT_TIER,
   type Price,
   type Rates,

@@ -185,6 +185,8 @@ export type ServiceTiers = Readonly<Record<string, Price>>;
 
 /** The tier of a call that names none. */
 export const DEFAULT_TIER = 'default';
+/** The service tier of the lines of batches that a provider gets as a batch. No other request can ask for it. */
+export const BATCH_TIER = 'batch';
 
 /**
  * The price that is charged: that of the asked service tier, or that of the tier that the reply claims if it comes to

@@ -39,6 +39,7 @@ export {
   type Offer,
   type Provider,
   type TunnelEndpoint,
+  batchPriceOf,
   directForm,
   offersFromConfig,
   pinned,

@@ -1,4 +1,13 @@
-import { DEFAULT_TIER, offerId, priceId, type Price, type Rates, type MicroUsd, type ServiceTiers } from '#billing';
+import {
+  BATCH_TIER,
+  DEFAULT_TIER,
+  offerId,
+  priceId,
+  type Price,
+  type Rates,
+  type MicroUsd,
+  type ServiceTiers,
+} from '#billing';
 import {
   keyHeaders,
   GEMINI_PATH,
@@ -64,6 +73,8 @@ export interface DirectEndpoint {
   readonly headers: Readonly<Record<string, string>>;
   /** Consumers may use their own keys here. */
   readonly ownKeys?: true;
+  /** It takes batches, in the form of OpenAI's API. */
+  readonly batches?: true;
   /** By `pathOfHeaders`: the headers that replace `headers` for requests to that path. */
   readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
@@ -112,6 +123,7 @@ export function offersFromConfig(
         baseUrl: target.url,
         headers: keyHeaders(target.apiKey, ''),
         ...(target.ownKeys ? { ownKeys: true } : {}),
+        ...(target.batches ? { batches: true } : {}),
         ...(service.primitive === 'model' ? headersOfWires(service.model.wires, target.apiKey) : {}),
       },
       createdAt,
@@ -150,6 +162,13 @@ export function serviceTiersOf(offer: Offer): ServiceTiers | undefined {
   serviceTiers.set(offer, (tiers = { ...variants, [DEFAULT_TIER]: price }));
   return tiers;
 }
+
+/**
+ * The price of a line of a batch that the provider of an offer gets as a batch of its own. undefined if it takes no
+ * batches, or has no price for them.
+ */
+export const batchPriceOf = ({ endpoint, variants }: Pick<Offer, 'endpoint' | 'variants'>): Price | undefined =>
+  endpoint.kind === 'direct' && endpoint.batches === true ? variants[BATCH_TIER] : undefined;
 
 /** The direct form of an offer's name. Consumers use it to pin the provider. */
 export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {

@@ -63,6 +63,15 @@ export function createPrepare(options: PrepareOptions): (request: CallRequest, i
     request.quote && !request.free ? byQuote(options, prepare, request, request.quote, id) : prepare(request, id);
 }
 
+/**
+ * Makes the function that turns a request into a call at one candidate, whose money is locked already. Nothing is
+ * looked up, chosen or refused.
+ */
+export const createResume =
+  (options: Pick<PrepareOptions, 'callTimeoutMs' | 'now' | 'elapsed'>) =>
+  (request: CallRequest, id: string, candidate: Candidate): Call =>
+    toCall(options, request, id, candidate.offer.service, [candidate], null);
+
 /** A call that uses a quote. Rejects with GatewayError `not_found`, `quote_expired`, `quote_used`, `quote_mismatch`. */
 async function byQuote(
   { quotes, health }: PrepareOptions,
@@ -246,7 +255,7 @@ function choose(
 }
 
 function toCall(
-  { callTimeoutMs, now, elapsed }: PrepareOptions,
+  { callTimeoutMs, now, elapsed }: Pick<PrepareOptions, 'callTimeoutMs' | 'now' | 'elapsed'>,
   request: CallRequest,
   id: string,
   service: string,

@@ -1,6 +1,7 @@
 export { batchRoutes } from './batches/batch-routes.ts';
 export { fileRoutes } from './batches/file-routes.ts';
-export { createLineCalls } from './batches/line-calls.ts';
+export { createLineCalls, type FoundCall, type HeldCalls } from './batches/line-calls.ts';
+export { createProviderBatchApi } from './batches/provider-batch-api.ts';
 export { CHAT_WIRES } from './chat-wires.ts';
 export { createSealedCalls, createSealedThinking } from './chat/echo-fields.ts';
 export { speechRoutes } from './audio/speech/speech-routes.ts';

@@ -14,7 +14,12 @@ import {
   type LineCalls,
 } from '#batches';
 import { Claim } from '../../src/batches/claim.ts';
+import { NotNow } from '../../src/batches/check-lines.ts';
 import { workOnBatch, type WorkDeps } from '../../src/batches/work-on-batch.ts';
+import { createHttpUpstream } from '#network';
+import type { Offer } from '#catalog';
+import { createProviderBatchApi } from '#openai';
+import { startBatchProvider, type BatchProvider } from '../support/batch-provider.ts';
 import { openEngine, type EngineName } from '../support/engines.ts';
 
 /* Batches on a database without a gateway. Their lines are calls of a model that costs a fixed amount. */
@@ -31,8 +36,12 @@ const LIMITS = {
   jsonKeysMax: 10_000,
   linesMax: 100,
   lineBytesMax: 64 * 1024,
+  replyBytesMax: 64 * 1024,
   resultBytesMax: 1024 * 1024,
 };
+/** The offer whose provider gets its lines in a batch. */
+const OFFER = 'model/provider-a:acme/model';
+const LOOK_MS = 30_000;
 
 const rates = { call: PRICE * 1_000_000n };
 const price = { id: priceId('provider-a', 'acme/model', rates), rates, provider: 'provider-a', service: 'acme/model' };
@@ -93,6 +102,8 @@ function ledgerOf(ledger: Ledger, life: Life): Ledger {
 
 export interface BatchWorld {
   readonly clock: { now: number };
+  /** The provider of the lines of `heldLineOf`. Its batches end as soon as they are looked at. */
+  readonly provider: BatchProvider;
   /** Ids of calls, in the order in which their model was asked. */
   readonly asked: string[];
   /** Stores lines and creates a batch of them. */
@@ -124,6 +135,12 @@ export const lineOf = (customId: string) => ({
   body: { model: 'acme/model' },
 });
 
+/** A line that its provider gets in a batch. */
+export const heldLineOf = (customId: string) => ({
+  ...lineOf(customId),
+  body: { model: 'acme/model', messages: [{ role: 'user', content: customId }], held: true },
+});
+
 export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const clock = { now: 1_700_000_000_000 };
   const now = () => clock.now;
@@ -135,6 +152,23 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
     await opened.dispose();
   });
   await createPriceBook(database, now).remember([price]);
+  const provider = await startBatchProvider();
+  provider.isEager = true;
+  const upstream = createHttpUpstream({ headTimeoutMs: 30_000, idleTimeoutMs: 30_000, connectionsMax: 10 });
+  onTestFinished(async () => {
+    await upstream.close();
+    await provider.stop();
+  });
+  const headers = { authorization: 'Bearer upstream-secret-canary' };
+  const offer = {
+    provider: { id: 'provider-a', name: 'Acme' },
+    endpoint: { kind: 'direct', baseUrl: provider.url, headers, batches: true },
+    variants: { batch: price },
+  } as unknown as Offer;
+  const api = createProviderBatchApi({
+    upstream: { send: (_endpoint, ...of) => upstream.send(offer.endpoint as never, ...of) },
+    offerOf: () => offer,
+  });
   const from = treasuryOf('test');
   await ledger.transfer({ id: 'fund', from, to: escrowOf(ACCOUNT), amount: FUNDS, memo: 'test' });
   const content = createSealedContent(randomBytes(32));
@@ -149,11 +183,15 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   /** As a gateway calls a model: locks, asks, settles. */
   const callsOn = (books: Ledger): LineCalls => ({
     measure: async () => ({ most: ESTIMATE, model: 'acme/model' }),
-    async call({ account }, _body, id, parent) {
+    async call({ account }, body, id, parent) {
       const expiresAt = clock.now + HOUR_MS;
       const lock = { id, account, amount: ESTIMATE, prices: [price.id], expiresAt, parent, detail: '{}' };
       const locked = await books.lock(lock);
       if (!locked.ok) return { status: 402, requestId: id, body: '{"error":{}}' };
+      if (body.includes('"held":true')) {
+        await books.keep(id, clock.now + 48 * HOUR_MS);
+        return { offer: OFFER, path: '/chat/completions', body: Buffer.from(body) };
+      }
       asked.push(id);
       // Another line takes its lock meanwhile.
       await new Promise((resolve) => setImmediate(resolve));
@@ -161,11 +199,32 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       await books.settle({ ...settled, usage: '{"call":1}', detail: '{}' });
       return { status: 200, requestId: id, body: `{"id":"${id}","usage":{"prompt_tokens":2,"completion_tokens":3}}` };
     },
+    async answer(_batch, _body, id, { status, body }) {
+      asked.push(id);
+      const settled = { id, price: price.id, provider: 'provider-a', charge: PRICE, draw: false, feeBps: 0 };
+      await books.settle({ ...settled, usage: '{"call":1}', detail: '{}' });
+      return { status, requestId: id, body };
+    },
   });
+
+  /** The provider, of which a life that is over gets nothing. */
+  const providerIn = (life: Life): WorkDeps['provider'] => {
+    const dead = () => new DatabaseError('killed', { code: 'killed', unavailable: true });
+    return {
+      ...api,
+      upload: (...of) => life.step(() => api.upload(...of), dead),
+      create: (...of) => life.step(() => api.create(...of), dead),
+      find: (...of) => life.step(() => api.find(...of), dead),
+      look: (...of) => life.step(() => api.look(...of), dead),
+      cancel: (...of) => life.step(() => api.cancel(...of), dead),
+      remove: (...of) => life.step(() => api.remove(...of), dead),
+    };
+  };
 
   const world: BatchWorld = {
     clock,
     asked,
+    provider,
     async create(lines, { maxCost } = {}) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
       const file = await files.write(owner, {
@@ -205,6 +264,8 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         content,
         money: createBatchMoney({ ledger: books, runs: createRuns({ ledger: books, now, graceMs: 0 }), now, alone }),
         calls: { ...callsOn(books), ...calls },
+        provider: providerIn(life),
+        lookMs: LOOK_MS,
         slots: new LineSlots(2, 2),
         limits: LIMITS,
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),
@@ -212,12 +273,15 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         random: () => 0,
         onError: nothing,
       };
-      try {
-        await workOnBatch(deps, await world.find(id), claim, nothing);
-      } catch (error) {
-        if (!life.isOver) throw error;
-      }
-      return !life.isOver;
+      for (;;)
+        try {
+          await workOnBatch(deps, await world.find(id), claim, nothing);
+          return !life.isOver;
+        } catch (error) {
+          if (life.isOver) return false;
+          if (!(error instanceof NotNow)) throw error;
+          clock.now += error.pauseMs;
+        }
     },
     async sweep() {
       await files.sweep(100);

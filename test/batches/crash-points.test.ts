@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ENGINES } from '../support/engines.ts';
-import { ACCOUNT, batchWorld, ESTIMATE, Life, lineOf, PRICE } from './batches-world.ts';
+import { ACCOUNT, batchWorld, ESTIMATE, heldLineOf, Life, lineOf, PRICE } from './batches-world.ts';
 
 const LINES = [lineOf('a'), lineOf('b'), lineOf('c')];
 const IDS = ['a', 'b', 'c'];
 /** More than a batch of three lines takes. */
 const STEPS = 80;
+/** More than one takes whose lines a provider has. */
+const HELD_STEPS = 100;
 
 describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
   it('after any step of a batch leaves what another ends: each line once, charged once', async () => {
@@ -35,6 +37,30 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     // A reply is lost only between the charge and the row of the result: in few of the places.
     expect(lost).toBeGreaterThan(0);
     expect(lost).toBeLessThan(STEPS / 4);
+  });
+
+  it('after any step leaves what another ends with a provider that has the lines: none is sent or charged twice', async () => {
+    const world = await batchWorld(engine);
+    const { provider } = world;
+    let survived = 0;
+    let spent = 0n;
+    for (let steps = 0; steps < HELD_STEPS; steps++) {
+      provider.batches.length = 0;
+      const { id } = await world.create(IDS.map(heldLineOf));
+      if (await world.work(id, new Life(steps))) survived += 1;
+      await world.work(id);
+      const batch = await world.find(id);
+      expect(batch, `after ${steps} steps`).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+      const { output } = await world.results(batch);
+      expect(output.map((line) => line.custom_id)).toEqual(IDS);
+      const sent = provider.batches.flatMap(({ lines }) => lines.map(({ body }) => body['messages']));
+      expect(sent, `after ${steps} steps`).toHaveLength(3);
+      expect(await world.charges(batch), `after ${steps} steps`).toEqual([PRICE, PRICE, PRICE]);
+      spent += 3n * PRICE;
+      await world.spent(spent);
+    }
+    expect(survived).toBeGreaterThan(0);
+    expect(survived).toBeLessThan(HELD_STEPS - 30);
   });
 
   it('and comes back late charges nothing, and changes nothing', async () => {

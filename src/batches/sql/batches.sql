@@ -2,11 +2,13 @@
 -- Only for the gateway that has the batch. $4: its claim.
 INSERT INTO batch_lines (batch, n, call_id, state, bytes, prompt, cached, completion, reasoning)
 SELECT id, CAST($2 AS BIGINT), CAST($3 AS TEXT), 'running', 0, 0, 0, 0, 0 FROM batches WHERE id = $1 AND claim = $4
-ON CONFLICT (batch, n) DO UPDATE SET call_id = excluded.call_id WHERE batch_lines.state = 'running'
+ON CONFLICT (batch, n) DO UPDATE SET call_id = excluded.call_id, state = 'running'
+  WHERE batch_lines.state IN ('running', 'waiting')
 RETURNING n
 
 -- name: cancelBatch
-UPDATE batches SET status = 'cancelling', cancelling_at = $3
+-- A batch that waits for a provider is due at once.
+UPDATE batches SET status = 'cancelling', cancelling_at = $3, due_at = CASE WHEN claim IS NULL THEN $3 ELSE due_at END
 WHERE id = $1 AND account = $2 AND status IN ('validating', 'in_progress') RETURNING id
 
 -- name: claimBatch
@@ -22,7 +24,7 @@ WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING id
 -- name: endBatchLine
 -- Once, and only by the call that the line has now.
 UPDATE batch_lines SET state = $4, content = $5, bytes = $6, prompt = $7, cached = $8, completion = $9, reasoning = $10
-WHERE batch = $1 AND n = $2 AND call_id = $3 AND state = 'running' RETURNING n
+WHERE batch = $1 AND n = $2 AND call_id = $3 AND state IN ('running', 'answered') RETURNING n
 
 -- name: finalizeBatch
 UPDATE batches SET status = 'finalizing', finalizing_at = $3, completed = $4, failed = $5
@@ -53,6 +55,10 @@ UPDATE batches SET lock_id = $3, amount = $4, total = $5, model = $6 WHERE id = 
 -- The only gateway of a database starts: the claims are those of processes that are gone.
 UPDATE batches SET claim = NULL, due_at = $1 WHERE due_at IS NOT NULL
 
+-- name: postponeLine
+-- It got no lock, and waits until other lines give back what they do not use.
+UPDATE batch_lines SET state = 'waiting' WHERE batch = $1 AND n = $2 AND call_id = $3 AND state = 'running' RETURNING n
+
 -- name: putBatch
 -- $14: the most batches of an account that may be under way.
 INSERT INTO batches (id, account, part, api_key, dialect, endpoint, input_file, output_file, error_file, max_cost, keep_ms, metadata, status,
@@ -74,7 +80,9 @@ GROUP BY batches.id, batches.account, batches.part
 ON CONFLICT (id) DO NOTHING
 
 -- name: releaseBatch
-UPDATE batches SET claim = NULL, due_at = $3 WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL
+-- $6: its status when it was claimed. If it was cancelled meanwhile, it is due at once. $7: now.
+UPDATE batches SET claim = NULL, completed = $4, failed = $5, due_at = CASE WHEN status = $6 THEN CAST($3 AS BIGINT) ELSE CAST($7 AS BIGINT) END
+WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL
 
 -- name: renewBatch
 UPDATE batches SET due_at = $3, completed = $4, failed = $5 WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING status

@@ -265,6 +265,8 @@ export const apiOptions = (endpoint: string) => ({
 export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof apiOptions>> & {
     /** Consumers may use their own keys here. Only of models in a gateway's own file. */
     readonly ownKeys?: true;
+    /** The API takes batches, in OpenAI's form. Only of models in a gateway's own file. */
+    readonly batches?: true;
   };
 
 /** The target of a service whose options are all fields of it. */

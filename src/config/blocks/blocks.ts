@@ -1,4 +1,5 @@
 import { getOrInsert } from '#wire';
+import { BATCH_TIER } from '#billing/amounts';
 import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show } from '../problem.ts';
 import { complain, isTable, type Reading, readTable, valuesOf, type ForeignKeys } from '../reading.ts';
@@ -55,6 +56,8 @@ export function readBlocks(
     const where = target && kind.toTarget(target, say, place);
     if (where?.kind === 'sdk' && service?.primitive === 'model' && service.model.wires)
       say('params.wires', 'stands beside params.sdk, whose package has no such API', 'leave it out');
+    if (where?.kind === 'http' && where.batches && service?.primitive === 'model' && !(BATCH_TIER in service.variants))
+      say('params.batches', `is true without pricing.service_tiers.${BATCH_TIER}`, 'give the price of batches');
     return service && where ? { service, target: where, ...(others.has(path) ? { listed: true } : {}) } : null;
   });
 }

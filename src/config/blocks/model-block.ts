@@ -233,6 +233,11 @@ const target = {
     meaning:
       'Whether consumers may store keys of their own for this address, and call the model with them. Such a call costs `billing.own_key_bps` of the price. It has no effect for a provider that dials in, which never gets such a key.',
   }),
+  'params.batches': trueOrFalse({
+    optional: { text: 'false', fallback: false },
+    meaning:
+      "Whether the address takes batches in the form of OpenAI's API, at `/files` and `/batches`. Lines of a consumer's batch that this model serves are then sent as such a batch, and cost `pricing.service_tiers.batch`, which the model must have. It has no effect for a provider that dials in. See [batches.md](batches.md#half-the-price).",
+  }),
 };
 
 /** Numbers of reasoning tokens in one answer. */
@@ -336,11 +341,17 @@ export const MODEL_BLOCK = defineBlock({
     'params.hidden_reasoning_usual': hiddenReasoning?.usual,
   }),
   writtenLast: [],
-  toTarget({ 'params.own_keys': ownKeys, ...values }, complain, place) {
+  toTarget({ 'params.own_keys': ownKeys, 'params.batches': batches, ...values }, complain, place) {
     const found = toApiOrSdkTarget(values, complain, place);
-    if (!ownKeys) return found;
-    if (found.kind === 'http') return { ...found, ownKeys: true as const };
-    complain('params.own_keys', 'is true beside params.sdk', 'leave it out: a package takes no keys of consumers');
+    if (found.kind === 'http')
+      return {
+        ...found,
+        ...(ownKeys ? { ownKeys: true as const } : {}),
+        ...(batches ? { batches: true as const } : {}),
+      };
+    if (ownKeys)
+      complain('params.own_keys', 'is true beside params.sdk', 'leave it out: a package takes no keys of consumers');
+    if (batches) complain('params.batches', 'is true beside params.sdk', 'leave it out: a package takes no batches');
     return found;
   },
 });

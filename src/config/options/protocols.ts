@@ -271,4 +271,10 @@ export const BATCHES = {
     default: 8,
     meaning: 'Most of them for one account.',
   }),
+  provider_look_ms: whole({
+    min: 10,
+    max: HOUR_MS,
+    default: 30_000,
+    meaning: 'Pause between two looks at a batch that a provider works on (`params.batches` of a model).',
+  }),
 };

@@ -3,9 +3,18 @@ import { isObject } from '#wire';
 import { GatewayError, GatewayStopping } from '#errors';
 import type { Caller } from '#accounts';
 import { type Admission, UNLIMITED } from '#limits';
-import { type Call, newCallId, type Pipeline } from '#gateway';
-import type { MicroUsd } from '#billing/amounts';
-import type { Batch, LineCalls, LineError, LineReply } from '#batches';
+import { type Call, type CallRequest, newCallId, type Pipeline, type UpstreamRequest } from '#gateway';
+import { BATCH_TIER, type MicroUsd, type Piece } from '#billing/amounts';
+import { batchPriceOf } from '#catalog';
+import {
+  type AnsweredRequest,
+  type Batch,
+  type HeldRequest,
+  type LineCalls,
+  type LineError,
+  type LineReply,
+  locksUntil,
+} from '#batches';
 
 interface LineCallsOptions {
   readonly pipeline: Pipeline;
@@ -13,10 +22,29 @@ interface LineCallsOptions {
   readonly callerOf: (batch: Batch) => Promise<Caller>;
   /** The most that a prepared call may cost. The call is not made. */
   readonly mostOf: (call: Call) => MicroUsd;
+  readonly held: HeldCalls;
   /** Makes a request to the routes that have `pipeline`, at a server that nobody else reaches. */
   readonly inject: (
     request: InjectOptions,
   ) => Promise<{ readonly statusCode: number; readonly payload: string; readonly headers: object }>;
+}
+
+/** Calls that are locked now, and whose answer comes later. */
+export interface HeldCalls {
+  /**
+   * Locks a call for its first candidate until `until` (epoch milliseconds), and resolves with the request that the
+   * candidate would get. Rejects with GatewayError.
+   */
+  hold(call: Call, until: number): Promise<UpstreamRequest>;
+  /** A held call with its answer; null if its offer is gone, or its lock has ended without a charge. */
+  find(callId: string, answer: AnsweredRequest): Promise<FoundCall | null>;
+}
+
+/** A held call with its answer. */
+export interface FoundCall {
+  prepare(request: CallRequest, id: string): Call;
+  /** Settles the call by its answer. */
+  run: Pipeline['run'];
 }
 
 /** The calls of lines, and the pipeline for the routes that answer them. */
@@ -30,6 +58,10 @@ interface OpenLine {
   readonly caller: Caller;
   /** Set if its call is only prepared: gets the prepared call. null if the call is to be made. */
   readonly measure: { call: Call | null } | null;
+  /** Set if its call may be held: until when, and gets the request that is held. */
+  readonly holding?: { readonly until: number; held: HeldRequest | null };
+  /** Set if its call was held, and its provider has answered. */
+  readonly found?: FoundCall;
 }
 
 /** The header by which a route finds the line of a request. Nobody outside of this process can send one. */
@@ -47,7 +79,7 @@ const CODES: Readonly<Record<string, string>> = { invalid_model: 'model_not_foun
  * The routes are at a server of their own: its requests have no credential, and use nothing of the rates of their
  * account.
  */
-export function createLineCalls({ pipeline, callerOf, mostOf, inject }: LineCallsOptions): LineRoutes {
+export function createLineCalls({ pipeline, callerOf, mostOf, held, inject }: LineCallsOptions): LineRoutes {
   const open = new Map<string, OpenLine>();
 
   async function ask(
@@ -78,6 +110,11 @@ export function createLineCalls({ pipeline, callerOf, mostOf, inject }: LineCall
     return line;
   };
 
+  async function hold(call: Call, holding: NonNullable<OpenLine['holding']>): Promise<void> {
+    const { path, body } = await held.hold(call, holding.until);
+    holding.held = { offer: call.candidates[0]!.offer.id, path, body: await bytesIn(body) };
+  }
+
   /** The caller of a line, or the reply that says why it has no valid one. */
   async function callerOrReply(batch: Batch, id: string, run: Caller['run']): Promise<Caller | LineReply> {
     try {
@@ -94,11 +131,20 @@ export function createLineCalls({ pipeline, callerOf, mostOf, inject }: LineCall
     pipeline: {
       ...pipeline,
       admit: (headers) => ({ caller: lineOf(headers[LINE]).caller, rate: UNCOUNTED }),
+      prepare(request, id = newCallId()) {
+        const { found } = lineOf(request.caller.run?.call);
+        // The prepared call has the adapter of its request.
+        if (found !== undefined) return found.prepare(request, id) as Call<never, never>;
+        return pipeline.prepare(preferringBatches(request), id);
+      },
       run(call, signal) {
-        const { measure } = lineOf(call.caller.run?.call);
-        if (measure === null) return pipeline.run(call, signal);
-        measure.call = call;
-        throw new GatewayError('unprocessable', 'This request is only measured');
+        const { measure, holding, found } = lineOf(call.caller.run?.call);
+        if (found !== undefined) return found.run(call, signal);
+        if (measure !== null) {
+          measure.call = call;
+          throw new GatewayError('unprocessable', 'This request is only measured');
+        }
+        return holding !== undefined && isOfBatch(call) ? onlyDone(hold(call, holding)) : pipeline.run(call, signal);
       },
     },
 
@@ -117,10 +163,46 @@ export function createLineCalls({ pipeline, callerOf, mostOf, inject }: LineCall
       async call(batch, body, callId, parent) {
         const caller = await callerOrReply(batch, callId, { parent, call: callId });
         if ('status' in caller) return caller;
-        return ask(callId, { caller, measure: null }, batch, batch.dialect === 'own', body);
+        const holding: OpenLine['holding'] = { until: locksUntil(batch), held: null };
+        const reply = await ask(callId, { caller, measure: null, holding }, batch, batch.dialect === 'own', body);
+        return holding.held ?? reply;
+      },
+
+      async answer(batch, body, callId, answer) {
+        const found = await held.find(callId, answer);
+        if (found === null) return null;
+        // What a provider has done is charged, even if the key of the batch was deleted meanwhile.
+        const run = { parent: batch.lockId!, call: callId };
+        const caller: Caller = { account: batch.account, key: null, wallet: null, run };
+        return ask(callId, { caller, measure: null, found }, batch, batch.dialect === 'own', body);
       },
     },
   };
+}
+
+/** The frames of a call that is only locked: its route answers with an error that nobody gets. */
+// oxlint-disable-next-line require-yield -- as above
+async function* onlyDone(work: Promise<void>): AsyncGenerator<never, void, undefined> {
+  await work;
+  throw new GatewayError('unprocessable', 'This request waits for its provider');
+}
+
+/** Whether the provider that comes first gets the call in a batch. Another one may have the same rates. */
+const isOfBatch = ({ candidates: [first] }: Call): boolean =>
+  first !== undefined && batchPriceOf(first.offer) !== undefined && first.price === first.offer.variants[BATCH_TIER];
+
+/** Providers that take batches come first, unless the request says how providers are to be ordered. */
+const preferringBatches = <R, D extends Piece>(request: CallRequest<R, D>): CallRequest<R, D> =>
+  request.preferences.sort !== null
+    ? request
+    : { ...request, prefers: (offer) => batchPriceOf(offer) !== undefined || request.prefers?.(offer) === true };
+
+async function bytesIn(body: UpstreamRequest['body']): Promise<Uint8Array> {
+  if (body === null || typeof body === 'string') return Buffer.from(body ?? '');
+  if (body instanceof Uint8Array) return body;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 const FORBIDDEN = 403;

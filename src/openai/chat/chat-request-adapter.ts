@@ -21,7 +21,7 @@ import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { FOR_ANOTHER_ROUTER, forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { askedParts } from './asked-parts.ts';
-import { type AskedParts, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
+import { type AskedParts, linePriceAt, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
 import { promptPrefix, type RepeatedPrompt } from './prompt-prefix.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
@@ -32,6 +32,8 @@ interface ChatRequestAdapterOptions {
   /** Epoch seconds. */
   readonly created: number;
   readonly replyBytesMax: number;
+  /** The request is the line of a batch. */
+  readonly isLine: boolean;
   /** See ReplyContext. */
   readonly readFor: string | undefined;
   readonly dialect: Dialect | undefined;
@@ -147,7 +149,8 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
 
   /** The price of the service tier that the request asks for. */
   priceAt(offer: Offer): Price {
-    return priceAt(offer, this.#options.body['service_tier']);
+    const { body, isLine } = this.#options;
+    return (isLine ? linePriceAt : priceAt)(offer, body['service_tier']);
   }
 
   /** See RepeatedPrompt. */

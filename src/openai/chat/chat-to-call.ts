@@ -24,6 +24,7 @@ import type { ChunkOutput } from '../stream/chunk-output.ts';
 import { NativeRequestAdapter } from '../native/native-request-adapter.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import type { ChatBody } from './chat-schema.ts';
+import { isLine } from './priced-parts.ts';
 import { measurePrompt } from './prompt-size.ts';
 import { refuseForPackage } from './refusals.ts';
 
@@ -75,6 +76,7 @@ export function toCall(
     requestId: context.requestId,
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
+    isLine: isLine(context.caller),
     readFor: context.output ? undefined : context.caller.account,
     dialect: context.dialect,
     output: context.output,
@@ -115,17 +117,25 @@ export function toCall(
   return { request: capCost(request, maxCostOf(body)), adapter };
 }
 
-/** Whether the request names a service tier, which may have its own price. */
-const asksTier = (body: ChatBody, { native }: ChatContext): boolean =>
-  typeof body['service_tier'] === 'string' || typeof native?.asked['service_tier'] === 'string';
+/** Whether the request names a service tier, which may have its own price, or is the line of a batch. */
+const asksTier = (body: ChatBody, { native, caller }: ChatContext): boolean =>
+  isLine(caller) || typeof body['service_tier'] === 'string' || typeof native?.asked['service_tier'] === 'string';
 
 const nativeRequestAdapter = (
   native: NativeRequestFacts,
   chat: ChatRequestAdapter,
   stream: boolean,
-  { requestId, now, replyBytesMax }: ChatContext,
+  { requestId, now, replyBytesMax, caller }: ChatContext,
 ): NativeRequestAdapter =>
-  new NativeRequestAdapter({ native, chat, stream, requestId, created: Math.floor(now / 1000), replyBytesMax });
+  new NativeRequestAdapter({
+    native,
+    chat,
+    stream,
+    isLine: isLine(caller),
+    requestId,
+    created: Math.floor(now / 1000),
+    replyBytesMax,
+  });
 
 const MAX_COST = 'max_cost';
 

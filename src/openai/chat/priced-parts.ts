@@ -1,7 +1,8 @@
 import { isObject } from '#wire';
-import { type Meter, type Price, pricedMeters, type Usage } from '#billing/amounts';
+import { BATCH_TIER, type Meter, type Price, pricedMeters, type Usage } from '#billing/amounts';
 import { isDefaultTier, SEARCHES_MAX } from '#config';
-import type { Offer } from '#catalog';
+import type { Caller } from '#accounts';
+import { batchPriceOf, type Offer } from '#catalog';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -90,15 +91,29 @@ export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
   };
 }
 
-/** The service tier that a request names, if the offer has a price for it; else null, which is the default tier. */
+/**
+ * The service tier that a request names, if the offer has a price for it; else null, which is the default tier. The
+ * tier of batches cannot be named: a provider would serve such a call at once, for half of the price.
+ */
 const tierAt = ({ variants }: Offer, asked: unknown): string | null =>
-  typeof asked === 'string' && !isDefaultTier(asked) && Object.hasOwn(variants, asked) ? asked : null;
+  typeof asked === 'string' && asked !== BATCH_TIER && !isDefaultTier(asked) && Object.hasOwn(variants, asked)
+    ? asked
+    : null;
 
 /** The price of a call at an offer that asks for this service tier. */
 export function priceAt(offer: Offer, asked: unknown): Price {
   const tier = tierAt(offer, asked);
   return tier === null ? offer.price : offer.variants[tier]!;
 }
+
+/** The price of the line of a batch at an offer. Without another tier, a line asks for that of batches. */
+export function linePriceAt(offer: Offer, asked: unknown): Price {
+  const isOfBatch = typeof asked !== 'string' || asked === BATCH_TIER || isDefaultTier(asked);
+  return (isOfBatch ? batchPriceOf(offer) : undefined) ?? priceAt(offer, asked);
+}
+
+/** Whether a call is the line of a batch. */
+export const isLine = ({ run }: Pick<Caller, 'run'>): boolean => run?.call !== undefined;
 
 /** Whether a model gets the `service_tier` of a request: it has prices for tiers, and the asked one is among them. */
 export const takesTier = (offer: Offer, asked: unknown): boolean =>

@@ -14,7 +14,7 @@ import {
 import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
-import { type AskedParts, partsAt, priceAt, type PricedParts } from '../chat/priced-parts.ts';
+import { type AskedParts, linePriceAt, partsAt, priceAt, type PricedParts } from '../chat/priced-parts.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from './native-request.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
@@ -26,6 +26,8 @@ interface NativeRequestAdapterOptions {
   /** The same request for providers that do not speak the wire. */
   readonly chat: ChatRequestAdapter;
   readonly stream: boolean;
+  /** The request is the line of a batch. */
+  readonly isLine: boolean;
   readonly requestId: string;
   /** Epoch seconds. */
   readonly created: number;
@@ -106,8 +108,9 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
 
   /** The price of the service tier that the offer is asked for. */
   priceAt(offer: Offer): Price {
-    const { native, chat } = this.#options;
-    return this.speaks(offer) ? priceAt(offer, native.asked['service_tier']) : chat.priceAt(offer);
+    const { native, chat, isLine } = this.#options;
+    if (!this.speaks(offer)) return chat.priceAt(offer);
+    return (isLine ? linePriceAt : priceAt)(offer, native.asked['service_tier']);
   }
 
   /** See ChatRequestAdapter. */

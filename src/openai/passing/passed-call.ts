@@ -16,6 +16,7 @@ import type { Offer } from '#catalog';
 import type { PassedCall, PassedContext } from './passed-route.ts';
 import { foldName } from '#wire';
 import type { ChatBody } from '../chat/chat-schema.ts';
+import { isLine, linePriceAt } from '../chat/priced-parts.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
 
 /* Requests that pass to a provider in the form in which they came: embeddings, reranking and moderations. */
@@ -114,7 +115,7 @@ export function passedCall<R>(body: AskedOfGateway, context: PassedContext, part
     images: 0,
     stream: false,
     adapter: singleRequest(adapter),
-    ...(price === undefined ? {} : { price }),
+    ...(price !== undefined ? { price } : isLine(caller) ? { price: (offer) => linePriceAt(offer, null) } : {}),
     estimate,
     lacks: (offer) => [...lost, ...bodyFor(offer).dropped],
     metadata: body.metadata ?? null,

@@ -41,4 +41,11 @@ export const BATCH_CASES = {
     is: 1,
     fallback: 8,
   },
+  'batches.provider_look_ms': {
+    toml: '10',
+    wrong: '9',
+    of: (c) => c.batches.providerLookMs,
+    is: 10,
+    fallback: 30_000,
+  },
 } as const satisfies Readonly<Record<string, Case>>;

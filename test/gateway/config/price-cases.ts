@@ -101,6 +101,14 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
     is: true,
     fallback: undefined,
   },
+  'params.batches': {
+    toml: 'true',
+    wrong: ['1', '"yes"'],
+    of: ({ target }) => target.kind === 'http' && target.batches,
+    is: true,
+    fallback: undefined,
+    with: { 'pricing.prompt': '1', 'pricing.completion': '2', 'pricing.service_tiers': '{ batch = { prompt = 0.5 } }' },
+  },
   'params.searches_max': {
     toml: '3',
     wrong: ['0', '-1', '1.5', '1001', '"1"'],

@@ -1,0 +1,92 @@
+import { loadStatements, type Database } from '#store';
+import { isObject, type JsonLimits, readJson } from '#wire';
+import { oneLine, type Scrub } from '#security';
+import { GatewayError } from '#errors';
+import type { Batch } from './batch.ts';
+import type { Claim } from './claim.ts';
+import { linesOf } from './input-lines.ts';
+import type { ProviderAnswer } from './provider-api.ts';
+import type { SealedContent } from './sealed-content.ts';
+
+const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', ['answerOfLine', 'putAnswer']);
+
+interface AnswersDeps {
+  readonly database: Pick<Database, 'query'>;
+  readonly content: SealedContent;
+  readonly limits: { readonly replyBytesMax: number };
+}
+
+interface AnswersOf {
+  readonly batch: Batch;
+  /** The batch at the provider. */
+  readonly id: string;
+  readonly claim: Claim;
+  readonly scrub: Scrub;
+}
+
+/** Bytes of a line of answers beside the answer. */
+const FRAME_BYTES = 4_096;
+/** An answer is nested a little deeper in its line. Embeddings have many numbers. */
+const JSON_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 1_000_000, jsonElementsMax: 10_000_000 };
+const TEXT_MAX = 300;
+
+/**
+ * Stores the answers in a provider's file of results, each for the line that its `custom_id` names. What is no answer
+ * to a line of this provider batch that waits for one changes nothing: not the name of another line, nor a second
+ * answer.
+ */
+export async function readAnswers(
+  { database, content, limits }: AnswersDeps,
+  { batch, id, claim, scrub }: AnswersOf,
+  pieces: AsyncIterable<Buffer>,
+): Promise<void> {
+  for await (const { bytes } of linesOf(pieces, limits.replyBytesMax + FRAME_BYTES)) {
+    if (!claim.goesOn) return;
+    const read = bytes === null ? null : await readAnswer(bytes, scrub);
+    if (read === null) continue;
+    // What the provider had not begun when the batch was cancelled has no result.
+    const answer: ProviderAnswer = 'error' in read.answer && claim.isCancelled ? { dropped: true } : read.answer;
+    const sealed = await content.seal(batch.account, Buffer.from(JSON.stringify(answer)));
+    await database.query(SQL.putAnswer, [id, read.callId, sealed, claim.id]);
+  }
+}
+
+/** Reads a line of a provider's file; null if it has another form. */
+async function readAnswer(bytes: Buffer, scrub: Scrub): Promise<{ callId: string; answer: ProviderAnswer } | null> {
+  let line: unknown;
+  try {
+    line = await readJson(bytes, JSON_LIMITS);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return null;
+  }
+  if (!isObject(line) || typeof line['custom_id'] !== 'string') return null;
+  const { custom_id: callId, response, error } = line;
+  if (isObject(response)) {
+    const { status_code: status, body } = response;
+    if (!isStatus(status) || body === undefined) return null;
+    return { callId, answer: { status, body: JSON.stringify(body) } };
+  }
+  if (!isObject(error)) return null;
+  const text = (value: unknown, otherwise: string) =>
+    typeof value === 'string' && value !== '' ? oneLine(scrub(value.slice(0, TEXT_MAX))) : otherwise;
+  const code = text(error['code'], 'provider_error');
+  return { callId, answer: { error: { code, message: text(error['message'], 'The provider could not answer') } } };
+}
+
+const isStatus = (status: unknown): status is number =>
+  typeof status === 'number' &&
+  Number.isInteger(status) &&
+  ((status >= 200 && status < 300) || (status >= 400 && status < 600));
+
+/** The stored answer of a provider to a line; null without one. */
+export async function answerOfLine(
+  { database, content }: Pick<AnswersDeps, 'database' | 'content'>,
+  { id, account }: Batch,
+  n: number,
+): Promise<{ readonly offer: string; readonly answer: ProviderAnswer } | null> {
+  const [row] = await database.query(SQL.answerOfLine, [id, n]);
+  if (row === undefined) return null;
+  const text = (await content.open(account, row['content'] as Uint8Array)).toString();
+  return { offer: row['offer'] as string, answer: JSON.parse(text) as ProviderAnswer };
+}

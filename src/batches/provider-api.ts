@@ -1,0 +1,88 @@
+import type { Scrub } from '#security';
+import type { Batch } from './batch.ts';
+
+/** The provider of some lines of a batch: the offer that serves them, and the account that pays. */
+export interface ProviderPlace {
+  /** The id of the offer. */
+  readonly offer: string;
+  readonly account: string;
+}
+
+/** A batch at a provider, as it shows it. */
+export interface RemoteBatch {
+  readonly status: string;
+  readonly outputFile: string | null;
+  readonly errorFile: string | null;
+  /** Why it failed as a whole, safe to show to clients. */
+  readonly faults: readonly { readonly code: string; readonly message: string }[];
+}
+
+/**
+ * The batches of providers. The protocol of the models implements it. All methods reject with ProviderFailure, also if
+ * the offer is gone.
+ */
+export interface ProviderApi {
+  /** Stores a file of requests. Resolves with its id at the provider. */
+  upload(place: ProviderPlace, name: string, lines: readonly Uint8Array[]): Promise<string>;
+  /** Begins a batch of an uploaded file. `tag`: our name for it, which it carries. Resolves with its id. */
+  create(place: ProviderPlace, file: string, path: string, tag: string): Promise<string>;
+  /** The id of the batch of this file, created after `since` (epoch milliseconds); null if it does not exist. */
+  find(place: ProviderPlace, file: string, since: number): Promise<string | null>;
+  look(place: ProviderPlace, remote: string): Promise<RemoteBatch>;
+  cancel(place: ProviderPlace, remote: string): Promise<void>;
+  /** The content of a file, of which no more than `bytesMax` are read. */
+  read(place: ProviderPlace, file: string, bytesMax: number): AsyncIterable<Buffer>;
+  remove(place: ProviderPlace, file: string): Promise<void>;
+  /** Removes the secrets of the provider's address from its texts. */
+  scrubOf(offer: string): Scrub;
+}
+
+/** A request to a provider about a batch failed. The message is safe to show to clients. */
+export class ProviderFailure extends Error {
+  override readonly name = 'ProviderFailure';
+  /** The status of its answer; null if none came. */
+  readonly status: number | null;
+  /** The request did not reach the provider. */
+  readonly unsent: boolean;
+
+  constructor(message: string, { status = null, unsent = false }: { status?: number | null; unsent?: boolean } = {}) {
+    super(message);
+    this.status = status;
+    this.unsent = unsent;
+  }
+
+  /** The provider has refused the request, and would refuse it again. */
+  get isRefusal(): boolean {
+    return this.status !== null && this.status >= 400 && this.status < 500 && !AGAIN.has(this.status);
+  }
+
+  /** The provider may have done what it was asked for. */
+  get isUnclear(): boolean {
+    return !this.unsent && (this.status === null || this.status >= 500 || this.status === 408);
+  }
+}
+
+const AGAIN: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+/** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
+export interface HeldRequest {
+  /** The id of the offer that serves it. */
+  readonly offer: string;
+  /** The path below the address of the provider. */
+  readonly path: string;
+  readonly body: Uint8Array;
+}
+
+/** The answer of a provider to a line, or the reason why it has none. */
+export type ProviderAnswer =
+  /** `body`: JSON text. */
+  | { readonly status: number; readonly body: string }
+  | { readonly error: { readonly code: string; readonly message: string } }
+  /** The batch was cancelled before the provider made the request: the line has no result. */
+  | { readonly dropped: true };
+
+/** The time at which the locks of a batch expire. Its last lines end in the hour after its own time. */
+export const locksUntil = ({ expiresAt }: Pick<Batch, 'expiresAt'>): number => expiresAt + GRACE_MS;
+
+/** From the end of the time of a batch until its locks expire. */
+export const GRACE_MS = 3_600_000;

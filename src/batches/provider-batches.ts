@@ -1,0 +1,374 @@
+import { randomBytes } from 'node:crypto';
+import { loadStatements, type Database, type Row } from '#store';
+import { getOrInsert } from '#wire';
+import type { Batch } from './batch.ts';
+import type { Claim } from './claim.ts';
+import { readAnswers } from './provider-answers.ts';
+import {
+  type HeldRequest,
+  type ProviderAnswer,
+  type ProviderApi,
+  ProviderFailure,
+  type ProviderPlace,
+  type RemoteBatch,
+} from './provider-api.ts';
+import type { SealedContent } from './sealed-content.ts';
+
+const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', [
+  'endHeldLines',
+  'heldRequests',
+  'holdLine',
+  'moveProviderBatch',
+  'openProviderBatch',
+  'providerBatches',
+]);
+
+interface ProviderBatchesDeps {
+  readonly database: Pick<Database, 'query' | 'batch'>;
+  readonly content: SealedContent;
+  readonly provider: ProviderApi;
+  readonly limits: {
+    /** Bytes of the longest answer, and of all answers of a batch. */
+    readonly replyBytesMax: number;
+    readonly resultBytesMax: number;
+  };
+  readonly now: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The largest batch at a provider. Its requests are in memory while they are uploaded. */
+const LINES_MAX = 10_000;
+const BYTES_MAX = 16 * 1024 * 1024;
+const READ_AT_ONCE = 500;
+/** After this time, a batch that a provider has begun to create is in its list, or will not come into being. */
+const LISTED_MS = 60_000;
+/** How far the clock of a provider may be behind. */
+const CLOCK_MS = 600_000;
+/** How long a provider may take to end a batch that was cancelled. */
+const CANCEL_MS = 1_800_000;
+/** The pause before a batch is sent again that the provider had no room for. */
+const FULL_MS = 300_000;
+/** Faults of a batch that pass: the provider has too many of its requests in the queue. */
+const PASSING: ReadonlySet<string> = new Set(['token_limit_exceeded', 'rate_limit_exceeded', 'request_limit_exceeded']);
+/** The states in which a provider still works. All others are ends. */
+const LIVE: ReadonlySet<string> = new Set(['validating', 'in_progress', 'finalizing', 'cancelling']);
+
+type State = 'collecting' | 'ready' | 'uploaded' | 'creating' | 'sent' | 'ended';
+
+/** The row of a batch at a provider. */
+interface ProviderBatch {
+  readonly id: string;
+  readonly offer: string;
+  readonly path: string;
+  state: State;
+  file: string | null;
+  remote: string | null;
+  since: number;
+}
+
+/** A batch at a provider that still takes lines. */
+interface Open {
+  readonly made: Promise<ProviderBatch | null>;
+  lines: number;
+  bytes: number;
+}
+
+export const EXPIRED = {
+  code: 'batch_expired',
+  message: 'This request could not be executed before the completion window expired.',
+};
+const NO_ANSWER = {
+  code: 'provider_no_answer',
+  message: 'The provider ended its batch without an answer to this line',
+};
+const CANCELLED = { code: 'provider_cancelled', message: 'The provider cancelled its batch before this line was made' };
+
+/** One upload at a time, because all requests of a file are in memory. */
+let uploads: Promise<unknown> = Promise.resolve();
+
+/**
+ * The batches at providers that have lines of one batch. Each step is a row before it is taken: another gateway goes on
+ * with what it finds, and sends nothing twice.
+ */
+export class ProviderBatches {
+  readonly #deps: ProviderBatchesDeps;
+  readonly #batch: Batch;
+  readonly #claim: Claim;
+  /** By offer and path. */
+  readonly #open = new Map<string, Open>();
+  #live: ProviderBatch[] = [];
+
+  constructor(deps: ProviderBatchesDeps, batch: Batch, claim: Claim) {
+    this.#deps = deps;
+    this.#batch = batch;
+    this.#claim = claim;
+  }
+
+  async load(): Promise<void> {
+    this.#live = (await this.#deps.database.query(SQL.providerBatches, [this.#batch.id])).map(toProviderBatch);
+  }
+
+  /** Whether any line is at a provider, or will be. */
+  get isLive(): boolean {
+    return this.#live.length > 0 || this.#open.size > 0;
+  }
+
+  /** Stores the request of a line, whose call has its lock, for the next batch at its provider. */
+  async hold(n: number, callId: string, { offer, path, body }: HeldRequest): Promise<void> {
+    const { database, content, now } = this.#deps;
+    const key = `${path} ${offer}`;
+    const text = Buffer.concat([lineStart(callId, path), body, LINE_END]);
+    const before = this.#open.get(key);
+    if (before !== undefined && (before.lines >= LINES_MAX || before.bytes + text.byteLength > BYTES_MAX))
+      this.#open.delete(key);
+    const open = getOrInsert(this.#open, key, () => ({ made: this.#make(offer, path, now()), lines: 0, bytes: 0 }));
+    open.lines += 1;
+    open.bytes += text.byteLength;
+    const made = await open.made;
+    if (made === null) return this.#claim.lose();
+    const sealed = await content.seal(this.#batch.account, text);
+    const held = await database.query(SQL.holdLine, [this.#batch.id, n, callId, made.id, sealed, this.#claim.id]);
+    if (held.length === 0) this.#claim.lose();
+  }
+
+  async #make(offer: string, path: string, at: number): Promise<ProviderBatch | null> {
+    const id = `tg_${randomBytes(16).toString('hex')}`;
+    const params = [id, this.#batch.id, offer, path, at, this.#claim.id];
+    if ((await this.#deps.database.query(SQL.openProviderBatch, params)).length === 0) return null;
+    const made: ProviderBatch = { id, offer, path, state: 'collecting', file: null, remote: null, since: at };
+    this.#live.push(made);
+    return made;
+  }
+
+  /** Takes the next steps of all batches. No line is held meanwhile. Resolves with whether one has ended. */
+  async turn(): Promise<boolean> {
+    this.#open.clear();
+    const before = this.#live.length;
+    for (const one of this.#live) {
+      if (!this.#claim.goesOn) return false;
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, so that few requests are in memory
+        await this.#step(one);
+      } catch (error) {
+        if (!(error instanceof ProviderFailure)) throw error;
+        this.#deps.onError(error);
+      }
+    }
+    this.#live = this.#live.filter(({ state }) => state !== 'ended');
+    return this.#live.length < before;
+  }
+
+  get #isOver(): boolean {
+    return this.#claim.isCancelled || this.#deps.now() >= this.#batch.expiresAt;
+  }
+
+  async #step(one: ProviderBatch): Promise<void> {
+    if (one.state === 'collecting') await this.#move(one, 'ready');
+    if (one.state !== 'sent' && one.state !== 'creating' && this.#isOver) return this.#giveUp(one);
+    try {
+      if (one.state === 'creating') await this.#findCreated(one);
+      if (one.state === 'ready' && one.since <= this.#deps.now()) await this.#upload(one);
+      if (one.state === 'uploaded') await this.#create(one);
+      if (one.state === 'sent') await this.#look(one);
+    } catch (error) {
+      // A provider that cannot be asked any more does not hold up the end of the batch.
+      if (!(error instanceof ProviderFailure) || !this.#isLate) throw error;
+      await this.#giveUp(one);
+    }
+  }
+
+  async #upload(one: ProviderBatch): Promise<void> {
+    const { provider } = this.#deps;
+    const sent = uploads.then(async () => {
+      const lines = await this.#requestsOf(one);
+      return lines.length === 0 ? null : provider.upload(this.#place(one), `${one.id}.jsonl`, lines);
+    });
+    uploads = sent.catch(() => {});
+    const file = await sent.catch((error: unknown) => this.#refused(one, error));
+    // Nothing was held, or the provider has refused it.
+    if (file === null) return one.state === 'ready' ? this.#end(one, NO_ANSWER) : undefined;
+    if (file !== undefined) await this.#move(one, 'uploaded', { file });
+  }
+
+  async #requestsOf({ id }: ProviderBatch): Promise<readonly Buffer[]> {
+    const { database, content } = this.#deps;
+    const lines: Buffer[] = [];
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- few rows at a time
+      const rows = await database.query(SQL.heldRequests, [id, READ_AT_ONCE, lines.length]);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      for (const row of rows) lines.push(await content.open(this.#batch.account, row['content'] as Uint8Array));
+      if (rows.length < READ_AT_ONCE) return lines;
+    }
+  }
+
+  async #create(one: ProviderBatch): Promise<void> {
+    const { provider, now } = this.#deps;
+    // From here on the provider may have it, whatever happens to this gateway.
+    if (!(await this.#move(one, 'creating', { file: one.file, since: now() }))) return;
+    try {
+      const remote = await provider.create(this.#place(one), one.file!, one.path, one.id);
+      await this.#sent(one, remote);
+    } catch (error) {
+      if (!(error instanceof ProviderFailure) || error.isUnclear) throw error;
+      if (error.isRefusal) return this.#refused(one, error);
+      await this.#move(one, 'uploaded', { file: one.file });
+      throw error;
+    }
+  }
+
+  /** Some gateway has begun to create it, and does not know what became of that. */
+  async #findCreated(one: ProviderBatch): Promise<void> {
+    const { provider, now } = this.#deps;
+    const place = this.#place(one);
+    const find = () => provider.find(place, one.file!, one.since - CLOCK_MS);
+    const found = await find();
+    if (found !== null) return this.#sent(one, found);
+    if (now() < one.since + LISTED_MS) return;
+    // A request that is still under way somewhere finds no file any more, so it cannot make a second batch.
+    await this.#remove(one, one.file!);
+    const late = await find();
+    if (late !== null) return this.#sent(one, late);
+    if (this.#isOver) return this.#giveUp(one);
+    await this.#move(one, 'ready');
+  }
+
+  async #sent(one: ProviderBatch, remote: string): Promise<void> {
+    await this.#move(one, 'sent', { file: one.file, remote });
+  }
+
+  async #look(one: ProviderBatch): Promise<void> {
+    const { provider } = this.#deps;
+    const place = this.#place(one);
+    let seen: RemoteBatch;
+    try {
+      seen = await provider.look(place, one.remote!);
+    } catch (error) {
+      if (error instanceof ProviderFailure && error.status === NOT_FOUND) return this.#end(one, NO_ANSWER);
+      throw error;
+    }
+    if (LIVE.has(seen.status)) {
+      if (this.#isLate) return this.#giveUp(one);
+      if (this.#isOver && seen.status !== 'cancelling') await provider.cancel(place, one.remote!);
+      return;
+    }
+    if (seen.status === 'failed' && seen.outputFile === null) return this.#failed(one, seen);
+    await this.#collect(one, seen);
+  }
+
+  /** The provider did not even begin. */
+  async #failed(one: ProviderBatch, { faults }: RemoteBatch): Promise<void> {
+    const { now } = this.#deps;
+    const [first] = faults;
+    const { file } = one;
+    if (first !== undefined && PASSING.has(first.code) && !this.#isOver)
+      await this.#move(one, 'ready', { since: now() + FULL_MS });
+    else {
+      const why = first === undefined ? '' : `: ${first.message}`;
+      await this.#end(one, { code: 'provider_batch_failed', message: `The provider refused the batch${why}` });
+    }
+    if (file !== null) await this.#remove(one, file);
+  }
+
+  /** Stores the answers of a batch that has ended, before anything of it is settled. */
+  async #collect(one: ProviderBatch, { status, outputFile, errorFile }: RemoteBatch): Promise<void> {
+    const { provider, limits } = this.#deps;
+    const place = this.#place(one);
+    const files = [outputFile, errorFile].filter((file) => file !== null);
+    const scrub = provider.scrubOf(one.offer);
+    for (const file of files) {
+      const pieces = provider.read(place, file, limits.resultBytesMax);
+      // oxlint-disable-next-line no-await-in-loop -- one file after the other
+      await readAnswers(this.#deps, { batch: this.#batch, id: one.id, claim: this.#claim, scrub }, pieces);
+      if (!this.#claim.goesOn) return;
+    }
+    const isOurs = status === 'cancelled' && this.#claim.isCancelled;
+    if (isOurs) await this.#end(one, null);
+    else if (status === 'cancelled' && this.#isOver) await this.#end(one, EXPIRED);
+    else await this.#end(one, status === 'expired' ? EXPIRED : status === 'cancelled' ? CANCELLED : NO_ANSWER);
+    for (const file of [one.file, ...files])
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (file !== null) await this.#remove(one, file);
+  }
+
+  /** The time of the batch is over, or it was cancelled, and the provider was not asked for it or does not end it. */
+  async #giveUp(one: ProviderBatch): Promise<void> {
+    await this.#end(one, this.#claim.isCancelled ? null : EXPIRED);
+    if (one.file !== null) await this.#remove(one, one.file);
+  }
+
+  /** Whether the provider has had its time to end what was cancelled. */
+  get #isLate(): boolean {
+    const { cancellingAt, expiresAt } = this.#batch;
+    return this.#deps.now() >= Math.min(cancellingAt ?? Infinity, expiresAt) + CANCEL_MS;
+  }
+
+  /** Ends the lines of a batch that the provider refuses. Rethrows other errors. */
+  async #refused(one: ProviderBatch, error: unknown): Promise<undefined> {
+    if (!(error instanceof ProviderFailure) || !error.isRefusal) throw error;
+    await this.#end(one, { code: 'provider_batch_failed', message: error.message });
+    this.#deps.onError(error);
+    return undefined;
+  }
+
+  /** Gives all lines without an answer this error. null: they have no result. */
+  async #end(one: ProviderBatch, error: { code: string; message: string } | null): Promise<void> {
+    const { database, content, now } = this.#deps;
+    const answer: ProviderAnswer = error === null ? { dropped: true } : { error };
+    const sealed = await content.seal(this.#batch.account, Buffer.from(JSON.stringify(answer)));
+    const { id, state, file, remote } = one;
+    const [, moved] = await database.batch([
+      { statement: SQL.endHeldLines, params: [id, sealed, this.#claim.id] },
+      { statement: SQL.moveProviderBatch, params: [id, state, 'ended', file, remote, now(), this.#claim.id] },
+    ]);
+    if (moved!.length === 0) return this.#claim.lose();
+    one.state = 'ended';
+  }
+
+  /** Resolves with false if another gateway has the batch. */
+  async #move(
+    one: ProviderBatch,
+    to: State,
+    {
+      file = null,
+      remote = null,
+      since = one.since,
+    }: { file?: string | null; remote?: string | null; since?: number } = {},
+  ): Promise<boolean> {
+    const params = [one.id, one.state, to, file, remote, since, this.#claim.id];
+    const moved = await this.#deps.database.query(SQL.moveProviderBatch, params);
+    if (moved.length === 0) {
+      this.#claim.lose();
+      return false;
+    }
+    Object.assign(one, { state: to, file, remote, since });
+    return true;
+  }
+
+  /** Files that stay at the provider cost nothing, so a failure is not tried again. */
+  async #remove(one: ProviderBatch, file: string): Promise<void> {
+    await this.#deps.provider.remove(this.#place(one), file).catch((error: unknown) => {
+      if (!(error instanceof ProviderFailure)) throw error;
+    });
+  }
+
+  #place({ offer }: ProviderBatch): ProviderPlace {
+    return { offer, account: this.#batch.account };
+  }
+}
+
+const NOT_FOUND = 404;
+const LINE_END = Buffer.from('}\n');
+/** The beginning of a line for a provider. The id of the call is its name, so no two lines have the same. */
+const lineStart = (callId: string, path: string): Buffer =>
+  Buffer.from(`{"custom_id":"${callId}","method":"POST","url":"/v1${path}","body":`);
+
+const toProviderBatch = (row: Row): ProviderBatch => ({
+  id: row['id'] as string,
+  offer: row['offer'] as string,
+  path: row['path'] as string,
+  state: row['state'] as State,
+  file: row['file'] as string | null,
+  remote: row['remote'] as string | null,
+  since: Number(row['since']),
+});

@@ -1,0 +1,219 @@
+import { isObject, UpstreamFailure } from '#wire';
+import { oneLine, scrubNothing, scrubOf } from '#security';
+import { FormBody } from '#http';
+import { batchPriceOf, type DirectEndpoint, type Offer } from '#catalog';
+import type { Upstream, UpstreamReply, UpstreamRequest } from '#gateway';
+import { type ProviderApi, ProviderFailure, type ProviderPlace, type RemoteBatch } from '#batches';
+
+interface ProviderBatchApiOptions {
+  readonly upstream: Pick<Upstream, 'send'>;
+  readonly offerOf: (id: string) => Offer | undefined;
+}
+
+type Request = Pick<UpstreamRequest, 'method' | 'path'> & Partial<Pick<UpstreamRequest, 'headers' | 'body'>>;
+type Json = Readonly<Record<string, unknown>>;
+
+/** Bytes of an answer that is no file. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
+const PAGE = 100;
+/** Pages of a list that are read to find a batch. */
+const PAGES_MAX = 50;
+const TEXT_MAX = 300;
+const FAULTS_MAX = 10;
+const MS = 1_000;
+const ERROR = 400;
+
+/** Batches of providers that speak OpenAI's batch API: `/files` and `/batches` below the address of their models. */
+export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOptions): ProviderApi {
+  const serverOf = (id: string): { readonly offer: Offer; readonly endpoint: DirectEndpoint } | null => {
+    const offer = offerOf(id);
+    if (offer?.endpoint.kind !== 'direct' || batchPriceOf(offer) === undefined) return null;
+    return { offer, endpoint: offer.endpoint };
+  };
+
+  async function ask({ offer: id, account }: ProviderPlace, request: Request): Promise<UpstreamReply> {
+    const server = serverOf(id);
+    if (server === null)
+      throw new ProviderFailure('The provider of this model takes no batches any more', { unsent: true });
+    const { offer, endpoint } = server;
+    const { name } = offer.provider;
+    try {
+      const headers = { accept: 'application/json', ...request.headers };
+      const reply = await upstream.send(endpoint, { body: null, ...request, headers }, account).head;
+      if (reply.status < ERROR) return reply;
+      const text = reply.scrub((await bytesOf(reply, ANSWER_BYTES_MAX)).toString());
+      throw new ProviderFailure(`${name} answered ${reply.status} about a batch${detailOf(text)}`, reply);
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error;
+      const { unsent, unreachable } = error;
+      throw new ProviderFailure(`${name} could not be asked about a batch: ${error.message}`, {
+        unsent: unsent || unreachable,
+      });
+    }
+  }
+
+  async function askJson(place: ProviderPlace, request: Request): Promise<Json> {
+    const reply = await ask(place, request);
+    const bytes = await bytesOf(reply, ANSWER_BYTES_MAX).catch((error: unknown) => {
+      throw new ProviderFailure(`The answer about a batch broke off: ${error instanceof Error ? error.message : ''}`);
+    });
+    let answer: unknown;
+    try {
+      answer = JSON.parse(bytes.toString());
+    } catch {
+      answer = null;
+    }
+    if (!isObject(answer)) throw new ProviderFailure('The answer about a batch is no JSON object');
+    return answer;
+  }
+
+  async function idIn(place: ProviderPlace, request: Request): Promise<string> {
+    const { id } = await askJson(place, request);
+    if (!isId(id)) throw new ProviderFailure('The answer about a batch has no id');
+    return id;
+  }
+
+  const post = (path: string, body: object): Request => ({
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+  return {
+    upload(place, name, lines) {
+      const form = new FormBody();
+      form.field('purpose', 'batch');
+      form.file('file', name, 'application/jsonl', Buffer.concat(lines));
+      return idIn(place, {
+        method: 'POST',
+        path: '/files',
+        headers: { 'content-type': form.contentType },
+        body: form.end(),
+      });
+    },
+
+    create: (place, file, path, tag) =>
+      idIn(
+        place,
+        post('/batches', {
+          input_file_id: file,
+          endpoint: `/v1${path}`,
+          completion_window: '24h',
+          metadata: { tollgate: tag },
+        }),
+      ),
+
+    async find(place, file, since) {
+      let after = '';
+      for (let page = 0; page < PAGES_MAX; page++) {
+        // oxlint-disable-next-line no-await-in-loop -- one page after the other
+        const { data, has_more: more } = await askJson(place, {
+          method: 'GET',
+          path: `/batches?limit=${PAGE}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`,
+        });
+        const all = Array.isArray(data) ? data.filter(isObject) : [];
+        const found = all.find((one) => one['input_file_id'] === file);
+        if (found !== undefined && isId(found['id'])) return found['id'];
+        const last = all.at(-1);
+        // The newest come first.
+        const isOld = typeof last?.['created_at'] === 'number' && last['created_at'] * MS < since;
+        if (last === undefined || more !== true || isOld || !isId(last['id'])) return null;
+        after = last['id'];
+      }
+      return null;
+    },
+
+    look: async (place, remote) =>
+      toRemoteBatch(await askJson(place, { method: 'GET', path: `/batches/${remote}` }), scrub(place.offer)),
+
+    async cancel(place, remote) {
+      await askJson(place, { method: 'POST', path: `/batches/${remote}/cancel` });
+    },
+
+    read: (place, file, bytesMax) => contentOf(ask(place, { method: 'GET', path: `/files/${file}/content` }), bytesMax),
+
+    async remove(place, file) {
+      await askJson(place, { method: 'DELETE', path: `/files/${file}` });
+    },
+
+    scrubOf: scrub,
+  };
+
+  function scrub(offer: string) {
+    const server = serverOf(offer);
+    return server === null ? scrubNothing : scrubOf(server.endpoint.headers);
+  }
+}
+
+/** The content of a file, up to `bytesMax`. */
+async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): AsyncGenerator<Buffer, void, undefined> {
+  const reply = await asked;
+  let left = bytesMax;
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+      const chunks = await reply.read();
+      if (chunks === null) return;
+      for (const chunk of chunks) {
+        left -= chunk.byteLength;
+        if (left < 0) return;
+        yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    throw new ProviderFailure(`The results of a batch broke off: ${error.message}`);
+  } finally {
+    reply.discard();
+  }
+}
+
+/** Ids of a provider become parts of addresses. */
+const ID = /^[A-Za-z0-9_-]{1,128}$/;
+const isId = (id: unknown): id is string => typeof id === 'string' && ID.test(id);
+
+async function bytesOf(reply: UpstreamReply, bytesMax: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let left = bytesMax;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+    const chunks = await reply.read();
+    if (chunks === null) break;
+    for (const chunk of chunks) {
+      left -= chunk.byteLength;
+      if (left < 0)
+        throw new UpstreamFailure('it is too large', { retryable: false, attributedTo: 'provider', tooLarge: true });
+      pieces.push(chunk);
+    }
+  }
+  return Buffer.concat(pieces);
+}
+
+/** The provider's words for a refusal, after a colon; '' without any. */
+function detailOf(text: string): string {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    return '';
+  }
+  const error = isObject(answer) ? answer['error'] : null;
+  const message = isObject(error) ? error['message'] : error;
+  return typeof message === 'string' && message !== '' ? `: ${oneLine(message.slice(0, TEXT_MAX))}` : '';
+}
+
+function toRemoteBatch(batch: Json, scrub: (text: string) => string): RemoteBatch {
+  const file = (id: unknown) => (isId(id) ? id : null);
+  const text = (value: unknown) => (typeof value === 'string' ? oneLine(scrub(value.slice(0, TEXT_MAX))) : '');
+  const errors = isObject(batch['errors']) ? batch['errors']['data'] : null;
+  return {
+    status: text(batch['status']),
+    outputFile: file(batch['output_file_id']),
+    errorFile: file(batch['error_file_id']),
+    faults: (Array.isArray(errors) ? errors.slice(0, FAULTS_MAX).filter(isObject) : []).map(({ code, message }) => ({
+      code: text(code),
+      message: text(message),
+    })),
+  };
+}
