@@ -178,6 +178,8 @@ function rowOf(model: ShownModel): Readonly<Record<Head, string>> {
   const more = Object.entries(prices).flatMap(([key, value]) => {
     if (['prompt', 'completion', 'input_cache_read'].includes(key)) return [];
     if (key === 'tiers') return (value as readonly Readonly<Record<string, unknown>>[]).map(tierInWords);
+    if (key === 'service_tiers')
+      return Object.entries(value as Readonly<Record<string, object>>).map(serviceTierInWords);
     return typeof value === 'string' ? [`${key} ${value}`] : [];
   });
   return {
@@ -197,6 +199,11 @@ function rowOf(model: ShownModel): Readonly<Record<Head, string>> {
 
 const tierInWords = ({ above, prompt, completion }: Readonly<Record<string, unknown>>): string =>
   `above ${String(above)}: ${String(prompt ?? '')}/${String(completion ?? '')}`;
+
+const serviceTierInWords = ([name, prices]: readonly [string, object]): string => {
+  const { prompt, completion } = prices as Readonly<Record<string, unknown>>;
+  return `${name}: ${String(prompt ?? '')}/${String(completion ?? '')}`;
+};
 
 function withheldLines(withheld: readonly WithheldModel[], paint: Paint, width: number): readonly string[] {
   const longest = Math.max(...withheld.map(({ name }) => name.length));

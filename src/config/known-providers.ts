@@ -30,6 +30,15 @@ export interface KnownProvider {
    * publishes. Searches are asked for inside a request, so a model without this price would give them away.
    */
   readonly searches?: string;
+  /** Its models that take batches, for half of the list price. */
+  readonly batches?: KnownBatches;
+}
+
+interface KnownBatches {
+  readonly models: RegExp;
+  readonly except: RegExp;
+  /** The models whose prompts from a cache cost half in a batch. Those of others cost as much there as any prompt. */
+  readonly halfCached: RegExp;
 }
 
 interface ModelListing {
@@ -53,6 +62,11 @@ const KNOWN = {
     prices: 'openai',
     lists: MODELS,
     searches: '10',
+    batches: {
+      models: /^(?:gpt-[345]|o[134]|text-embedding-)/,
+      except: /audio|realtime|search|transcribe|tts|image|codex|chat-latest|deep-research|instruct|-pro/,
+      halfCached: /^gpt-5/,
+    },
   },
   anthropic: {
     name: 'Anthropic',

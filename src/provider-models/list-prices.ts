@@ -274,6 +274,39 @@ export function dearer(one: Pricing, named: Readonly<Record<string, number>>, ma
   return Array.isArray(tiers) ? { ...base, tiers: tiers.map(raise) } : base;
 }
 
+function halfOf(amount: bigint): bigint {
+  const half = (amount + 1n) / 2n;
+  return half > 0n && half < LEAST ? LEAST : half;
+}
+
+/** Prices of pictures and sound, which no batch has. */
+const NOT_IN_BATCHES = ['audio', 'audio_output', 'image_output'];
+
+/**
+ * Half of a price, rounded up, for the tokens of batches; null if it has parts that batches do not have. `halfCached`:
+ * prompts from a cache cost half, too. Otherwise they cost as much as the others of the batch.
+ */
+export function batchPrice(pricing: Pricing, halfCached: boolean): Pricing | null {
+  if (NOT_IN_BATCHES.some((key) => key in pricing)) return null;
+  const half = (prices: Readonly<Record<string, unknown>>) => {
+    const { prompt, completion, input_cache_read: cached } = prices;
+    const halves = {
+      prompt,
+      completion,
+      input_cache_read: cached === undefined ? undefined : halfCached ? cached : prompt,
+    };
+    return Object.fromEntries(
+      Object.entries(halves).flatMap(([key, price]) =>
+        typeof price === 'string' ? [[key, formatUsd(halfOf(rate(Number(price), key, 0)))]] : [],
+      ),
+    );
+  };
+  const { tiers } = pricing;
+  if (!Array.isArray(tiers)) return half(pricing);
+  const above = tiers as readonly Readonly<Record<string, string | number>>[];
+  return { ...half(pricing), tiers: above.map((tier) => ({ above: tier['above']!, ...half(tier) })) };
+}
+
 /** The price for a key, or that of the key whose price it has. null if it has none. */
 function priceIn(prices: Readonly<Record<string, unknown>>, key: string): bigint | null {
   const price = prices[key];

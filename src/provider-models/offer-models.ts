@@ -7,7 +7,7 @@ import {
   type OfferedBlock,
 } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
-import { dearer, listPrice, type ListPrice, type Pricing } from './list-prices.ts';
+import { batchPrice, dearer, listPrice, type ListPrice, type Pricing } from './list-prices.ts';
 import { imageTokensMax, inputKinds, outputMax, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
@@ -161,17 +161,26 @@ function offerModel(
   const priced = listed?.kind === 'priced' ? listed : null;
   const raised =
     priced === null || model.prices === null ? priced?.pricing : dearer(priced.pricing, model.prices, markupBps);
+  const batch = isOwn ? null : batchPriceOf(provider, known, pricedAs, raised!);
   const block = blockOf(provider, model, {
     name,
     pricedAs,
     priced,
     settings,
     pricing: (isOwn ? own : raised) as Pricing,
+    batch,
   });
   const source: PriceSource = isOwn
     ? { kind: 'file' }
     : { kind: 'list', pricedAs: priced!.pricedAs, isRaised: changed(raised!, priced!.pricing) };
   return { path: `${provider.path}.models.${model.id}`, block, name: block.name, source };
+}
+
+/** The price of a model in batches of its provider; null if it takes none at this address. */
+function batchPriceOf({ url }: ListedProvider, { base, batches }: KnownProvider, pricedAs: string, pricing: Pricing) {
+  if (batches === undefined || url !== base || !batches.models.test(pricedAs) || batches.except.test(pricedAs))
+    return null;
+  return batchPrice(pricing, batches.halfCached.test(pricedAs));
 }
 
 type PricedModel = Extract<ListPrice, { readonly kind: 'priced' }>;
@@ -182,12 +191,18 @@ interface Decided {
   readonly pricedAs: string;
   readonly priced: PricedModel | null;
   readonly pricing: Pricing;
+  /** The price in batches of its provider; null if they are not used. */
+  readonly batch: Pricing | null;
   /** Those of the file for this model. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
 /** The block of a model: what its provider and the list of prices say, and the settings of the file over it. */
-function blockOf(provider: ListedProvider, model: ListedModel, { name, pricedAs, priced, pricing, settings }: Decided) {
+function blockOf(
+  provider: ListedProvider,
+  model: ListedModel,
+  { name, pricedAs, priced, pricing, batch, settings }: Decided,
+) {
   const { use, providerName } = provider;
   const known = KNOWN_PROVIDERS[use];
   const set = settings['context_length'];
@@ -201,9 +216,10 @@ function blockOf(provider: ListedProvider, model: ListedModel, { name, pricedAs,
     ...(contextLength === null ? {} : { context_length: contextLength }),
     ...(embeds ? { output_modalities: ['embeddings'] } : kindsOf(use, model, { pricedAs, priced })),
     ...rest,
-    pricing,
+    pricing: batch === null ? pricing : { ...pricing, service_tiers: { batch } },
     params: {
       model: model.id,
+      ...(batch === null ? {} : { batches: true }),
       ...(embeds || 'max_output_tokens' in settings
         ? {}
         : { max_output_tokens: outputOf(model, pricedAs, contextLength) }),

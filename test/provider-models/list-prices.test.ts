@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { TieredPrices, type ModelInfo, type Provider } from '@pydantic/genai-prices';
 import { describe, expect, it } from 'vitest';
-import { dearer, listPrice, type ListPrice, PRICES_VERSION, rate } from '../../src/provider-models/list-prices.ts';
+import {
+  batchPrice,
+  dearer,
+  listPrice,
+  type ListPrice,
+  PRICES_VERSION,
+  rate,
+} from '../../src/provider-models/list-prices.ts';
 
 // Prices of entries that stand here, each computed by hand. Those of the installed list are in the last tests.
 
@@ -281,4 +288,28 @@ describe('the installed list', () => {
   ])('gives %s no price for %s', (provider, model) => {
     expect(listPrice(provider, model, { now: NOON, markupBps: 0 })).toMatchObject({ kind: 'unpriced' });
   });
+});
+
+it('halves the prices of tokens in batches, rounded up, in each tier', () => {
+  const pricing = {
+    prompt: '3.000001',
+    completion: '3',
+    input_cache_read: '0.1',
+    web_search: '0.01',
+    tiers: [{ above: 200_000, prompt: '4', completion: '6', input_cache_read: '0.4' }],
+  };
+  const all = { above: 200_000, prompt: '2', completion: '3' };
+  expect(batchPrice(pricing, true)).toEqual({
+    prompt: '1.500001',
+    completion: '1.5',
+    input_cache_read: '0.05',
+    tiers: [{ ...all, input_cache_read: '0.2' }],
+  });
+  expect(batchPrice(pricing, false)).toMatchObject({
+    input_cache_read: '1.500001',
+    tiers: [{ input_cache_read: '2' }],
+  });
+  // A block may have no lower rate.
+  expect(batchPrice({ prompt: '0.001', completion: '0' }, false)).toEqual({ prompt: '0.001', completion: '0' });
+  expect(batchPrice({ ...pricing, audio: '1' }, true)).toBeNull();
 });

@@ -268,7 +268,11 @@ function usualBase({ base, baseVariable }: KnownProvider, path: string, reading:
 }
 
 /** The keys of `[[models]]` that a single model of a provider may have. Its address and its key are the provider's. */
-const OVERRIDES = { ...MODEL_BLOCK.offer, 'params.own_keys': MODEL_BLOCK.target['params.own_keys']! };
+const OVERRIDES = {
+  ...MODEL_BLOCK.offer,
+  'params.own_keys': MODEL_BLOCK.target['params.own_keys']!,
+  'params.batches': MODEL_BLOCK.target['params.batches']!,
+};
 
 /** A right block, for a check of some keys of it. */
 const SAMPLE: Table = { name: 'a/b', display_name: 'a/b', provider_name: 'a', pricing: { prompt: 1, completion: 1 } };
