@@ -13,25 +13,29 @@ import {
   type BatchRunner,
 } from '#batches';
 import { createOffersById } from '#catalog';
-import { batchRoutes, createLineCalls, createProviderBatchApi, fileRoutes } from '#openai';
+import { batchRoutes, createBatchCallbacks, createLineCalls, createProviderBatchApi, fileRoutes } from '#openai';
 import { createHeldCalls } from './held-calls.ts';
+import type { Webhooks } from '#delivery';
 import type { Middle } from './middle.ts';
 import { mount } from './mount.ts';
 
 interface LineRoutesOptions {
+  readonly webhooks: Webhooks;
   readonly runs: Runs;
   /** The routes that answer the requests of lines, with this pipeline in place of the usual one. */
   readonly lineRoutes: (pipeline: Pipeline) => Readonly<Record<string, FastifyPluginAsync>>;
 }
 
 /** Batches and their files: the routes, the rows, and the work of this gateway on batches. */
-export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRoutesOptions) {
+export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }: LineRoutesOptions) {
   const { config, database, identity, ledger, pipeline, health, authenticator, states, drain, outages, opened } =
     middle;
   const { now, random, onError } = middle;
   const alone = database.engine === 'sqlite';
   const content = createSealedContent(identity.secret('batches'));
   const files = createFiles({ database, content, limits: config.batches, now });
+  const { allowPrivate } = config.webhooks;
+  const callbacks = createBatchCallbacks({ webhooks, secret: identity.secret('callbacks of batches'), allowPrivate });
   let runner: BatchRunner | null = null;
   const batches = createBatches({
     database,
@@ -80,6 +84,7 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
         resultBytesMax: config.batches.accountBytesMax,
       },
       callerOf,
+      tell: callbacks.tell,
       now,
       random,
       alone,
@@ -94,7 +99,7 @@ export async function openBatches(middle: Middle, { runs, lineRoutes }: LineRout
     start,
     routes: {
       files: fileRoutes({ pipeline, files, config }),
-      batches: batchRoutes({ pipeline, files, batches, config }),
+      batches: batchRoutes({ pipeline, files, batches, callbacks, config }),
     },
   };
 }

@@ -136,6 +136,7 @@ export async function openProtocols(middle: Middle) {
   const { toolLoop: _toolLoop, ...ofLines } = { ...wireDeps, targets: () => ({}), kept: null, background: null };
   const ofLine = (name: string) => CHAT_WIRES.find((wire) => wire.name === name)!;
   const batches = await openBatches(middle, {
+    webhooks: longWork.webhooks,
     runs,
     lineRoutes: (linePipeline) => ({
       ...Object.fromEntries(

@@ -9,6 +9,7 @@ import type { Claim } from './claim.ts';
 import { BatchRun, type RunDeps, sumsOf } from './run-lines.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
+  'closeBatch',
   'endBatch',
   'finalizeBatch',
   'findBatch',
@@ -23,6 +24,8 @@ export interface WorkDeps extends RunDeps {
   readonly calls: LineCalls;
   /** The caller as whom the lines of a batch are called. Rejects with GatewayError if its key is not valid any more. */
   readonly callerOf: (batch: Batch) => Caller | Promise<Caller>;
+  /** Tells others that a batch has ended. It may be called again for the same batch. */
+  readonly tell: (batch: Batch) => Promise<void>;
 }
 
 /** The batch while a gateway works on it: how many of its lines have ended. */
@@ -42,6 +45,7 @@ export async function workOnBatch(
   onRun: (progress: Progress) => void,
 ): Promise<void> {
   let batch: Batch | null = asked;
+  if (batch.endedAt !== null) return close(deps, batch, claim);
   if (batch.status === 'validating' && deps.now() < batch.expiresAt) batch = await begin(deps, batch, claim);
   if (batch === null) return;
   // A batch that was cancelled before its lines were paid has no line.
@@ -132,9 +136,17 @@ async function end(
   });
   const errors = faults === null ? null : content.sealText(account, JSON.stringify(faults));
   const ended = [id, claim.id, status, at, errors, completed, failed, JSON.stringify(usage)];
-  await database.batch([
+  const [, , rows] = await database.batch([
     results(outputFile, 'completed', `${id}_output.jsonl`),
     results(errorFile, 'failed', `${id}_error.jsonl`),
     { statement: SQL.endBatch, params: ended },
   ]);
+  if (rows!.length === 0) return claim.lose();
+  await close(deps, { ...batch, status, endedAt: at }, claim);
+}
+
+/** Tells of the end of a batch. Until that is done, the batch stays due. */
+async function close({ database, tell }: WorkDeps, batch: Batch, claim: Claim): Promise<void> {
+  await tell(batch);
+  await database.query(SQL.closeBatch, [batch.id, claim.id]);
 }

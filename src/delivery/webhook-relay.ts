@@ -119,6 +119,11 @@ export function createWebhookRelay({
     );
   }
 
+  const signed = (key: string, id: string, body: string): Readonly<Record<string, string>> => {
+    const seconds = Math.floor(now() / 1000);
+    return { [SIGNATURE]: signatureOf(key, seconds, body), ...standardHeaders(key, { id, seconds, body }) };
+  };
+
   /** Sends one delivery. Resolves with `stopped` if `close` aborted it. */
   async function send(webhook: Claimed, row: Row): Promise<Attempt | 'stopped'> {
     const receiver = openReceiver(texts, webhook.sealOf, row['sealed'] as string);
@@ -128,7 +133,7 @@ export function createWebhookRelay({
     const headers = {
       ...own,
       'content-type': row['content_type'] as string,
-      ...(signingKey === undefined ? {} : { [SIGNATURE]: signatureOf(signingKey, Math.floor(now() / 1000), body) }),
+      ...(signingKey === undefined ? {} : signed(signingKey, `${webhook.id}-${Number(row['position'])}`, body)),
     };
     try {
       const reply = await fetch(receiver.url, {
@@ -259,6 +264,18 @@ export const SIGNATURE = 'x-tollgate-signature';
 /** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of `<epoch seconds>.<body>`. */
 export const signatureOf = (key: string, seconds: number, body: string): string =>
   `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`;
+
+/** The headers of Standard Webhooks. `id`: the same for all attempts of a delivery. The key begins with `whsec_`. */
+function standardHeaders(
+  key: string,
+  { id, seconds, body }: { readonly id: string; readonly seconds: number; readonly body: string },
+): Readonly<Record<string, string>> {
+  const bytes = Buffer.from(key.slice(KEY_PREFIX.length), 'base64');
+  const signature = createHmac('sha256', bytes).update(`${id}.${seconds}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` };
+}
+
+const KEY_PREFIX = 'whsec_';
 
 /**
  * The meaning of a receiver's HTTP status for a delivery. `again`: retry it. `never`: drop it. `gone`: the receiver

@@ -12,7 +12,7 @@ export interface Webhook {
   readonly url: string;
   /** Additional headers of every delivery. They may contain secrets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The key that signs each delivery, see signatureOf. Default: no signature. */
+  /** The key that signs each delivery, `whsec_` and 32 bytes in base64, see signatureOf. Default: no signature. */
   readonly signingKey?: string;
   /** JSON text of the protocol, to show the webhook to its owner. It may contain secrets. */
   readonly notes: string;

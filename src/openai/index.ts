@@ -1,3 +1,4 @@
+export { createBatchCallbacks } from './batches/batch-callbacks.ts';
 export { batchRoutes } from './batches/batch-routes.ts';
 export { fileRoutes } from './batches/file-routes.ts';
 export { createLineCalls, type FoundCall, type HeldCalls } from './batches/line-calls.ts';

@@ -106,6 +106,8 @@ export interface BatchWorld {
   readonly provider: BatchProvider;
   /** Ids of calls, in the order in which their model was asked. */
   readonly asked: string[];
+  /** Ends of batches that others were told of. */
+  readonly told: string[];
   /** Stores lines and creates a batch of them. */
   create(lines: readonly unknown[], more?: { readonly maxCost?: bigint }): Promise<Batch>;
   find(id: string): Promise<Batch>;
@@ -179,6 +181,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const batches = createBatches({ database, content, ...rest });
   const owner = { account: ACCOUNT, within: null };
   const asked: string[] = [];
+  const told: string[] = [];
 
   /** As a gateway calls a model: locks, asks, settles. */
   const callsOn = (books: Ledger): LineCalls => ({
@@ -224,6 +227,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const world: BatchWorld = {
     clock,
     asked,
+    told,
     provider,
     async create(lines, { maxCost } = {}) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
@@ -268,6 +272,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         lookMs: LOOK_MS,
         slots: new LineSlots(2, 2),
         limits: LIMITS,
+        tell: async ({ id: ended, status }) => void told.push(`${ended} ${status}`),
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),
         now,
         random: () => 0,

@@ -21,6 +21,7 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
       await world.work(id);
       const batch = await world.find(id);
       expect(batch).toMatchObject({ status: 'completed', total: 3, endedAt: expect.any(Number) });
+      expect(world.told, `after ${steps} steps`).toContain(`${id} completed`);
       const { output, errors } = await world.results(batch);
       expect([...output, ...errors].map((line) => line.custom_id).toSorted(), `after ${steps} steps`).toEqual(IDS);
       expect([batch.completed, batch.failed]).toEqual([output.length, errors.length]);

@@ -14,12 +14,16 @@ WHERE id = $1 AND account = $2 AND status IN ('validating', 'in_progress') RETUR
 -- name: claimBatch
 UPDATE batches SET claim = $2, due_at = $3 WHERE id = $1 AND due_at <= $4 RETURNING id
 
+-- name: closeBatch
+-- It has ended, and all that was to be told of it is queued.
+UPDATE batches SET claim = NULL, due_at = NULL WHERE id = $1 AND claim = $2 AND ended_at IS NOT NULL
+
 -- name: dueBatches
 SELECT id FROM batches WHERE due_at <= $1 ORDER BY due_at LIMIT $2
 
 -- name: endBatch
-UPDATE batches SET status = $3, ended_at = $4, errors = $5, completed = $6, failed = $7, usage = $8, claim = NULL, due_at = NULL
-WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING id
+UPDATE batches SET status = $3, ended_at = $4, errors = $5, completed = $6, failed = $7, usage = $8
+WHERE id = $1 AND claim = $2 AND ended_at IS NULL RETURNING id
 
 -- name: endBatchLine
 -- Once, and only by the call that the line has now.
@@ -65,7 +69,7 @@ INSERT INTO batches (id, account, part, api_key, dialect, endpoint, input_file, 
   total, completed, failed, created_at, expires_at, due_at)
 SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS TEXT),
   CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS TEXT), 'validating', 0, 0, 0, CAST($13 AS BIGINT), CAST($15 AS BIGINT), CAST($13 AS BIGINT)
-WHERE (SELECT count(*) FROM batches WHERE account = $2 AND due_at IS NOT NULL) < CAST($14 AS BIGINT)
+WHERE (SELECT count(*) FROM batches WHERE account = $2 AND ended_at IS NULL) < CAST($14 AS BIGINT)
 ON CONFLICT (id) DO NOTHING
 RETURNING id
 
@@ -81,11 +85,16 @@ ON CONFLICT (id) DO NOTHING
 
 -- name: releaseBatch
 -- $6: its status when it was claimed. If it was cancelled meanwhile, it is due at once. $7: now.
-UPDATE batches SET claim = NULL, completed = $4, failed = $5, due_at = CASE WHEN status = $6 THEN CAST($3 AS BIGINT) ELSE CAST($7 AS BIGINT) END
+UPDATE batches SET claim = NULL, completed = CASE WHEN ended_at IS NULL THEN CAST($4 AS BIGINT) ELSE completed END,
+  failed = CASE WHEN ended_at IS NULL THEN CAST($5 AS BIGINT) ELSE failed END,
+  due_at = CASE WHEN status = $6 THEN CAST($3 AS BIGINT) ELSE CAST($7 AS BIGINT) END
 WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL
 
 -- name: renewBatch
-UPDATE batches SET due_at = $3, completed = $4, failed = $5 WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING status
+-- The counts of a batch that has ended are final.
+UPDATE batches SET due_at = $3, completed = CASE WHEN ended_at IS NULL THEN CAST($4 AS BIGINT) ELSE completed END,
+  failed = CASE WHEN ended_at IS NULL THEN CAST($5 AS BIGINT) ELSE failed END
+WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING status
 
 -- name: runBatch
 UPDATE batches SET status = 'in_progress', in_progress_at = $3 WHERE id = $1 AND claim = $2 AND status = 'validating' RETURNING id

@@ -4,7 +4,7 @@ INSERT INTO file_parts (file, n, content) VALUES ($1, $2, $3)
 -- name: deleteFile
 -- Not while a batch reads it.
 DELETE FROM files WHERE id = $1 AND account = $2
-  AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.input_file = files.id AND batches.due_at IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.input_file = files.id AND batches.ended_at IS NULL)
 RETURNING id
 
 -- name: deleteResults
@@ -58,6 +58,6 @@ UPDATE files SET state = 'stored', bytes = $2, expires_at = $3 WHERE id = $1 AND
 -- A file stays while a batch reads it.
 DELETE FROM files WHERE id IN (
   SELECT id FROM files WHERE expires_at <= $1
-    AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.input_file = files.id AND batches.due_at IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM batches WHERE batches.input_file = files.id AND batches.ended_at IS NULL)
   ORDER BY expires_at LIMIT $2
 ) RETURNING id

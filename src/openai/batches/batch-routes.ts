@@ -9,6 +9,7 @@ import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, type Pi
 import { requireAdmission } from '#auth';
 import { ownerOf } from '#tasks';
 import type { Batch, Batches, StoredFiles } from '#batches';
+import type { BatchCallbacks } from './batch-callbacks.ts';
 import { batchBody, type BatchBody, batchSchema, ENDPOINTS } from './batch-schema.ts';
 import { keepMsOf } from './expires-after.ts';
 import { noFile } from './file-routes.ts';
@@ -18,6 +19,7 @@ interface BatchRoutesDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'admitPoll'>;
   readonly files: Pick<StoredFiles, 'find'>;
   readonly batches: Batches;
+  readonly callbacks: BatchCallbacks;
   readonly config: Pick<Config, 'batches'>;
 }
 
@@ -45,7 +47,7 @@ const params = {
 };
 
 /** `/batches`, as in OpenAI's API. Register it under `/api/v1`. */
-export function batchRoutes({ pipeline, files, batches, config }: BatchRoutesDeps): FastifyPluginAsync {
+export function batchRoutes({ pipeline, files, batches, callbacks, config }: BatchRoutesDeps): FastifyPluginAsync {
   const { keepMs } = config.batches;
 
   const creation: FastifyPluginAsync = async (app) => {
@@ -83,9 +85,14 @@ export function batchRoutes({ pipeline, files, batches, config }: BatchRoutesDep
           [`metadata["${MAX_COST_META}"]`, metadata?.[MAX_COST_META]],
           [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
         ]);
-        const made = await batches.create({
+        const id = idOf(caller, headers['idempotency-key']);
+        const { callback_url: callback = null } = body;
+        // Before the batch, which may end at once. A repeat has it already.
+        const isNoted = callback !== null && (await batches.find(id, owner)) === null;
+        if (isNoted) await callbacks.note({ ...owner, id }, callback);
+        const creation = batches.create({
           ...owner,
-          id: idOf(caller, headers['idempotency-key']),
+          id,
           apiKey: caller.key?.hash ?? null,
           dialect: dialectOf(request),
           endpoint,
@@ -95,11 +102,15 @@ export function batchRoutes({ pipeline, files, batches, config }: BatchRoutesDep
           metadata,
           windowMs: WINDOW_MS,
         });
+        const made = await creation.catch(async (error: unknown) => {
+          if (isNoted) await callbacks.forget({ ...owner, id });
+          throw error;
+        });
         if (made.inputFile !== inputFile || made.endpoint !== endpoint)
           throw new GatewayError('idempotency_conflict', 'This idempotency key was used for another batch', {
             param: 'Idempotency-Key',
           });
-        return toBatchObject(made);
+        return toBatchObject(made, callback === null ? {} : { callback_secret: callbacks.keyOf(owner.account) });
       },
     );
   };
@@ -127,7 +138,7 @@ export function batchRoutes({ pipeline, files, batches, config }: BatchRoutesDep
       },
       async (request) => {
         const owner = ownerOf(admissionOf(request).caller);
-        return listAnswer(await batches.list(owner, pageOf(request.query)), toBatchObject);
+        return listAnswer(await batches.list(owner, pageOf(request.query)), (batch) => toBatchObject(batch));
       },
     );
     app.get<OfBatch>(
@@ -183,7 +194,8 @@ function idOf(caller: Caller, key: string | readonly string[] | undefined): stri
 
 const secondsOf = (at: number | null): number | null => (at === null ? null : Math.floor(at / MS));
 
-function toBatchObject(batch: Batch): object {
+/** `more`: further members of `tollgate`. */
+function toBatchObject(batch: Batch, more: object = {}): object {
   const { status, endedAt, completed, failed, usage, errors } = batch;
   const endedAs = (end: Batch['status']) => (status === end ? secondsOf(endedAt) : null);
   const hasEnded = endedAt !== null;
@@ -223,6 +235,7 @@ function toBatchObject(batch: Batch): object {
       generation_id: batch.lockId,
       locked_usd: batch.amount === null ? null : formatUsd(batch.amount),
       max_cost: batch.maxCost === null ? null : formatUsd(batch.maxCost),
+      ...more,
     },
   };
 }

@@ -17,6 +17,7 @@ export interface BatchBody {
   readonly metadata?: Readonly<Record<string, string>> | null;
   readonly output_expires_after?: { readonly anchor: string; readonly seconds: number };
   readonly max_cost?: string | number | null;
+  readonly callback_url?: string | null;
 }
 
 const METADATA_MAX = 16;
@@ -45,6 +46,12 @@ export const batchBody = {
       anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'null' }],
       description:
         'The most that all lines together may cost, in USD. It is locked instead of the sum of what they may cost, if it is less. A line that does not fit into what is left gets an error.',
+    },
+    callback_url: {
+      type: ['string', 'null'],
+      maxLength: 2048,
+      [DOCUMENTED]: { type: 'string', format: 'uri', pattern: '^https://' },
+      description: 'An https address that gets a signed message when the batch has ended.',
     },
   },
   additionalProperties: true,
@@ -126,6 +133,11 @@ export const batchSchema = {
         },
         locked_usd: { type: ['string', 'null'], description: 'The amount of the lock, in USD.' },
         max_cost: { type: ['string', 'null'], description: 'The cap of the request, in USD.' },
+        callback_secret: {
+          type: 'string',
+          description:
+            'Key that signs the messages to `callback_url`, in the answer to a request that has one. All batches of an account have the same key.',
+        },
       },
     },
   },

@@ -1,0 +1,75 @@
+import { createHmac } from 'node:crypto';
+import { GatewayError } from '#errors';
+import { outboundUrlFault } from '#security';
+import type { TaskKey } from '#tasks';
+import type { Webhooks } from '#delivery';
+import type { Batch } from '#batches';
+
+/** The addresses that are told of the ends of batches. */
+export interface BatchCallbacks {
+  /** The key that signs the messages to an account. It is the same for all of its batches. */
+  keyOf(account: string): string;
+  /** Stores the address of a new batch. Rejects with GatewayError if it may not be called, or if there are too many. */
+  note(batch: Named, url: string): Promise<void>;
+  /** Removes the address of a batch that was not created. */
+  forget(batch: Named): Promise<void>;
+  /** Queues the message of a batch that has ended, once. */
+  tell(batch: Batch): Promise<void>;
+}
+
+type Named = Pick<Batch, 'id' | 'account' | 'within'>;
+
+interface BatchCallbacksOptions {
+  readonly webhooks: Pick<Webhooks, 'set' | 'delete' | 'deliver'>;
+  /** 32 bytes that all gateways of one database share. */
+  readonly secret: Uint8Array;
+  /** Addresses of private networks may be called. */
+  readonly allowPrivate: boolean;
+}
+
+const FORM = 'batch';
+const NAME = 'callback';
+const MS = 1_000;
+
+const keyOfBatch = ({ id }: Pick<Batch, 'id'>): TaskKey => ({ primitive: 'model', service: 'batches', taskId: id });
+
+export function createBatchCallbacks({ webhooks, secret, allowPrivate }: BatchCallbacksOptions): BatchCallbacks {
+  const keyOf = (account: string) => `whsec_${createHmac('sha256', secret).update(account).digest('base64')}`;
+  return {
+    keyOf,
+    async note(batch, url) {
+      const wrong = outboundUrlFault(url, { allowPrivate });
+      if (wrong !== null) throw new GatewayError('invalid_request', `callback_url ${wrong}`, { param: 'callback_url' });
+      const webhook = { name: NAME, form: FORM, url, headers: {}, signingKey: keyOf(batch.account), notes: '{}' };
+      if (!(await webhooks.set(keyOfBatch(batch), batch, webhook)))
+        throw new GatewayError('rate_limit_exceeded', 'This account has reached its maximum number of callbacks', {
+          param: 'callback_url',
+        });
+    },
+    async forget(batch) {
+      await webhooks.delete(keyOfBatch(batch), batch, NAME);
+    },
+    async tell(batch) {
+      const { id, status, endedAt } = batch;
+      const identity = `${id}-${status}`;
+      await webhooks.deliver(keyOfBatch(batch), {
+        identity,
+        isLast: true,
+        contentOf: (form) =>
+          form === FORM
+            ? {
+                contentType: 'application/json',
+                // The members of OpenAI's webhooks.
+                body: JSON.stringify({
+                  id: identity,
+                  object: 'event',
+                  created_at: Math.floor((endedAt ?? 0) / MS),
+                  type: `batch.${status}`,
+                  data: { id },
+                }),
+              }
+            : null,
+      });
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { begin, chatLine, clientAt, ended, until, type OwnBatch } from './support/batch-client.ts';
+
+// callback_url: the end of a batch is told, in the form of OpenAI's webhooks. OpenAI's SDK checks and reads it.
+
+let spine: Spine;
+let client: OpenAI;
+beforeAll(async () => {
+  spine = await startSpine({ toml: `${UNHURRIED}[webhooks]\nallow_private = true\n` });
+  client = clientAt(`${spine.origin}/v1`, spine.key);
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+  }
+});
+
+interface Told {
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+/** Answers with these statuses, then with 204. */
+async function startReceiver(statuses: number[] = []) {
+  const told: Told[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      let body = '';
+      for await (const chunk of request as AsyncIterable<Buffer>) body += chunk.toString();
+      told.push({ body, headers: request.headers as Record<string, string> });
+      response.writeHead(statuses.shift() ?? 204).end();
+    })();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { told, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/told` };
+}
+
+type Begun = OwnBatch & { readonly tollgate: { readonly callback_secret: string } };
+const beginTold = async (lines: readonly unknown[], url: string) =>
+  (await begin(client, lines, { callback_url: url })) as Begun;
+
+describe('a batch with a callback_url', () => {
+  test('that is completed is told, and checked by the SDK', async () => {
+    const { told, url } = await startReceiver();
+    const { id, tollgate } = await beginTold([chatLine('a', 'ping !tokens:5')], url);
+    await until(() => told.length > 0);
+    const [{ body, headers }] = told as [Told];
+    const event = await client.webhooks.unwrap(body, headers, tollgate.callback_secret);
+    expect(event).toEqual({
+      id: `${id}-completed`,
+      object: 'event',
+      type: 'batch.completed',
+      created_at: expect.any(Number),
+      data: { id },
+    });
+    // Whoever is told can read the end at once.
+    const batch = await client.batches.retrieve(id);
+    expect(batch).toMatchObject({ status: 'completed', completed_at: event.created_at });
+    expect((batch as OwnBatch).tollgate).not.toHaveProperty('callback_secret');
+    await expect(
+      client.webhooks.unwrap(body.replace('completed', 'failed'), headers, tollgate.callback_secret),
+    ).rejects.toThrow();
+    await expect(client.webhooks.unwrap(body, headers, `whsec_${'A'.repeat(44)}`)).rejects.toThrow();
+  });
+
+  test('that fails is told, again where the receiver fails, with one id', async () => {
+    const { told, url } = await startReceiver([500]);
+    const { id, tollgate } = await beginTold([chatLine('a', 'x', { model: 'test/nobody' })], url);
+    await until(() => told.length > 1);
+    const events = [];
+    for (const { body, headers } of told)
+      events.push(await client.webhooks.unwrap(body, headers, tollgate.callback_secret));
+    expect(events).toMatchObject([
+      { type: 'batch.failed', data: { id } },
+      { type: 'batch.failed', data: { id } },
+    ]);
+    expect(new Set(told.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect((await ended(client, id)).status).toBe('failed');
+  });
+
+  test('that is cancelled is told', async () => {
+    const gate = Promise.withResolvers<void>();
+    spine.provider.hold(gate.promise);
+    const { told, url } = await startReceiver();
+    const { id } = await beginTold([chatLine('a', 'ping !tokens:5')], url);
+    await client.batches.cancel(id);
+    gate.resolve();
+    spine.provider.hold(null);
+    await until(() => told.length > 0);
+    expect(JSON.parse(told[0]!.body)).toMatchObject({ type: 'batch.cancelled', data: { id } });
+  });
+});
+
+test.each(['ftp://example.com/x', 'https://user:secret@example.com/', 'no address'])(
+  'the address %s is refused, and no batch is created',
+  async (url) => {
+    const before = (await client.batches.list()).data.length;
+    await expect(beginTold([chatLine('a', 'x')], url)).rejects.toMatchObject({ status: 400, param: 'callback_url' });
+    expect((await client.batches.list()).data).toHaveLength(before);
+  },
+);
