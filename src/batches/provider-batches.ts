@@ -117,7 +117,7 @@ export class ProviderBatches {
   async hold(n: number, callId: string, { offer, path, body }: HeldRequest): Promise<void> {
     const { database, content, now } = this.#deps;
     const key = `${path} ${offer}`;
-    const text = Buffer.concat([lineStart(callId, path), body, LINE_END]);
+    const text = Buffer.concat([lineStart(callId, path), onOneLine(body), LINE_END]);
     const before = this.#open.get(key);
     if (before !== undefined && (before.lines >= LINES_MAX || before.bytes + text.byteLength > BYTES_MAX))
       this.#open.delete(key);
@@ -359,6 +359,16 @@ export class ProviderBatches {
 
 const NOT_FOUND = 404;
 const LINE_END = Buffer.from('}\n');
+/** A JSON text without line ends, which would begin another request. In JSON they are white space. */
+function onOneLine(json: Uint8Array): Uint8Array {
+  if (!json.includes(LF) && !json.includes(CR)) return json;
+  return json.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
+}
+
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
+
 /** The beginning of a line for a provider. The id of the call is its name, so no two lines have the same. */
 const lineStart = (callId: string, path: string): Buffer =>
   Buffer.from(`{"custom_id":"${callId}","method":"POST","url":"/v1${path}","body":`);

@@ -100,6 +100,9 @@ function ledgerOf(ledger: Ledger, life: Life): Ledger {
   };
 }
 
+/** Comes before the request by which a provider creates a batch. */
+type Creating = (create: () => Promise<string>) => Promise<string>;
+
 export interface BatchWorld {
   readonly clock: { now: number };
   /** The provider of the lines of `heldLineOf`. Its batches end as soon as they are looked at. */
@@ -112,7 +115,7 @@ export interface BatchWorld {
   create(lines: readonly unknown[], more?: { readonly maxCost?: bigint }): Promise<Batch>;
   find(id: string): Promise<Batch>;
   /** Claims the batch, and works on it until its end, or that of the life. Resolves with whether it lived. */
-  work(id: string, life?: Life, calls?: Partial<LineCalls>): Promise<boolean>;
+  work(id: string, life?: Life, calls?: Partial<LineCalls>, creating?: Creating): Promise<boolean>;
   /** Removes what has expired. */
   sweep(): Promise<void>;
   /** Another gateway claims the batch. */
@@ -193,7 +196,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       if (!locked.ok) return { status: 402, requestId: id, body: '{"error":{}}' };
       if (body.includes('"held":true')) {
         await books.keep(id, clock.now + 48 * HOUR_MS);
-        return { offer: OFFER, path: '/chat/completions', body: Buffer.from(body) };
+        return { offer: OFFER, path: '/chat/completions', body: Buffer.from(body.replace(',', ',\r\n')) };
       }
       asked.push(id);
       // Another line takes its lock meanwhile.
@@ -211,12 +214,12 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   });
 
   /** The provider, of which a life that is over gets nothing. */
-  const providerIn = (life: Life): WorkDeps['provider'] => {
+  const providerIn = (life: Life, creating: Creating): WorkDeps['provider'] => {
     const dead = () => new DatabaseError('killed', { code: 'killed', unavailable: true });
     return {
       ...api,
       upload: (...of) => life.step(() => api.upload(...of), dead),
-      create: (...of) => life.step(() => api.create(...of), dead),
+      create: (...of) => life.step(() => creating(() => api.create(...of)), dead),
       find: (...of) => life.step(() => api.find(...of), dead),
       look: (...of) => life.step(() => api.look(...of), dead),
       cancel: (...of) => life.step(() => api.cancel(...of), dead),
@@ -256,7 +259,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       });
     },
     find: async (id) => (await batches.find(id, owner))!,
-    async work(id, life = new Life(Infinity), calls = {}) {
+    async work(id, life = new Life(Infinity), calls = {}, creating = (create) => create()) {
       const claim = new Claim(randomUUID(), (await world.find(id)).status, () => false);
       await database.query(CLAIM, [id, claim.id]);
       life.onEnd(() => claim.lose());
@@ -268,7 +271,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         content,
         money: createBatchMoney({ ledger: books, runs: createRuns({ ledger: books, now, graceMs: 0 }), now, alone }),
         calls: { ...callsOn(books), ...calls },
-        provider: providerIn(life),
+        provider: providerIn(life, creating),
         lookMs: LOOK_MS,
         slots: new LineSlots(2, 2),
         limits: LIMITS,

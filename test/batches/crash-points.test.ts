@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { usualAnswer } from '../support/batch-provider.ts';
 import { ENGINES } from '../support/engines.ts';
 import { ACCOUNT, batchWorld, ESTIMATE, heldLineOf, Life, lineOf, PRICE } from './batches-world.ts';
 
@@ -6,6 +7,9 @@ const LINES = [lineOf('a'), lineOf('b'), lineOf('c')];
 const IDS = ['a', 'b', 'c'];
 /** More than a batch of three lines takes. */
 const STEPS = 80;
+const DAY_MS = 24 * 3_600_000;
+/** The clock of a new world. */
+const T0 = 1_700_000_000_000;
 /** More than one takes whose lines a provider has. */
 const HELD_STEPS = 100;
 
@@ -159,5 +163,89 @@ describe('the money of a batch', () => {
     expect([...output, ...errors].map((line) => line.custom_id).toSorted()).toEqual(IDS);
     expect(errors.map(({ error }) => error!.code)).toContain('batch_expired');
     await world.spent(BigInt((await world.charges(batch)).length) * PRICE);
+  });
+});
+
+describe('a batch that a provider has', () => {
+  it('expires with its time: the provider is asked to stop, and what it has made is charged', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    provider.isEager = false;
+    provider.intercept = (method, path) => {
+      const [there] = provider.batches;
+      if (method === 'POST' && path.endsWith('/cancel'))
+        // The next look finds it ended.
+        setImmediate(() =>
+          provider.end(there!, 'cancelled', (line) => (line === there!.lines[0] ? usualAnswer(line) : null)),
+        );
+      return undefined;
+    };
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    const batch = await world.find(id);
+    expect(batch).toMatchObject({ status: 'expired', completed: 1, failed: 2 });
+    expect(world.clock.now).toBeLessThan(batch.expiresAt + 120_000);
+    const { output, errors } = await world.results(batch);
+    expect(output).toHaveLength(1);
+    expect(errors.map(({ error }) => error!.code)).toEqual(['batch_expired', 'batch_expired']);
+    expect(provider.log.filter((each) => each.endsWith('/cancel'))).toHaveLength(1);
+    await world.spent(PRICE);
+  });
+
+  it('whose provider does not end it, or is away, ends half an hour after its time, free', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    provider.isEager = false;
+    const { id } = await world.create(IDS.map(heldLineOf));
+    provider.intercept = (method, path) => {
+      if (world.clock.now > T0 + DAY_MS && path.startsWith('/batches/')) return 'hang up';
+      return undefined;
+    };
+    await world.work(id);
+    const batch = await world.find(id);
+    expect(batch).toMatchObject({ status: 'expired', completed: 0, failed: 3 });
+    expect(world.clock.now).toBeLessThan(batch.expiresAt + 1_900_000);
+    await world.spent(0n);
+  });
+
+  it('is sent again, with a new file, if the provider had no room for it', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    provider.after = (method, path) => {
+      const [first] = provider.batches;
+      if (method === 'POST' && path === '/batches' && provider.batches.length === 1) {
+        first!.status = 'failed';
+        first!.errors = { data: [{ code: 'token_limit_exceeded', message: 'Enqueued token limit reached' }] };
+      }
+      return undefined;
+    };
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+    expect(provider.batches).toHaveLength(2);
+    expect(world.clock.now - T0).toBeGreaterThanOrEqual(300_000);
+    expect(provider.files.size).toBe(0);
+    await world.spent(3n * PRICE);
+  });
+
+  it('that a gateway wanted to create when it froze is created once, also if that gateway comes back', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const { id } = await world.create(IDS.map(heldLineOf));
+    const frozen = world.work(id, new Life(Infinity), {}, async (create) => {
+      reached.resolve();
+      await gate.promise;
+      return create();
+    });
+    await reached.promise;
+    await world.work(id);
+    gate.resolve();
+    await frozen;
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+    expect(provider.batches).toHaveLength(1);
+    expect(provider.log.filter((each) => each === 'POST /batches')).toHaveLength(2);
+    await world.spent(3n * PRICE);
   });
 });

@@ -40,8 +40,8 @@ export interface BatchProvider {
   readonly single: Json[];
   /** Answers a request in place of the provider. undefined: the provider answers itself. */
   intercept: ((method: string, path: string) => { status: number; body?: object } | 'hang up' | undefined) | null;
-  /** Called when a request was done, before it is answered. `hang up`: its answer never comes. */
-  after: ((method: string, path: string) => 'hang up' | undefined) | null;
+  /** Called when a request was done, before it is answered. Its answer never comes, with or without a closed connection. */
+  after: ((method: string, path: string) => 'hang up' | 'silence' | undefined) | null;
   /** Ends a batch. `answer`: the text of the line's result; null for a line without one. */
   end(batch: ProviderSideBatch, status: string, answer?: (line: ProviderLine) => string | null): void;
   /** Ends each batch when it is first looked at, with a usual answer to each line. */
@@ -74,6 +74,24 @@ export function usualAnswer(line: ProviderLine): string {
       data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
       usage: { prompt_tokens: 11, total_tokens: 11 },
     });
+  if (line.url === '/v1/responses')
+    return resultOf(line, {
+      id: 'resp_1',
+      object: 'response',
+      created_at: 1,
+      status: 'completed',
+      model: 'upstream',
+      output: [
+        {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'native', annotations: [] }],
+        },
+      ],
+      usage: { input_tokens: 11, output_tokens: 5, total_tokens: 16 },
+    });
   return resultOf(line, completionOf(textOf(line)));
 }
 
@@ -87,6 +105,7 @@ export async function startBatchProvider(): Promise<BatchProvider> {
   const server = createServer((request, response) => {
     void answer(request).then(
       (reply) => {
+        if (reply === 'silence') return;
         if (reply === 'hang up') return void request.socket.destroy();
         const isText = typeof reply.body === 'string';
         response.writeHead(reply.status, { 'content-type': isText ? 'application/jsonl' : 'application/json' });
@@ -116,7 +135,9 @@ export async function startBatchProvider(): Promise<BatchProvider> {
     stop: () => stop(server),
   };
 
-  async function answer(request: IncomingMessage): Promise<{ status: number; body?: object | string } | 'hang up'> {
+  async function answer(
+    request: IncomingMessage,
+  ): Promise<{ status: number; body?: object | string } | 'hang up' | 'silence'> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const method = request.method!;

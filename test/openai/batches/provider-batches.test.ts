@@ -13,6 +13,8 @@ import { begin, chatLine, clientAt, ended, resultsOf, until } from './support/ba
 // Batches whose lines the provider gets in a batch of its own, at half of the price.
 
 const MODEL = 'lot/model';
+const NATIVE = 'lot/native';
+const EMBEDDER = 'lot/embedder';
 /** 11 prompt tokens at 0.5 and 5 completion tokens at 1 USD per 1M: 10.5 micro-USD, rounded up. */
 const COST = 11n;
 /** 18 bytes of texts, 64 for the call and 16 for the message at 0.5, 50 completion tokens at 1. */
@@ -21,17 +23,30 @@ let provider: BatchProvider;
 let spine: Spine;
 let client: OpenAI;
 
-beforeAll(async () => {
-  provider = await startBatchProvider();
-  spine = await startSpine({
-    toml: `${UNHURRIED}[batches]\nprovider_look_ms = 20\n${modelBlock({
-      name: MODEL,
+/** `rise`: how many times the usual prices. */
+function toml(rise = 1): string {
+  const model = (name: string, more: { params?: string; lines?: string } = {}) =>
+    modelBlock({
+      name,
       provider: 'Lot',
       url: provider.url,
-      pricing: 'service_tiers = { batch = { prompt = 0.5, completion = 1 } }',
-      params: 'batches = true',
-    })}`,
-  });
+      prompt: rise,
+      completion: 2 * rise,
+      pricing: `service_tiers = { batch = { prompt = ${0.5 * rise}, completion = ${rise} } }`,
+      lines: more.lines ?? '',
+      params: `batches = true\n${more.params ?? ''}`,
+    });
+  return [
+    `${UNHURRIED}[batches]\nprovider_look_ms = 20\n`,
+    model(MODEL),
+    model(NATIVE, { params: 'wires = ["responses"]' }),
+    model(EMBEDDER, { lines: 'output_modalities = ["embeddings"]' }),
+  ].join('');
+}
+
+beforeAll(async () => {
+  provider = await startBatchProvider();
+  spine = await startSpine({ toml: toml() });
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 beforeEach(() => {
@@ -257,6 +272,62 @@ describe('lines', () => {
     expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: 5, failed: 0 } });
     expect(provider.batches.map(({ lines }) => lines.length)).toEqual([2, 1, 1, 1]);
     expect(await spine.balance()).toEqual({ available: before.available - 5n * COST, locked: 0n });
+  });
+
+  test('of the Responses API go to a provider that speaks it as they are', async () => {
+    const before = await spine.balance();
+    provider.isEager = true;
+    const body = { model: NATIVE, input: PING, max_output_tokens: 50 };
+    const ofResponses = { custom_id: 'r', method: 'POST', url: '/v1/responses', body };
+    const { id } = await begin(client, [ofResponses], { endpoint: '/v1/responses' });
+    const { output } = await resultsOf(client, await ended(client, id));
+    expect(output).toMatchObject([
+      { response: { status_code: 200, body: { object: 'response', status: 'completed' } } },
+    ]);
+    expect(JSON.stringify(output)).toContain('native');
+    expect(provider.batches[0]).toMatchObject({ endpoint: '/v1/responses', lines: [{ url: '/v1/responses' }] });
+    expect((await spine.balance()).available).toBe(before.available - COST);
+  });
+
+  test('of embeddings are charged at half of the price', async () => {
+    const before = await spine.balance();
+    provider.isEager = true;
+    const ofEmbeddings = {
+      custom_id: 'e',
+      method: 'POST',
+      url: '/v1/embeddings',
+      body: { model: EMBEDDER, input: 'abc' },
+    };
+    const { id } = await begin(client, [ofEmbeddings], { endpoint: '/v1/embeddings' });
+    const { output } = await resultsOf(client, await ended(client, id));
+    expect(output).toMatchObject([{ response: { status_code: 200, body: { data: [{ embedding: [0.5, 0.25] }] } } }]);
+    expect(provider.batches[0]).toMatchObject({ endpoint: '/v1/embeddings' });
+    // 11 tokens at 0.5.
+    expect((await spine.balance()).available).toBe(before.available - 6n);
+  });
+
+  test('cost what they cost when they were sent, whatever became of the price and of the key', async () => {
+    const { key, hash } = await spine.tenant('leaver', '1');
+    const leaver = clientAt(`${spine.origin}/v1`, key);
+    const { id } = await begin(leaver, [line('a')]);
+    const there = await sent();
+    spine.writeFile(toml(3));
+    const headers = { authorization: `Bearer ${spine.adminKey}` };
+    expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
+    const own = { authorization: `Bearer ${key}` };
+    expect((await fetch(`${spine.url}/keys/${hash}`, { method: 'DELETE', headers: own })).status).toBe(200);
+    provider.end(there, 'completed');
+    await until(() => provider.files.size === 0);
+    await spine.quiet();
+    const lock = there.lines[0]!.custom_id;
+    expect(await spine.app.ledger.find(lock)).toMatchObject({ state: 'settled', charged: COST });
+    expect(await spine.app.ledger.balance('escrow:tollgate:local:leaver')).toEqual({
+      available: 1_000_000n - COST,
+      locked: 0n,
+    });
+    spine.writeFile(toml());
+    expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
+    expect(id).toMatch(/^batch_/);
   });
 
   test('of responses and completions are sent as chat requests, and answered in their form', async () => {
