@@ -46,7 +46,10 @@ const LOOK_MS = 30_000;
 const rates = { call: PRICE * 1_000_000n };
 const price = { id: priceId('provider-a', 'acme/model', rates), rates, provider: 'provider-a', service: 'acme/model' };
 
-const CLAIM = { name: 'test/claim', text: 'UPDATE batches SET claim = $2 WHERE id = $1 AND due_at IS NOT NULL' };
+const CLAIM = {
+  name: 'test/claim',
+  text: 'UPDATE batches SET claim = $2 WHERE id = $1 AND due_at IS NOT NULL RETURNING id',
+};
 const HELD = { name: 'test/held', text: "SELECT id FROM locks WHERE state = 'held'" };
 const CHARGES = {
   name: 'test/charges',
@@ -261,7 +264,8 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
     find: async (id) => (await batches.find(id, owner))!,
     async work(id, life = new Life(Infinity), calls = {}, creating = (create) => create()) {
       const claim = new Claim(randomUUID(), (await world.find(id)).status, () => false);
-      await database.query(CLAIM, [id, claim.id]);
+      // As a runner, which finds only batches that are due.
+      if ((await database.query(CLAIM, [id, claim.id])).length === 0) return true;
       life.onEnd(() => claim.lose());
       const books = ledgerOf(ledger, life);
       const alone = engine === 'sqlite';
@@ -275,7 +279,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         lookMs: LOOK_MS,
         slots: new LineSlots(2, 2),
         limits: LIMITS,
-        tell: async ({ id: ended, status }) => void told.push(`${ended} ${status}`),
+        tell: ({ id: ended, status }) => life.step(async () => void told.push(`${ended} ${status}`), gone),
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),
         now,
         random: () => 0,

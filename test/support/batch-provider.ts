@@ -198,7 +198,12 @@ export async function startBatchProvider(): Promise<BatchProvider> {
       const content = provider.files.get(id!);
       if (content === undefined) return missing;
       if (action === 'content') return { status: 200, body: content };
-      if (method === 'DELETE') provider.files.delete(id!);
+      if (method === 'DELETE') {
+        provider.files.delete(id!);
+        // A batch that has not been read needs its file.
+        for (const one of provider.batches)
+          if (one.input_file_id === id && one.status === 'validating') one.status = 'failed';
+      }
       return { status: 200, body: { id, deleted: true } };
     }
     if (method === 'POST' && path === '/chat/completions') {
