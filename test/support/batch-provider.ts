@@ -40,7 +40,7 @@ export interface BatchProvider {
   readonly single: Json[];
   /** Answers a request in place of the provider. undefined: the provider answers itself. */
   intercept: ((method: string, path: string) => { status: number; body?: object } | 'hang up' | undefined) | null;
-  /** Called when a request was done, before it is answered. Its answer never comes, with or without a closed connection. */
+  /** Called when a request was done, before it is answered. It can lose the answer, with or without the connection. */
   after: ((method: string, path: string) => 'hang up' | 'silence' | undefined) | null;
   /** Ends a batch. `answer`: the text of the line's result; null for a line without one. */
   end(batch: ProviderSideBatch, status: string, answer?: (line: ProviderLine) => string | null): void;
