@@ -1,8 +1,9 @@
+import { GatewayStopping } from '#errors';
 import type { Frame, Ledger } from '#billing';
 import type { BilledHandler } from '#billing/compose';
 import { NEVER_ABORTED } from '#wire';
 import { scrubNothing, scrubOf } from '#security';
-import { createOffersById, type Offer, serviceTiersOf } from '#catalog';
+import { createOffersById, type Offer } from '#catalog';
 import { createExecute, createResume, createRetryBudget, releaseProbes, type Candidate } from '#gateway/compose';
 import type { Call, CallObserver, Upstream, UpstreamExchange, UpstreamReply, UpstreamRequest } from '#gateway';
 import type { AnsweredRequest } from '#batches';
@@ -13,6 +14,7 @@ import type { Middle } from './middle.ts';
 /** Ends the attempt that only says what it would send. */
 const HELD = new Error('the request is held');
 const NOTHING_SENT: UpstreamRequest = { method: 'POST', path: '', headers: {}, body: null };
+const NOT_HELD = JSON.stringify({ outcome: 'failed', error: 'the lock could not be kept' });
 const OK = 200;
 const REDIRECT = 300;
 
@@ -59,7 +61,13 @@ export function createHeldCalls(middle: Middle): HeldCalls {
       } finally {
         releaseProbes(health, call);
       }
-      await ledger.keep(call.id, until);
+      try {
+        if (!(await ledger.keep(call.id, until)).ok) throw new GatewayStopping();
+      } catch (error) {
+        // The line is called again under another id.
+        await ledger.release({ id: call.id, detail: NOT_HELD });
+        throw error;
+      }
       return taken;
     },
 
@@ -72,13 +80,8 @@ export function createHeldCalls(middle: Middle): HeldCalls {
       // The price is the one that was locked, whatever the offer costs now.
       const price = await prices.find(lock.prices[0]!);
       if (price === null) return null;
-      const named = Object.entries(serviceTiersOf(offer) ?? {}).filter(([, { id }]) => lock.prices.includes(id));
-      const candidate: Candidate = {
-        offer,
-        price,
-        estimate: lock.amount - lock.lendable,
-        ...(named.length === 0 ? {} : { serviceTiers: Object.fromEntries(named) }),
-      };
+      // Of no other tier, whatever the answer says: it came in a batch.
+      const candidate: Candidate = { offer, price, estimate: lock.amount - lock.lendable };
       const found: FoundCall = {
         prepare: (request, id) => resume(request, id, candidate),
         run<R, D extends { readonly byteLength: number }>(call: Call<R, D>) {

@@ -15,6 +15,8 @@ export interface BatchMoney {
    * before: it must not be made again.
    */
   endCall(batch: Batch, callId: string): Promise<boolean>;
+  /** Whether a call has its lock, and is not settled. */
+  holds(callId: string): Promise<boolean>;
   /** Gives back what the lines have not used. `outcome`: how the batch ended. */
   release(batch: Batch, outcome: string): Promise<void>;
 }
@@ -71,6 +73,10 @@ export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions
       if ((await ledger.find(callId))?.state === 'held') await ledger.release({ id: callId, detail: GONE });
       const record = await ledger.find(callId);
       return record?.state === 'settled' && record.charged > 0n;
+    },
+
+    async holds(callId) {
+      return (await ledger.find(callId))?.state === 'held';
     },
 
     async release(batch, outcome) {

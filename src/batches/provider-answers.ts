@@ -69,7 +69,7 @@ async function readAnswer(bytes: Buffer, scrub: Scrub): Promise<{ callId: string
   }
   if (!isObject(error)) return null;
   const text = (value: unknown, otherwise: string) =>
-    typeof value === 'string' && value !== '' ? oneLine(scrub(value.slice(0, TEXT_MAX))) : otherwise;
+    typeof value === 'string' && value !== '' ? oneLine(scrub(value)).slice(0, TEXT_MAX) : otherwise;
   const code = text(error['code'], 'provider_error');
   return { callId, answer: { error: { code, message: text(error['message'], 'The provider could not answer') } } };
 }

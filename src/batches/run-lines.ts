@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row } from '#store';
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { newCallId } from '#gateway';
-import type { Batch, LineCalls } from './batch.ts';
+import type { AnsweredRequest, Batch, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
 import { type LineLimits, NotNow, ofInput } from './check-lines.ts';
 import type { Claim } from './claim.ts';
@@ -27,7 +27,7 @@ export interface RunDeps {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly files: Pick<StoredFiles, 'read'>;
   readonly content: SealedContent;
-  readonly money: Pick<BatchMoney, 'endCall'>;
+  readonly money: Pick<BatchMoney, 'endCall' | 'holds'>;
   readonly calls: Pick<LineCalls, 'call' | 'answer'>;
   readonly provider: ProviderApi;
   /** The pause between two looks at the batches of providers, in milliseconds. */
@@ -90,6 +90,8 @@ export class BatchRun {
   /** Resolve when such a call has ended. */
   #waiting: (() => void)[] = [];
   #resultBytes = 0;
+  /** Some answer of a provider could not be settled yet. */
+  #isUnsettled = false;
 
   constructor(deps: RunDeps, batch: Batch, claim: Claim) {
     this.#deps = deps;
@@ -100,7 +102,7 @@ export class BatchRun {
 
   /**
    * Calls the lines that have not ended. Resolves when none runs; with false if the batch must go on elsewhere. Rejects
-   * with NotNow if all that is left is at providers.
+   * with NotNow if all that is left is at providers, or could not be settled yet.
    */
   async run(): Promise<boolean> {
     await this.#providers.load();
@@ -109,7 +111,9 @@ export class BatchRun {
       await this.#readState();
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (this.#hasWork) await this.#pass();
-      if (!this.#claim.goesOn || !this.#providers.isLive) break;
+      if (!this.#claim.goesOn) break;
+      if (this.#isUnsettled) throw new NotNow('answers of providers could not be settled yet', this.#deps.lookMs);
+      if (!this.#providers.isLive) break;
       // oxlint-disable-next-line no-await-in-loop -- as above
       const answered = await this.#providers.turn();
       if (!this.#claim.goesOn) break;
@@ -152,6 +156,7 @@ export class BatchRun {
     const { database } = this.#deps;
     const { id } = this.#batch;
     const counts = { completed: 0, failed: 0 };
+    this.#isUnsettled = false;
     for (const set of [this.#done, this.#orphans, this.#answered, this.#poor]) set.clear();
     for (const row of await database.query(SQL.linesOfBatch, [id])) {
       const n = Number(row['n']);
@@ -262,15 +267,22 @@ export class BatchRun {
 
   /** Ends a line that its provider has answered, and whose call has its lock. It can be done again. */
   async #settle(n: number, callId: string, line: LineRequest): Promise<void> {
-    const { money, calls } = this.#deps;
+    const { money } = this.#deps;
     const batch = this.#batch;
     const found = await answerOfLine(this.#deps, batch, n);
     if (found === null) return this.#claim.lose();
     const { offer, answer } = found;
     if ('status' in answer) {
-      const reply = await calls.answer(batch, line.body, callId, { offer, ...answer });
+      const reply = await this.#answer(line, callId, { offer, ...answer });
       if (reply !== null) {
-        if (!this.#claim.goesOn && reply.status >= SERVER_FAULT) return;
+        if (await money.holds(callId)) {
+          // The route refused it before anything was settled, for a reason that may pass: the answer is kept.
+          if (TEMPORARY.has(reply.status)) {
+            this.#isUnsettled = true;
+            return;
+          }
+          await money.endCall(batch, callId);
+        }
         if (reply.body.length > OWN_TURN_BYTES) await ownTurn();
         return this.#end(n, callId, answeredLine(batch, n, line.customId, reply));
       }
@@ -279,6 +291,20 @@ export class BatchRun {
     if ('dropped' in answer) return;
     const error = isCharged ? LOST(callId) : 'error' in answer ? answer.error : GONE;
     return this.#endWithout(n, callId, line, error);
+  }
+
+  /** Asks the route of a line to settle its answer, some times if it has no room or no ledger at the moment. */
+  async #answer(line: LineRequest, callId: string, answer: AnsweredRequest): Promise<LineReply | null> {
+    const { money, calls, random } = this.#deps;
+    for (let tries = 0; ; tries += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt follows from the one before
+      const reply = await calls.answer(this.#batch, line.body, callId, answer);
+      const pauseMs = reply === null || !TEMPORARY.has(reply.status) ? undefined : RETRY_MS[tries];
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (pauseMs === undefined || !this.#claim.goesOn || !(await money.holds(callId))) return reply;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await this.#claim.rest(pauseMs * (1 - JITTER * random()));
+    }
   }
 
   #endWithout(n: number, callId: string, { customId }: LineRequest, error: { code: string; message: string }) {

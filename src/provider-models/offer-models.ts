@@ -161,7 +161,8 @@ function offerModel(
   const priced = listed?.kind === 'priced' ? listed : null;
   const raised =
     priced === null || model.prices === null ? priced?.pricing : dearer(priced.pricing, model.prices, markupBps);
-  const batch = isOwn ? null : batchPriceOf(provider, known, pricedAs, raised!);
+  // A provider keeps the requests of a batch.
+  const batch = isOwn || settings['zdr'] === true ? null : batchPriceOf(provider, known, pricedAs, raised!);
   const block = blockOf(provider, model, {
     name,
     pricedAs,

@@ -17,9 +17,10 @@ afterAll(async () => {
   await place.clear();
 });
 
-/** Models by the price of a token, and those that are not priced by tokens. */
+/** Models by the price of a token. */
 const TOKENS = ['Demo: Compass', 'Demo: Echo', 'Demo: Sage'];
-const OTHERS = ['Demo: Herald', 'Demo: Scribe'];
+/** Models of sound, which are compared by what a minute costs. */
+const OTHERS = ['Demo: Scribe', 'Demo: Herald'];
 
 const names = (visitor: Visitor) => visitor.page.locator('tbody tr td:first-child a').allTextContents();
 
@@ -80,7 +81,7 @@ test('with the keyboard alone: searches, sorts by price, opens the cheapest, cha
   await page.keyboard.press('Enter');
   await expect.poll(() => page.locator('th[aria-sort]').getAttribute('aria-sort')).toBe('descending');
   await page.keyboard.press('Enter');
-  await expect.poll(() => names(visitor)).toEqual([...OTHERS, ...TOKENS]);
+  await expect.poll(() => names(visitor)).toEqual([...TOKENS, ...OTHERS]);
   await tabTo('Demo: Echo');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'Demo: Echo' }).waitFor();
@@ -110,7 +111,7 @@ test('on a phone, which shows no head of the calls, the market is put in order b
   await page.goto('/marketplace?kind=model');
   const order = page.getByLabel('Order');
   await order.selectOption('Dearest first');
-  await expect.poll(() => names(visitor)).toEqual([...TOKENS.toReversed(), ...OTHERS]);
+  await expect.poll(() => names(visitor)).toEqual([...TOKENS, ...OTHERS].toReversed());
   await order.selectOption('Most used first');
   await expect.poll(() => new URL(page.url()).search).toBe('?kind=model');
   expect(visitor.problems).toEqual([]);

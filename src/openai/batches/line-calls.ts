@@ -135,7 +135,7 @@ export function createLineCalls({ pipeline, callerOf, mostOf, held, inject }: Li
         const { found } = lineOf(request.caller.run?.call);
         // The prepared call has the adapter of its request.
         if (found !== undefined) return found.prepare(request, id) as Call<never, never>;
-        return pipeline.prepare(preferringBatches(request), id);
+        return pipeline.prepare(cheapestFirst(request), id);
       },
       run(call, signal) {
         const { measure, holding, found } = lineOf(call.caller.run?.call);
@@ -144,7 +144,9 @@ export function createLineCalls({ pipeline, callerOf, mostOf, held, inject }: Li
           measure.call = call;
           throw new GatewayError('unprocessable', 'This request is only measured');
         }
-        return holding !== undefined && isOfBatch(call) ? onlyDone(hold(call, holding)) : pipeline.run(call, signal);
+        return holding !== undefined && isOfBatch(call)
+          ? onlyDone(hold(call, holding))
+          : pipeline.run(atOnce(call), signal);
       },
     },
 
@@ -187,15 +189,22 @@ async function* onlyDone(work: Promise<void>): AsyncGenerator<never, void, undef
   throw new GatewayError('unprocessable', 'This request waits for its provider');
 }
 
-/** Whether the provider that comes first gets the call in a batch. Another one may have the same rates. */
-const isOfBatch = ({ candidates: [first] }: Call): boolean =>
-  first !== undefined && batchPriceOf(first.offer) !== undefined && first.price === first.offer.variants[BATCH_TIER];
+/** Whether a provider gets the call in a batch. Another one may have the same rates. */
+const isCheap = ({ offer, price }: Call['candidates'][number]): boolean =>
+  batchPriceOf(offer) !== undefined && price === offer.variants[BATCH_TIER];
 
-/** Providers that take batches come first, unless the request says how providers are to be ordered. */
-const preferringBatches = <R, D extends Piece>(request: CallRequest<R, D>): CallRequest<R, D> =>
-  request.preferences.sort !== null
-    ? request
-    : { ...request, prefers: (offer) => batchPriceOf(offer) !== undefined || request.prefers?.(offer) === true };
+/** Whether the provider that comes first gets the call in a batch. */
+const isOfBatch = ({ candidates: [first] }: Call): boolean => first !== undefined && isCheap(first);
+
+/** A call that is made at once. No provider serves it for the price of a batch, to which it could fall back. */
+const atOnce = <R, D extends Piece>(call: Call<R, D>): Call<R, D> => ({
+  ...call,
+  candidates: call.candidates.filter((candidate) => !isCheap(candidate)),
+});
+
+/** Nobody waits for a line, so the cheapest provider comes first, unless the request says how they are to be sorted. */
+const cheapestFirst = <R, D extends Piece>(request: CallRequest<R, D>): CallRequest<R, D> =>
+  request.preferences.sort !== null ? request : { ...request, preferences: { ...request.preferences, sort: 'price' } };
 
 async function bytesIn(body: UpstreamRequest['body']): Promise<Uint8Array> {
   if (body === null || typeof body === 'string') return Buffer.from(body ?? '');

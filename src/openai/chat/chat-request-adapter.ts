@@ -2,7 +2,7 @@ import type { Price } from '#billing/amounts';
 import type { Dialect } from '#http';
 import { type CapField, type CapName, readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
-import { type Offer, serviceTiersOf } from '#catalog';
+import type { Offer } from '#catalog';
 import {
   requestedCap,
   chatBudget,
@@ -21,7 +21,7 @@ import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { FOR_ANOTHER_ROUTER, forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { askedParts } from './asked-parts.ts';
-import { type AskedParts, linePriceAt, partsAt, priceAt, type PricedParts } from './priced-parts.ts';
+import { type AskedParts, linePriceAt, partsAt, priceAt, type PricedParts, provableTiers } from './priced-parts.ts';
 import { promptPrefix, type RepeatedPrompt } from './prompt-prefix.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
 
@@ -170,12 +170,13 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   reader(offer: Offer): ReplyReader<ChatResult, ChatPiece> {
     const { body, created, replyBytesMax, readFor, dialect, output } = this.#options;
     const { budget, received } = this.#formFor(offer);
+    const price = this.priceAt(offer);
     const context: ReplyContext = {
       callId: this.callId,
       service: offer.service,
       provider: offer.provider.name,
-      rates: this.priceAt(offer).rates,
-      serviceTiers: serviceTiersOf(offer),
+      rates: price.rates,
+      serviceTiers: provableTiers(offer, price),
       parts: this.partsAt(offer),
       budget,
       size: received,

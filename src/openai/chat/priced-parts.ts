@@ -1,8 +1,8 @@
 import { isObject } from '#wire';
-import { BATCH_TIER, type Meter, type Price, pricedMeters, type Usage } from '#billing/amounts';
+import { BATCH_TIER, type Meter, type Price, pricedMeters, type ServiceTiers, type Usage } from '#billing/amounts';
 import { isDefaultTier, SEARCHES_MAX } from '#config';
 import type { Caller } from '#accounts';
-import { batchPriceOf, type Offer } from '#catalog';
+import { batchPriceOf, type Offer, serviceTiersOf } from '#catalog';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -111,6 +111,10 @@ export function linePriceAt(offer: Offer, asked: unknown): Price {
   const isOfBatch = typeof asked !== 'string' || asked === BATCH_TIER || isDefaultTier(asked);
   return (isOfBatch ? batchPriceOf(offer) : undefined) ?? priceAt(offer, asked);
 }
+
+/** The service tiers that an answer may prove. One that came in a batch costs what its batch does. */
+export const provableTiers = (offer: Offer, asked: Price): ServiceTiers | undefined =>
+  asked === offer.variants[BATCH_TIER] ? undefined : serviceTiersOf(offer);
 
 /** Whether a call is the line of a batch. */
 export const isLine = ({ run }: Pick<Caller, 'run'>): boolean => run?.call !== undefined;

@@ -1,7 +1,7 @@
 import type { Price } from '#billing/amounts';
 import { readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
-import { type Offer, serviceTiersOf } from '#catalog';
+import type { Offer } from '#catalog';
 import {
   chatBudget,
   fitsContext,
@@ -14,7 +14,14 @@ import {
 import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
-import { type AskedParts, linePriceAt, partsAt, priceAt, type PricedParts } from '../chat/priced-parts.ts';
+import {
+  type AskedParts,
+  linePriceAt,
+  partsAt,
+  priceAt,
+  type PricedParts,
+  provableTiers,
+} from '../chat/priced-parts.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from './native-request.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
@@ -156,12 +163,13 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   reader(offer: Offer): ReplyReader<ChatResult, ChatPiece> {
     const { native, chat, stream, created, replyBytesMax } = this.#options;
     if (!this.speaks(offer)) return chat.reader(offer);
+    const price = this.priceAt(offer);
     const context: ReplyContext = {
       callId: this.#callId,
       service: offer.service,
       provider: offer.provider.name,
-      rates: this.priceAt(offer).rates,
-      serviceTiers: serviceTiersOf(offer),
+      rates: price.rates,
+      serviceTiers: provableTiers(offer, price),
       parts: this.partsAt(offer),
       budget: this.budgetAt(offer),
       size: this.size,

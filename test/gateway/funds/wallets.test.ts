@@ -160,10 +160,12 @@ describe('what is sent by a plain transfer', () => {
       () => balanceOf(account),
       (available) => available === 3_000_000n,
     );
-    const { body } = await world.call<List>('GET', '/deposits', { headers: bearer(key) });
-    expect(body.data).toMatchObject([
-      { status: 'final', payer: wallet.address, credited_micro_usdc: 3_000_000, account },
-    ]);
+    // The deposit is told as final in a step after its credit.
+    const { data } = await world.until(
+      async () => (await world.call<List>('GET', '/deposits', { headers: bearer(key) })).body,
+      ({ data: [first] }) => first?.status === 'final',
+    );
+    expect(data).toMatchObject([{ payer: wallet.address, credited_micro_usdc: 3_000_000, account }]);
   });
 
   test('waits in suspense where the wallet is not known, until the wallet claims it', async () => {
