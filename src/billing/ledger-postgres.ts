@@ -42,10 +42,23 @@ const TAKE_STRIPE: Step = { statement: SQL.pgTakeStripe };
 const ATTEMPT_MS = 4_000;
 
 /**
+ * A group that trusted its memory of a lock would make a sum negative: another gateway has resolved the lock meanwhile,
+ * and the sum of its stripe is checked before the lock is. The group is decided again, with the lock read.
+ */
+const REMEMBERED_WRONGLY = 'remembered_wrongly';
+
+/**
  * Serialization failure, deadlock and lock timeout. The violations occur if another gateway was first to use an id or a
  * batch number, or to resolve a lock.
  */
-const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'unique_violation', 'not_null_violation']);
+const CONFLICTS: ReadonlySet<string> = new Set([
+  '40001',
+  '40P01',
+  '55P03',
+  'unique_violation',
+  'not_null_violation',
+  REMEMBERED_WRONGLY,
+]);
 
 /**
  * The PostgreSQL engine. It uses one dedicated connection, and one or two round trips per group. The first round trip
@@ -235,11 +248,14 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
         try {
           return await attempt(operations, doubts, own);
         } catch (error) {
+          const trusted = own !== null;
           head = null;
           own = null;
           ownLocks.forget(operations);
           // Ends the failed transaction. If the connection is lost, the server has ended the transaction itself.
           if (session && !session.lost) await send([ROLLBACK]).catch(() => session?.destroy());
+          if (trusted && error instanceof DatabaseError && error.code === 'check_violation')
+            throw new DatabaseError(error.message, { code: REMEMBERED_WRONGLY, cause: error });
           throw isOfStandby(error) ? standbyError(error) : error;
         }
       };

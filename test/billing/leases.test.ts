@@ -94,6 +94,18 @@ test('a transfer takes all of it, and what locks hold stays where it is', async 
   expect(await other.ledger.transfer({ ...out, id: 'rest', amount: 20n })).toEqual({ ok: true, available: 0n });
 });
 
+test('the only lock of a lease, which another gateway has ended, is not ended again', async () => {
+  const [one, other] = [await start(), await start()];
+  await fund(one, 'a');
+  await share([one, other]);
+  for (const end of [release, settle]) {
+    await lock(one, end.name, 'a');
+    expect(await settle(other, end.name)).toMatchObject({ ok: true, charged: 80n });
+    expect(await end(one, end.name)).toMatchObject({ ok: false, reason: 'already_resolved' });
+  }
+  expect(await one.ledger.balance(escrowOf('a'))).toEqual({ available: 1_000_000n - 8n * 80n, locked: 0n });
+});
+
 test('any gateway ends a lock of a lease', async () => {
   const [one, other] = [await start(), await start()];
   await fund(one, 'a');

@@ -138,7 +138,12 @@ describe.each(ENGINES.filter((name) => name === 'postgres'))('three gateways of 
           await Promise.all(ledgers.map((ledger) => ledger.close()));
         }
       }),
-      { numRuns: RUNS, ...(process.env['FC_SEED'] ? { seed: Number(process.env['FC_SEED']) } : {}) },
+      // To make a failure small takes longer than the test may: its seed and path say how to see it again.
+      {
+        numRuns: RUNS,
+        endOnFailure: true,
+        ...(process.env['FC_SEED'] ? { seed: Number(process.env['FC_SEED']) } : {}),
+      },
     );
     // Else the test would show nothing.
     expect(leased).toBeGreaterThan(RUNS / 4);
