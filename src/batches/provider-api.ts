@@ -30,9 +30,11 @@ export interface ProviderApi {
   find(place: ProviderPlace, file: string, since: number): Promise<string | null>;
   look(place: ProviderPlace, remote: string): Promise<RemoteBatch>;
   cancel(place: ProviderPlace, remote: string): Promise<void>;
-  /** The content of a file, of which no more than `bytesMax` are read. */
-  read(place: ProviderPlace, file: string, bytesMax: number): AsyncIterable<Buffer>;
+  /** The content of a file, of which no more than `bytesMax` are read. It fails when `stop` is aborted. */
+  read(place: ProviderPlace, file: string, bytesMax: number, stop: AbortSignal): AsyncIterable<Buffer>;
   remove(place: ProviderPlace, file: string): Promise<void>;
+  /** The provider of an offer. Of an offer that is gone, the id of the offer. */
+  providerOf(offer: string): string;
   /** Removes the secrets of the provider's address from its texts. */
   scrubOf(offer: string): Scrub;
 }

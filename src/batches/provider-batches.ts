@@ -3,6 +3,7 @@ import { loadStatements, type Database, type Row } from '#store';
 import { getOrInsert } from '#wire';
 import type { Batch } from './batch.ts';
 import type { Claim } from './claim.ts';
+import { LineSlots } from './line-slots.ts';
 import { readAnswers } from './provider-answers.ts';
 import {
   type HeldRequest,
@@ -46,14 +47,25 @@ const LISTED_MS = 60_000;
 const CLOCK_MS = 600_000;
 /** How long a provider may take to end a batch that was cancelled. */
 const CANCEL_MS = 1_800_000;
-/** The pause before a batch is sent again that the provider had no room for. */
+/** The first pause before a batch is sent again that the provider had no room for. The next ones are twice as long. */
 const FULL_MS = 300_000;
+const FULL_MS_MAX = 3_600_000;
+/** After so many refusals the batch is taken for one that the provider never has room for. */
+const REFUSALS_MAX = 6;
 /** Faults of a batch that pass: the provider has too many of its requests in the queue. */
 const PASSING: ReadonlySet<string> = new Set(['token_limit_exceeded', 'rate_limit_exceeded', 'request_limit_exceeded']);
-/** The states in which a provider still works. All others are ends. */
-const LIVE: ReadonlySet<string> = new Set(['validating', 'in_progress', 'finalizing', 'cancelling']);
+/** In any other status, also one that is missing or unknown, a provider may still work. */
+const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'expired', 'cancelled']);
+/** How long a provider must say that a batch does not exist, or has no results, before that is believed. */
+const DOUBT_MS = 600_000;
+/** The longest time that a file of results may take to arrive. */
+const READ_MS = 900_000;
+/** The pause between two looks at whether a file may still be read. */
+const WATCH_MS = 250;
+/** Uploads at the same time: all requests of a file are in memory, twice. */
+const UPLOADS_MAX = 4;
 
-type State = 'collecting' | 'ready' | 'uploaded' | 'creating' | 'sent' | 'ended';
+type State = 'collecting' | 'ready' | 'uploaded' | 'creating' | 'sent' | 'doubted' | 'closing' | 'ended';
 
 /** The row of a batch at a provider. */
 interface ProviderBatch {
@@ -64,6 +76,7 @@ interface ProviderBatch {
   file: string | null;
   remote: string | null;
   since: number;
+  refusals: number;
 }
 
 /** A batch at a provider that still takes lines. */
@@ -83,8 +96,8 @@ const NO_ANSWER = {
 };
 const CANCELLED = { code: 'provider_cancelled', message: 'The provider cancelled its batch before this line was made' };
 
-/** One upload at a time, because all requests of a file are in memory. */
-let uploads: Promise<unknown> = Promise.resolve();
+/** Of all batches. Each provider has one place, so one that does not answer holds up no other. */
+const uploads = new LineSlots(UPLOADS_MAX, 1);
 
 /**
  * The batches at providers that have lines of one batch. Each step is a row before it is taken: another gateway goes on
@@ -135,7 +148,16 @@ export class ProviderBatches {
     const id = `tg_${randomBytes(16).toString('hex')}`;
     const params = [id, this.#batch.id, offer, path, at, this.#claim.id];
     if ((await this.#deps.database.query(SQL.openProviderBatch, params)).length === 0) return null;
-    const made: ProviderBatch = { id, offer, path, state: 'collecting', file: null, remote: null, since: at };
+    const made: ProviderBatch = {
+      id,
+      offer,
+      path,
+      state: 'collecting',
+      file: null,
+      remote: null,
+      since: at,
+      refusals: 0,
+    };
     this.#live.push(made);
     return made;
   }
@@ -163,13 +185,14 @@ export class ProviderBatches {
   }
 
   async #step(one: ProviderBatch): Promise<void> {
+    if (one.state === 'closing') return this.#clean(one, await this.#filesOf(one));
     if (one.state === 'collecting') await this.#move(one, 'ready');
-    if (one.state !== 'sent' && one.state !== 'creating' && this.#isOver) return this.#giveUp(one);
+    if (!MAYBE_THERE.has(one.state) && this.#isOver) return this.#giveUp(one);
     try {
       if (one.state === 'creating') await this.#findCreated(one);
       if (one.state === 'ready' && one.since <= this.#deps.now()) await this.#upload(one);
       if (one.state === 'uploaded') await this.#create(one);
-      if (one.state === 'sent') await this.#look(one);
+      if (one.state === 'sent' || one.state === 'doubted') await this.#look(one);
     } catch (error) {
       // A provider that cannot be asked any more does not hold up the end of the batch.
       if (!(error instanceof ProviderFailure) || !this.#isLate) throw error;
@@ -179,14 +202,20 @@ export class ProviderBatches {
 
   async #upload(one: ProviderBatch): Promise<void> {
     const { provider } = this.#deps;
-    const sent = uploads.then(async () => {
+    const release = await uploads.take(provider.providerOf(one.offer));
+    let file: string | null | undefined;
+    try {
+      // It may have waited for its place.
+      if (!this.#claim.goesOn || this.#isOver) return;
       const lines = await this.#requestsOf(one);
-      return lines.length === 0 ? null : provider.upload(this.#place(one), `${one.id}.jsonl`, lines);
-    });
-    uploads = sent.catch(() => {});
-    const file = await sent.catch((error: unknown) => this.#refused(one, error));
+      file = lines.length === 0 ? null : await provider.upload(this.#place(one), `${one.id}.jsonl`, lines);
+    } catch (error) {
+      file = await this.#refused(one, error);
+    } finally {
+      release();
+    }
     // Nothing was held, or the provider has refused it.
-    if (file === null) return one.state === 'ready' ? this.#end(one, NO_ANSWER) : undefined;
+    if (file === null) return one.state === 'ready' ? this.#end(one, NO_ANSWER, []) : undefined;
     if (file !== undefined) await this.#move(one, 'uploaded', { file });
   }
 
@@ -226,7 +255,10 @@ export class ProviderBatches {
     if (found !== null) return this.#sent(one, found);
     if (now() < one.since + LISTED_MS) return;
     // A request that is still under way somewhere finds no file any more, so it cannot make a second batch.
-    await this.#remove(one, one.file!);
+    // As long as the file is there, that is not certain.
+    await provider.remove(place, one.file!).catch((error: unknown) => {
+      if (!isMissing(error)) throw error;
+    });
     const late = await find();
     if (late !== null) return this.#sent(one, late);
     if (this.#isOver) return this.#giveUp(one);
@@ -244,16 +276,29 @@ export class ProviderBatches {
     try {
       seen = await provider.look(place, one.remote!);
     } catch (error) {
-      if (error instanceof ProviderFailure && error.status === NOT_FOUND) return this.#end(one, NO_ANSWER);
-      throw error;
+      if (!isMissing(error)) throw error;
+      if (this.#isOver) return this.#giveUp(one);
+      return (await this.#isBelieved(one)) ? this.#end(one, NO_ANSWER, [one.file]) : undefined;
     }
-    if (LIVE.has(seen.status)) {
+    const { status, outputFile, errorFile } = seen;
+    const isEmpty = status === 'completed' && outputFile === null && errorFile === null;
+    if (!ENDS.has(status) || (isEmpty && !(await this.#isBelieved(one)))) {
+      if (!isEmpty && one.state === 'doubted') await this.#sent(one, one.remote!);
       if (this.#isLate) return this.#giveUp(one);
-      if (this.#isOver && seen.status !== 'cancelling') await provider.cancel(place, one.remote!);
+      if (this.#isOver && !isEmpty && status !== 'cancelling') await provider.cancel(place, one.remote!);
       return;
     }
     if (seen.status === 'failed' && seen.outputFile === null) return this.#failed(one, seen);
     await this.#collect(one, seen);
+  }
+
+  /** Whether the provider has given an answer for some minutes that costs the lines theirs. */
+  async #isBelieved(one: ProviderBatch): Promise<boolean> {
+    const { file, remote } = one;
+    const at = this.#deps.now();
+    if (one.state === 'doubted') return at >= one.since + DOUBT_MS;
+    await this.#move(one, 'doubted', { file, remote, since: at });
+    return false;
   }
 
   /** The provider did not even begin. */
@@ -261,40 +306,54 @@ export class ProviderBatches {
     const { now } = this.#deps;
     const [first] = faults;
     const { file } = one;
-    if (first !== undefined && PASSING.has(first.code) && !this.#isOver)
-      await this.#move(one, 'ready', { since: now() + FULL_MS });
-    else {
-      const why = first === undefined ? '' : `: ${first.message}`;
-      await this.#end(one, { code: 'provider_batch_failed', message: `The provider refused the batch${why}` });
+    const refusals = one.refusals + 1;
+    if (first !== undefined && PASSING.has(first.code) && !this.#isOver && refusals < REFUSALS_MAX) {
+      const pauseMs = Math.min(FULL_MS * 2 ** one.refusals, FULL_MS_MAX);
+      await this.#move(one, 'ready', { since: now() + pauseMs, refusals });
+      return this.#remove(one, file);
     }
-    if (file !== null) await this.#remove(one, file);
+    const why = first === undefined ? '' : `: ${first.message}`;
+    await this.#end(one, { code: 'provider_batch_failed', message: `The provider refused the batch${why}` }, [file]);
   }
 
   /** Stores the answers of a batch that has ended, before anything of it is settled. */
   async #collect(one: ProviderBatch, { status, outputFile, errorFile }: RemoteBatch): Promise<void> {
-    const { provider, limits } = this.#deps;
-    const place = this.#place(one);
     const files = [outputFile, errorFile].filter((file) => file !== null);
-    const scrub = provider.scrubOf(one.offer);
     for (const file of files) {
-      const pieces = provider.read(place, file, limits.resultBytesMax);
       // oxlint-disable-next-line no-await-in-loop -- one file after the other
-      await readAnswers(this.#deps, { batch: this.#batch, id: one.id, claim: this.#claim, scrub }, pieces);
+      await this.#read(one, file);
       if (!this.#claim.goesOn) return;
     }
-    const isOurs = status === 'cancelled' && this.#claim.isCancelled;
-    if (isOurs) await this.#end(one, null);
-    else if (status === 'cancelled' && this.#isOver) await this.#end(one, EXPIRED);
-    else await this.#end(one, status === 'expired' ? EXPIRED : status === 'cancelled' ? CANCELLED : NO_ANSWER);
-    for (const file of [one.file, ...files])
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      if (file !== null) await this.#remove(one, file);
+    await this.#end(one, this.#restOf(status), [one.file, ...files]);
+  }
+
+  /** The error of lines that the provider has not answered; null: they have no result. */
+  #restOf(status: string): { code: string; message: string } | null {
+    if (status === 'cancelled') return this.#claim.isCancelled ? null : this.#isOver ? EXPIRED : CANCELLED;
+    return status === 'expired' ? EXPIRED : NO_ANSWER;
+  }
+
+  /** Stores the answers in a file. Stops when this gateway or the time of the batch does. */
+  async #read(one: ProviderBatch, file: string): Promise<void> {
+    const { provider, limits, now } = this.#deps;
+    const until = now() + READ_MS;
+    const stop = new AbortController();
+    const watch = setInterval(() => {
+      if (!this.#claim.goesOn || this.#isLate || now() >= until) stop.abort();
+    }, WATCH_MS);
+    const of = { batch: this.#batch, id: one.id, claim: this.#claim, scrub: provider.scrubOf(one.offer) };
+    try {
+      await readAnswers(this.#deps, of, provider.read(this.#place(one), file, limits.resultBytesMax, stop.signal));
+    } catch (error) {
+      if (this.#claim.goesOn || !(error instanceof ProviderFailure)) throw error;
+    } finally {
+      clearInterval(watch);
+    }
   }
 
   /** The time of the batch is over, or it was cancelled, and the provider was not asked for it or does not end it. */
   async #giveUp(one: ProviderBatch): Promise<void> {
-    await this.#end(one, this.#claim.isCancelled ? null : EXPIRED);
-    if (one.file !== null) await this.#remove(one, one.file);
+    await this.#end(one, this.#claim.isCancelled ? null : EXPIRED, [one.file]);
   }
 
   /** Whether the provider has had its time to end what was cancelled. */
@@ -306,23 +365,48 @@ export class ProviderBatches {
   /** Ends the lines of a batch that the provider refuses. Rethrows other errors. */
   async #refused(one: ProviderBatch, error: unknown): Promise<undefined> {
     if (!(error instanceof ProviderFailure) || !error.isRefusal) throw error;
-    await this.#end(one, { code: 'provider_batch_failed', message: error.message });
+    await this.#end(one, { code: 'provider_batch_failed', message: error.message }, [one.file]);
     this.#deps.onError(error);
     return undefined;
   }
 
-  /** Gives all lines without an answer this error. null: they have no result. */
-  async #end(one: ProviderBatch, error: { code: string; message: string } | null): Promise<void> {
+  /** Gives all lines without an answer this error (null: they have no result), and deletes these files. */
+  async #end(
+    one: ProviderBatch,
+    error: { code: string; message: string } | null,
+    files: readonly (string | null)[],
+  ): Promise<void> {
     const { database, content, now } = this.#deps;
     const answer: ProviderAnswer = error === null ? { dropped: true } : { error };
     const sealed = await content.seal(this.#batch.account, Buffer.from(JSON.stringify(answer)));
-    const { id, state, file, remote } = one;
+    const { id, state, file, remote, refusals } = one;
+    const move = [id, state, 'closing', file, remote, now(), this.#claim.id, refusals];
     const [, moved] = await database.batch([
       { statement: SQL.endHeldLines, params: [id, sealed, this.#claim.id] },
-      { statement: SQL.moveProviderBatch, params: [id, state, 'ended', file, remote, now(), this.#claim.id] },
+      { statement: SQL.moveProviderBatch, params: move },
     ]);
     if (moved!.length === 0) return this.#claim.lose();
-    one.state = 'ended';
+    one.state = 'closing';
+    await this.#clean(one, files);
+  }
+
+  /** The files of a batch whose lines were ended by a gateway that was killed before it had deleted them. */
+  async #filesOf(one: ProviderBatch): Promise<readonly (string | null)[]> {
+    const { file, remote } = one;
+    if (remote === null) return [file];
+    try {
+      const { outputFile, errorFile } = await this.#deps.provider.look(this.#place(one), remote);
+      return [file, outputFile, errorFile];
+    } catch (error) {
+      if (!(error instanceof ProviderFailure)) throw error;
+      return [file];
+    }
+  }
+
+  async #clean(one: ProviderBatch, files: readonly (string | null)[]): Promise<void> {
+    // oxlint-disable-next-line no-await-in-loop -- one file after the other
+    for (const file of files) await this.#remove(one, file);
+    await this.#move(one, 'ended', { file: one.file, remote: one.remote });
   }
 
   /** Resolves with false if another gateway has the batch. */
@@ -333,20 +417,22 @@ export class ProviderBatches {
       file = null,
       remote = null,
       since = one.since,
-    }: { file?: string | null; remote?: string | null; since?: number } = {},
+      refusals = one.refusals,
+    }: { file?: string | null; remote?: string | null; since?: number; refusals?: number } = {},
   ): Promise<boolean> {
-    const params = [one.id, one.state, to, file, remote, since, this.#claim.id];
+    const params = [one.id, one.state, to, file, remote, since, this.#claim.id, refusals];
     const moved = await this.#deps.database.query(SQL.moveProviderBatch, params);
     if (moved.length === 0) {
       this.#claim.lose();
       return false;
     }
-    Object.assign(one, { state: to, file, remote, since });
+    Object.assign(one, { state: to, file, remote, since, refusals });
     return true;
   }
 
   /** Files that stay at the provider cost nothing, so a failure is not tried again. */
-  async #remove(one: ProviderBatch, file: string): Promise<void> {
+  async #remove(one: ProviderBatch, file: string | null): Promise<void> {
+    if (file === null) return;
     await this.#deps.provider.remove(this.#place(one), file).catch((error: unknown) => {
       if (!(error instanceof ProviderFailure)) throw error;
     });
@@ -357,7 +443,10 @@ export class ProviderBatches {
   }
 }
 
+/** The states of a batch that its provider has, or may have. */
+const MAYBE_THERE: ReadonlySet<State> = new Set(['creating', 'sent', 'doubted']);
 const NOT_FOUND = 404;
+const isMissing = (error: unknown): boolean => error instanceof ProviderFailure && error.status === NOT_FOUND;
 const LINE_END = Buffer.from('}\n');
 /** A JSON text without line ends, which would begin another request. In JSON they are white space. */
 function onOneLine(json: Uint8Array): Uint8Array {
@@ -381,4 +470,5 @@ const toProviderBatch = (row: Row): ProviderBatch => ({
   file: row['file'] as string | null,
   remote: row['remote'] as string | null,
   since: Number(row['since']),
+  refusals: Number(row['refusals']),
 });

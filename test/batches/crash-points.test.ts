@@ -49,8 +49,10 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const { provider } = world;
     let survived = 0;
     let spent = 0n;
+    let filesLeft = 0;
     for (let steps = 0; steps < HELD_STEPS; steps++) {
       provider.batches.length = 0;
+      provider.files.clear();
       const { id } = await world.create(IDS.map(heldLineOf));
       if (await world.work(id, new Life(steps))) survived += 1;
       await world.work(id);
@@ -63,9 +65,12 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
       expect(await world.charges(batch), `after ${steps} steps`).toEqual([PRICE, PRICE, PRICE]);
       spent += 3n * PRICE;
       await world.spent(spent);
+      filesLeft += provider.files.size;
     }
     expect(survived).toBeGreaterThan(0);
     expect(survived).toBeLessThan(HELD_STEPS - 30);
+    // The one that was uploaded right before the gateway died.
+    expect(filesLeft).toBeLessThanOrEqual(1);
   });
 
   it('and comes back late charges nothing, and changes nothing', async () => {
@@ -226,6 +231,108 @@ describe('a batch that a provider has', () => {
     expect(world.clock.now - T0).toBeGreaterThanOrEqual(300_000);
     expect(provider.files.size).toBe(0);
     await world.spent(3n * PRICE);
+  });
+
+  it('is sent again later and later if the provider has no room, and is refused after the sixth time', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    const at: number[] = [];
+    provider.after = (method, path) => {
+      if (method !== 'POST' || path !== '/batches') return undefined;
+      at.push(world.clock.now);
+      const message = 'Enqueued token limit reached';
+      const there = provider.batches.at(-1)!;
+      Object.assign(there, { status: 'failed', errors: { data: [{ code: 'token_limit_exceeded', message }] } });
+      return undefined;
+    };
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    const batch = await world.find(id);
+    expect(batch).toMatchObject({ status: 'completed', completed: 0, failed: 3 });
+    const pauses = at.slice(1).map((time, i) => Math.floor((time - at[i]!) / 60_000));
+    expect(pauses).toEqual([5, 10, 20, 40, 60]);
+    const { errors } = await world.results(batch);
+    const message = 'The provider refused the batch: Enqueued token limit reached';
+    for (const { error } of errors) expect(error).toEqual({ code: 'provider_batch_failed', message });
+    expect(provider.files.size).toBe(0);
+    await world.spent(0n);
+  });
+
+  it.each([
+    ['that it does not exist', { status: 404 }],
+    ['no status', { status: 200, body: { object: 'batch' } }],
+    ['a status that nobody knows', { status: 200, body: { object: 'batch', status: 'paused' } }],
+    ['that it has ended without a file', { status: 200, body: { object: 'batch', status: 'completed' } }],
+  ])('goes on if the provider says for some minutes %s', async (_, odd) => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    let looks = 0;
+    provider.intercept = (method, path) =>
+      method === 'GET' && path.startsWith('/batches/') && (looks += 1) <= 15 ? odd : undefined;
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+    expect(provider.batches).toHaveLength(1);
+    expect(provider.files.size).toBe(0);
+    await world.spent(3n * PRICE);
+  });
+
+  it.each([
+    ['does not exist', { status: 404 }],
+    ['has ended without a file', { status: 200, body: { object: 'batch', status: 'completed' } }],
+  ])('ends free if the provider says for ten minutes without a break that it %s', async (_, odd) => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    provider.isEager = false;
+    let looks = 0;
+    provider.intercept = (method, path) =>
+      method === 'GET' && path.startsWith('/batches/') && (looks += 1) !== 15 ? odd : undefined;
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    const batch = await world.find(id);
+    expect(batch).toMatchObject({ status: 'completed', completed: 0, failed: 3 });
+    const { errors } = await world.results(batch);
+    for (const { error } of errors) expect(error).toMatchObject({ code: 'provider_no_answer' });
+    // The 15th look found it, so the ten minutes began again.
+    expect(world.clock.now - T0).toBeGreaterThanOrEqual(15 * 30_000 + 600_000);
+    expect(world.clock.now - T0).toBeLessThan(15 * 30_000 + 700_000);
+    await world.spent(0n);
+  });
+
+  it('is not sent again as long as its file cannot be deleted and nobody knows whether it was created', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    provider.after = (method, path) => (method === 'POST' && path === '/batches' ? 'hang up' : undefined);
+    provider.intercept = (method, path) => {
+      // The provider is slow to list it, and deletes nothing.
+      if (world.clock.now > T0 + 300_000) return undefined;
+      if (path.startsWith('/batches?')) return { status: 200, body: { data: [], has_more: false } };
+      return method === 'DELETE' ? { status: 503 } : undefined;
+    };
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+    expect(provider.batches).toHaveLength(1);
+    expect(provider.log.some((each) => each.startsWith('DELETE'))).toBe(true);
+    await world.spent(3n * PRICE);
+  });
+
+  it.each([
+    ['is read again if a file of results takes longer than a quarter of an hour', 900_000, 'completed', 3],
+    ['ends with its time, while a file of results never ends', DAY_MS + 1_900_000, 'expired', 0],
+  ])('%s', async (_, laterMs, status, completed) => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    let reads = 0;
+    provider.intercept = (_method, path) => {
+      if (!path.endsWith('/content') || (reads += 1) > 1) return undefined;
+      setImmediate(() => (world.clock.now += laterMs));
+      return 'drip';
+    };
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    expect(await world.find(id)).toMatchObject({ status, completed, failed: 3 - completed });
+    await world.spent(BigInt(completed) * PRICE);
   });
 
   it('that a gateway wanted to create when it froze is created once, also if that gateway comes back', async () => {

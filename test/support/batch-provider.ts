@@ -28,6 +28,12 @@ export interface ProviderSideBatch {
   readonly created_at: number;
 }
 
+/** `drip`: an answer that goes on for ever, a byte at a time. A text as body is sent as it is. */
+type Instead = { readonly status: number; readonly body?: object | string } | 'hang up' | 'silence' | 'drip';
+
+/** Bytes of a drip come this often. */
+const DRIP_MS = 20;
+
 export interface BatchProvider {
   /** Base URL with `/v1`. */
   readonly url: string;
@@ -39,7 +45,7 @@ export interface BatchProvider {
   /** Bodies of chat requests that came one by one. */
   readonly single: Json[];
   /** Answers a request in place of the provider. undefined: the provider answers itself. */
-  intercept: ((method: string, path: string) => { status: number; body?: object } | 'hang up' | undefined) | null;
+  intercept: ((method: string, path: string) => Instead | undefined) | null;
   /** Called when a request was done, before it is answered. It can lose the answer, with or without the connection. */
   after: ((method: string, path: string) => 'hang up' | 'silence' | undefined) | null;
   /** Ends a batch. `answer`: the text of the line's result; null for a line without one. */
@@ -107,6 +113,11 @@ export async function startBatchProvider(): Promise<BatchProvider> {
       (reply) => {
         if (reply === 'silence') return;
         if (reply === 'hang up') return void request.socket.destroy();
+        if (reply === 'drip') {
+          response.writeHead(200, { 'content-type': 'application/jsonl' });
+          const dripping = setInterval(() => response.write(' '), DRIP_MS);
+          return void response.once('close', () => clearInterval(dripping));
+        }
         const isText = typeof reply.body === 'string';
         response.writeHead(reply.status, { 'content-type': isText ? 'application/jsonl' : 'application/json' });
         response.end(isText ? reply.body : JSON.stringify(reply.body ?? {}));
@@ -135,9 +146,7 @@ export async function startBatchProvider(): Promise<BatchProvider> {
     stop: () => stop(server),
   };
 
-  async function answer(
-    request: IncomingMessage,
-  ): Promise<{ status: number; body?: object | string } | 'hang up' | 'silence'> {
+  async function answer(request: IncomingMessage): Promise<Instead> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const method = request.method!;

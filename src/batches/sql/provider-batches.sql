@@ -18,7 +18,7 @@ RETURNING n
 
 -- name: moveProviderBatch
 -- From the state $2 to $3. $7: the claim.
-UPDATE provider_batches SET state = $3, file = $4, remote = $5, since = $6
+UPDATE provider_batches SET state = $3, file = $4, remote = $5, since = $6, refusals = $8
 WHERE id = $1 AND state = $2 AND EXISTS (SELECT 1 FROM batches WHERE id = provider_batches.batch AND claim = $7) RETURNING id
 
 -- name: openProviderBatch
@@ -27,7 +27,7 @@ SELECT CAST($1 AS TEXT), id, CAST($3 AS TEXT), CAST($4 AS TEXT), 'collecting', C
 RETURNING id
 
 -- name: providerBatches
-SELECT id, offer, path, state, file, remote, since FROM provider_batches WHERE batch = $1 AND state <> 'ended' ORDER BY since, id
+SELECT id, offer, path, state, file, remote, since, refusals FROM provider_batches WHERE batch = $1 AND state <> 'ended' ORDER BY since, id
 
 -- name: putAnswer
 -- The first answer of a line counts. $4: the claim.

@@ -1,5 +1,5 @@
 import { isObject, UpstreamFailure } from '#wire';
-import { oneLine, scrubNothing, scrubOf } from '#security';
+import { oneLine, type Scrub, scrubNothing, scrubOf } from '#security';
 import { FormBody } from '#http';
 import { batchPriceOf, type DirectEndpoint, type Offer } from '#catalog';
 import type { Upstream, UpstreamReply, UpstreamRequest } from '#gateway';
@@ -8,9 +8,14 @@ import { type ProviderApi, ProviderFailure, type ProviderPlace, type RemoteBatch
 interface ProviderBatchApiOptions {
   readonly upstream: Pick<Upstream, 'send'>;
   readonly offerOf: (id: string) => Offer | undefined;
+  /** The longest time of a request and its answer, unless a file is read. In milliseconds, default one minute. */
+  readonly askMs?: number;
 }
 
-type Request = Pick<UpstreamRequest, 'method' | 'path'> & Partial<Pick<UpstreamRequest, 'headers' | 'body'>>;
+interface Request extends Pick<UpstreamRequest, 'method' | 'path'>, Partial<Pick<UpstreamRequest, 'headers' | 'body'>> {
+  /** It begins something that has the price of batches. What is under way goes on without such a price. */
+  readonly begins?: boolean;
+}
 type Json = Readonly<Record<string, unknown>>;
 
 /** Bytes of an answer that is no file. */
@@ -21,28 +26,35 @@ const PAGES_MAX = 50;
 const TEXT_MAX = 300;
 const FAULTS_MAX = 10;
 const MS = 1_000;
+const ASK_MS = 60_000;
 const ERROR = 400;
 
 /** Batches of providers that speak OpenAI's batch API: `/files` and `/batches` below the address of their models. */
-export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOptions): ProviderApi {
+export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: ProviderBatchApiOptions): ProviderApi {
   const serverOf = (id: string): { readonly offer: Offer; readonly endpoint: DirectEndpoint } | null => {
     const offer = offerOf(id);
-    if (offer?.endpoint.kind !== 'direct' || batchPriceOf(offer) === undefined) return null;
+    if (offer?.endpoint.kind !== 'direct') return null;
     return { offer, endpoint: offer.endpoint };
   };
 
-  async function ask({ offer: id, account }: ProviderPlace, request: Request): Promise<UpstreamReply> {
+  async function ask(
+    { offer: id, account }: ProviderPlace,
+    { begins = false, ...request }: Request,
+    stop: AbortSignal,
+  ): Promise<UpstreamReply> {
     const server = serverOf(id);
-    if (server === null)
+    if (server === null || (begins && batchPriceOf(server.offer) === undefined))
       throw new ProviderFailure('The provider of this model takes no batches any more', { unsent: true });
     const { offer, endpoint } = server;
     const { name } = offer.provider;
     try {
       const headers = { accept: 'application/json', ...request.headers };
-      const reply = await upstream.send(endpoint, { body: null, ...request, headers }, account).head;
+      const exchange = upstream.send(endpoint, { body: null, ...request, headers }, account);
+      stop.addEventListener('abort', () => exchange.abort(tooLate()), { once: true });
+      const reply = await exchange.head;
       if (reply.status < ERROR) return reply;
-      const text = reply.scrub((await bytesOf(reply, ANSWER_BYTES_MAX)).toString());
-      throw new ProviderFailure(`${name} answered ${reply.status} about a batch${detailOf(text)}`, reply);
+      const text = (await bytesOf(reply, ANSWER_BYTES_MAX)).toString();
+      throw new ProviderFailure(`${name} answered ${reply.status} about a batch${detailOf(text, reply.scrub)}`, reply);
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       const { unsent, unreachable } = error;
@@ -52,11 +64,22 @@ export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOp
     }
   }
 
-  async function askJson(place: ProviderPlace, request: Request): Promise<Json> {
-    const reply = await ask(place, request);
-    const bytes = await bytesOf(reply, ANSWER_BYTES_MAX).catch((error: unknown) => {
+  async function answerOf(place: ProviderPlace, request: Request): Promise<Buffer> {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), askMs);
+    try {
+      const reply = await ask(place, request, stop.signal);
+      return await bytesOf(reply, ANSWER_BYTES_MAX);
+    } catch (error) {
+      if (error instanceof ProviderFailure) throw error;
       throw new ProviderFailure(`The answer about a batch broke off: ${error instanceof Error ? error.message : ''}`);
-    });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function askJson(place: ProviderPlace, request: Request): Promise<Json> {
+    const bytes = await answerOf(place, request);
     let answer: unknown;
     try {
       answer = JSON.parse(bytes.toString());
@@ -78,6 +101,7 @@ export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOp
     path,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
+    begins: true,
   });
 
   return {
@@ -90,6 +114,7 @@ export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOp
         path: '/files',
         headers: { 'content-type': form.contentType },
         body: form.end(),
+        begins: true,
       });
     },
 
@@ -131,11 +156,14 @@ export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOp
       await askJson(place, { method: 'POST', path: `/batches/${remote}/cancel` });
     },
 
-    read: (place, file, bytesMax) => contentOf(ask(place, { method: 'GET', path: `/files/${file}/content` }), bytesMax),
+    read: (place, file, bytesMax, stop) =>
+      contentOf(ask(place, { method: 'GET', path: `/files/${file}/content` }, stop), bytesMax),
 
     async remove(place, file) {
       await askJson(place, { method: 'DELETE', path: `/files/${file}` });
     },
+
+    providerOf: (offer) => offerOf(offer)?.provider.id ?? offer,
 
     scrubOf: scrub,
   };
@@ -145,6 +173,8 @@ export function createProviderBatchApi({ upstream, offerOf }: ProviderBatchApiOp
     return server === null ? scrubNothing : scrubOf(server.endpoint.headers);
   }
 }
+
+const tooLate = () => new UpstreamFailure('it took too long', { retryable: true, attributedTo: 'provider' });
 
 /** The content of a file, up to `bytesMax`. */
 async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): AsyncGenerator<Buffer, void, undefined> {
@@ -191,7 +221,7 @@ async function bytesOf(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
 }
 
 /** The provider's words for a refusal, after a colon; '' without any. */
-function detailOf(text: string): string {
+function detailOf(text: string, scrub: Scrub): string {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -200,12 +230,15 @@ function detailOf(text: string): string {
   }
   const error = isObject(answer) ? answer['error'] : null;
   const message = isObject(error) ? error['message'] : error;
-  return typeof message === 'string' && message !== '' ? `: ${oneLine(message.slice(0, TEXT_MAX))}` : '';
+  return typeof message === 'string' && message !== '' ? `: ${shown(message, scrub)}` : '';
 }
 
-function toRemoteBatch(batch: Json, scrub: (text: string) => string): RemoteBatch {
+/** A text without secrets, on one line. It is cut last, because no part of a secret would be found. */
+const shown = (text: string, scrub: Scrub): string => oneLine(scrub(text)).slice(0, TEXT_MAX);
+
+function toRemoteBatch(batch: Json, scrub: Scrub): RemoteBatch {
   const file = (id: unknown) => (isId(id) ? id : null);
-  const text = (value: unknown) => (typeof value === 'string' ? oneLine(scrub(value.slice(0, TEXT_MAX))) : '');
+  const text = (value: unknown) => (typeof value === 'string' ? shown(value, scrub) : '');
   const errors = isObject(batch['errors']) ? batch['errors']['data'] : null;
   return {
     status: text(batch['status']),

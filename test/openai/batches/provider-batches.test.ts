@@ -1,4 +1,7 @@
 import type OpenAI from 'openai';
+import type { Offer } from '#catalog';
+import { createHttpUpstream } from '#network';
+import { createProviderBatchApi } from '#openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   completionOf,
@@ -23,9 +26,11 @@ let provider: BatchProvider;
 let spine: Spine;
 let client: OpenAI;
 
-/** `rise`: how many times the usual prices. */
-function toml(rise = 1): string {
-  const model = (name: string, more: { params?: string; lines?: string } = {}) =>
+const PARAM = 'batches = true';
+
+/** `rise`: how many times the usual prices. `more`: further models. */
+function toml(rise = 1, more = ''): string {
+  const model = (name: string, of: { params?: string; lines?: string } = {}) =>
     modelBlock({
       name,
       provider: 'Lot',
@@ -33,15 +38,23 @@ function toml(rise = 1): string {
       prompt: rise,
       completion: 2 * rise,
       pricing: `service_tiers = { batch = { prompt = ${0.5 * rise}, completion = ${rise} } }`,
-      lines: more.lines ?? '',
-      params: `batches = true\n${more.params ?? ''}`,
+      lines: of.lines ?? '',
+      params: `${PARAM}\n${of.params ?? ''}`,
     });
   return [
     `${UNHURRIED}[batches]\nprovider_look_ms = 20\n`,
     model(MODEL),
     model(NATIVE, { params: 'wires = ["responses"]' }),
     model(EMBEDDER, { lines: 'output_modalities = ["embeddings"]' }),
+    more,
   ].join('');
+}
+
+/** The gateway takes this configuration. */
+async function reload(text: string): Promise<void> {
+  spine.writeFile(text);
+  const headers = { authorization: `Bearer ${spine.adminKey}` };
+  expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
 }
 
 beforeAll(async () => {
@@ -199,6 +212,56 @@ describe('a batch of a provider that takes batches', () => {
     expect(await spine.balance()).toEqual({ available: before.available, locked: 0n });
   });
 
+  test('is refused without the secrets of the provider, whichever way it writes and cuts them', async () => {
+    const tooLong = 'x'.repeat(300 * 1024);
+    const message = `${'a '.repeat(100)}upstream\\u002dsecret\\u002dcanary`;
+    provider.intercept = (method, path) =>
+      method === 'POST' && path === '/files'
+        ? { status: 403, body: `{"error":{"message":"${message}"},"more":"${tooLong}"}` }
+        : undefined;
+    const { id } = await begin(client, [line('a')]);
+    const { errors } = await resultsOf(client, await ended(client, id));
+    expect(errors[0]!.error!.message).toMatch(/ a \[redacted\]$/);
+    provider.intercept = null;
+    const next = await begin(client, [line('a')]);
+    const there = await sent();
+    there.errors = { data: [{ code: 'x', message: `${'a '.repeat(144)}upstream-secret-canary` }] };
+    provider.end(there, 'failed', () => null);
+    const cut = await resultsOf(client, await ended(client, next.id));
+    expect(cut.errors[0]!.error!.message).toMatch(/ a \[redacted\]$/);
+  });
+
+  test('is uploaded although another provider does not answer its upload', async () => {
+    const silent = await startBatchProvider();
+    silent.intercept = () => 'silence';
+    const url = silent.url;
+    const pricing = 'service_tiers = { batch = { prompt = 0.5, completion = 1 } }';
+    const other = { name: 'mute/model', provider: 'Mute', prompt: 1, completion: 2 };
+    await reload(toml(1, modelBlock({ ...other, url, pricing, lines: '', params: PARAM })));
+    try {
+      const stuck = await begin(client, [line('a', { model: 'mute/model' })]);
+      await until(() => silent.log.includes('POST /files'));
+      provider.isEager = true;
+      const { id } = await begin(client, [line('a')]);
+      expect(await ended(client, id)).toMatchObject({ request_counts: { completed: 1, failed: 0 } });
+      expect(silent.log).toEqual(['POST /files']);
+      await client.batches.cancel(stuck.id);
+      await silent.stop();
+      await ended(client, stuck.id);
+    } finally {
+      await reload(toml());
+    }
+  });
+
+  test('whose file of results never ends does not keep a gateway from stopping', async () => {
+    const other = await startSpine({ toml: toml() });
+    provider.isEager = true;
+    provider.intercept = (_, path) => (path.endsWith('/content') ? 'drip' : undefined);
+    await begin(clientAt(`${other.origin}/v1`, other.key), [line('a')]);
+    await until(() => provider.log.some((each) => each.endsWith('/content')));
+    await other.stop();
+  });
+
   test('is sent again if the provider is busy, away, or loses the connection', async () => {
     const before = await spine.balance();
     const failed = new Map<string, number>();
@@ -311,9 +374,7 @@ describe('lines', () => {
     const leaver = clientAt(`${spine.origin}/v1`, key);
     const { id } = await begin(leaver, [line('a')]);
     const there = await sent();
-    spine.writeFile(toml(3));
-    const headers = { authorization: `Bearer ${spine.adminKey}` };
-    expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
+    await reload(toml(3));
     const own = { authorization: `Bearer ${key}` };
     expect((await fetch(`${spine.url}/keys/${hash}`, { method: 'DELETE', headers: own })).status).toBe(200);
     provider.end(there, 'completed');
@@ -325,9 +386,26 @@ describe('lines', () => {
       available: 1_000_000n - COST,
       locked: 0n,
     });
-    spine.writeFile(toml());
-    expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
+    await reload(toml());
     expect(id).toMatch(/^batch_/);
+  });
+
+  test.each([
+    ['takes no batches any more', /never/],
+    ['has no price for batches any more either', /service_tiers = .*/g],
+  ])('that a provider has are answered although it %s', async (_, gone) => {
+    const before = await spine.balance();
+    const { id } = await begin(client, [line('a'), line('b')]);
+    const there = await sent();
+    await reload(toml().replaceAll(PARAM, 'batches = false').replace(gone, ''));
+    try {
+      provider.end(there, 'completed');
+      expect(await ended(client, id)).toMatchObject({ request_counts: { completed: 2, failed: 0 } });
+      expect(provider.files.size).toBe(0);
+      expect(await spine.balance()).toEqual({ available: before.available - 2n * COST, locked: 0n });
+    } finally {
+      await reload(toml());
+    }
   });
 
   test('of responses and completions are sent as chat requests, and answered in their form', async () => {
@@ -341,6 +419,21 @@ describe('lines', () => {
     ]);
     expect(provider.batches[0]!.lines[0]).toMatchObject({ url: '/v1/chat/completions' });
   });
+});
+
+test('an answer about a batch that never ends is given up', async () => {
+  provider.intercept = () => 'drip';
+  const upstream = createHttpUpstream({ headTimeoutMs: 60_000, idleTimeoutMs: 60_000, connectionsMax: 1 });
+  const headers = { authorization: 'Bearer upstream-secret-canary' };
+  const endpoint = { kind: 'direct', baseUrl: provider.url, headers };
+  const offer = { provider: { id: 'lot', name: 'Lot' }, endpoint, variants: {} } as unknown as Offer;
+  const send: typeof upstream.send = (_, ...of) => upstream.send(endpoint as never, ...of);
+  const api = createProviderBatchApi({ upstream: { send }, offerOf: () => offer, askMs: 200 });
+  try {
+    await expect(api.look({ offer: 'o', account: 'a' }, 'batch_1')).rejects.toThrow(/took too long/);
+  } finally {
+    await upstream.close();
+  }
 });
 
 test('a call that is no line of a batch does not get the price of batches', async () => {
