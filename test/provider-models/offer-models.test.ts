@@ -57,6 +57,16 @@ async function offer(text: string, { ask = true, last = new Map() }: Offering = 
 }
 const block = (use: string, url: string, more = '') => `[[providers]]\nuse = "${use}"\napi_base = "${url}"\n${more}`;
 
+it.each([
+  ['', true],
+  ['[providers.models]\n"gpt-4.1-mini" = { zdr = true }\n', undefined],
+])('takes batches at the address of OpenAI, unless nothing may be kept: %j', async (more, takes) => {
+  const text = `[[providers]]\nuse = "openai"\nonly = ["gpt-4.1-mini"]\n${more}`;
+  const { variants, target } = (await offer(text, { ask: false })).service('openai/gpt-4.1-mini');
+  expect(target).toMatchObject(takes ? { batches: true } : {});
+  expect([Object.keys(variants), 'batches' in target]).toEqual(takes ? [['batch'], true] : [[], false]);
+});
+
 it('offers what the provider lists and the list of prices has, and says why it offers nothing else', async () => {
   const { url, asked } = await listing([
     'gpt-4.1-mini',

@@ -56,14 +56,12 @@ export function readBlocks(
     const where = target && kind.toTarget(target, say, place);
     if (where?.kind === 'sdk' && service?.primitive === 'model' && service.model.wires)
       say('params.wires', 'stands beside params.sdk, whose package has no such API', 'leave it out');
-    if (where?.kind === 'http' && where.batches && service?.primitive === 'model' && !(BATCH_TIER in service.variants))
-      say('params.batches', `is true without pricing.service_tiers.${BATCH_TIER}`, 'give the price of batches');
-    if (where?.kind === 'http' && where.batches && service?.primitive === 'model' && service.model.zdr)
-      say(
-        'params.batches',
-        'is true beside zdr, but a provider keeps the requests of a batch',
-        'leave one of them out',
-      );
+    if (where?.kind === 'http' && where.batches && service?.primitive === 'model') {
+      if (!(BATCH_TIER in service.variants))
+        say('params.batches', `is true without pricing.service_tiers.${BATCH_TIER}`, 'give the price of batches');
+      if (service.model.zdr)
+        say('params.batches', 'is true beside zdr, but a provider keeps the requests of a batch', 'leave one out');
+    }
     return service && where ? { service, target: where, ...(others.has(path) ? { listed: true } : {}) } : null;
   });
 }

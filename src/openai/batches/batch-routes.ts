@@ -11,7 +11,7 @@ import { ownerOf } from '#tasks';
 import type { Batch, Batches, StoredFiles } from '#batches';
 import type { BatchCallbacks } from './batch-callbacks.ts';
 import { batchBody, type BatchBody, batchSchema, ENDPOINTS } from './batch-schema.ts';
-import { keepMsOf } from './expires-after.ts';
+import { described, idParams, keepMsOf } from './shared-schema.ts';
 import { noFile } from './file-routes.ts';
 import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from './list-page.ts';
 
@@ -34,17 +34,7 @@ const MS = 1_000;
 const ID_CHARS = 32;
 const SHOWN_MAX = 128;
 
-const described = (summary: string, operationId: string, description: string) => ({
-  tags: ['Batches'],
-  summary,
-  operationId,
-  description,
-});
-const params = {
-  type: 'object',
-  required: ['batch_id'],
-  properties: { batch_id: { type: 'string', minLength: 1, maxLength: 128, description: 'Id of a batch.' } },
-};
+const params = idParams('batch');
 
 /** `/batches`, as in OpenAI's API. Register it under `/api/v1`. */
 export function batchRoutes({ pipeline, files, batches, callbacks, config }: BatchRoutesDeps): FastifyPluginAsync {

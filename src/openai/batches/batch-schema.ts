@@ -1,5 +1,5 @@
 import { DOCUMENTED } from '#http';
-import { expiresAfterSchema } from './expires-after.ts';
+import { expiresAfterSchema } from './shared-schema.ts';
 
 /** The endpoints whose requests a batch may have. */
 export const ENDPOINTS: readonly string[] = [

@@ -8,7 +8,7 @@ import type { Pipeline } from '#gateway';
 import { requireAdmission } from '#auth';
 import { ownerOf } from '#tasks';
 import type { StoredFile, StoredFiles } from '#batches';
-import { expiresAfterSchema, keepMsOf } from './expires-after.ts';
+import { described, expiresAfterSchema, idParams, keepMsOf } from './shared-schema.ts';
 import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from './list-page.ts';
 import { readFileForm } from './upload.ts';
 
@@ -28,17 +28,7 @@ const FORM_BYTES = 64 * 1024;
 const MS = 1_000;
 const NAME_MAX = 255;
 
-const described = (summary: string, operationId: string, description: string) => ({
-  tags: ['Batches'],
-  summary,
-  operationId,
-  description,
-});
-const params = {
-  type: 'object',
-  required: ['file_id'],
-  properties: { file_id: { type: 'string', minLength: 1, maxLength: 128, description: 'Id of a file.' } },
-};
+const params = idParams('file');
 
 /** `/files`, as in OpenAI's API: the input of batches, and their results. Register it under `/api/v1`. */
 export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): FastifyPluginAsync {

@@ -55,6 +55,17 @@ describe('a [[models]] block', () => {
     },
   );
 
+  test.each([
+    [{}, 'is true without pricing.service_tiers.batch'],
+    [
+      { 'pricing.service_tiers': '{ batch = { prompt = 0.05 } }', zdr: 'true' },
+      'is true beside zdr, but a provider keeps the requests of a batch',
+    ],
+  ])('takes no batches with %j', (more, wrong) => {
+    const block = modelBlock({ 'params.batches': 'true', ...more });
+    expect(problemsOf(block)).toMatchObject([{ key: 'models[0].params.batches', wrong }]);
+  });
+
   test('takes its names from the name of the service where it leaves them out', () => {
     expect(configOf({ name: '"acme/large"', display_name: null, provider_name: null }).service).toMatchObject({
       displayName: 'acme/large',

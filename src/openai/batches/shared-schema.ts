@@ -30,3 +30,18 @@ export function keepMsOf(name: string, anchor: unknown, seconds: unknown, mostMs
     });
   return Math.min((count as number) * MS, mostMs);
 }
+
+/** The texts of a route of files or batches in the reference. */
+export const described = (summary: string, operationId: string, description: string) => ({
+  tags: ['Batches'],
+  summary,
+  operationId,
+  description,
+});
+
+/** The id in the address of a route. `of`: file or batch. */
+export const idParams = (of: string) => ({
+  type: 'object',
+  required: [`${of}_id`],
+  properties: { [`${of}_id`]: { type: 'string', minLength: 1, maxLength: 128, description: `Id of a ${of}.` } },
+});
