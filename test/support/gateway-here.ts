@@ -39,7 +39,7 @@ export async function startGatewayHere(
       overrides: { 'server.data_dir': dataDir, 'server.port': port, 'server.host': '127.0.0.1' },
     });
     logs.length = 0;
-    app = await createApp(config, { writeLog: (line) => logs.push(line) });
+    app = await createApp(config, { writeLog: (line) => logs.push(line), random: () => 0.5 });
     baseUrl = (await app.listen()).url;
     port = Number(new URL(baseUrl).port);
   };

@@ -66,6 +66,7 @@ export interface SpineOptions {
   readonly now?: () => number;
   /** A monotonic clock in milliseconds. Default: `now`, if it is given. */
   readonly elapsed?: () => number;
+  /** Default: always a half, so that of several offers the one with the best price is chosen in every run. */
   readonly random?: () => number;
   readonly keepAliveMs?: number;
   /** Accepts payments, instead of the chains in the configuration. */
@@ -210,7 +211,7 @@ ${more.replaceAll('{provider}', provider.url)}`;
     reloadAll: () => app.reload(() => listed.read()),
     ...(options.now ? { now: options.now } : {}),
     ...(options.elapsed ? { elapsed: options.elapsed } : {}),
-    ...(options.random ? { random: options.random } : {}),
+    random: options.random ?? (() => 0.5),
     ...(options.payments ? { payments: options.payments } : {}),
     ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
   });
