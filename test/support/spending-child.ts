@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { createLedger, createPriceBook } from '#billing/compose';
 import { escrowOf, LedgerUnavailable, treasuryOf } from '#billing';
-import { openDatabase } from '#store';
+import { DatabaseError, openDatabase } from '#store';
 import { CRASH_PRICE } from './crash-price.ts';
 
 /* The ledger of one of several gateways on the PostgreSQL of argv[2]. It makes argv[4] calls for consumers that all
@@ -14,7 +14,14 @@ import { CRASH_PRICE } from './crash-price.ts';
 const [url, name, calls] = process.argv.slice(2) as [string, string, string];
 const CONSUMERS = ['rich', 'rich', 'rich', 'poor-1', 'poor-2', 'poor-3', 'poor-4', 'limited'];
 const CALLERS = 24;
+/** As of a process that is killed: the machine was too busy for its patience while it started or ended. */
+const TOO_BUSY = 75;
 
+process.on('uncaughtException', (error) => {
+  const isAway = error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);
+  if (!isAway) console.error(error);
+  process.exit(isAway ? TOO_BUSY : 1);
+});
 const database = await openDatabase({ url, dataDir: '' });
 const ledger = await createLedger({ database });
 await createPriceBook(database).remember([CRASH_PRICE]);
