@@ -12,7 +12,7 @@ import { percentile, type LedgerCost } from './ledger-load.ts';
 import { cpuMicros } from './program.ts';
 
 const HELP = `node bench/gateways.ts [--gateways 1,2,4] [--concurrent 32,256] [--rate 50] [--consumers 200] [--ms 3000] [--rounds 1]
-                       [--broke 20] [--far MS --flush MS] [--before FOLDER]
+                       [--broke 20] [--far MS --flush MS] [--wal] [--before FOLDER]
   --gateways    processes, each with a ledger of its own on the same database
   --concurrent  calls at once, over all gateways
   --rate        instead: calls a second at each gateway, at random times
@@ -20,6 +20,7 @@ const HELP = `node bench/gateways.ts [--gateways 1,2,4] [--concurrent 32,256] [-
   --broke       beside them, calls a second at each gateway of one account that has money for half of its calls
   --far         milliseconds between the gateways and the database, in each direction
   --flush       milliseconds that a flush of the database takes at least
+  --wal         also of what the WAL of a call consists, by the extension pg_walinspect
   --before      also another checkout of tollgate, with its node_modules, in turns with this one
 A call is a lock and a settlement. All gateways share the consumers, 8 providers and the account of the fees. PostgreSQL is
 the server of DATABASE_URL, on this machine (databases are made on it and dropped), else one that is started for the run.
@@ -36,6 +37,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '1' },
     far: { type: 'string' },
     flush: { type: 'string' },
+    wal: { type: 'boolean' },
     before: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -88,6 +90,7 @@ try {
     const { url, drop } = await bareDatabase(serverUrl);
     const observer = new Client({ connectionString: url });
     await observer.connect();
+    if (flags.wal) await observer.query('CREATE EXTENSION pg_walinspect');
     versions.push({ title, checkout, url, observer, drop, gateways: [] });
   }
   console.log(
@@ -157,11 +160,34 @@ async function databaseCpu(observer: Client): Promise<Map<number, number>> {
   return new Map(rows.map(({ pid }) => [pid, cpuMicros(pid)]));
 }
 
+/** Bytes of WAL since the server was made. */
 async function walBytes(observer: Client): Promise<number> {
   const { rows } = await observer.query<{ bytes: string }>(
-    "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes",
+    "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') AS bytes",
   );
   return Number(rows[0]!.bytes);
+}
+
+/** Prints the records of the WAL from `before` to `after`, by what they change, a call. */
+async function printRecords(observer: Client, before: number, after: number, calls: number): Promise<void> {
+  const { rows } = await observer.query<{ what: string; record: string; count: string; bytes: string }>(
+    `WITH places AS (SELECT CAST('0/0' AS pg_lsn) + $1::numeric AS since, CAST('0/0' AS pg_lsn) + $2::numeric AS until),
+     changed AS (
+       SELECT DISTINCT ON (start_lsn) start_lsn, CAST(pg_filenode_relation(reltablespace, relfilenode) AS TEXT) AS what
+       FROM places, pg_get_wal_block_info(since, until) ORDER BY start_lsn, block_id
+     )
+     SELECT COALESCE(what, '') AS what, resource_manager || ' ' || record_type AS record, count(*) AS count,
+       sum((record_length + 7) / 8 * 8) AS bytes
+     FROM places, pg_get_wal_records_info(since, until) AS records LEFT JOIN changed ON changed.start_lsn = records.start_lsn
+     GROUP BY 1, 2 ORDER BY bytes DESC LIMIT 20`,
+    [before, after],
+  );
+  console.log('\n| table or index | record | records a call | bytes a call |\n| --- | --- | ---: | ---: |');
+  for (const { what, record, count, bytes } of rows)
+    console.log(
+      `| ${what} | ${record} | ${(Number(count) / calls).toFixed(2)} | ${(Number(bytes) / calls).toFixed(0)} |`,
+    );
+  console.log('');
 }
 
 async function measure({ title, gateways, observer }: Version, count: number, load: number): Promise<void> {
@@ -194,4 +220,5 @@ async function measure({ title, gateways, observer }: Version, count: number, lo
     Math.round((walAfter - walBefore) / calls).toLocaleString('en'),
   ];
   console.log(`| ${cells.join(' | ')} |`);
+  if (flags.wal) await printRecords(observer, walBefore, walAfter, calls);
 }

@@ -93,7 +93,9 @@ interface Driven {
   readonly settleMs: number[];
 }
 
+/** As of a chat call, whose lock waits for no disk. */
 const LOCK = {
+  endsWithCall: true,
   prices: ['price-0123456789abcdef0123456789abcdef'],
   detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
 };

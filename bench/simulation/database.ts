@@ -1,6 +1,9 @@
 import { type Clock, type Cores, type Process, Turns } from './engine.ts';
 import type { Setting } from './setting.ts';
 
+/** Of a gateway: one for accounts that lack money, and one for all others. */
+export const LEDGERS = 2;
+
 /** The row of a consumer's account, or a gateway's stripe of it. Money is counted in calls that it is enough for. */
 export interface Row {
   /** Changes whenever the row does. */
@@ -34,17 +37,28 @@ export class Database {
     this.cores = cores;
   }
 
+  /** The account that has money for one call at once. */
+  get broke(): number {
+    return this.setting.consumers;
+  }
+
+  /** Whether the row is an account, and no stripe of one. */
+  isAccount(key: number): boolean {
+    return key <= this.broke;
+  }
+
   /** Rows of accounts come first: this is the order in which rows are locked. */
-  stripeKey(account: number, gateway: number): number {
-    return this.setting.consumers + account * this.setting.gateways + gateway;
+  stripeKey(account: number, ledger: number): number {
+    return this.broke + 1 + account * LEDGERS * this.setting.gateways + ledger;
   }
 
   row(key: number): Row {
     let row = this.#rows.get(key);
     if (!row) {
+      const money = key === this.broke ? 1 : this.setting.money;
       row = {
         version: 0,
-        available: key < this.setting.consumers ? this.setting.money : 0,
+        available: this.isAccount(key) ? money : 0,
         held: 0,
         turn: new Turns(1),
       };

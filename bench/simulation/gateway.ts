@@ -1,14 +1,17 @@
-import type { Database, Row } from './database.ts';
+import { LEDGERS, type Database, type Row } from './database.ts';
 import { type Clock, type Cores, type Process } from './engine.ts';
 import type { Setting } from './setting.ts';
 
-/** As in `src/billing/group-commit.ts` and `ledger-postgres-known.ts`. */
+/** As in `src/billing/group-commit.ts`, `ledger-postgres-known.ts` and `ledger-lanes.ts`. */
 const GROUP_MAX = 1024;
 const TRUST_MS_MIN = 250;
 const TRUST_MS_MAX = 60_000;
 const TRUST_GROWTH = 1.02;
 const SOON_MS = 5_000;
 const SHARED_MS = 60_000;
+const SHORT_MS = 10_000;
+const FILLS = 4;
+const FILLS_MS = 1_000;
 /** The part of PostgreSQL's work for a group that comes before its rows are locked. */
 const BEFORE_LOCKS = 0.3;
 
@@ -56,8 +59,54 @@ export interface GroupCounts {
   wrong: number;
 }
 
-/** The ledger of a gateway: one group at a time, and what arrives meanwhile is the next one. */
+/** Accounts that lacked money, or nearly, a short time ago. */
+class ShortAccounts {
+  readonly #clock: Clock;
+  readonly #until = new Map<number, number>();
+  readonly #fills = new Map<number, { readonly since: number; readonly count: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  refused(account: number): void {
+    this.#until.set(account, this.#clock.now + SHORT_MS);
+  }
+
+  /** A lease of the account has to be filled up. */
+  filled(account: number): void {
+    const { now } = this.#clock;
+    const known = this.#fills.get(account);
+    const { since, count } = known && now - known.since < FILLS_MS ? known : { since: now, count: 0 };
+    this.#fills.set(account, { since, count: count + 1 });
+    if (count + 1 >= FILLS) this.refused(account);
+  }
+
+  has(account: number): boolean {
+    return (this.#until.get(account) ?? 0) > this.#clock.now;
+  }
+}
+
+/** A gateway: a ledger for the accounts that lack money, and one for all others, in one process. */
 export class Gateway {
+  readonly index: number;
+  readonly ledgers: readonly [main: Ledger, aside: Ledger];
+  readonly #short: ShortAccounts;
+
+  constructor(index: number, cores: Cores, database: Database) {
+    this.index = index;
+    this.#short = new ShortAccounts(database.clock);
+    const ledgerOf = (side: number) => new Ledger(index * LEDGERS + side, cores, database, this.#short);
+    this.ledgers = [ledgerOf(0), ledgerOf(1)];
+  }
+
+  submit(operation: Operation): void {
+    this.ledgers[this.#short.has(operation.call.account) ? 1 : 0].submit(operation);
+  }
+}
+
+/** One group at a time, and what arrives meanwhile is the next one. */
+class Ledger {
   readonly counts: GroupCounts = { groups: 0, operations: 0, read: 0, wrong: 0 };
   readonly index: number;
   readonly setting: Setting;
@@ -70,9 +119,11 @@ export class Gateway {
   #trustMs = TRUST_MS_MAX;
   #waiting: Operation[] = [];
   #isRunning = false;
+  readonly #short: ShortAccounts;
 
-  constructor(index: number, cores: Cores, database: Database) {
+  constructor(index: number, cores: Cores, database: Database, short: ShortAccounts) {
     this.index = index;
+    this.#short = short;
     this.setting = database.setting;
     this.clock = database.clock;
     this.cores = cores;
@@ -99,7 +150,11 @@ export class Gateway {
       yield* this.cores.work(half);
       const plan = this.#plan(group, new Set());
       let decision = this.#isKnown(plan) ? yield* this.#assume(group, plan) : null;
-      decision ??= yield* this.#read(group, plan);
+      if (!decision) {
+        for (const account of plan.refill) this.#short.filled(account);
+        decision = yield* this.#read(group, plan);
+      }
+      for (const account of decision.short) this.#short.refused(account);
       yield* this.cores.work(half);
       this.clock.start(this.cores.work(each * behind));
       this.counts.groups += 1;
@@ -143,7 +198,7 @@ export class Gateway {
   #trusted(key: number): Known | null {
     const known = this.#known.get(key);
     if (!known || this.clock.now - known.at >= this.#trustMs) return null;
-    return key < this.setting.consumers && (this.#shared.get(key) ?? 0) > this.clock.now ? null : known;
+    return this.database.isAccount(key) && (this.#shared.get(key) ?? 0) > this.clock.now ? null : known;
   }
 
   #isKnown({ refill, keys }: Plan): boolean {
@@ -205,7 +260,7 @@ export class Gateway {
     for (const key of plan.keys) {
       const known = this.#known.get(key);
       const isOther = known && known.version !== database.row(key).version && clock.now - known.at < SOON_MS;
-      const isAccount = key < setting.consumers;
+      const isAccount = database.isAccount(key);
       if (isAccount && (isOther || database.stripesOf(key).size > 0)) this.#shared.set(key, clock.now + SHARED_MS);
     }
     for (const account of plan.folded) database.fold(account, new Set(plan.keys));

@@ -72,6 +72,7 @@ function check(): void {
 
 function forecast(): void {
   const numbers = (text: string) => text.split(',').map(Number);
+  const isUneven = Number(flags.busiest) > 0;
   const rows = numbers(flags.calls).flatMap((calls) =>
     numbers(flags.gateways).map((gateways) => {
       const setting: Setting = {
@@ -101,6 +102,7 @@ function forecast(): void {
         `${calls.toLocaleString('en')}${isBehind ? ' (not reached)' : ''}`,
         found.operationsAGroup.toFixed(1),
         ...[found.lockP50, found.lockP99, found.settleP50, found.settleP99].map((ms) => ms.toFixed(1)),
+        ...(isUneven ? [found.theirLockP50.toFixed(1), found.theirLockP99.toFixed(1)] : []),
         busyCores.toFixed(1),
         cores,
         `${Math.round(read * 100)} %`,
@@ -111,7 +113,8 @@ function forecast(): void {
       ];
     }),
   );
-  const latencies = ['lock p50 ms', 'p99 ms', 'settle p50 ms', 'p99 ms'];
+  const ofBusiest = isUneven ? ['lock of the busiest, p50 ms', 'p99 ms'] : [];
+  const latencies = ['lock p50 ms', 'p99 ms', 'settle p50 ms', 'p99 ms', ...ofBusiest];
   const database = [
     'busy cores',
     'so a machine of',

@@ -34,6 +34,8 @@ export interface Setting {
   readonly consumers: number;
   /** The part of the calls that one of the consumers makes. */
   readonly busiest?: number;
+  /** Calls a second at each gateway of one more account, which has money for one call at once. */
+  readonly broke?: number;
   /** The part of the calls that go to a gateway of their consumer's own. The others go to any. */
   readonly affinity?: number;
   /** What each account has money for: so many calls at once. */

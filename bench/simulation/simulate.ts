@@ -9,8 +9,12 @@ export interface Forecast {
   readonly calls: number;
   readonly operationsAGroup: number;
   readonly groups: number;
+  /** Of all accounts but the busiest one and the one that lacks money. */
   readonly lockP50: number;
   readonly lockP99: number;
+  /** Of these two. */
+  readonly theirLockP50: number;
+  readonly theirLockP99: number;
   readonly settleP50: number;
   readonly settleP99: number;
   /** Cores that are busy: those of the setting, which the gateways may share. */
@@ -22,6 +26,8 @@ export interface Forecast {
   readonly rowWaitMs: number;
   readonly refused: number;
 }
+
+const BUSIEST = 0;
 
 export function simulate(setting: Setting): Forecast {
   const clock = new Clock();
@@ -35,9 +41,10 @@ export function simulate(setting: Setting): Forecast {
   if (setting.fundedEveryMs !== undefined)
     for (const gateway of gateways) {
       for (let key = 0; key < setting.consumers; key += 1) database.row(key).version += 1;
-      gateway.learn((setting.gateways - gateway.index) * setting.fundedEveryMs);
+      gateway.ledgers[0].learn((setting.gateways - gateway.index) * setting.fundedEveryMs);
     }
   const lockMs: number[] = [];
+  const theirLockMs: number[] = [];
   const settleMs: number[] = [];
   let refused = 0;
 
@@ -52,8 +59,9 @@ export function simulate(setting: Setting): Forecast {
       };
       gateway.submit({ kind: 'settle', call: made, done });
     };
+    const isTheirs = account === database.broke || (account === BUSIEST && (setting.busiest ?? 0) > 0);
     const locked = (isGranted: boolean) => {
-      if (begun >= setting.warmMs) lockMs.push(clock.now - begun);
+      if (begun >= setting.warmMs) (isTheirs ? theirLockMs : lockMs).push(clock.now - begun);
       if (isGranted && setting.callMs > 0) clock.after(setting.callMs, settle);
       else if (isGranted) settle();
       else {
@@ -63,17 +71,23 @@ export function simulate(setting: Setting): Forecast {
     };
     gateway.submit({ kind: 'lock', call: made, done: locked });
   };
+  /** Begins calls at random times, so many a second. */
+  const arriveAt = (rate: number, begin: () => void) => {
+    const arrive = () => {
+      begin();
+      clock.after((-Math.log(1 - random()) * 1_000) / rate, arrive);
+    };
+    clock.after((random() * 1_000) / rate, arrive);
+  };
   for (const gateway of gateways) {
-    if ('rate' in setting.load) {
-      const meanMs = 1_000 / setting.load.rate;
-      const arrive = () => {
-        const account = random() < (setting.busiest ?? 0) ? 0 : Math.floor(random() * setting.consumers);
+    if (setting.broke) arriveAt(setting.broke, () => call(gateway, database.broke, () => {}));
+    if ('rate' in setting.load)
+      arriveAt(setting.load.rate, () => {
+        const account = random() < (setting.busiest ?? 0) ? BUSIEST : Math.floor(random() * setting.consumers);
         const isAtOwn = random() < (setting.affinity ?? 0);
         call(isAtOwn ? gateways[account % gateways.length]! : gateway, account, () => {});
-        clock.after(-Math.log(1 - random()) * meanMs, arrive);
-      };
-      clock.after(random() * meanMs, arrive);
-    } else
+      });
+    else
       for (let index = 0; index < setting.load.callers; index += 1) {
         let turn = index;
         const next = () => call(gateway, turn++ % setting.consumers, next);
@@ -82,7 +96,7 @@ export function simulate(setting: Setting): Forecast {
   }
   const sum = (): GroupCounts & { busyMs: number; flushes: number; rowWaitMs: number; settled: number } => {
     const total = { groups: 0, operations: 0, read: 0, wrong: 0 };
-    for (const { counts } of gateways)
+    for (const { counts } of gateways.flatMap(({ ledgers }) => ledgers))
       for (const key of Object.keys(total) as (keyof GroupCounts)[]) total[key] += counts[key];
     const { flushes, rowWaitMs } = database;
     return { ...total, busyMs: cores.busyMs, flushes, rowWaitMs, settled: settleMs.length };
@@ -99,6 +113,8 @@ export function simulate(setting: Setting): Forecast {
     groups: perSecond(during('groups')),
     lockP50: percentile(lockMs, 0.5),
     lockP99: percentile(lockMs, 0.99),
+    theirLockP50: percentile(theirLockMs, 0.5),
+    theirLockP99: percentile(theirLockMs, 0.99),
     settleP50: percentile(settleMs, 0.5),
     settleP99: percentile(settleMs, 0.99),
     busyCores: during('busyMs') / setting.ms,
