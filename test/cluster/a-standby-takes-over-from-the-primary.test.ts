@@ -3,12 +3,12 @@ import { atThisLoad } from '../support/at-this-load.ts';
 import { expectSettledOnce, quantiles, startMixedGateways, startMixedLoad } from '../support/mixed-load.ts';
 import { askServer, startAddress, startServer, startStandby, type Defer } from '../support/standby.ts';
 
-const [PROMOTIONS, CALLS] = process.env['TOLLGATE_DEEP'] === '1' ? [10, 200] : [2, 60];
+const [PROMOTIONS, CALLS] = process.env['TOLLGATE_DEEP'] === '1' ? [50, 200] : [2, 60];
 const BACK_MS_MAX = 15_000;
 
 test(
   `${PROMOTIONS} failovers to a synchronous standby under calls of all kinds: what was acknowledged is settled once, and all gateways go on`,
-  { timeout: 900_000 },
+  { timeout: 7_200_000 },
   async () => {
     const defer: Defer = onTestFinished;
     let primary = await startServer(defer);
