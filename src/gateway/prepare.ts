@@ -12,6 +12,7 @@ import {
 } from '#billing';
 import { isPriced, maxRateOf, variesByCall } from '#billing/amounts';
 import {
+  batchPriceOf,
   type Offer,
   type Catalog,
   type Resolved,
@@ -242,7 +243,8 @@ function choose(
     const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-    const routed = { images, costOf, account: caller.account, prefers, prefix };
+    const boundPriceOf = preferences.maxPrice === null ? undefined : boundPriceIn(request);
+    const routed = { images, costOf, boundPriceOf, account: caller.account, prefers, prefix };
     for (const offer of router.choose(fit, preferences, stickyKey, routed)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
@@ -253,6 +255,17 @@ function choose(
   if (candidates.length === 0) throw unfit ?? unavailable(request, offersOf(targets), health);
   return candidates;
 }
+
+/**
+ * The price of an offer that `max_price` is compared with before the request is looked at in detail. An answer to a
+ * call of another service tier may prove the usual price, but what comes in a batch costs that of batches alone.
+ */
+const boundPriceIn =
+  (request: CallRequest) =>
+  (offer: Offer): Price => {
+    const batch = batchPriceOf(offer);
+    return batch !== undefined && request.price?.(offer) === batch ? batch : offer.price;
+  };
 
 function toCall(
   { callTimeoutMs, now, elapsed }: Pick<PrepareOptions, 'callTimeoutMs' | 'now' | 'elapsed'>,

@@ -58,6 +58,8 @@ interface RoutedCall {
   readonly images?: number;
   /** The most that this call costs at an offer. It replaces the price. */
   readonly costOf?: ((offer: Offer) => MicroUsd) | undefined;
+  /** The price that `maxPrice` is compared with. Default: the usual price of the offer. */
+  readonly boundPriceOf?: ((offer: Offer) => Price) | undefined;
   /** The caller's. Some offers may rest for this account alone. */
   readonly account?: string;
   /** Healthy offers for which it is true come before all others except those in `order`. */
@@ -167,17 +169,17 @@ export function createRouter(options: RouterOptions): Router {
 
   return {
     choose(offers, preferences, stickyKey, call = NOTHING_MORE) {
-      const { images = 0, costOf, account } = call;
+      const { images = 0, costOf, boundPriceOf = usualPrice, account } = call;
       const [only] = offers;
       if (only && offers.length === 1) {
-        if (!accepts(preferences, only)) return [];
+        if (!accepts(preferences, only, boundPriceOf)) return [];
         const healthState = health.healthState(only, account);
         if (healthState === 'probe') health.probing(only, account);
         return healthState === 'open' ? [] : offers;
       }
       const weigh: Weigh =
         costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
-      const accepted = atUsualPrice(narrow(offers, preferences), preferences, weigh);
+      const accepted = atUsualPrice(narrow(offers, preferences, boundPriceOf), preferences, weigh);
       const [first] = accepted;
       if (!first) return [];
       const preferred =
@@ -209,20 +211,26 @@ function tierOf(healthState: HealthState, isSticky: boolean, isPreferred: boolea
   return isPreferred && (tier === STICKY || healthState === 'good') ? PREFERRED + tier : tier;
 }
 
+const usualPrice = ({ price }: Offer): Price => price;
+
 /** The offers that the preferences accept, whatever their health. */
-function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
+function narrow(
+  offers: readonly Offer[],
+  preferences: RoutePreferences,
+  boundPriceOf: (offer: Offer) => Price,
+): readonly Offer[] {
   const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
   const accepted =
     only.length === 0 && ignore.length === 0 && maxPrice === null && declared === null
       ? offers
-      : offers.filter((offer) => accepts(preferences, offer));
+      : offers.filter((offer) => accepts(preferences, offer, boundPriceOf));
   if (allowFallbacks || order.length === 0) return accepted;
   // Without fallbacks only one provider may serve: the first in `order` that has an accepted offer.
   const wanted = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
   return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
 }
 
-function accepts(preferences: RoutePreferences, offer: Offer): boolean {
+function accepts(preferences: RoutePreferences, offer: Offer, boundPriceOf: (offer: Offer) => Price): boolean {
   const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
   const isThis = (wanted: string) => isProvider(offer, wanted);
   if (only.length > 0 && !only.some(isThis)) return false;
@@ -230,8 +238,8 @@ function accepts(preferences: RoutePreferences, offer: Offer): boolean {
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
   if (declared !== null && !declares(offer, declared)) return false;
   if (maxPrice === null) return true;
-  const within = (meter: Meter, limit: bigint | undefined) =>
-    limit === undefined || rateOf(offer.price.rates, meter) <= limit;
+  const { rates } = boundPriceOf(offer);
+  const within = (meter: Meter, limit: bigint | undefined) => limit === undefined || rateOf(rates, meter) <= limit;
   return (
     within('prompt', maxPrice.prompt) &&
     within('input_cache_read', maxPrice.prompt) &&

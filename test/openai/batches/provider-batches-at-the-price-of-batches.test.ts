@@ -1,5 +1,5 @@
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { completionOf, resultOf, startBatchProvider, type BatchProvider } from '../../support/batch-provider.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, resultsOf, until } from './support/batch-client.ts';
@@ -31,6 +31,7 @@ beforeAll(async () => {
     toml: [
       `${UNHURRIED}${BODIES}[batches]\nprovider_look_ms = 20\n`,
       at('lot/model', 'Lot', batched),
+      at('lot/alone', 'Lot', batched),
       // They are never there.
       at('lot/down', 'Down', { url: 'http://127.0.0.1:9/v1' }),
       at('lot/model', 'DownToo', { url: 'http://127.0.0.1:9/v1' }),
@@ -80,6 +81,48 @@ test('a provider whose batches cost more than another one is not asked for one',
   expect(provider.batches).toEqual([]);
   // 11 prompt tokens at 2 and 5 completion tokens at 8.
   expect((await spine.balance()).available).toBe(before.available - 62n);
+});
+
+describe('provider.max_price', () => {
+  // The usual prices are 2 and 8, those of batches 1 and 4.
+  const between = { provider: { max_price: { prompt: 1, completion: 4 } } };
+
+  test.each(['lot/model', 'lot/alone'])('is compared with the price of batches: %s', async (model) => {
+    const before = await spine.balance();
+    provider.isEager = true;
+    const { id } = await begin(client, [chatLine('a', PING, { model, ...between })]);
+    expect(await ended(client, id)).toMatchObject({ request_counts: { completed: 1, failed: 0 } });
+    expect(provider.single).toEqual([]);
+    expect(await spine.balance()).toEqual({ available: before.available - COST, locked: 0n });
+  });
+
+  test.each([
+    ['of batches', 'lot/model', { provider: { max_price: { prompt: 0.9 } } }],
+    ['of batches', 'lot/alone', { provider: { max_price: { prompt: 0.9 } } }],
+    ['of a line that goes alone', 'lot/model', { ...between, service_tier: 'flex' }],
+    ['of a line that goes alone', 'lot/alone', { ...between, service_tier: 'flex' }],
+  ])('refuses a line if it is less than the price %s: %s', async (_, model, more) => {
+    const before = await spine.balance();
+    const { id } = await begin(client, [chatLine('a', PING, { model, ...more })]);
+    const batch = await ended(client, id);
+    expect(batch.errors!.data).toMatchObject([{ line: 1, message: expect.stringContaining('max_price') }]);
+    expect([...provider.batches, ...provider.single]).toEqual([]);
+    expect(await spine.balance()).toEqual(before);
+  });
+
+  test('of a call that is no line is compared with the usual price', async () => {
+    const call = client.chat.completions.create({
+      model: 'lot/model',
+      messages: [{ role: 'user', content: PING }],
+      max_tokens: 50,
+      service_tier: 'batch' as 'auto',
+      ...between,
+    });
+    const message = expect.stringContaining(
+      'max_price.prompt is 1 USD per 1M tokens, but prompt of this call may cost 2',
+    );
+    await expect(call).rejects.toMatchObject({ status: 422, message });
+  });
 });
 
 test.each([undefined, 'default', 'auto', 'flex', 'batch'])(
