@@ -19,6 +19,8 @@ export interface Batch extends TaskOwner {
   readonly id: string;
   /** The hash of the API key that made it; null for a wallet, a session or an access token. */
   readonly apiKey: string | null;
+  /** The digest of the request that made it; null if that had no idempotency key. */
+  readonly request: string | null;
   /** The dialect of the address that it was made at. Its results are in this dialect. */
   readonly dialect: 'openai' | 'own';
   /** Such as `/v1/chat/completions`. */
@@ -70,7 +72,7 @@ export interface BatchTokens {
 
 interface NewBatch extends Pick<
   Batch,
-  'account' | 'within' | 'apiKey' | 'dialect' | 'endpoint' | 'inputFile' | 'maxCost' | 'keepMs' | 'metadata'
+  'account' | 'within' | 'apiKey' | 'request' | 'dialect' | 'endpoint' | 'inputFile' | 'maxCost' | 'keepMs' | 'metadata'
 > {
   readonly id: string;
   /** How long it may take, in milliseconds. */

@@ -41,13 +41,13 @@ export function createBatches(options: BatchesOptions): Batches {
     find,
 
     async create(batch) {
-      const { id, account, within, apiKey, dialect, endpoint, inputFile, maxCost, metadata } = batch;
+      const { id, account, within, apiKey, request, dialect, endpoint, inputFile, maxCost, metadata } = batch;
       const at = now();
       const sealed = metadata === null ? null : content.sealText(account, JSON.stringify(metadata));
       const files = [newFileId(), newFileId()] as const;
       const named = [id, account, within, apiKey, dialect, endpoint, inputFile, ...files];
-      const times = [at, liveMax, at + batch.windowMs];
-      const [put] = await database.query(SQL.putBatch, [...named, maxCost, batch.keepMs, sealed, ...times]);
+      const rest = [at, liveMax, at + batch.windowMs, request];
+      const [put] = await database.query(SQL.putBatch, [...named, maxCost, batch.keepMs, sealed, ...rest]);
       const [row] = await database.query(SQL.findBatch, [id]);
       if (row === undefined)
         throw new GatewayError(

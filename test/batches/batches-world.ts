@@ -246,6 +246,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       });
       const facts = {
         apiKey: null,
+        request: null,
         dialect: 'openai',
         metadata: null,
         keepMs: HOUR_MS,

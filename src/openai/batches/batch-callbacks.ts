@@ -17,7 +17,7 @@ export interface BatchCallbacks {
   tell(batch: Batch): Promise<void>;
 }
 
-type Named = Pick<Batch, 'id' | 'account' | 'within'>;
+type Named = Pick<Batch, 'id' | 'account' | 'within' | 'request'>;
 
 interface BatchCallbacksOptions {
   readonly webhooks: Pick<Webhooks, 'set' | 'delete' | 'deliver'>;
@@ -28,8 +28,10 @@ interface BatchCallbacksOptions {
 }
 
 const FORM = 'batch';
-const NAME = 'callback';
 const MS = 1_000;
+
+/** Of two requests that come at once with one idempotency key, the one that is refused removes its own address. */
+const nameOf = ({ request }: Named): string => request ?? 'callback';
 
 const keyOfBatch = ({ id }: Pick<Batch, 'id'>): TaskKey => ({ primitive: 'model', service: 'batches', taskId: id });
 
@@ -40,14 +42,21 @@ export function createBatchCallbacks({ webhooks, secret, allowPrivate }: BatchCa
     async note(batch, url) {
       const wrong = outboundUrlFault(url, { allowPrivate });
       if (wrong !== null) throw new GatewayError('invalid_request', `callback_url ${wrong}`, { param: 'callback_url' });
-      const webhook = { name: NAME, form: FORM, url, headers: {}, signingKey: keyOf(batch.account), notes: '{}' };
+      const webhook = {
+        name: nameOf(batch),
+        form: FORM,
+        url,
+        headers: {},
+        signingKey: keyOf(batch.account),
+        notes: '{}',
+      };
       if (!(await webhooks.set(keyOfBatch(batch), batch, webhook)))
         throw new GatewayError('rate_limit_exceeded', 'This account has reached its maximum number of callbacks', {
           param: 'callback_url',
         });
     },
     async forget(batch) {
-      await webhooks.delete(keyOfBatch(batch), batch, NAME);
+      await webhooks.delete(keyOfBatch(batch), batch, nameOf(batch));
     },
     async tell(batch) {
       const { id, status, endedAt } = batch;

@@ -5,7 +5,14 @@ import { dialectOf } from '#http';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
-import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, type Pipeline } from '#gateway';
+import {
+  idempotencyError,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
+  parseIdempotencyKey,
+  type Pipeline,
+} from '#gateway';
 import { requireAdmission } from '#auth';
 import { ownerOf } from '#tasks';
 import type { Batch, Batches, StoredFiles } from '#batches';
@@ -59,7 +66,23 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         const { body, headers } = request;
         const { caller } = admissionOf(request);
         const owner = ownerOf(caller);
-        const { endpoint, input_file_id: inputFile, metadata = null, output_expires_after: after } = body;
+        const { endpoint, input_file_id: inputFile, metadata = null, callback_url: callback = null } = body;
+        const { 'idempotency-key': key, [MAX_COST_HEADER]: cost } = headers;
+        const dialect = dialectOf(request);
+        const asked = {
+          ...owner,
+          id: idOf(caller, key),
+          request: key === undefined ? null : hash('sha256', JSON.stringify([dialect, body, cost ?? null])),
+          endpoint,
+          inputFile,
+        };
+        const shown = (batch: Batch) =>
+          toBatchObject(batch, callback === null ? {} : { callback_secret: callbacks.keyOf(owner.account) });
+        const before = key === undefined ? null : await batches.find(asked.id, owner);
+        if (before !== null) {
+          refuseOther(before, asked);
+          return shown(before);
+        }
         if (!ENDPOINTS.includes(endpoint))
           throw new GatewayError('invalid_request', `endpoint must be one of ${ENDPOINTS.join(', ')}`, {
             param: 'endpoint',
@@ -73,34 +96,30 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         const cap = lowestCap([
           ['max_cost', body.max_cost],
           [`metadata["${MAX_COST_META}"]`, metadata?.[MAX_COST_META]],
-          [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+          [MAX_COST_HEADER, cost],
         ]);
-        const id = idOf(caller, headers['idempotency-key']);
-        const { callback_url: callback = null } = body;
-        // Before the batch, which may end at once. A repeat has it already.
-        const isNoted = callback !== null && (await batches.find(id, owner)) === null;
-        if (isNoted) await callbacks.note({ ...owner, id }, callback);
-        const creation = batches.create({
-          ...owner,
-          id,
-          apiKey: caller.key?.hash ?? null,
-          dialect: dialectOf(request),
-          endpoint,
-          inputFile,
-          maxCost: cap?.amount ?? null,
-          keepMs: keepMsOf('output_expires_after', after?.anchor, after?.seconds, keepMs),
-          metadata,
-          windowMs: WINDOW_MS,
-        });
-        const made = await creation.catch(async (error: unknown) => {
-          if (isNoted) await callbacks.forget({ ...owner, id });
-          throw error;
-        });
-        if (made.inputFile !== inputFile || made.endpoint !== endpoint)
-          throw new GatewayError('idempotency_conflict', 'This idempotency key was used for another batch', {
-            param: 'Idempotency-Key',
+        const { output_expires_after: after } = body;
+        const keptMs = keepMsOf('output_expires_after', after?.anchor, after?.seconds, keepMs);
+        // Before the batch, which may end at once.
+        if (callback !== null) await callbacks.note(asked, callback);
+        try {
+          const made = await batches.create({
+            ...asked,
+            apiKey: caller.key?.hash ?? null,
+            dialect,
+            maxCost: cap?.amount ?? null,
+            keepMs: keptMs,
+            metadata,
+            windowMs: WINDOW_MS,
           });
-        return toBatchObject(made, callback === null ? {} : { callback_secret: callbacks.keyOf(owner.account) });
+          refuseOther(made, asked);
+          return shown(made);
+        } catch (error) {
+          // Another request with the same key may have made the batch.
+          const other = callback === null ? null : await batches.find(asked.id, owner);
+          if (callback !== null && other?.request !== asked.request) await callbacks.forget(asked);
+          throw error;
+        }
       },
     );
   };
@@ -180,6 +199,17 @@ function idOf(caller: Caller, key: string | readonly string[] | undefined): stri
   if (key === undefined) return `batch_${randomBytes(ID_CHARS / 2).toString('hex')}`;
   const { account, within } = ownerOf(caller);
   return `batch_${hash('sha256', JSON.stringify([account, within, parseIdempotencyKey(key)])).slice(0, ID_CHARS)}`;
+}
+
+/** Refuses another request with the idempotency key of a batch. */
+function refuseOther(
+  made: Batch,
+  { request, inputFile, endpoint }: Pick<Batch, 'request' | 'inputFile' | 'endpoint'>,
+): void {
+  // Batches of earlier versions have no digest.
+  const isSame =
+    made.request === null ? made.inputFile === inputFile && made.endpoint === endpoint : made.request === request;
+  if (!isSame) throw idempotencyError('conflict');
 }
 
 const secondsOf = (at: number | null): number | null => (at === null ? null : Math.floor(at / MS));

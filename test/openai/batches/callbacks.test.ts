@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { begin, chatLine, clientAt, ended, until, type OwnBatch } from './support/batch-client.ts';
+import { begin, CHAT, chatLine, clientAt, ended, jsonl, until, upload, type OwnBatch } from './support/batch-client.ts';
 
 // callback_url: the end of a batch is told, in the form of OpenAI's webhooks. OpenAI's SDK checks and reads it.
 
@@ -88,6 +88,32 @@ describe('a batch with a callback_url', () => {
     ]);
     expect(new Set(told.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     expect((await ended(client, id)).status).toBe('failed');
+  });
+
+  test('is told at the address of the request that made it, whatever else comes with its idempotency key', async () => {
+    const receivers = await Promise.all(Array.from({ length: 6 }, () => startReceiver()));
+    const file = await upload(client, jsonl([chatLine('a', 'ping !tokens:5')]));
+    const body = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h' } as const;
+    const headers = { 'idempotency-key': 'told-once' };
+    const gate = Promise.withResolvers<void>();
+    spine.provider.hold(gate.promise);
+    const asked = await Promise.allSettled(
+      receivers.map(({ url }) => client.batches.create({ ...body, callback_url: url } as typeof body, { headers })),
+    );
+    const taken = asked.findIndex(({ status }) => status === 'fulfilled');
+    const repeat = { ...body, callback_url: receivers[taken]!.url } as typeof body;
+    const { id } = await client.batches.create(repeat, { headers });
+    gate.resolve();
+    spine.provider.hold(null);
+    await until(() => receivers[taken]!.told.length > 0);
+    for (const [n, result] of asked.entries())
+      if (n !== taken) expect(result).toMatchObject({ status: 'rejected', reason: { status: 409 } });
+    expect(JSON.parse(receivers[taken]!.told[0]!.body)).toMatchObject({ data: { id } });
+    // The message of a later batch comes after all of this one.
+    const later = await startReceiver();
+    await beginTold([chatLine('a', 'ping !tokens:5')], later.url);
+    await until(() => later.told.length > 0);
+    expect(receivers.map(({ told }) => told.length)).toEqual(receivers.map((_, n) => (n === taken ? 1 : 0)));
   });
 
   test('that is cancelled is told', async () => {

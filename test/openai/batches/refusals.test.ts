@@ -258,10 +258,25 @@ describe('limits', () => {
     const headers = { 'idempotency-key': 'nightly-1' };
     const first = await client.batches.create(body, { headers });
     expect((await client.batches.create(body, { headers })).id).toBe(first.id);
-    await expect(client.batches.create({ ...body, endpoint: '/v1/responses' }, { headers })).rejects.toMatchObject({
-      status: 409,
-    });
+    const others = [
+      { endpoint: '/v1/responses' as const },
+      { input_file_id: (await upload(client, jsonl([chatLine('a', PING)]))).id },
+      { metadata: { a: 'b' } },
+      { max_cost: '0.50' },
+      { callback_url: 'https://example.com/told' },
+      { output_expires_after: { anchor: 'created_at' as const, seconds: 3_600 } },
+    ];
+    const conflict = { status: 409, param: 'Idempotency-Key', type: 'idempotency_conflict' };
+    for (const other of others)
+      await expect(client.batches.create({ ...body, ...other }, { headers })).rejects.toMatchObject(conflict);
+    const capped = { headers: { ...headers, 'x-max-cost': '0.50' } };
+    await expect(client.batches.create(body, capped)).rejects.toMatchObject(conflict);
+    const own = clientAt(`${spine.origin}/api/v1`, spine.key);
+    await expect(own.batches.create(body, { headers })).rejects.toMatchObject({ status: 409 });
     await ended(client, first.id);
+    // Also when it has ended, and its file is gone.
+    await client.files.delete(file);
+    expect((await client.batches.create(body, { headers })).id).toBe(first.id);
   });
 
   test('a batch that is not done in a day expires, and keeps what has ended', async () => {
