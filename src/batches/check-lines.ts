@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { GatewayError } from '#errors';
-import { type JsonLimits, ownTurn } from '#wire';
+import { ownTurn } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Batch, BatchFault, LineCalls } from './batch.ts';
 import type { Claim } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
-import { readLine } from './line-request.ts';
+import { type LineLimits, readLine } from './line-request.ts';
 import { UnreadableContent } from './sealed-content.ts';
-
-export interface LineLimits extends JsonLimits {
-  readonly linesMax: number;
-  /** Bytes of the longest line. */
-  readonly lineBytesMax: number;
-}
 
 interface CheckDeps {
   readonly files: Pick<StoredFiles, 'read'>;
@@ -76,10 +70,6 @@ export async function checkLines(
       if (faults.length >= FAULTS_MAX || total > limits.linesMax) break;
       const wrong = (code: string, message: string, param: string | null = null) =>
         faults.push({ code, message, line: n, param });
-      if (bytes === null) {
-        wrong('line_too_long', `The line is longer than ${limits.lineBytesMax} bytes (limits.chat_body_bytes_max)`);
-        continue;
-      }
       const line = await readLine(bytes, endpoint, limits);
       if ('code' in line) {
         faults.push({ ...line, line: n });

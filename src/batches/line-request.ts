@@ -15,8 +15,24 @@ const ID_CHARS_MAX = 512;
 
 const fault = (code: string, message: string, param: string | null = null): Fault => ({ code, message, param });
 
-/** Reads a line: `{"custom_id": …, "method": "POST", "url": …, "body": {…}}`. `endpoint`: what its url must be. */
-export async function readLine(bytes: Buffer, endpoint: string, limits: JsonLimits): Promise<LineRequest | Fault> {
+export interface LineLimits extends JsonLimits {
+  readonly linesMax: number;
+  /** Bytes of the longest line. */
+  readonly lineBytesMax: number;
+}
+
+/**
+ * Reads a line: `{"custom_id": …, "method": "POST", "url": …, "body": {…}}`. `bytes`: null if it is too long. `endpoint`:
+ * what its url must be.
+ */
+export async function readLine(
+  bytes: Buffer | null,
+  endpoint: string,
+  limits: LineLimits,
+): Promise<LineRequest | Fault> {
+  const { lineBytesMax } = limits;
+  if (bytes === null || bytes.byteLength > lineBytesMax)
+    return fault('line_too_long', `The line is longer than ${lineBytesMax} bytes (limits.chat_body_bytes_max)`);
   let line: unknown;
   try {
     line = await readJson(bytes, limits);
@@ -41,4 +57,13 @@ export async function readLine(bytes: Buffer, endpoint: string, limits: JsonLimi
     if (body[field] !== undefined && body[field] !== null && body[field] !== false)
       return fault('invalid_request', `${field} is not possible in a batch: leave it out`, `body.${field}`);
   return { customId, body: JSON.stringify(body) };
+}
+
+/** The `custom_id` of a line that was read before, with other limits. '' if it has none. */
+export function customIdOf(bytes: Buffer): string {
+  try {
+    const line: unknown = JSON.parse(bytes.toString());
+    if (isObject(line) && typeof line['custom_id'] === 'string') return line['custom_id'];
+  } catch {}
+  return '';
 }

@@ -3,11 +3,11 @@ import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { newCallId } from '#gateway';
 import type { AnsweredRequest, Batch, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
-import { type LineLimits, NotNow, ofInput } from './check-lines.ts';
+import { NotNow, ofInput } from './check-lines.ts';
 import type { Claim } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
-import { type LineRequest, readLine } from './line-request.ts';
+import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
 import type { LineSlots } from './line-slots.ts';
 import { answerOfLine } from './provider-answers.ts';
@@ -135,17 +135,16 @@ export class BatchRun {
     const { files, limits } = this.#deps;
     const { inputFile, account } = this.#batch;
     try {
-      for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), limits.lineBytesMax)) {
+      // All lines were checked before the first was called, so none is longer than what was allowed at that time.
+      for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), Infinity)) {
         const { isCancelled } = this.#claim;
         if (!this.#claim.goesOn || (isCancelled && this.#orphans.size + this.#answered.size === 0)) break;
         const isOpen = this.#orphans.has(n) || this.#answered.has(n);
         if (this.#done.has(n) || (isCancelled && !isOpen)) continue;
         // What held lines do not use comes back only with their answers.
         if (this.#poor.has(n) && this.#providers.isLive) continue;
-        const line = bytes === null ? null : await readLine(bytes, this.#batch.endpoint, limits);
-        // All lines were checked before the first was called.
-        if (line === null || 'code' in line) throw new Error(`line ${n} of batch ${this.#batch.id} has changed`);
-        await this.#next(n, line);
+        const line = await readLine(bytes, this.#batch.endpoint, limits);
+        await ('code' in line ? this.#refuse(n, customIdOf(bytes!), line) : this.#next(n, line));
       }
     } finally {
       await Promise.all(this.#running);
@@ -171,6 +170,21 @@ export class BatchRun {
     this.#resultBytes = 0;
     for (const { state, room } of await sumsOf(database, id))
       if (state === 'completed' || state === 'failed') this.#resultBytes += room;
+  }
+
+  /** Ends a line that a limit does not allow any more, which was lowered after the line was checked. */
+  async #refuse(n: number, customId: string, { code, message }: { code: string; message: string }): Promise<void> {
+    const batch = this.#batch;
+    const answered = this.#answered.get(n);
+    const before = answered ?? this.#orphans.get(n);
+    const isCharged = before !== undefined && (await this.#deps.money.endCall(batch, before));
+    this.#answered.delete(n);
+    this.#orphans.delete(n);
+    if (this.#claim.isCancelled && answered === undefined && !isCharged) return;
+    const callId = isCharged ? before : (answered ?? newCallId());
+    if (callId !== before && !(await this.#begin(n, callId))) return;
+    const lowered = `${message}: the limit was lowered after the batch had begun. Nothing was charged`;
+    return this.#endWithout(n, callId, { customId }, isCharged ? LOST(callId) : { code, message: lowered });
   }
 
   /** Begins a line as soon as there is a place for it, or ends it without a call. */
@@ -307,7 +321,12 @@ export class BatchRun {
     }
   }
 
-  #endWithout(n: number, callId: string, { customId }: LineRequest, error: { code: string; message: string }) {
+  #endWithout(
+    n: number,
+    callId: string,
+    { customId }: Pick<LineRequest, 'customId'>,
+    error: { code: string; message: string },
+  ) {
     return this.#end(n, callId, unansweredLine(this.#batch, n, customId, error));
   }
 

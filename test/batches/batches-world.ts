@@ -31,7 +31,7 @@ export const FUNDS = 1_000_000n;
 export const ACCOUNT = 'alice';
 const HOUR_MS = 3_600_000;
 const ENDPOINT = '/v1/chat/completions';
-const LIMITS = {
+export const LIMITS = {
   jsonDepthMax: 64,
   jsonKeysMax: 10_000,
   linesMax: 100,
@@ -108,6 +108,8 @@ type Creating = (create: () => Promise<string>) => Promise<string>;
 
 export interface BatchWorld {
   readonly clock: { now: number };
+  /** Those of the gateways that begin to work from now on. */
+  limits: typeof LIMITS;
   /** The provider of the lines of `heldLineOf`. Its batches end as soon as they are looked at. */
   readonly provider: BatchProvider;
   /** Ids of calls, in the order in which their model was asked. */
@@ -133,7 +135,7 @@ export interface BatchWorld {
 export interface Result {
   readonly custom_id: string;
   readonly response: { readonly status_code: number } | null;
-  readonly error: { readonly code: string } | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
 }
 
 export const lineOf = (customId: string) => ({
@@ -232,6 +234,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
 
   const world: BatchWorld = {
     clock,
+    limits: LIMITS,
     asked,
     told,
     provider,
@@ -279,7 +282,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         provider: providerIn(life, creating),
         lookMs: LOOK_MS,
         slots: new LineSlots(2, 2),
-        limits: LIMITS,
+        limits: world.limits,
         tell: ({ id: ended, status }) => life.step(async () => void told.push(`${ended} ${status}`), gone),
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),
         now,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { usualAnswer } from '../support/batch-provider.ts';
 import { ENGINES } from '../support/engines.ts';
-import { ACCOUNT, batchWorld, ESTIMATE, heldLineOf, Life, lineOf, PRICE } from './batches-world.ts';
+import { ACCOUNT, batchWorld, ESTIMATE, heldLineOf, Life, LIMITS, lineOf, PRICE } from './batches-world.ts';
 
 const LINES = [lineOf('a'), lineOf('b'), lineOf('c')];
 const IDS = ['a', 'b', 'c'];
@@ -71,6 +71,39 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     expect(survived).toBeLessThan(HELD_STEPS - 30);
     // The one that was uploaded right before the gateway died.
     expect(filesLeft).toBeLessThanOrEqual(1);
+  });
+
+  it.each([
+    ['bytes of a line', lineOf, { lineBytesMax: 400 }, 'line_too_long', '400 bytes (limits.chat_body_bytes_max)'],
+    ['bytes of a line', heldLineOf, { lineBytesMax: 400 }, 'line_too_long', '400 bytes (limits.chat_body_bytes_max)'],
+    ['depth of JSON', lineOf, { jsonDepthMax: 3 }, 'invalid_json_line', 'nested deeper than 3 levels'],
+  ])('after any step is followed by one with less %s: what it may not call ends with an error', async (...of) => {
+    const [, line, lowered, code, words] = of;
+    const world = await batchWorld(engine);
+    let refused = 0;
+    let spent = 0n;
+    for (let steps = 0; steps < HELD_STEPS; steps += 2) {
+      const large = line('b');
+      const body = { ...large.body, user: 'x'.repeat(400), deep: [[[]]] };
+      world.limits = LIMITS;
+      const { id } = await world.create([line('a'), { ...large, body }, line('c')]);
+      await world.work(id, new Life(steps));
+      // Before that, it fails as every batch with such a line.
+      if ((await world.find(id)).inProgressAt !== null) world.limits = { ...LIMITS, ...lowered };
+      await world.work(id);
+      const batch = await world.find(id);
+      expect(batch, `after ${steps} steps`).toMatchObject({ status: 'completed', total: 3 });
+      const { output, errors } = await world.results(batch);
+      expect([...output, ...errors].map((each) => each.custom_id).toSorted(), `after ${steps} steps`).toEqual(IDS);
+      for (const { custom_id: name, error } of errors) {
+        if (error!.code === 'reply_lost') continue;
+        refused += 1;
+        expect({ name, error }).toEqual({ name: 'b', error: { code, message: expect.stringContaining(words) } });
+      }
+      spent += (await world.charges(batch)).reduce((sum, charged) => sum + charged, 0n);
+      await world.spent(spent);
+    }
+    expect(refused).toBeGreaterThan(2);
   });
 
   it('and comes back late charges nothing, and changes nothing', async () => {
