@@ -24,6 +24,8 @@ interface AnswersOf {
   readonly scrub: Scrub;
 }
 
+/** The code of an answer that was not read, because it, or its file, has too many bytes. */
+export const TOO_LARGE = 'provider_answer_too_large';
 /** Bytes of a line of answers beside the answer. */
 const FRAME_BYTES = 4_096;
 /** An answer is nested a little deeper in its line. Embeddings have many numbers. */
@@ -40,15 +42,24 @@ export async function readAnswers(
   { batch, id, claim, scrub }: AnswersOf,
   pieces: AsyncIterable<Buffer>,
 ): Promise<void> {
-  for await (const { bytes } of linesOf(pieces, limits.replyBytesMax + FRAME_BYTES)) {
+  const bytesMax = limits.replyBytesMax + FRAME_BYTES;
+  for await (const line of linesOf(pieces, bytesMax)) {
     if (!claim.goesOn) return;
-    const read = bytes === null ? null : await readAnswer(bytes, scrub);
+    const read = line.bytes === null ? tooLarge(line, bytesMax) : await readAnswer(line.bytes, scrub);
     if (read === null) continue;
     // What the provider had not begun when the batch was cancelled has no result.
     const answer: ProviderAnswer = 'error' in read.answer && claim.isCancelled ? { dropped: true } : read.answer;
     const sealed = await content.seal(batch.account, Buffer.from(JSON.stringify(answer)));
     await database.query(SQL.putAnswer, [id, read.callId, sealed, claim.id]);
   }
+}
+
+/** The error of a line whose answer is not read. Providers begin their lines with the name; null without one there. */
+function tooLarge({ size, start }: { readonly size: number; readonly start: Buffer }, bytesMax: number) {
+  const callId = /"custom_id"\s*:\s*"([^"\\]+)"/.exec(start.toString())?.[1];
+  if (callId === undefined) return null;
+  const message = `The provider's answer is too large: its line has ${size} bytes, and at most ${bytesMax} are read (upstream.reply_bytes_max, and ${FRAME_BYTES} for the line)`;
+  return { callId, answer: { error: { code: TOO_LARGE, message } } };
 }
 
 /** Reads a line of a provider's file; null if it has another form. */

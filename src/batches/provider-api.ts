@@ -30,9 +30,11 @@ export interface ProviderApi {
   find(place: ProviderPlace, file: string, since: number): Promise<string | null>;
   look(place: ProviderPlace, remote: string): Promise<RemoteBatch>;
   cancel(place: ProviderPlace, remote: string): Promise<void>;
-  /** The content of a file, of which no more than `bytesMax` are read. It fails when `stop` is aborted. */
+  /** The content of a file. It fails as `tooLarge` after `bytesMax`, and when `stop` is aborted. */
   read(place: ProviderPlace, file: string, bytesMax: number, stop: AbortSignal): AsyncIterable<Buffer>;
   remove(place: ProviderPlace, file: string): Promise<void>;
+  /** Whether the provider of an offer takes further batches, as far as this gateway knows. */
+  takes(offer: string): boolean;
   /** The provider of an offer. Of an offer that is gone, the id of the offer. */
   providerOf(offer: string): string;
   /** Removes the secrets of the provider's address from its texts. */
@@ -46,11 +48,21 @@ export class ProviderFailure extends Error {
   readonly status: number | null;
   /** The request did not reach the provider. */
   readonly unsent: boolean;
+  /** The file has more bytes than are read. The message has both numbers. */
+  readonly tooLarge: boolean;
 
-  constructor(message: string, { status = null, unsent = false }: { status?: number | null; unsent?: boolean } = {}) {
+  constructor(
+    message: string,
+    {
+      status = null,
+      unsent = false,
+      tooLarge = false,
+    }: { status?: number | null; unsent?: boolean; tooLarge?: boolean } = {},
+  ) {
     super(message);
     this.status = status;
     this.unsent = unsent;
+    this.tooLarge = tooLarge;
   }
 
   /** The provider has refused the request, and would refuse it again. */
@@ -74,6 +86,23 @@ export interface HeldRequest {
   readonly path: string;
   readonly body: Uint8Array;
 }
+
+/** The line with a request in a file for a provider. The id of the call is its name, so no two lines have the same. */
+export function toProviderLine(callId: string, path: string, body: Uint8Array): Buffer {
+  const start = `{"custom_id":"${callId}","method":"POST","url":"/v1${path}","body":`;
+  return Buffer.concat([Buffer.from(start), onOneLine(body), LINE_END]);
+}
+
+/** A JSON text without line ends, which would begin another request. In JSON they are white space. */
+function onOneLine(json: Uint8Array): Uint8Array {
+  if (!json.includes(LF) && !json.includes(CR)) return json;
+  return json.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
+}
+
+const LINE_END = Buffer.from('}\n');
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
 
 /** The answer of a provider to a line, or the reason why it has none. */
 export type ProviderAnswer =

@@ -4,7 +4,7 @@ import { getOrInsert } from '#wire';
 import type { Batch } from './batch.ts';
 import type { Claim } from './claim.ts';
 import { LineSlots } from './line-slots.ts';
-import { readAnswers } from './provider-answers.ts';
+import { readAnswers, TOO_LARGE } from './provider-answers.ts';
 import {
   type HeldRequest,
   type ProviderAnswer,
@@ -12,11 +12,13 @@ import {
   ProviderFailure,
   type ProviderPlace,
   type RemoteBatch,
+  toProviderLine,
 } from './provider-api.ts';
 import type { SealedContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', [
   'endHeldLines',
+  'giveBackLines',
   'heldRequests',
   'holdLine',
   'moveProviderBatch',
@@ -130,7 +132,7 @@ export class ProviderBatches {
   async hold(n: number, callId: string, { offer, path, body }: HeldRequest): Promise<void> {
     const { database, content, now } = this.#deps;
     const key = `${path} ${offer}`;
-    const text = Buffer.concat([lineStart(callId, path), onOneLine(body), LINE_END]);
+    const text = toProviderLine(callId, path, body);
     const before = this.#open.get(key);
     if (before !== undefined && (before.lines >= LINES_MAX || before.bytes + text.byteLength > BYTES_MAX))
       this.#open.delete(key);
@@ -188,6 +190,7 @@ export class ProviderBatches {
     if (one.state === 'closing') return this.#clean(one, await this.#filesOf(one));
     if (one.state === 'collecting') await this.#move(one, 'ready');
     if (!MAYBE_THERE.has(one.state) && this.#isOver) return this.#giveUp(one);
+    if (!MAYBE_THERE.has(one.state) && !this.#deps.provider.takes(one.offer)) return this.#giveBack(one);
     try {
       if (one.state === 'creating') await this.#findCreated(one);
       if (one.state === 'ready' && one.since <= this.#deps.now()) await this.#upload(one);
@@ -198,6 +201,12 @@ export class ProviderBatches {
       if (!(error instanceof ProviderFailure) || !this.#isLate) throw error;
       await this.#giveUp(one);
     }
+  }
+
+  /** The model takes no batches any more: its lines are called as those of other models, under new locks. */
+  async #giveBack(one: ProviderBatch): Promise<void> {
+    const held = { statement: SQL.giveBackLines, params: [one.id, this.#claim.id] };
+    await this.#close(one, held, [one.file]);
   }
 
   async #upload(one: ProviderBatch): Promise<void> {
@@ -319,12 +328,14 @@ export class ProviderBatches {
   /** Stores the answers of a batch that has ended, before anything of it is settled. */
   async #collect(one: ProviderBatch, { status, outputFile, errorFile }: RemoteBatch): Promise<void> {
     const files = [outputFile, errorFile].filter((file) => file !== null);
+    let rest = this.#restOf(status);
     for (const file of files) {
       // oxlint-disable-next-line no-await-in-loop -- one file after the other
-      await this.#read(one, file);
+      const tooLarge = await this.#read(one, file);
       if (!this.#claim.goesOn) return;
+      if (tooLarge !== null) rest = { code: TOO_LARGE, message: tooLarge.message };
     }
-    await this.#end(one, this.#restOf(status), [one.file, ...files]);
+    await this.#end(one, rest, [one.file, ...files]);
   }
 
   /** The error of lines that the provider has not answered; null: they have no result. */
@@ -333,8 +344,11 @@ export class ProviderBatches {
     return status === 'expired' ? EXPIRED : NO_ANSWER;
   }
 
-  /** Stores the answers in a file. Stops when this gateway or the time of the batch does. */
-  async #read(one: ProviderBatch, file: string): Promise<void> {
+  /**
+   * Stores the answers in a file. Stops when this gateway or the time of the batch does. Resolves with the failure if the
+   * file has more than is read.
+   */
+  async #read(one: ProviderBatch, file: string): Promise<ProviderFailure | null> {
     const { provider, limits, now } = this.#deps;
     const until = now() + READ_MS;
     const stop = new AbortController();
@@ -344,8 +358,10 @@ export class ProviderBatches {
     const of = { batch: this.#batch, id: one.id, claim: this.#claim, scrub: provider.scrubOf(one.offer) };
     try {
       await readAnswers(this.#deps, of, provider.read(this.#place(one), file, limits.resultBytesMax, stop.signal));
+      return null;
     } catch (error) {
-      if (this.#claim.goesOn || !(error instanceof ProviderFailure)) throw error;
+      if (!(error instanceof ProviderFailure) || (this.#claim.goesOn && !error.tooLarge)) throw error;
+      return error.tooLarge ? error : null;
     } finally {
       clearInterval(watch);
     }
@@ -376,15 +392,22 @@ export class ProviderBatches {
     error: { code: string; message: string } | null,
     files: readonly (string | null)[],
   ): Promise<void> {
-    const { database, content, now } = this.#deps;
+    const { content } = this.#deps;
     const answer: ProviderAnswer = error === null ? { dropped: true } : { error };
     const sealed = await content.seal(this.#batch.account, Buffer.from(JSON.stringify(answer)));
+    await this.#close(one, { statement: SQL.endHeldLines, params: [one.id, sealed, this.#claim.id] }, files);
+  }
+
+  /** Changes the lines that the batch still has, and deletes its files. */
+  async #close(
+    one: ProviderBatch,
+    change: Parameters<Database['batch']>[0][number],
+    files: readonly (string | null)[],
+  ): Promise<void> {
+    const { database, now } = this.#deps;
     const { id, state, file, remote, refusals } = one;
     const move = [id, state, 'closing', file, remote, now(), this.#claim.id, refusals];
-    const [, moved] = await database.batch([
-      { statement: SQL.endHeldLines, params: [id, sealed, this.#claim.id] },
-      { statement: SQL.moveProviderBatch, params: move },
-    ]);
+    const [, moved] = await database.batch([change, { statement: SQL.moveProviderBatch, params: move }]);
     if (moved!.length === 0) return this.#claim.lose();
     one.state = 'closing';
     await this.#clean(one, files);
@@ -447,20 +470,6 @@ export class ProviderBatches {
 const MAYBE_THERE: ReadonlySet<State> = new Set(['creating', 'sent', 'doubted']);
 const NOT_FOUND = 404;
 const isMissing = (error: unknown): boolean => error instanceof ProviderFailure && error.status === NOT_FOUND;
-const LINE_END = Buffer.from('}\n');
-/** A JSON text without line ends, which would begin another request. In JSON they are white space. */
-function onOneLine(json: Uint8Array): Uint8Array {
-  if (!json.includes(LF) && !json.includes(CR)) return json;
-  return json.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
-}
-
-const LF = 10;
-const CR = 13;
-const SPACE = 32;
-
-/** The beginning of a line for a provider. The id of the call is its name, so no two lines have the same. */
-const lineStart = (callId: string, path: string): Buffer =>
-  Buffer.from(`{"custom_id":"${callId}","method":"POST","url":"/v1${path}","body":`);
 
 const toProviderBatch = (row: Row): ProviderBatch => ({
   id: row['id'] as string,

@@ -11,7 +11,7 @@ import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
 import type { LineSlots } from './line-slots.ts';
 import { answerOfLine } from './provider-answers.ts';
-import type { ProviderApi } from './provider-api.ts';
+import type { HeldRequest, ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
 import type { SealedContent } from './sealed-content.ts';
 
@@ -78,8 +78,8 @@ export class BatchRun {
   readonly #providers: ProviderBatches;
   /** Lines that nothing is to be done for now: they have ended, or a provider has them. */
   readonly #done = new Set<number>();
-  /** Lines that were running at a gateway that is gone, with their calls. */
-  readonly #orphans = new Map<number, string>();
+  /** Lines that were running at a gateway that is gone, with their calls, and whether these were charged. */
+  readonly #orphans = new Map<number, { readonly callId: string; readonly isCharged: boolean }>();
   /** Lines with an answer of their provider, with their calls. */
   readonly #answered = new Map<number, string>();
   /** Lines that wait for money. */
@@ -87,6 +87,8 @@ export class BatchRun {
   readonly #running = new Set<Promise<void>>();
   /** Calls that may hold money of the batch now. */
   #inFlight = 0;
+  /** Calls that have ended and were not refused for lack of money. */
+  #returned = 0;
   /** Resolve when such a call has ended. */
   #waiting: (() => void)[] = [];
   #resultBytes = 0;
@@ -134,6 +136,7 @@ export class BatchRun {
   async #pass(): Promise<void> {
     const { files, limits } = this.#deps;
     const { inputFile, account } = this.#batch;
+    await this.#endOrphans();
     try {
       // All lines were checked before the first was called, so none is longer than what was allowed at that time.
       for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), Infinity)) {
@@ -151,6 +154,16 @@ export class BatchRun {
     }
   }
 
+  /** Their calls can move no money any more. Before any line is called, because it may need what they have locked. */
+  async #endOrphans(): Promise<void> {
+    for (const [n, { callId }] of this.#orphans) {
+      if (!this.#claim.goesOn) return;
+      // oxlint-disable-next-line no-await-in-loop -- few are left behind, and each is a write
+      const isCharged = await this.#deps.money.endCall(this.#batch, callId);
+      this.#orphans.set(n, { callId, isCharged });
+    }
+  }
+
   async #readState(): Promise<void> {
     const { database } = this.#deps;
     const { id } = this.#batch;
@@ -160,7 +173,7 @@ export class BatchRun {
     for (const row of await database.query(SQL.linesOfBatch, [id])) {
       const n = Number(row['n']);
       const state = row['state'] as string;
-      if (state === 'running') this.#orphans.set(n, row['call_id'] as string);
+      if (state === 'running') this.#orphans.set(n, { callId: row['call_id'] as string, isCharged: false });
       else if (state === 'answered') this.#answered.set(n, row['call_id'] as string);
       else if (state === 'waiting') this.#poor.add(n);
       else this.#done.add(n);
@@ -176,12 +189,13 @@ export class BatchRun {
   async #refuse(n: number, customId: string, { code, message }: { code: string; message: string }): Promise<void> {
     const batch = this.#batch;
     const answered = this.#answered.get(n);
-    const before = answered ?? this.#orphans.get(n);
-    const isCharged = before !== undefined && (await this.#deps.money.endCall(batch, before));
+    const orphan = this.#orphans.get(n);
+    const before = answered ?? orphan?.callId;
+    const isCharged = answered === undefined ? orphan?.isCharged : await this.#deps.money.endCall(batch, answered);
     this.#answered.delete(n);
     this.#orphans.delete(n);
     if (this.#claim.isCancelled && answered === undefined && !isCharged) return;
-    const callId = isCharged ? before : (answered ?? newCallId());
+    const callId = (isCharged ? before : answered) ?? newCallId();
     if (callId !== before && !(await this.#begin(n, callId))) return;
     const lowered = `${message}: the limit was lowered after the batch had begun. Nothing was charged`;
     return this.#endWithout(n, callId, { customId }, isCharged ? LOST(callId) : { code, message: lowered });
@@ -189,7 +203,7 @@ export class BatchRun {
 
   /** Begins a line as soon as there is a place for it, or ends it without a call. */
   async #next(n: number, line: LineRequest): Promise<void> {
-    const { money, slots, limits, now } = this.#deps;
+    const { slots, limits, now } = this.#deps;
     const batch = this.#batch;
     const answered = this.#answered.get(n);
     if (answered !== undefined) {
@@ -198,8 +212,7 @@ export class BatchRun {
     }
     const orphan = this.#orphans.get(n);
     this.#orphans.delete(n);
-    if (orphan !== undefined && (await money.endCall(batch, orphan)))
-      return this.#endWithout(n, orphan, line, LOST(orphan));
+    if (orphan?.isCharged) return this.#endWithout(n, orphan.callId, line, LOST(orphan.callId));
     const release = await slots.take(batch.account);
     const why =
       now() >= batch.expiresAt
@@ -239,8 +252,9 @@ export class BatchRun {
       const callId = newCallId();
       // oxlint-disable-next-line no-await-in-loop -- each attempt follows from the one before
       if (!(await this.#begin(n, callId))) return;
+      const returned = this.#returned;
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const reply = await this.#holding(() => calls.call(batch, body, callId, batch.lockId!));
+      const reply = await this.#holding(() => calls.call(batch, body, callId, batch.lockId!), isRefused);
       // oxlint-disable-next-line no-await-in-loop -- it is the last
       if ('offer' in reply) return this.#providers.hold(n, callId, reply);
       const { status } = reply;
@@ -248,7 +262,9 @@ export class BatchRun {
       if (!this.#claim.goesOn && status >= SERVER_FAULT) return;
       const pauseMs = TEMPORARY.has(status) ? RETRY_MS[tries] : undefined;
       const mayGoOn = this.#claim.goesOn && !this.#claim.isCancelled;
-      if (status === NO_MONEY && this.#inFlight > 0 && mayGoOn) {
+      if (status === NO_MONEY && this.#returned > returned && mayGoOn) {
+        // Another line has ended meanwhile, perhaps after this one was refused.
+      } else if (status === NO_MONEY && this.#inFlight > 0 && mayGoOn) {
         // Other lines hold what is left of the money, and give most of it back.
         // oxlint-disable-next-line no-await-in-loop -- as above
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -269,12 +285,16 @@ export class BatchRun {
   }
 
   /** Runs something after which a line may have given money back. */
-  async #holding<R>(run: () => Promise<R>): Promise<R> {
+  async #holding<R>(run: () => Promise<R>, hasNone: (result: R) => boolean = () => false): Promise<R> {
     this.#inFlight += 1;
+    let returns = 1;
     try {
-      return await run();
+      const result = await run();
+      if (hasNone(result)) returns = 0;
+      return result;
     } finally {
       this.#inFlight -= 1;
+      this.#returned += returns;
       for (const wake of this.#waiting.splice(0)) wake();
     }
   }
@@ -361,6 +381,9 @@ export class BatchRun {
     }
   }
 }
+
+/** Whether a call was refused for lack of money, so it had none. */
+const isRefused = (reply: LineReply | HeldRequest): boolean => 'status' in reply && reply.status === NO_MONEY;
 
 /** The lines of a batch in one state. `room`: what their results take, in bytes. */
 interface LineSums {

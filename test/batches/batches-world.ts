@@ -112,8 +112,14 @@ export interface BatchWorld {
   limits: typeof LIMITS;
   /** The provider of the lines of `heldLineOf`. Its batches end as soon as they are looked at. */
   readonly provider: BatchProvider;
+  /** Whether the offer has a price for batches. Without one, lines of `heldLineOf` are called one by one. */
+  takesBatches: boolean;
   /** Ids of calls, in the order in which their model was asked. */
   readonly asked: string[];
+  /** Those that were made one by one. */
+  readonly single: string[];
+  /** The calls of a gateway that lives. */
+  readonly calls: LineCalls;
   /** Ends of batches that others were told of. */
   readonly told: string[];
   /** Stores lines and creates a batch of them. */
@@ -177,7 +183,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   } as unknown as Offer;
   const api = createProviderBatchApi({
     upstream: { send: (_endpoint, ...of) => upstream.send(offer.endpoint as never, ...of) },
-    offerOf: () => offer,
+    offerOf: () => (world.takesBatches ? offer : { ...offer, variants: {} }),
   });
   const from = treasuryOf('test');
   await ledger.transfer({ id: 'fund', from, to: escrowOf(ACCOUNT), amount: FUNDS, memo: 'test' });
@@ -189,6 +195,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const batches = createBatches({ database, content, ...rest });
   const owner = { account: ACCOUNT, within: null };
   const asked: string[] = [];
+  const single: string[] = [];
   const told: string[] = [];
 
   /** As a gateway calls a model: locks, asks, settles. */
@@ -199,11 +206,12 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       const lock = { id, account, amount: ESTIMATE, prices: [price.id], expiresAt, parent, detail: '{}' };
       const locked = await books.lock(lock);
       if (!locked.ok) return { status: 402, requestId: id, body: '{"error":{}}' };
-      if (body.includes('"held":true')) {
+      if (body.includes('"held":true') && world.takesBatches) {
         await books.keep(id, clock.now + 48 * HOUR_MS);
         return { offer: OFFER, path: '/chat/completions', body: Buffer.from(body.replace(',', ',\r\n')) };
       }
       asked.push(id);
+      single.push(id);
       // Another line takes its lock meanwhile.
       await new Promise((resolve) => setImmediate(resolve));
       const settled = { id, price: price.id, provider: 'provider-a', charge: PRICE, draw: false, feeBps: 0 };
@@ -235,7 +243,10 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const world: BatchWorld = {
     clock,
     limits: LIMITS,
+    takesBatches: true,
+    calls: callsOn(ledger),
     asked,
+    single,
     told,
     provider,
     async create(lines, { maxCost } = {}) {

@@ -106,6 +106,35 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     expect(refused).toBeGreaterThan(2);
   });
 
+  it('after any step is followed by one whose model takes no batches: each line is called in one way, once', async () => {
+    const world = await batchWorld(engine);
+    const { provider, single } = world;
+    let spent = 0n;
+    const ways = { single: 0, batch: 0 };
+    for (let steps = 0; steps < HELD_STEPS; steps++) {
+      provider.batches.length = single.length = 0;
+      world.takesBatches = true;
+      const { id } = await world.create(IDS.map(heldLineOf));
+      await world.work(id, new Life(steps));
+      world.takesBatches = false;
+      const at = world.clock.now;
+      await world.work(id);
+      const batch = await world.find(id);
+      expect(batch, `after ${steps} steps`).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+      const sent = provider.batches.flatMap(({ lines }) => lines.map(({ custom_id: callId }) => callId));
+      expect([0, 3], `after ${steps} steps`).toContain(sent.length);
+      expect(sent.length + single.length, `after ${steps} steps`).toBe(3);
+      ways[sent.length === 0 ? 'single' : 'batch'] += 1;
+      // A creation whose answer did not come is looked for during a minute.
+      expect(world.clock.now - at, `after ${steps} steps`).toBeLessThan(120_000);
+      expect(await world.charges(batch), `after ${steps} steps`).toEqual([PRICE, PRICE, PRICE]);
+      spent += 3n * PRICE;
+      await world.spent(spent);
+    }
+    expect(ways.single).toBeGreaterThan(10);
+    expect(ways.batch).toBeGreaterThan(10);
+  });
+
   it('and comes back late charges nothing, and changes nothing', async () => {
     const world = await batchWorld(engine);
     const { id } = await world.create([lineOf('a')]);
@@ -161,6 +190,26 @@ describe('the money of a batch', () => {
     await world.work(id);
     expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 5, failed: 0, amount: 440n });
     await world.spent(5n * PRICE);
+  });
+
+  it('is not missing for a line that is refused while another one gives it back', async () => {
+    const world = await batchWorld('sqlite');
+    const { id } = await world.create(['a', 'b'].map(lineOf), { maxCost: PRICE + ESTIMATE });
+    const ended = Promise.withResolvers<void>();
+    let calls = 0;
+    await world.work(id, new Life(Infinity), {
+      async call(...of) {
+        calls += 1;
+        if (calls !== 2) return world.calls.call(...of).finally(ended.resolve);
+        // The answer of the refusal comes when the other line has ended.
+        await ended.promise;
+        await new Promise((resolve) => setImmediate(resolve));
+        return { status: 402, requestId: 'b', body: '{"error":{}}' };
+      },
+    });
+    expect(calls).toBe(3);
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 2, failed: 0 });
+    await world.spent(2n * PRICE);
   });
 
   it('ends a line that does not fit into what is left', async () => {
@@ -262,6 +311,25 @@ describe('a batch that a provider has', () => {
     expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
     expect(provider.batches).toHaveLength(2);
     expect(world.clock.now - T0).toBeGreaterThanOrEqual(300_000);
+    expect(provider.files.size).toBe(0);
+    await world.spent(3n * PRICE);
+  });
+
+  it('is called one by one, if its model takes no batches any more while the provider has no room', async () => {
+    const world = await batchWorld('sqlite');
+    const { provider } = world;
+    provider.after = (method, path) => {
+      if (method !== 'POST' || path !== '/batches') return undefined;
+      const errors = { data: [{ code: 'token_limit_exceeded', message: 'Enqueued token limit reached' }] };
+      Object.assign(provider.batches[0]!, { status: 'failed', errors });
+      setTimeout(() => (world.takesBatches = false));
+      return undefined;
+    };
+    const { id } = await world.create(IDS.map(heldLineOf));
+    await world.work(id);
+    expect(await world.find(id)).toMatchObject({ status: 'completed', completed: 3, failed: 0 });
+    expect(world.single).toHaveLength(3);
+    expect(world.clock.now - T0).toBeLessThan(300_000);
     expect(provider.files.size).toBe(0);
     await world.spent(3n * PRICE);
   });

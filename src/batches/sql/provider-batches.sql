@@ -7,6 +7,11 @@ WHERE batch_lines.batch = $1 AND batch_lines.n = $2 AND batch_lines.state = 'ans
 UPDATE batch_lines SET state = 'answered', content = $2
 WHERE provider_batch = $1 AND state = 'held' AND EXISTS (SELECT 1 FROM batches WHERE id = batch_lines.batch AND claim = $3) RETURNING n
 
+-- name: giveBackLines
+-- They are as those of a gateway that is gone: whoever goes on ends their calls, and makes others. $2: the claim.
+UPDATE batch_lines SET state = 'running', provider_batch = NULL, content = NULL
+WHERE provider_batch = $1 AND state = 'held' AND EXISTS (SELECT 1 FROM batches WHERE id = batch_lines.batch AND claim = $2) RETURNING n
+
 -- name: heldRequests
 SELECT content FROM batch_lines WHERE provider_batch = $1 AND state = 'held' ORDER BY n LIMIT $2 OFFSET $3
 

@@ -37,13 +37,18 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
     return { offer, endpoint: offer.endpoint };
   };
 
+  function takes(id: string): boolean {
+    const server = serverOf(id);
+    return server !== null && batchPriceOf(server.offer) !== undefined;
+  }
+
   async function ask(
     { offer: id, account }: ProviderPlace,
     { begins = false, ...request }: Request,
     stop: AbortSignal,
   ): Promise<UpstreamReply> {
     const server = serverOf(id);
-    if (server === null || (begins && batchPriceOf(server.offer) === undefined))
+    if (server === null || (begins && !takes(id)))
       throw new ProviderFailure('The provider of this model takes no batches any more', { unsent: true });
     const { offer, endpoint } = server;
     const { name } = offer.provider;
@@ -163,6 +168,8 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
       await askJson(place, { method: 'DELETE', path: `/files/${file}` });
     },
 
+    takes,
+
     providerOf: (offer) => offerOf(offer)?.provider.id ?? offer,
 
     scrubOf: scrub,
@@ -176,7 +183,7 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
 
 const tooLate = () => new UpstreamFailure('it took too long', { retryable: true, attributedTo: 'provider' });
 
-/** The content of a file, up to `bytesMax`. */
+/** The content of a file. Throws ProviderFailure, also for what is beyond `bytesMax`. */
 async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): AsyncGenerator<Buffer, void, undefined> {
   const reply = await asked;
   let left = bytesMax;
@@ -187,7 +194,7 @@ async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): Asyn
       if (chunks === null) return;
       for (const chunk of chunks) {
         left -= chunk.byteLength;
-        if (left < 0) return;
+        if (left < 0) throw tooLarge(bytesMax, reply.headers['content-length']);
         yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       }
     }
@@ -197,6 +204,14 @@ async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): Asyn
   } finally {
     reply.discard();
   }
+}
+
+function tooLarge(bytesMax: number, length: string | undefined): ProviderFailure {
+  const bytes = Number(length) > bytesMax ? length : `more than ${bytesMax}`;
+  return new ProviderFailure(
+    `The provider's file with the results has ${bytes} bytes, and at most ${bytesMax} are read (batches.account_bytes_max): the answer to this line was not among them`,
+    { tooLarge: true },
+  );
 }
 
 /** Ids of a provider become parts of addresses. */
