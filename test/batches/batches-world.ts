@@ -41,7 +41,8 @@ export const LIMITS = {
 };
 /** The offer whose provider gets its lines in a batch. */
 const OFFER = 'model/provider-a:acme/model';
-const LOOK_MS = 30_000;
+/** The pause between two looks at a batch of the provider. */
+export const LOOK_MS = 30_000;
 
 const rates = { call: PRICE * 1_000_000n };
 const price = { id: priceId('provider-a', 'acme/model', rates), rates, provider: 'provider-a', service: 'acme/model' };
@@ -118,6 +119,7 @@ export interface BatchWorld {
   readonly asked: string[];
   /** Those that were made one by one. */
   readonly single: string[];
+  readonly ledger: Ledger;
   /** The calls of a gateway that lives. */
   readonly calls: LineCalls;
   /** Ends of batches that others were told of. */
@@ -244,6 +246,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
     clock,
     limits: LIMITS,
     takesBatches: true,
+    ledger,
     calls: callsOn(ledger),
     asked,
     single,
