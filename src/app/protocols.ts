@@ -247,13 +247,12 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
   });
 }
 
-function openRealtime({ config, server, pipeline, clientSecrets, dial, present, trust, onError }: Middle) {
+function openRealtime({ config, server, pipeline, clientSecrets, dial, trust, onError }: Middle) {
   return addRealtime(server, {
     pipeline,
     config,
     clientSecrets,
     dial,
-    present,
     guard: originGuardOf(config),
     addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
     onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),

@@ -28,7 +28,16 @@ interface DialOptions {
  * the key. Redirects are not followed, so the key goes nowhere else. Rejects with UpstreamFailure, or with the reason
  * of the signal.
  */
-type DialSocket = (endpoint: DirectEndpoint | TunnelEndpoint, options: DialOptions) => Promise<MessageSocket>;
+type DialSocket = (endpoint: DirectEndpoint | TunnelEndpoint, options: DialOptions) => Promise<Dialled>;
+
+interface Dialled {
+  readonly socket: MessageSocket;
+  /**
+   * Whether its tunnel takes no further calls: the proxy leaves, or the gateway of the tunnel stops, and the connection
+   * ends soon. The provider may have another one meanwhile.
+   */
+  readonly isLeaving: () => boolean;
+}
 
 type Tunnelled = Pick<TunnelUpstreamOptions, 'tunnels' | 'peers'> & {
   readonly registry: Pick<TunnelUpstreamOptions['registry'], 'locate'>;
@@ -36,19 +45,19 @@ type Tunnelled = Pick<TunnelUpstreamOptions, 'tunnels' | 'peers'> & {
 
 export const createDialSocket =
   (tunnelled: Tunnelled): DialSocket =>
-  (endpoint, options) =>
-    endpoint.kind === 'direct'
-      ? dial(`${endpoint.baseUrl.replace(/^http/, 'ws')}${options.path}`, endpoint.headers, options, {
-          headers: { ...options.headers, ...endpoint.headers },
-        })
-      : dialThrough(tunnelled, endpoint, options);
+  async (endpoint, options) => {
+    if (endpoint.kind !== 'direct') return dialThrough(tunnelled, endpoint, options);
+    const url = `${endpoint.baseUrl.replace(/^http/, 'ws')}${options.path}`;
+    const headers = { ...options.headers, ...endpoint.headers };
+    return { socket: await dial(url, endpoint.headers, options, { headers }), isLeaving: () => false };
+  };
 
 /** Opens a WebSocket in a stream of a tunnel, which takes the place of its connection. */
 async function dialThrough(
   { registry, ...way }: Tunnelled,
   { provider, basePath }: TunnelEndpoint,
   options: DialOptions,
-): Promise<MessageSocket> {
+): Promise<Dialled> {
   if (options.signal.aborted) throw options.signal.reason;
   const location = registry.locate(provider);
   const session = sessionTo(location, way);
@@ -71,11 +80,12 @@ async function dialThrough(
     stream.destroy();
   });
   try {
-    return await dial(`ws://tunnel${options.path}`, {}, options, {
+    const socket = await dial(`ws://tunnel${options.path}`, {}, options, {
       headers: { ...options.headers },
       // Node takes any duplex here, and the types of ws a socket alone.
       createConnection: () => stream as Duplex as Socket,
     });
+    return { socket, isLeaving: () => registry.locate(provider)?.connection !== location.connection };
   } catch (error) {
     stream.destroy();
     throw refusal ?? error;

@@ -29,7 +29,9 @@ import { type Connect, ResponseLocks } from './response-locks.ts';
 export interface RealtimeDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'visitor' | 'count' | 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
-  /** Opens a WebSocket to an offer, with its key. Rejects with UpstreamFailure. */
+  /**
+   * Opens a WebSocket to an offer, with its key. `isLeaving`: the way to it ends soon. Rejects with UpstreamFailure.
+   */
   readonly dial: (
     endpoint: Offer['endpoint'],
     options: {
@@ -41,9 +43,7 @@ export interface RealtimeDeps {
       readonly silenceMs: number;
       readonly signal: AbortSignal;
     },
-  ) => Promise<MessageSocket>;
-  /** Whether the provider of an offer can be reached, as far as this gateway knows. */
-  readonly present: (offer: Offer) => boolean;
+  ) => Promise<{ readonly socket: MessageSocket; readonly isLeaving: () => boolean }>;
   readonly clientSecrets: Pick<ClientSecrets, 'open'>;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
@@ -52,8 +52,10 @@ export interface RealtimeDeps {
 
 /** How browsers send a key, because they cannot set headers. */
 const KEY_PROTOCOL = 'openai-insecure-api-key.';
-/** How often an open session looks whether its credential still counts and its provider is still there. */
+/** How often an open session looks whether its credential still counts. */
 const RECHECK_MS = 5_000;
+/** How often it looks whether the way to its provider ends soon. What stops gives it half a minute. */
+const WATCH_MS = 1_000;
 /** Longest time to open a session at a provider. */
 const OPEN_MS_MAX = 20_000;
 
@@ -120,7 +122,9 @@ export class OpenSession {
   /** The key with which the session was opened, of the operator or of the consumer. */
   #key: string | undefined;
   #provider: ProviderSession | null = null;
+  #isLeaving = () => false;
   #recheck: NodeJS.Timeout | undefined;
+  #watch: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(
@@ -158,6 +162,7 @@ export class OpenSession {
     if (slot.over.aborted) stop();
     else slot.over.addEventListener('abort', stop);
     this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
+    this.#watch = setInterval(() => this.#leave(), WATCH_MS).unref();
     try {
       await new RealtimeSession({
         client,
@@ -185,6 +190,7 @@ export class OpenSession {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#recheck);
+    clearInterval(this.#watch);
     this.#locks.close();
     this.#provider?.socket.close(1000, '');
     this.#slot.leave();
@@ -208,7 +214,7 @@ export class OpenSession {
     const own = call.candidates.find((candidate) => candidate.offer === offer)?.ownKey;
     const endpoint = own?.endpoint ?? offer.endpoint;
     const timeoutMs = Math.min(config.upstream.headTimeoutMs, OPEN_MS_MAX);
-    const socket = await dial(endpoint, {
+    const { socket, isLeaving } = await dial(endpoint, {
       path: `${REALTIME_PATH}?model=${encodeURIComponent(offer.model!.upstreamModel)}`,
       headers: { 'user-agent': 'tollgate', 'x-request-id': this.#requestId },
       timeoutMs,
@@ -229,6 +235,7 @@ export class OpenSession {
       clearTimeout(late);
       signal.removeEventListener('abort', stop);
     }
+    this.#isLeaving = isLeaving;
     this.#offer = offer;
     this.#key = keyOf(endpoint);
     this.#locks.outputMax = this.#outputCapOf(offer);
@@ -301,13 +308,18 @@ export class OpenSession {
     );
   }
 
-  /** Ends the session if its credential does not count any more, or if its provider is leaving. */
+  /** Ends the session, with its responses, before its proxy or the gateway of its tunnel cuts it. */
+  #leave(): void {
+    if (!this.#isLeaving()) return;
+    clearInterval(this.#watch);
+    this.#over.abort(
+      new GatewayError('provider_unavailable', 'The provider of this session is leaving: open another session'),
+    );
+  }
+
+  /** Ends the session if its credential does not count any more. */
   async #check(): Promise<void> {
-    const { pipeline, present } = this.#deps;
-    if (!present(this.#offer!))
-      return this.#over.abort(
-        new GatewayError('provider_unavailable', 'The provider of this session is leaving: open another session'),
-      );
+    const { pipeline } = this.#deps;
     // A wallet signed for one request, so its signature is not looked at again.
     if (this.#caller.wallet !== null) return;
     try {
