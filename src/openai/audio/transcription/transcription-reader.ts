@@ -18,6 +18,7 @@ import {
 } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { Offer } from '#catalog';
+import { eventOf } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
 import { type TranscriptClaim, transcriptionUsed, type UploadSize } from './transcription-use.ts';
 
@@ -117,7 +118,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     const end = this.#endOf(claimOf(transcript, bytes.byteLength, this.#form === 'json'), transcript, null);
     if (!stream) return Buffer.isBuffer(transcript) || TRANSCRIPT_TYPES[format] === null ? end : asText(end);
     const text = Buffer.isBuffer(transcript) ? transcript.toString() : (transcript['text'] as string);
-    const rest = Buffer.from(eventOf({ type: 'transcript.text.delta', delta: text }));
+    const rest = eventOf({ type: 'transcript.text.delta', delta: text });
     return { ...end, rest, result: { ...end.result, transcript: { type: 'transcript.text.done', text } } };
   }
 
@@ -194,8 +195,6 @@ function asText(end: ReplyEnd<TranscriptionResult>): ReplyEnd<TranscriptionResul
   const { text } = end.result.transcript as { readonly text: string };
   return { ...end, result: { ...end.result, transcript: Buffer.from(text) } };
 }
-
-export const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 
 function wholeOf(work: Generator<void, Buffer, undefined>): Buffer {
   for (;;) {

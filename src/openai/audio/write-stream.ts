@@ -1,0 +1,96 @@
+import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices } from '#http';
+import { GatewayError } from '#errors';
+import { formatUsd, type Settlement } from '#billing/amounts';
+import { type StartedProviderCall, wasCharged } from '#gateway';
+import { addAlteredHeaders } from '../chat/altered-headers.ts';
+
+/** An answer of this kind, which is written as it comes. */
+export interface StreamedAnswer<R> {
+  /** Its name in errors. */
+  readonly what: string;
+  /** The headers of its content. `first`: its first bytes, empty if none came before the end. */
+  readonly headersOf: (first: Uint8Array) => Readonly<Record<string, string>>;
+  readonly pieceOf: (data: Uint8Array) => Uint8Array;
+  readonly endOf: (result: R, settlement: Settlement, receipt: string | null) => Uint8Array;
+  /** The last bytes of one that breaks off. */
+  readonly brokenOf: (error: GatewayError) => Uint8Array;
+  readonly dropped: () => readonly string[];
+  readonly onError: (error: unknown) => void;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Writes an answer to its client as it comes; the end follows the settlement. Resolves with whether anything was
+ * charged; false if the client is gone. Throws the errors of the call before the first byte.
+ */
+export async function writeStream<R extends { readonly cut: { readonly message: string } | null }>(
+  { id, frames }: StartedProviderCall<R, Uint8Array>,
+  { what, headersOf, pieceOf, endOf, brokenOf, dropped, onError }: StreamedAnswer<R>,
+  sink: ReplySink,
+): Promise<boolean> {
+  const iterator = frames[Symbol.asyncIterator]();
+  let provider = '';
+  let begun = false;
+  const begin = (first: Uint8Array, more: Readonly<Record<string, string>> = {}) => {
+    if (begun) return;
+    begun = true;
+    const headers: Record<string, string | number> = {
+      ...headersOf(first),
+      'x-generation-id': id,
+      'x-provider': provider,
+      ...more,
+    };
+    addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
+    sink.head(200, headers);
+  };
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- frames come one after the other
+      const next = await iterator.next();
+      if (sink.closed) return false;
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
+      if (value.type === 'head') provider = value.provider.name;
+      if (value.type === 'data') {
+        begin(value.data);
+        // oxlint-disable-next-line no-await-in-loop -- pieces go out in their order
+        await writeSlices(pieceOf(value.data), sink);
+      }
+      if (value.type !== 'settled') continue;
+      const { result, settlement, receipt } = value;
+      if (result === null || result.cut !== null) throw cutOff(what, result?.cut?.message);
+      provider = value.providerName;
+      begin(NOTHING, {
+        'x-cost-usd': formatUsd(settlement.charged),
+        ...(receipt === null ? {} : { 'x-receipt': receipt }),
+      });
+      sink.end(endOf(result, settlement, receipt));
+      return wasCharged(value);
+    }
+  } catch (error) {
+    if (sink.closed) return false;
+    if (!begun) throw error;
+    const known = toGatewayError(error);
+    if (known.code === 'internal') onError(error);
+    sink.fail(brokenOf(known));
+    return false;
+  } finally {
+    // This has no effect after the end. If the client left, the call goes on and is settled.
+    iterator.return?.().catch(onError);
+  }
+}
+
+/** The error of an answer that broke off. `why`: the provider's or the gateway's reason. */
+export const cutOff = (what: string, why = 'it did not come in time'): GatewayError =>
+  new GatewayError('provider_unavailable', `The ${what} was cut: ${why}`);
+
+export const EVENTS_TYPE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+
+export const eventOf = (event: object): Buffer => Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+
+/** The last event of a stream that breaks off. */
+export const errorEvent = (error: GatewayError, dialect: Dialect): Buffer =>
+  Buffer.concat([ERROR_NAME, eventOf({ type: 'error', ...toHttpError(error, dialect).body })]);
+
+const ERROR_NAME = Buffer.from('event: error\n');
