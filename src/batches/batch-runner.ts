@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createDueWorker, type Database, loadStatements } from '#store';
 import type { Batch } from './batch.ts';
-import { NotNow } from './check-lines.ts';
-import { Claim } from './claim.ts';
+import { Claim, NotNow } from './claim.ts';
 import { createToBatch } from './create-batches.ts';
-import { type Progress, type WorkDeps, workOnBatch } from './work-on-batch.ts';
+import type { Progress, WorkDeps } from './work-on-batch.ts';
 
 /** The work of one gateway on the batches of its database. */
 export interface BatchRunner {
@@ -81,6 +80,8 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     const lease = holdLease(batch, claim);
     let dueIn = 0;
     try {
+      // Loaded with the first batch, because most gateways have none.
+      const { workOnBatch } = await import('./work-on-batch.ts');
       await workOnBatch(options, batch, claim, lease.follow);
     } catch (error) {
       dueIn = error instanceof NotNow ? error.pauseMs : AGAIN_MS;

@@ -3,7 +3,7 @@ import type { GatewayError } from '#errors';
 import { ownTurn } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Batch, BatchFault, LineCalls } from './batch.ts';
-import type { Claim } from './claim.ts';
+import { type Claim, NotNow } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
 import { type LineLimits, readLine } from './line-request.ts';
@@ -28,20 +28,6 @@ interface CheckedLines {
 const FAULTS_MAX = 100;
 const TEMPORARY = 500;
 const DIGEST_BYTES = 16;
-
-/** The batch cannot go on now: no provider of a model is there, or one has its lines. */
-export class NotNow extends Error {
-  override readonly name = 'NotNow';
-  /** The pause until it is tried again. */
-  readonly pauseMs: number;
-
-  constructor(message: string, pauseMs = NOT_NOW_MS) {
-    super(message);
-    this.pauseMs = pauseMs;
-  }
-}
-
-const NOT_NOW_MS = 30_000;
 
 /**
  * Checks every line of a batch as its route would, before anything is locked or called. Resolves with the faults, or

@@ -39,3 +39,17 @@ export class Claim {
     await pause(ms, undefined, { signal: this.#over.signal, ref: false }).catch(() => {});
   }
 }
+
+/** The batch cannot go on now: no provider of a model is there, or one has its lines. */
+export class NotNow extends Error {
+  override readonly name = 'NotNow';
+  /** The pause until it is tried again. */
+  readonly pauseMs: number;
+
+  constructor(message: string, pauseMs = NOT_NOW_MS) {
+    super(message);
+    this.pauseMs = pauseMs;
+  }
+}
+
+const NOT_NOW_MS = 30_000;

@@ -13,8 +13,8 @@ import {
   type Batch,
   type LineCalls,
 } from '#batches';
-import { Claim } from '../../src/batches/claim.ts';
-import { NotNow } from '../../src/batches/check-lines.ts';
+import { Claim, NotNow } from '../../src/batches/claim.ts';
+
 import { workOnBatch, type WorkDeps } from '../../src/batches/work-on-batch.ts';
 import { createHttpUpstream } from '#network';
 import type { Offer } from '#catalog';
