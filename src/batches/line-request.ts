@@ -22,8 +22,8 @@ export interface LineLimits extends JsonLimits {
 }
 
 /**
- * Reads a line: `{"custom_id": …, "method": "POST", "url": …, "body": {…}}`. `bytes`: null if it is too long. `endpoint`:
- * what its url must be.
+ * Reads a line: `{"custom_id": …, "method": "POST", "url": …, "body": {…}}`. `bytes`: null if it is too long.
+ * `endpoint`: what its url must be.
  */
 export async function readLine(
   bytes: Buffer | null,

@@ -345,8 +345,8 @@ export class ProviderBatches {
   }
 
   /**
-   * Stores the answers in a file. Stops when this gateway or the time of the batch does. Resolves with the failure if the
-   * file has more than is read.
+   * Stores the answers in a file. Stops when this gateway or the time of the batch does. Resolves with the failure if
+   * the file has more than is read.
    */
   async #read(one: ProviderBatch, file: string): Promise<ProviderFailure | null> {
     const { provider, limits, now } = this.#deps;

@@ -158,7 +158,7 @@ export class BatchRun {
   async #endOrphans(): Promise<void> {
     for (const [n, { callId }] of this.#orphans) {
       if (!this.#claim.goesOn) return;
-      // oxlint-disable-next-line no-await-in-loop -- few are left behind, and each is a write
+      // oxlint-disable-next-line no-await-in-loop -- a large batch would fill the queue of the ledger
       const isCharged = await this.#deps.money.endCall(this.#batch, callId);
       this.#orphans.set(n, { callId, isCharged });
     }
