@@ -63,7 +63,8 @@ export async function readLine(
 export function customIdOf(bytes: Buffer): string {
   try {
     const line: unknown = JSON.parse(bytes.toString());
-    if (isObject(line) && typeof line['custom_id'] === 'string') return line['custom_id'];
-  } catch {}
-  return '';
+    return isObject(line) && typeof line['custom_id'] === 'string' ? line['custom_id'] : '';
+  } catch {
+    return '';
+  }
 }

@@ -89,7 +89,8 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
       const { id } = await world.create([line('a'), { ...large, body }, line('c')]);
       await world.work(id, new Life(steps));
       // Before that, it fails as every batch with such a line.
-      if ((await world.find(id)).inProgressAt !== null) world.limits = { ...LIMITS, ...lowered };
+      if ((await world.find(id)).inProgressAt !== null)
+        world.limits = { ...LIMITS, ...(lowered as Partial<typeof LIMITS>) };
       await world.work(id);
       const batch = await world.find(id);
       expect(batch, `after ${steps} steps`).toMatchObject({ status: 'completed', total: 3 });

@@ -258,13 +258,13 @@ describe('limits', () => {
     const headers = { 'idempotency-key': 'nightly-1' };
     const first = await client.batches.create(body, { headers });
     expect((await client.batches.create(body, { headers })).id).toBe(first.id);
-    const others = [
-      { endpoint: '/v1/responses' as const },
+    const others: readonly object[] = [
+      { endpoint: '/v1/responses' },
       { input_file_id: (await upload(client, jsonl([chatLine('a', PING)]))).id },
       { metadata: { a: 'b' } },
       { max_cost: '0.50' },
       { callback_url: 'https://example.com/told' },
-      { output_expires_after: { anchor: 'created_at' as const, seconds: 3_600 } },
+      { output_expires_after: { anchor: 'created_at', seconds: 3_600 } },
     ];
     const conflict = { status: 409, param: 'Idempotency-Key', type: 'idempotency_conflict' };
     for (const other of others)
