@@ -56,7 +56,9 @@ const delta = (text: string) => ({
 });
 
 test('sessions end as at a gateway that stops: their response first, then with an error, and then it has stopped', async () => {
-  const { other, open, stop, balance } = await start(UNHURRIED);
+  const { other, open, stop, balance } = await start(
+    `${UNHURRIED}drain_on_shutdown_ms = 600000\n[billing]\ndrain_ms = 600000\n`,
+  );
   const busy = await open();
   const idle = await open();
   busy.client.send({ type: 'response.create' });
