@@ -408,48 +408,6 @@ describe('lines', () => {
     }
   });
 
-  test('that no provider has yet are called one by one once their model has no price for batches any more', async () => {
-    const before = await spine.balance();
-    provider.intercept = (method, path) => (method === 'POST' && path === '/files' ? { status: 503 } : undefined);
-    const max = { provider: { max_price: { prompt: 0.5, completion: 1 } } };
-    const { id } = await begin(client, [line('a'), line('b'), line('c', max)]);
-    await until(() => provider.log.includes('POST /files'));
-    await reload(
-      toml()
-        .replaceAll(/service_tiers = .*/g, '')
-        .replaceAll(PARAM, ''),
-    );
-    try {
-      const batch = await ended(client, id);
-      expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: 2, failed: 1 } });
-      const { errors } = await resultsOf(client, batch);
-      expect(errors).toMatchObject([{ custom_id: 'c', response: { status_code: 404 } }]);
-      expect(errors[0]!.response!.body.error!.message).toContain('max_price');
-      expect(provider.single).toHaveLength(2);
-      expect(provider.batches).toEqual([]);
-      // 11 prompt tokens at 1 and 5 completion tokens at 2.
-      expect(await spine.balance()).toEqual({ available: before.available - 2n * 21n, locked: 0n });
-    } finally {
-      await reload(toml());
-    }
-  });
-
-  test('that no provider has yet get the error of the routing once their model is gone', async () => {
-    const before = await spine.balance();
-    provider.intercept = (method, path) => (method === 'POST' && path === '/batches' ? { status: 429 } : undefined);
-    const { id } = await begin(client, [line('a'), line('b')]);
-    await until(() => provider.log.includes('POST /batches'));
-    await reload(toml().replaceAll(MODEL, 'lot/other'));
-    try {
-      const { errors } = await resultsOf(client, await ended(client, id));
-      expect(errors).toMatchObject([{ response: { status_code: 404 } }, { response: { status_code: 404 } }]);
-      expect(errors[0]!.response!.body.error!.message).toContain(MODEL);
-      expect(await spine.balance()).toEqual({ available: before.available, locked: 0n });
-    } finally {
-      await reload(toml());
-    }
-  });
-
   test('of responses and completions are sent as chat requests, and answered in their form', async () => {
     provider.isEager = true;
     const body = { model: MODEL, input: PING, max_output_tokens: 50 };
