@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { emptyDataDirectory, fillDataDirectory } from './data-directory.ts';
+import { findFreePort } from './free-port.ts';
 import { createKeeper } from './server-process.ts';
 import type { Keeper, ServerProcess } from './server-process.ts';
 
@@ -22,7 +23,7 @@ export interface GatewayOptions {
   readonly redisUrl?: string;
   /** A data directory that is kept. By default a temporary one is used, which `stop` removes. */
   readonly dataDir?: string;
-  /** Default 0: any free port. */
+  /** Default: any free port that stays its own while it is restarted. */
   readonly port?: number;
   /** Timeout for the start. Default 30 s, longer on a busy machine. */
   readonly timeoutMs?: number;
@@ -75,7 +76,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const configFile = join(home, 'tollgate.toml');
   writeFileSync(configFile, options.toml ?? '');
   const keeper = createKeeper([home]);
-  let port = options.port ?? 0;
+  const port = options.port ?? (await findFreePort());
   let running: Running;
 
   const start = async (): Promise<void> => {
@@ -102,7 +103,6 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     ];
     args.push(...(options.args ?? []));
     running = await startAndWait(keeper, { file: process.execPath, args, cwd: home, env }, dataDir, options);
-    port = Number(new URL(running.baseUrl).port);
   };
   const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     running.server.signal(signal);
