@@ -192,7 +192,7 @@ test('whatever JSON-RPC request comes, the answer is in its words, and the gatew
     }),
     { numRuns: RUNS, seed: 7 },
   );
-}, 120_000);
+});
 
 test('whatever HTTP+JSON request comes, likewise', async () => {
   const { url } = await calls.serve({ version: 'both' }, { pricing: 'per_call = 0' });
@@ -252,7 +252,7 @@ test('whatever HTTP+JSON request comes, likewise', async () => {
     ),
     { numRuns: RUNS, seed: 11 },
   );
-}, 120_000);
+});
 
 test('bodies that are no requests are refused in words: broken, deep, huge, batches, notifications, other media types', async () => {
   const { url, agent } = await calls.serve();
