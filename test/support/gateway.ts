@@ -17,7 +17,7 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** Text of the TOML file. */
   readonly toml?: string;
-  /** Environment variables in addition to PATH and HOME. This process's other variables are not passed on. */
+  /** Environment variables in addition to PATH, HOME and NODE_OPTIONS. No others of this process are passed on. */
   readonly env?: Readonly<Record<string, string>>;
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
@@ -84,6 +84,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       PATH: process.env['PATH'],
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       HOME: home,
+      // For `scripts/shaken.mjs`.
+      ...(process.env['NODE_OPTIONS'] === undefined ? {} : { NODE_OPTIONS: process.env['NODE_OPTIONS'] }),
       ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
       ...(options.redisUrl === undefined ? {} : { REDIS_URL: options.redisUrl }),
       ...anyProvider(options.toml),

@@ -184,7 +184,7 @@ test('whatever JSON-RPC request comes, the answer is in its words, and the gatew
         method: 'POST',
         body: JSON.stringify(said),
         headers: headersOf(spoken),
-        signal: AbortSignal.timeout(10_000),
+        signal: AbortSignal.timeout(60_000),
       });
       // A bare message is answered as HTTP+JSON is.
       const bare = typeof said === 'object' && said !== null && 'message' in said && !('jsonrpc' in said);
@@ -245,7 +245,7 @@ test('whatever HTTP+JSON request comes, likewise', async () => {
           method,
           ...body,
           headers: headersOf(spoken),
-          signal: AbortSignal.timeout(10_000),
+          signal: AbortSignal.timeout(60_000),
         });
         judge(sent, `${method} ${to} ${JSON.stringify(said)?.slice(0, 300)}`, true);
       },

@@ -290,9 +290,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     errors,
     balance: async () => (await ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
-      const until = performance.now() + 20_000;
+      const until = performance.now() + 60_000;
       while ((await database.query(held)).length > 0) {
-        if (performance.now() > until) throw new Error('a lock was not resolved within 20 s');
+        if (performance.now() > until) throw new Error('a lock was not resolved within a minute');
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
