@@ -4,6 +4,7 @@
 //   node scripts/test-in-a-row.mjs                       ten times, with one busy process for each processor
 //   node scripts/test-in-a-row.mjs --runs 3 --load 0     three times, without other load
 //   node scripts/test-in-a-row.mjs --stalls              now and then, all processes of a run are stopped for a second
+//   node scripts/test-in-a-row.mjs --shaken              each thread of the tests stands still at moments of its own
 //   node scripts/test-in-a-row.mjs --runs 20 spine       only tests whose path contains this
 //
 // The output of each run is in .cache/tests-in-a-row. Exits with 1 if a run failed.
@@ -11,11 +12,13 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs, stripVTControlCharacters } from 'node:util';
 
 const CHECKOUT = resolve(import.meta.dirname, '..');
 const FOLDER = join(CHECKOUT, '.cache', 'tests-in-a-row');
 const STALL_MS = 1_000;
+const SHAKEN = `${process.env.NODE_OPTIONS ?? ''} --import ${pathToFileURL(join(CHECKOUT, 'scripts', 'shaken.mjs'))}`;
 /** Average time between two stalls. */
 const STALL_EVERY_MS = 20_000;
 
@@ -25,6 +28,7 @@ const { values, positionals } = parseArgs({
     runs: { type: 'string', default: '10' },
     load: { type: 'string', default: String(availableParallelism()) },
     stalls: { type: 'boolean', default: false },
+    shaken: { type: 'boolean', default: false },
   },
 });
 const runs = countOf('runs', 1);
@@ -37,7 +41,7 @@ let isInterrupted = false;
 for (let n = 1; n <= runs && !isInterrupted; n += 1) {
   const log = join(FOLDER, `${n}.log`);
   const begun = performance.now();
-  const code = await runOnce(log);
+  const code = await runOnce(log, n);
   const seconds = Math.round((performance.now() - begun) / 1000);
   if (code !== 0) red += 1;
   const said = stripVTControlCharacters(readFileSync(log, 'utf8'));
@@ -64,12 +68,13 @@ function startBusy() {
   return spawn(process.execPath, ['-e', turn], { stdio: ['pipe', 'ignore', 'ignore'] });
 }
 
-/** Runs the tests in their own process group, which can be stopped as a whole. */
-function runOnce(log) {
+/** Runs the tests in their own process group, which can be stopped as a whole. `n` is the seed of `--shaken`. */
+function runOnce(log, n) {
   const file = openSync(log, 'w');
   const only = positionals.length > 0 ? positionals : ['test/'];
   const child = spawn(process.execPath, [join(CHECKOUT, 'scripts', 'test.mjs'), ...only], {
     cwd: CHECKOUT,
+    env: values.shaken ? { ...process.env, NODE_OPTIONS: SHAKEN, SHAKEN_SEED: String(n) } : process.env,
     detached: true,
     stdio: ['ignore', file, file],
   });

@@ -10,8 +10,8 @@ export interface Silent extends Placed {
 
 export interface KeepAlive {
   watch(stream: Silent): void;
-  /** Makes the next beat come within `ms` milliseconds, if nothing is written before. */
-  within(stream: Silent, ms: number): void;
+  /** Makes the next beat come after a third of the usual silence, if nothing is written before. */
+  soon(stream: Silent): void;
   forget(stream: Silent): void;
 }
 
@@ -50,8 +50,8 @@ export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TIC
       streams.add(stream);
       timer ??= setInterval(tick, tickMs).unref();
     },
-    within(stream, ms) {
-      stream.quietTicks = Math.max(stream.quietTicks, ticksMax - Math.max(1, Math.floor(ms / tickMs)));
+    soon(stream) {
+      stream.quietTicks = Math.max(stream.quietTicks, ticksMax - Math.max(1, Math.floor(ticksMax / 3)));
     },
     forget: (stream) => streams.remove(stream),
   };

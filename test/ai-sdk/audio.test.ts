@@ -73,7 +73,7 @@ params = { model = "${model}", sdk = "@ai-sdk/${vendor.name}", sdk_settings = { 
   }
   spine = await startSpine({ toml, env: { TEST_AUDIO_KEY: 'audio-secret' } });
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
-}, 60_000);
+});
 afterAll(async () => {
   try {
     expect(await spine.faults()).toEqual([]);

@@ -42,7 +42,7 @@ beforeAll(async () => {
   );
   spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n` });
   provider = await dialIn({ router: spine.origin, services: block('') + filmsBlock() });
-}, 60_000);
+});
 afterAll(async () => {
   await provider.close();
   expect(await spine.faults()).toEqual([]);

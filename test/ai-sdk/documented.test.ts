@@ -18,7 +18,7 @@ test('each package that is installed is called', () => {
   const { devDependencies } = JSON.parse(MANIFEST) as { devDependencies: Readonly<Record<string, string>> };
   const installed = Object.keys(devDependencies).flatMap((name) => /^@ai-sdk\/(.+)$/.exec(name)?.[1] ?? []);
   expect(triedPackages().map(({ name }) => name)).toEqual(
-    installed.filter((name) => !NO_PROVIDERS.includes(name)).toSorted((a, b) => a.localeCompare(b)),
+    installed.filter((name) => !NO_PROVIDERS.includes(name)).toSorted((a, b) => a.localeCompare(b, 'en')),
   );
 });
 

@@ -10,7 +10,7 @@ import { VENDORS, type Vendor } from './support/vendors.ts';
 let world: SdkWorld;
 beforeAll(async () => {
   world = await startSdkWorld(VENDORS);
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 /** The prompts are as long as the tokens that their vendors claim, since a token has at least a byte. */

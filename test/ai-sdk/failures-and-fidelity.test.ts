@@ -74,7 +74,7 @@ sdk_secrets = { apiKey = "std::env::TEST_APIKEY" }`;
       toml: `${UNHURRIED}[billing]\ndrain_ms = 100\n${blocks.join('')}`,
       env: { TEST_APIKEY: 'apiKey-secret' },
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await spine.stop();
     server.close();
@@ -142,7 +142,7 @@ describe('what passes', () => {
   const names = ['openai', 'anthropic', 'google', 'amazon-bedrock'];
   beforeAll(async () => {
     world = await startSdkWorld(VENDORS.filter(({ name }) => names.includes(name)));
-  }, 60_000);
+  });
   afterAll(() => world.stop());
   const askedOf = (name: string) => world.vendors.get(name)!.asked.at(-1)!;
   const LONG = ' and say why, in many words, so that the prompt is as long as the tokens of its vendor'.repeat(2);

@@ -41,7 +41,7 @@ beforeAll(async () => {
   }
   const env = { TEST_FILM_KEY: 'apiKey-secret' };
   spine = await startSpine({ toml, env, file: routed.file, now: () => Date.now() + passed });
-}, 60_000);
+});
 afterAll(async () => {
   try {
     expect(await spine.faults()).toEqual([]);

@@ -155,7 +155,7 @@ test.each([
   ['crash', 'thrown in a callback'],
   ['spin', 'did not answer'],
   ['grow', 'was ended by'],
-])('it does not take the gateway with it: %s', { timeout: 120_000 }, async (deed, logged) => {
+])('it does not take the gateway with it: %s', async (deed, logged) => {
   const { does, log } = start();
   expect((await does('settings'))[0]).toBe(200);
   const beside = does('never');

@@ -48,7 +48,7 @@ beforeAll(async () => {
   }
   spine = await startSpine({ toml, env, file: routed.file });
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
-}, 60_000);
+});
 afterAll(async () => {
   try {
     expect(await spine.faults()).toEqual([]);

@@ -190,7 +190,9 @@ test('a transfer that is told as unavailable on a full disk is made once when th
   const disk = fillDisk();
   await expect(credit('more', 5n)).rejects.toThrow(LedgerUnavailable);
   disk.isFull = false;
-  await vi.waitFor(async () => expect(await credit('more', 5n)).toMatchObject({ reason: 'duplicate' }));
+  await vi.waitFor(async () => expect(await credit('more', 5n)).toMatchObject({ reason: 'duplicate' }), {
+    timeout: 60_000,
+  });
   expect(await ledger.balance('escrow:a')).toEqual({ available: 905n, locked: 100n });
   expect(await failing()).toEqual([]);
 });

@@ -116,5 +116,5 @@ test('nothing is written to a database that lacks the last group of an account w
   await other.query('INSERT INTO journal_batches SELECT * FROM json_populate_record(NULL::journal_batches, $1)', [
     rows[0]!.saved,
   ]);
-  await expect.poll(() => lock(gateway, 'rich-3', 'rich'), { timeout: 20_000 }).toMatchObject({ ok: true });
+  await expect.poll(() => lock(gateway, 'rich-3', 'rich')).toMatchObject({ ok: true });
 });

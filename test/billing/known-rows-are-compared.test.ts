@@ -94,7 +94,7 @@ test('nothing is written if the transaction could not be begun', async () => {
   expect(await one.ledger.find('l2')).toBeNull();
 });
 
-test("withdrawals and calls with budgets do not stand in each other's way", { timeout: 120_000 }, async () => {
+test("withdrawals and calls with budgets do not stand in each other's way", async () => {
   const [one, other] = [await start(), await start()];
   await fund(one, 'a');
   await fund(other, 'b');

@@ -143,7 +143,7 @@ test('a lock is written without anything that follows it', async () => {
   const before = head();
   await lock('alone');
   expect(head()).toBe(before);
-  await vi.waitFor(() => expect(head()).toBe(before + 1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(head()).toBe(before + 1), { timeout: 60_000, interval: 5 });
 });
 
 test('whoever reads the tables sees the lock', async () => {
@@ -173,7 +173,7 @@ test('locks and settlements of one moment are one record, with the time of each 
 test('locks that nobody flushes end: after some thousands they wait for the disk', async () => {
   const disk = holdWrites();
   await lock('flushed');
-  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   for (let index = 0; index < 1_999; index += 1) await lock(`late-${10_000 + index}`);
   const waiting = lock('one-too-many');
   expect(await isWaiting(waiting)).toBe(true);
@@ -206,19 +206,19 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 test('a lock that comes during a long flush is written after it, without anything that follows', async () => {
   const disk = holdWrites();
   await lock('1-flushed');
-  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   await lock('2-late');
   // Its time passes while the disk is held up.
   await pause(250);
   const before = head();
   disk.release();
-  await vi.waitFor(() => expect(head()).toBe(before + 2), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(head()).toBe(before + 2), { timeout: 60_000, interval: 5 });
 });
 
 test('the end of the ledger during a flush writes the locks that came meanwhile', async () => {
   const disk = holdWrites();
   await lock('1-flushed');
-  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   await lock('2-late');
   const closed = ledger.close();
   await pause(250);
@@ -232,7 +232,7 @@ test('a database that is closed while a settlement is written keeps it', async (
   await lock('last');
   const disk = holdWrites();
   const settled = settle('last');
-  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   const closed = database.close();
   await pause(20);
   disk.release();

@@ -57,7 +57,7 @@ async function refused(says: RegExp, commands: readonly (readonly string[])[] = 
   }
 }
 
-describe('the embedded database', { timeout: 120_000 }, () => {
+describe('the embedded database', () => {
   let killed: Place;
   beforeAll(async () => {
     killed = await placeOfKilledGateway();
@@ -190,7 +190,7 @@ describe('the embedded database', { timeout: 120_000 }, () => {
   });
 });
 
-describe('PostgreSQL', { timeout: 120_000 }, () => {
+describe('PostgreSQL', () => {
   let database: FreshDatabase;
   beforeEach(async () => {
     database = await freshDatabase(inject('postgresUrl'));

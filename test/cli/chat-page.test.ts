@@ -24,7 +24,7 @@ const ANSWERS: readonly RegExp[] = [
   /"param":"provider\.oder"/,
 ];
 
-it('every command of docs/chat.md answers as the page says', { timeout: 180_000 }, async () => {
+it('every command of docs/chat.md answers as the page says', async () => {
   const place = await makePlace();
   onTestFinished(() => place.clear());
   await place.gateway(['start']);

@@ -49,7 +49,7 @@ async function running(file: { text: string } = { text: TEXT }) {
   const pass = async (ms: number, asks = 1) => {
     const before = asked;
     await vi.advanceTimersByTimeAsync(ms);
-    await vi.waitFor(() => expect(asked).toBe(before + asks));
+    await vi.waitFor(() => expect(asked).toBe(before + asks), { timeout: 60_000 });
     await setImmediate();
   };
   return { listed, taken, warned, kept, pass };

@@ -8,7 +8,7 @@ import { voiceBlock } from '../openai/realtime/support/voice-gateway.ts';
 test('a client secret opens sessions at every gateway, until its key is deleted at one of them', async () => {
   const provider = await startRealtimeProvider();
   onTestFinished(() => provider.stop());
-  const toml = `${UNHURRIED}[billing]\ndrain_ms = 400\n${voiceBlock(provider.url)}`;
+  const toml = `${UNHURRIED}[billing]\ndrain_ms = 2000\n${voiceBlock(provider.url)}`;
   const cluster = await startCluster({ postgresUrl: inject('postgresUrl'), size: 2, toml });
   onTestFinished(() => cluster.stop());
   const [one, other] = cluster.gateways;

@@ -9,7 +9,7 @@ import { voiceBlock } from '../openai/realtime/support/voice-gateway.ts';
 test('a session reaches a proxy that is connected to another gateway, and ends with it', async () => {
   const provider = await startRealtimeProvider();
   onTestFinished(() => provider.stop());
-  const toml = `${UNHURRIED}[billing]\ndrain_ms = 400\n`;
+  const toml = `${UNHURRIED}[billing]\ndrain_ms = 2000\n`;
   const cluster = await startCluster({ postgresUrl: inject('postgresUrl'), size: 2, toml });
   onTestFinished(() => cluster.stop());
   const [one, other] = cluster.gateways;

@@ -44,7 +44,7 @@ beforeAll(async () => {
     toml: `[server]\ntrusted_proxies = ["127.0.0.1"]\n${UNHURRIED}shutdown_delay_ms = ${delayMs}\n${modelBlock({ provider: 'Direct', url: '{provider}' })}`,
   });
   ({ key } = await cluster.gateways[0]!.openAccount('caller', 1_000));
-}, 120_000);
+});
 afterEach(() => Promise.all(keepers.splice(0).map((keeper) => keeper.close())));
 afterAll(() => cluster.stop());
 

@@ -79,55 +79,51 @@ const FAILED = /"error":|isError": ?true|Error:|"level":"(?:warn|error)"/;
 const keysOf = (shown: string) => [...new Set([...shown.matchAll(/"([\w/.-]+)":/g)].map((match) => match[1]!))];
 
 describe.each(PAGES)('%s', (page) => {
-  it(
-    'has commands and programs that run as they are written, in their order, and answer as is shown',
-    { timeout: 180_000 },
-    async () => {
-      const snippets = snippetsOf(page);
-      const dir = await workplace(page);
-      const { host } = new URL(gateway['base_url']!);
-      const ports = await Promise.all(PORTS.map(() => findFreePort()));
-      const printed = await runPage(snippets, {
-        dir,
-        env: {
-          PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}:${dirname(findProgram('caddy').file)}`,
-          HOME: place.dir,
-          TMPDIR: place.dir,
-          TOLLGATE_DATA: place.data,
-          OLLAMA_HOST: '127.0.0.1:9',
-          PORT: '0',
-          KEY: gateway['api_key'],
-          ACME_API_KEY: 'a-key-of-the-service',
-          npm_config_update_notifier: 'false',
-        },
-        replace: (text) =>
-          text
-            .replaceAll('127.0.0.1:8402', host)
-            .replaceAll('https://gateway.example', `http://${host}`)
-            .replaceAll('--domain gateway.example', `--domain ${host} --uri http://${host}`)
-            .replaceAll('svc-sk-dev-…', gateway['api_key']!)
-            .replaceAll(PORT, (written) => String(ports[PORTS.indexOf(written)])),
-      });
-      expect(printed.length).toBeGreaterThan(0);
-      const wrong = printed.flatMap(({ snippet, output, code }) => {
-        const shown = answerShown(snippets, snippet);
-        const problems = [
-          ...(code === 0 ? [] : [`ended with ${code}`]),
-          ...(FAILED.test(output) && !shown.includes('"error"') ? ['failed'] : []),
-          ...keysOf(shown)
-            .filter((key) => !output.includes(`"${key}"`))
-            .map((key) => `answered without "${key}", which the page shows`),
-          ...linesShown(snippets, snippet)
-            .filter((line) => !output.includes(line.replaceAll('127.0.0.1:8402', host)))
-            .map((line) => `printed no line "${line}", which the page shows`),
-        ];
-        return problems.length === 0
-          ? []
-          : [`${page}:${snippet.line} ${problems.join(', ')}:\n${output.slice(0, 2_000)}`];
-      });
-      expect(wrong.join('\n\n')).toBe('');
-    },
-  );
+  it('has commands and programs that run as they are written, in their order, and answer as is shown', async () => {
+    const snippets = snippetsOf(page);
+    const dir = await workplace(page);
+    const { host } = new URL(gateway['base_url']!);
+    const ports = await Promise.all(PORTS.map(() => findFreePort()));
+    const printed = await runPage(snippets, {
+      dir,
+      env: {
+        PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}:${dirname(findProgram('caddy').file)}`,
+        HOME: place.dir,
+        TMPDIR: place.dir,
+        TOLLGATE_DATA: place.data,
+        OLLAMA_HOST: '127.0.0.1:9',
+        PORT: '0',
+        KEY: gateway['api_key'],
+        ACME_API_KEY: 'a-key-of-the-service',
+        npm_config_update_notifier: 'false',
+      },
+      replace: (text) =>
+        text
+          .replaceAll('127.0.0.1:8402', host)
+          .replaceAll('https://gateway.example', `http://${host}`)
+          .replaceAll('--domain gateway.example', `--domain ${host} --uri http://${host}`)
+          .replaceAll('svc-sk-dev-…', gateway['api_key']!)
+          .replaceAll(PORT, (written) => String(ports[PORTS.indexOf(written)])),
+    });
+    expect(printed.length).toBeGreaterThan(0);
+    const wrong = printed.flatMap(({ snippet, output, code }) => {
+      const shown = answerShown(snippets, snippet);
+      const problems = [
+        ...(code === 0 ? [] : [`ended with ${code}`]),
+        ...(FAILED.test(output) && !shown.includes('"error"') ? ['failed'] : []),
+        ...keysOf(shown)
+          .filter((key) => !output.includes(`"${key}"`))
+          .map((key) => `answered without "${key}", which the page shows`),
+        ...linesShown(snippets, snippet)
+          .filter((line) => !output.includes(line.replaceAll('127.0.0.1:8402', host)))
+          .map((line) => `printed no line "${line}", which the page shows`),
+      ];
+      return problems.length === 0
+        ? []
+        : [`${page}:${snippet.line} ${problems.join(', ')}:\n${output.slice(0, 2_000)}`];
+    });
+    expect(wrong.join('\n\n')).toBe('');
+  });
 });
 
 /** The block of JSON that follows at once, which shows what a command answers. */

@@ -136,7 +136,7 @@ async function answerTo({ path, body, headers }: Asked): Promise<string> {
 
 describe(`an account whose replies are as large as they may be, or larger, ${WIDTH} at once, stops nobody`, () => {
   for (const shape of CHAT_SHAPES)
-    it(`of a chat model: ${shape}`, { timeout: 120_000 }, async () => {
+    it(`of a chat model: ${shape}`, async () => {
       const statuses = await beside(chat(shape));
       expect(statuses.get(200)).toBeGreaterThan(0);
       // One that is too large is cut, as are more words than were asked for.
@@ -144,7 +144,7 @@ describe(`an account whose replies are as large as they may be, or larger, ${WID
       expect(await answerTo(chat(shape))).toContain(`"finish_reason":"${short ? 'stop' : 'length'}"`);
     });
   for (const shape of TOOL_SHAPES)
-    it(`of a tool: ${shape}`, { timeout: 120_000 }, async () => {
+    it(`of a tool: ${shape}`, async () => {
       const statuses = await beside(tool(shape));
       expect(statuses.get(200)).toBeGreaterThan(0);
       const answer = await answerTo(tool(shape));

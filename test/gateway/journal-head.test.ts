@@ -64,5 +64,5 @@ test('a write that failed is done again, also when no batch follows', async () =
   journal.noting(() => {})({ chain: 'embedded', size: 1, durationMs: 1 });
   expect(await warned.promise).toMatch(/cannot be written/);
   rmdirSync(path);
-  await vi.waitFor(() => expect(readFileSync(path, 'utf8')).toContain('2030-01-01'), { timeout: 10_000 });
+  await vi.waitFor(() => expect(readFileSync(path, 'utf8')).toContain('2030-01-01'), { timeout: 60_000 });
 });

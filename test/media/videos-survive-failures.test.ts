@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { newDataDirectory } from '../support/data-directory.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { startSpine, UNHURRIED } from '../support/spine.ts';
 import { tinyMp4 } from './support/tiny-mp4.ts';
 import { type Queued, startVideoProvider, videoBlock } from './support/video-provider.ts';
@@ -14,7 +15,7 @@ const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
 
 async function startWorld(dataDir = newDataDirectory(), media = '', proxied: ((url: string) => string) | null = null) {
-  const provider = await startVideoProvider();
+  const provider = await startVideoProvider({ port: await findFreePort() });
   onTestFinished(() => provider.close());
   let passed = 0;
   const spine = await startSpine({

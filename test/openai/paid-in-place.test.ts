@@ -267,7 +267,7 @@ test('a payment into a full budget of the wallet is not taken', async () => {
 
   // A limit that another gateway has raised holds here within a second.
   await limit(100_000n);
-  await expect.poll(async () => (await payFor(ask('hello'))).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await payFor(ask('hello'))).status).toBe(200);
 
   // One that would have room, had nothing been spent in its period before it was set.
   await spine.quiet();
@@ -278,7 +278,7 @@ test('a payment into a full budget of the wallet is not taken', async () => {
   await limits.change(capped, 'operator', { budgets: [{ ...budget, notify: [] }] });
   let nonces = 0;
   const payAnew = () => post(ask('hello'), pay({ wallet: 'capped', nonce: `capped-${(nonces += 1)}` }));
-  await expect.poll(async () => (await payAnew()).status, { timeout: 5_000 }).toBe(402);
+  await expect.poll(async () => (await payAnew()).status).toBe(402);
   const taken = chain.taken.length;
   const refused = await payAnew();
   expect(await refused.json()).toMatchObject({ budget: { of: 'operator', limit_usd: formatUsd(budget.limit) } });

@@ -46,7 +46,7 @@ beforeAll(async () => {
   mkdirSync(join(work, 'node_modules', '@ai-sdk'), { recursive: true });
   const compatible = join('node_modules', '@ai-sdk', 'openai-compatible');
   symlinkSync(join(CHECKOUT, compatible), join(work, compatible));
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all([router.stop(), upstream.stop()]);
   rmSync(work, { recursive: true, force: true });

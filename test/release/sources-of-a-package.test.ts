@@ -29,7 +29,7 @@ beforeAll(async () => {
   symlinkSync(join(CHECKOUT, 'node_modules'), join(root, 'node_modules'));
   const versions = versionsOf(join(CHECKOUT, 'node_modules'), bundle.external);
   writeFileSync(join(root, 'package.json'), JSON.stringify(packageManifest(readManifest(CHECKOUT), versions)));
-}, 60_000);
+});
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 function emptyFile(name: string): string {

@@ -37,7 +37,7 @@ const batch = () =>
     ]).flat(),
   );
 
-test(`over ${ROUNDS * 50} entries`, { timeout: 120_000 }, async () => {
+test(`over ${ROUNDS * 50} entries`, async () => {
   // The first ones fill caches.
   for (let round = 0; round < FIRST; round += 1) await batch();
   await world.spine.quiet();

@@ -42,6 +42,8 @@ test('a consumer that leaves before any word came pays nothing', async () => {
   const params = 'hidden_reasoning_max = 5000\nhidden_reasoning_usual = 1200';
   const { spine } = await startTunnelSpine(
     `[billing]\ndrain_ms = 200\n${modelBlock({ name: 'own/model', provider: 'Own', url: upstream.url, params })}`,
+    // The head of the stream does not wait for a word.
+    { keepAliveMs: 50 },
   );
   const leaving = new AbortController();
   const response = await spine.post(

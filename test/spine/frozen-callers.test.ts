@@ -226,14 +226,14 @@ describe.each(CREDENTIALS)('by %s', (_name, signIn) => {
     await become(account, 'freeze');
     const before = await availableOf(account);
     expect(before).toBeGreaterThan(0n);
-    const asked = [spine.provider.log.length, tools.ids.length, agent.received.length, videos.jobs.size];
+    const asked = [spine.provider.log.length, tools.ids.length, agent.asked.length, videos.jobs.size];
     for (const [what, path, body] of own) {
       const { status, text } = await send('POST', path, headers, body());
       expect(text, what).toContain(FROZEN);
       expect([200, 403], what).toContain(status);
       if (what === '/rpc') expect(text.split(FROZEN)).toHaveLength(3);
     }
-    expect([spine.provider.log.length, tools.ids.length, agent.received.length, videos.jobs.size]).toEqual(asked);
+    expect([spine.provider.log.length, tools.ids.length, agent.asked.length, videos.jobs.size]).toEqual(asked);
     expect((await send('GET', '/api/v1/session/balance', headers)).status).toBe(200);
     expect(await availableOf(account)).toBe(before);
     await become(account, 'unfreeze');
@@ -277,7 +277,7 @@ test('no payment in place is taken from a frozen wallet, at any door', async () 
   chain.credit(paid.app.ledger);
   const wallet = 'frozen-payer';
   await paid.app.database.query(FREEZE_ROW, [accountOf(wallet)]);
-  const before = [spine.provider.log.length, tools.ids.length, agent.received.length, videos.jobs.size];
+  const before = [spine.provider.log.length, tools.ids.length, agent.asked.length, videos.jobs.size];
   const payment = () => payWith({ wallet, amount: 2_000_000n });
   const pays = async (path: string, body: unknown, headers: Headers = { 'payment-signature': toHeader(payment()) }) => {
     const answer = await fetch(paid.origin + path, {
@@ -296,7 +296,7 @@ test('no payment in place is taken from a frozen wallet, at any door', async () 
   await pays('/a2a/test/agent', rpc('message/send', { message: message('echo', { metadata }) }), {});
   const meta = { 'x402/payment': payment() };
   expect((await callTool(paid, 'test/tool', 'job', {}, { key: null, meta })).text).toContain(FROZEN);
-  expect([spine.provider.log.length, tools.ids.length, agent.received.length, videos.jobs.size]).toEqual(before);
+  expect([spine.provider.log.length, tools.ids.length, agent.asked.length, videos.jobs.size]).toEqual(before);
   expect([...chain.taken, ...chain.credited]).toEqual([]);
   expect(await paid.faults()).toEqual([]);
 });

@@ -95,7 +95,7 @@ test.each(PRIVATE)(
 );
 
 test.each(PRIVATE)('a file of a message at %s is refused as well', async (url) => {
-  const before = agent.received.length;
+  const before = agent.asked.length;
   for (const [version, method, role, part, param] of [
     ['1.0', 'SendMessage', 'ROLE_USER', { url }, 'url'],
     ['0.3', 'message/send', 'user', { kind: 'file', file: { uri: url } }, 'file.uri'],
@@ -113,7 +113,7 @@ test.each(PRIVATE)('a file of a message at %s is refused as well', async (url) =
       message: `message.parts[0].${param} must name a host of the public internet`,
     });
   }
-  expect(agent.received.length).toBe(before);
+  expect(agent.asked.length).toBe(before);
 });
 
 test('pictures of the public internet, and those that are in the request, go through', async () => {

@@ -36,8 +36,8 @@ it.each(['SIGKILL', 'SIGINT', 'SIGTERM'] as const)(
     expect(await accepts(started.postgres)).toBe(true);
     expect(await accepts(started.redis)).toBe(true);
     owner.kill(signal);
-    await expect.poll(() => accepts(started.postgres), { timeout: 10_000 }).toBe(false);
-    await expect.poll(() => accepts(started.redis), { timeout: 10_000 }).toBe(false);
-    await expect.poll(() => existsSync(started.directory), { timeout: 15_000 }).toBe(false);
+    await expect.poll(() => accepts(started.postgres)).toBe(false);
+    await expect.poll(() => accepts(started.redis)).toBe(false);
+    await expect.poll(() => existsSync(started.directory)).toBe(false);
   },
 );

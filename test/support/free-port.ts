@@ -9,6 +9,9 @@ import { randomInt } from 'node:crypto';
 const FROM = 10_000;
 const BELOW = 32_768;
 const ATTEMPTS_MAX = 100;
+/** Each worker of a run has ports of its own: two that look at once could otherwise find the same one free. */
+const LANES = 8;
+const LANE = Number(process.env['VITEST_POOL_ID'] ?? 0) % LANES;
 
 /** Ports that this process has returned. Two servers that start at the same time get different ports. */
 const given = new Set<number>();
@@ -19,7 +22,7 @@ const given = new Set<number>();
  */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const port = randomInt(FROM, BELOW);
+    const port = randomInt(FROM / LANES, BELOW / LANES) * LANES + LANE;
     if (given.has(port) || !(await isFree(port))) continue;
     given.add(port);
     return port;

@@ -3,7 +3,9 @@ import { rm } from 'node:fs/promises';
 import { loadConfig } from '#config';
 import { createApp, type App } from '../../src/app/app.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
+import { findFreePort } from './free-port.ts';
 import { operatorOf, type Gateway, type GatewayOptions } from './gateway.ts';
+import { NOTHING_LEFT_TO_LUCK } from './nothing-left-to-luck.ts';
 
 /** A gateway in this process, with the same interface as one in its own process. It can't be killed, only stopped. */
 export type GatewayHere = Omit<Gateway, 'kill9' | 'pid' | 'readyMs' | 'apiKey'>;
@@ -20,7 +22,7 @@ export async function startGatewayHere(
   const dataDir = options.dataDir ?? newDataDirectory();
   if (options.databaseUrl === undefined) fillDataDirectory(dataDir);
   const logs: string[] = [];
-  let port = options.port ?? 0;
+  const port = options.port ?? (await findFreePort());
   let app: App | null = null;
   let baseUrl = '';
 
@@ -39,9 +41,8 @@ export async function startGatewayHere(
       overrides: { 'server.data_dir': dataDir, 'server.port': port, 'server.host': '127.0.0.1' },
     });
     logs.length = 0;
-    app = await createApp(config, { writeLog: (line) => logs.push(line), random: () => 0.5 });
+    app = await createApp(config, { ...NOTHING_LEFT_TO_LUCK, writeLog: (line) => logs.push(line) });
     baseUrl = (await app.listen()).url;
-    port = Number(new URL(baseUrl).port);
   };
   const end = async (): Promise<void> => {
     const running = app;

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { emptyDataDirectory, fillDataDirectory } from './data-directory.ts';
+import { findFreePort } from './free-port.ts';
 import { createKeeper } from './server-process.ts';
 import type { Keeper, ServerProcess } from './server-process.ts';
 
@@ -16,13 +17,13 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** Text of the TOML file. */
   readonly toml?: string;
-  /** Environment variables in addition to PATH and HOME. This process's other variables are not passed on. */
+  /** Environment variables in addition to PATH, HOME and NODE_OPTIONS. No others of this process are passed on. */
   readonly env?: Readonly<Record<string, string>>;
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
   /** A data directory that is kept. By default a temporary one is used, which `stop` removes. */
   readonly dataDir?: string;
-  /** Default 0: any free port. */
+  /** Default: any free port that stays its own while it is restarted. */
   readonly port?: number;
   /** Timeout for the start. Default 30 s, longer on a busy machine. */
   readonly timeoutMs?: number;
@@ -75,7 +76,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const configFile = join(home, 'tollgate.toml');
   writeFileSync(configFile, options.toml ?? '');
   const keeper = createKeeper([home]);
-  let port = options.port ?? 0;
+  const port = options.port ?? (await findFreePort());
   let running: Running;
 
   const start = async (): Promise<void> => {
@@ -83,6 +84,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       PATH: process.env['PATH'],
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       HOME: home,
+      // For `scripts/shaken.mjs`.
+      ...(process.env['NODE_OPTIONS'] === undefined ? {} : { NODE_OPTIONS: process.env['NODE_OPTIONS'] }),
       ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
       ...(options.redisUrl === undefined ? {} : { REDIS_URL: options.redisUrl }),
       ...anyProvider(options.toml),
@@ -102,7 +105,6 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     ];
     args.push(...(options.args ?? []));
     running = await startAndWait(keeper, { file: process.execPath, args, cwd: home, env }, dataDir, options);
-    port = Number(new URL(running.baseUrl).port);
   };
   const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     running.server.signal(signal);

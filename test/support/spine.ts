@@ -10,6 +10,7 @@ import { createApp, type App } from '../../src/app/app.ts';
 import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
+import { NOTHING_LEFT_TO_LUCK } from './nothing-left-to-luck.ts';
 import { pauses } from './pauses.ts';
 import { createListedConfig } from '../../src/cli/listed-config.ts';
 import { startProvider, type TestProvider } from './provider.ts';
@@ -66,7 +67,7 @@ export interface SpineOptions {
   readonly now?: () => number;
   /** A monotonic clock in milliseconds. Default: `now`, if it is given. */
   readonly elapsed?: () => number;
-  /** Default: always a half, so that of several offers the one with the best price is chosen in every run. */
+  /** This and the next: default as in `NOTHING_LEFT_TO_LUCK`. */
   readonly random?: () => number;
   readonly keepAliveMs?: number;
   /** Accepts payments, instead of the chains in the configuration. */
@@ -207,12 +208,13 @@ ${more.replaceAll('{provider}', provider.url)}`;
   const now = options.now ?? Date.now;
   const listed = createListedConfig({ load, providersOf: ({ providers }) => providers, readText: toml, now });
   const app: App = await createApp(await listed.read(), {
+    ...NOTHING_LEFT_TO_LUCK,
     writeLog: (line) => logs.push(line),
     reloadAll: () => app.reload(() => listed.read()),
     ...(options.now ? { now: options.now } : {}),
     ...(options.elapsed ? { elapsed: options.elapsed } : {}),
-    random: options.random ?? (() => 0.5),
     ...(options.payments ? { payments: options.payments } : {}),
+    ...(options.random ? { random: options.random } : {}),
     ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
   });
   const account = localAccount('tester');

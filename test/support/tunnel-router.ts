@@ -19,6 +19,7 @@ import {
   type ProxyMessage,
 } from '../../src/network/tunnel/wire.ts';
 import { TUNNEL_PATH } from '../../src/config/names.ts';
+import { findFreePort } from './free-port.ts';
 
 /** Only the gateway's side of tunnels, on real sockets. The test decides every message to a proxy. */
 export interface TunnelRouter {
@@ -96,7 +97,7 @@ export async function startTunnelRouter(options: TunnelRouterOptions = {}): Prom
     }
     sockets.handleUpgrade(request, wire, head, (socket) => waiting.put(routerEnd(socket, request)));
   });
-  server.listen(options.port ?? 0, '127.0.0.1');
+  server.listen(options.port ?? (await findFreePort()), '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {

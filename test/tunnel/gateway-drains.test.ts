@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { READY } from '../support/dial-in.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { events, startSpine, UNHURRIED } from '../support/spine.ts';
 import { askTunnel, readStream, startTunnelSpine, until } from '../support/tunnel-spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
@@ -17,9 +18,9 @@ async function folder(): Promise<string> {
 
 test('running streams are finished and paid, and the proxy is ready again at the gateway that takes over', async () => {
   const dataDir = await folder();
-  const world = await startTunnelSpine('', { dataDir });
+  const port = await findFreePort();
+  const world = await startTunnelSpine('', { dataDir, port });
   const { spine } = world;
-  const port = Number(new URL(spine.origin).port);
   const { proxy, upstream, pinned } = await world.supply('Steady', { random: () => 0.2 });
   const told = Promise.withResolvers<void>();
   upstream.instruct(...Array.from({ length: 4 }, () => ({ stallAt: 1_000, stallUntil: told.promise })));

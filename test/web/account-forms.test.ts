@@ -15,7 +15,7 @@ beforeAll(async () => {
   // The local developer is signed in by itself.
   const { key } = await spine.tenant('dev', '1');
   headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-}, 120_000);
+});
 afterAll(async () => {
   expect(visitor.problems).toEqual([]);
   await browser.close();

@@ -17,7 +17,7 @@ beforeAll(async () => {
     openFundsWorld({ chain: 'withdrawal_min = 0.1\nwithdrawal_fee = 0.05', toml }),
     openBrowser(),
   ]);
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   expect(await world.spine.faults()).toEqual([]);
@@ -29,7 +29,7 @@ const FAILED_DEPOSIT = {
   text: "INSERT INTO deposits (id, network, account, payer, amount, state, credited, created_at, updated_at, looks) VALUES ($1, $2, $3, '', 1, 'failed', NULL, $4, $4, 0)",
 };
 
-test('from the sign-in to the receipt of a call', { timeout: 120_000 }, async () => {
+test('from the sign-in to the receipt of a call', async () => {
   // The terms of a payment come as a 402.
   visitor = await browser.visit({ origin: world.spine.origin, wallet: true, expected: /402 \(Payment Required\)/ });
   const { page } = visitor;

@@ -17,7 +17,7 @@ beforeAll(async () => {
     openBrowser(),
   ]);
   for (const content of ['one', 'two']) await (await spine.post('/chat/completions', ask(content))).json();
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   await spine.stop();

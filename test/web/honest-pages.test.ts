@@ -12,7 +12,7 @@ let browser: TestBrowser;
 beforeAll(async () => {
   const dead = modelBlock({ name: 'dead/model', provider: 'Dead', url: 'http://127.0.0.1:9' });
   [spine, browser] = await Promise.all([startSpine({ toml: UNHURRIED + dead, mode: 'development' }), openBrowser()]);
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   await spine?.stop();

@@ -8,7 +8,7 @@ let spine: Spine;
 let browser: TestBrowser;
 beforeAll(async () => {
   [spine, browser] = await Promise.all([startSpine({ toml: UNHURRIED, mode: 'development' }), openBrowser()]);
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   await spine.stop();

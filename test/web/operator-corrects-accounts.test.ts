@@ -14,7 +14,7 @@ let key: string;
 beforeAll(async () => {
   [spine, browser] = await Promise.all([startSpine({ toml: UNHURRIED }), openBrowser()]);
   ({ account, key } = await spine.tenant('acme', '12.345678'));
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   expect(await spine.faults()).toEqual([]);
@@ -55,7 +55,7 @@ async function changing({ page }: Visitor, name: string) {
   };
 }
 
-test('the operator debits, renames, freezes, closes and reopens an account', { timeout: 240_000 }, async () => {
+test('the operator debits, renames, freezes, closes and reopens an account', async () => {
   const visitor = await browser.visit({ origin: spine.origin, expected: /status of 422/ });
   const { page } = visitor;
   await page.goto('/admin');
@@ -129,7 +129,7 @@ test('the operator debits, renames, freezes, closes and reopens an account', { t
   await visitor.close();
 });
 
-test('money that came after the page was opened is not written off unseen', { timeout: 120_000 }, async () => {
+test('money that came after the page was opened is not written off unseen', async () => {
   const { account: hooli } = await spine.tenant('hooli', '3.5');
   const headers = { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' };
   const change = (path: string, body: object) =>
@@ -156,7 +156,7 @@ test('money that came after the page was opened is not written off unseen', { ti
   await visitor.close();
 });
 
-test('the balance page lists the movements, with older ones behind a button', { timeout: 120_000 }, async () => {
+test('the balance page lists the movements, with older ones behind a button', async () => {
   const { account: globex, key: own } = await spine.tenant('globex', '0');
   const move = (id: string, from: ReturnType<typeof escrowOf>, to: typeof from, amount: bigint, memo: string) =>
     spine.app.ledger.transfer({ id, from, to, amount, memo });

@@ -8,7 +8,7 @@ let spine: Spine;
 let browser: TestBrowser;
 beforeAll(async () => {
   [spine, browser] = await Promise.all([startSpine({ toml: UNHURRIED }), openBrowser()]);
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   expect(await spine.faults()).toEqual([]);

@@ -135,4 +135,4 @@ test('an answer without an end is stopped, and the page still works', async () =
   } finally {
     await own.stop();
   }
-}, 120_000);
+});

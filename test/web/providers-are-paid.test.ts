@@ -24,7 +24,7 @@ beforeAll(async () => {
   const call = await spine.post('/chat/completions', ask('hello', { model: 'tunnel/model' }));
   await call.text();
   expect(call.status).toBe(200);
-}, 120_000);
+});
 afterAll(async () => {
   seller.kill();
   await browser.close();
@@ -32,7 +32,7 @@ afterAll(async () => {
   await spine.stop();
 });
 
-test('the operator books a payout and bans the provider, who sees both', { timeout: 120_000 }, async () => {
+test('the operator books a payout and bans the provider, who sees both', async () => {
   const visitor = await browser.visit({ origin: spine.origin });
   const { page } = visitor;
   await page.goto('/admin?tab=providers');

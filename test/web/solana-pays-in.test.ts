@@ -34,7 +34,7 @@ beforeAll(async () => {
   spine = await startSpine({ credit: '0', env: { RPC_URL: twin.url }, toml });
   // The first start makes the treasury's token account, and its books begin when that is final.
   while (!(await chains())[0]!.answers) await new Promise((resolve) => setTimeout(resolve, 25));
-}, 120_000);
+});
 afterAll(async () => {
   await browser.close();
   expect(await spine.faults()).toEqual([]);
@@ -55,7 +55,7 @@ const prepare = async (body: object) => {
   return { status: answer.status, body: (await answer.json()) as { readonly error?: { readonly param?: string } } };
 };
 
-test('the wallet signs one transaction, and the money is there', { timeout: 120_000 }, async () => {
+test('the wallet signs one transaction, and the money is there', async () => {
   const wallet = solanaWallet();
   twin.fundUsdc(wallet.address, 10_000_000n);
   twin.finalize();
@@ -79,41 +79,37 @@ test('the wallet signs one transaction, and the money is there', { timeout: 120_
   await visitor.close();
 });
 
-test(
-  'a wallet without a token account is told what one costs, and paid so much less',
-  { timeout: 120_000 },
-  async () => {
-    const wallet = solanaWallet();
-    twin.fundUsdc(wallet.address, 3_000_000n);
-    twin.finalize();
-    const visitor = await browser.visit({ origin: spine.origin, wallet: true });
-    const { page } = visitor;
-    await injectSolanaWallet(page, wallet);
-    await page.goto('/sign-in?next=/dashboard/balance');
-    await page.getByRole('button', { name: SOLANA_WALLET }).click();
-    await page.getByLabel('USDC', { exact: true }).fill('3');
-    await page.getByRole('button', { name: 'Pay $3.00' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: SOLANA_WALLET }).click();
-    await page.getByRole('dialog').waitFor({ state: 'hidden' });
-    await closeAccount(twin, await payerOf(wallet));
+test('a wallet without a token account is told what one costs, and paid so much less', async () => {
+  const wallet = solanaWallet();
+  twin.fundUsdc(wallet.address, 3_000_000n);
+  twin.finalize();
+  const visitor = await browser.visit({ origin: spine.origin, wallet: true });
+  const { page } = visitor;
+  await injectSolanaWallet(page, wallet);
+  await page.goto('/sign-in?next=/dashboard/balance');
+  await page.getByRole('button', { name: SOLANA_WALLET }).click();
+  await page.getByLabel('USDC', { exact: true }).fill('3');
+  await page.getByRole('button', { name: 'Pay $3.00' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: SOLANA_WALLET }).click();
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  await closeAccount(twin, await payerOf(wallet));
 
-    await page.getByRole('button', { name: 'Withdraw' }).click();
-    const form = page.getByRole('dialog', { name: 'Withdraw' });
-    await form.getByLabel('USDC').fill('1');
-    await form.getByText('A wallet that has no account for USDC yet gets $0.25 less: one is opened for it.').waitFor();
-    expect(await visitor.axe()).toEqual([]);
-    await form.getByRole('button', { name: 'Withdraw' }).click();
-    const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
-    await proof.getByText(/^Withdraw \$1\.00 to .*, less \$0\.25 if it has no account for USDC yet\.$/).waitFor();
-    await proof.getByRole('button', { name: SOLANA_WALLET }).click();
-    await form.waitFor({ state: 'hidden' });
-    await expect.poll(() => twin.chain.tokens(wallet.address), { timeout: 60_000 }).toBe(750_000n);
-    expect(visitor.problems).toEqual([]);
-    await visitor.close();
-  },
-);
+  await page.getByRole('button', { name: 'Withdraw' }).click();
+  const form = page.getByRole('dialog', { name: 'Withdraw' });
+  await form.getByLabel('USDC').fill('1');
+  await form.getByText('A wallet that has no account for USDC yet gets $0.25 less: one is opened for it.').waitFor();
+  expect(await visitor.axe()).toEqual([]);
+  await form.getByRole('button', { name: 'Withdraw' }).click();
+  const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  await proof.getByText(/^Withdraw \$1\.00 to .*, less \$0\.25 if it has no account for USDC yet\.$/).waitFor();
+  await proof.getByRole('button', { name: SOLANA_WALLET }).click();
+  await form.waitFor({ state: 'hidden' });
+  await expect.poll(() => twin.chain.tokens(wallet.address), { timeout: 60_000 }).toBe(750_000n);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
 
-test('who acts for an organisation pays into its balance, and not into its own', { timeout: 120_000 }, async () => {
+test('who acts for an organisation pays into its balance, and not into its own', async () => {
   const wallet = solanaWallet();
   twin.fundUsdc(wallet.address, 10_000_000n);
   twin.finalize();
@@ -146,7 +142,7 @@ test('who acts for an organisation pays into its balance, and not into its own',
   await visitor.close();
 });
 
-test('the operator finds money of a stranger by its transaction, and credits it', { timeout: 120_000 }, async () => {
+test('the operator finds money of a stranger by its transaction, and credits it', async () => {
   const stranger = await newPayer();
   twin.fundSol(stranger.address);
   twin.fundUsdc(stranger.address, 5_000_000n);

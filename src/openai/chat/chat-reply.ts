@@ -84,12 +84,6 @@ const STREAM_HEADERS = {
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 } as const;
-/**
- * The head of a stream waits for the first event. So an earlier failure can still set the status, and the provider
- * is known. After this time the head is sent without the provider's name, because clients and proxies give up on a
- * silent connection.
- */
-const HEAD_HELD_MS = 5_000;
 /** A larger frame is written in slices. */
 const LARGE_BYTES = 1024 * 1024;
 
@@ -157,7 +151,7 @@ async function writeStream(
   const silent = createSilent(() => {
     if (sink.closed) return;
     if (!begun) {
-      if (!about.sent.asked) return keepAlive.within(silent, HEAD_HELD_MS);
+      if (!about.sent.asked) return keepAlive.soon(silent);
       // Another provider may still answer, so the head names no provider.
       provider = null;
       begin();
@@ -166,7 +160,10 @@ async function writeStream(
   });
   try {
     keepAlive.watch(silent);
-    keepAlive.within(silent, HEAD_HELD_MS);
+    // The head of a stream waits for the first event. So an earlier failure can still set the status, and the provider
+    // is known. After 5 s, a third of the usual silence, the head is sent without the provider's name, because clients
+    // and proxies give up on a silent connection.
+    keepAlive.soon(silent);
     for (;;) {
       const next = await iterator.next();
       if (sink.closed) return false;

@@ -52,7 +52,7 @@ test.each(WIRES)('an agent that may make calls is given a token for them, and it
   expect(await calls.spent(() => talk.sent('work', { message: { metadata: { kept: [1, 2] } } }))).toBe(MESSAGE_PRICE);
   expect(seen?.metadata).toMatchObject({ token: seen?.header, budget_usd: '0.05' });
   expect(seen!.header).toMatch(/^svc-run-v1-/);
-  const sent = served.agent.received.at(-1)!.params as { message: { metadata: object } };
+  const sent = served.agent.asked.at(-1)!.params as { message: { metadata: object } };
   expect(sent.message.metadata).toMatchObject({ kept: [1, 2] });
 });
 
@@ -62,7 +62,7 @@ test('an agent that may make none is given nothing, and what a client says of a 
   for (const wire of WIRES) {
     const talk = calls.talk(url, wire);
     await talk.sent('task a', { message: { metadata: lie }, metadata: lie });
-    const request = agent.received.at(-1)!;
+    const request = agent.asked.at(-1)!;
     expect(giftOf({ request }), wire.name).toEqual({ header: undefined, metadata: undefined });
     expect(request.body, wire.name).not.toContain('attacker');
     expect(request.body).toContain('"other":1');

@@ -91,7 +91,7 @@ test('a file by the names of the proto, over HTTP+JSON of 0.3, and a message tha
 
 test('a field that stands under both names is refused', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
-  const before = agent.received.length;
+  const before = agent.asked.length;
   const message = {
     messageId: 'both',
     role: 'ROLE_USER',
@@ -111,7 +111,7 @@ test('a field that stands under both names is refused', async () => {
   expect(refusalOf(await calls.talk(url, REST).raw('GET', '/tasks?pageSize=2&page_size=3', null))?.message).toContain(
     'page_size and pageSize are the same field: send only pageSize',
   );
-  expect(agent.received.length).toBe(before);
+  expect(agent.asked.length).toBe(before);
 });
 
 test.each([RPC, REST])('lists and histories are bounded by the names of the proto: $name', async (wire) => {

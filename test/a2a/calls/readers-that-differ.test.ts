@@ -20,7 +20,7 @@ test('a member whose name is nearly that of one which counts is refused: an agen
   const { url, agent } = await calls.serve({ version: 'both' });
   const { spine, stranger } = calls.world;
   const { id } = await calls.talk(url).task('ask');
-  const before = agent.received.length;
+  const before = agent.asked.length;
   for (const name of LOOK_ALIKES) {
     const message = { messageId: `m ${name}`, role: 'ROLE_USER', parts: [{ text: 'task steal' }], [name]: id };
     const legacy = { ...message, role: 'user', kind: 'message', parts: [{ kind: 'text', text: 'task steal' }] };
@@ -58,14 +58,14 @@ test('a member whose name is nearly that of one which counts is refused: an agen
     spine.key,
   );
   expect(pushed.text).toMatch(/must be written taskPushNotificationConfig/);
-  expect(agent.received.length).toBe(before);
+  expect(agent.asked.length).toBe(before);
   await calls.talk(url).call('CancelTask', { id });
 });
 
 test('a key that stands twice is refused wherever it would count', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const { id } = await calls.talk(url).task('ask');
-  const before = agent.received.length;
+  const before = agent.asked.length;
   const message = (more: string) => `{"messageId":"twice","role":"ROLE_USER","parts":[{"text":"task x"}]${more}}`;
   const bodies = [
     `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message(`,"taskId":"${id}","taskId":""`)}}}`,
@@ -93,8 +93,8 @@ test('a key that stands twice is refused wherever it would count', async () => {
     '/message:send',
   );
   expect(rest.status, rest.text).toBe(200);
-  expect(agent.received.length).toBe(before + 1);
-  expect(agent.received.at(-1)!.body).not.toMatch(/"a":1/);
+  expect(agent.asked.length).toBe(before + 1);
+  expect(agent.asked.at(-1)!.body).not.toMatch(/"a":1/);
   await calls.talk(url).call('CancelTask', { id });
 });
 
@@ -113,7 +113,7 @@ test.each([
   ['a secret for a webhook', `[${PART}]`, `,"configuration":{"pushNotificationConfig":{${PUSH}}}`],
 ])('%s that stands twice is refused, and no agent gets it', async (_what, parts, more) => {
   const { url, agent } = await calls.serve({ version: 'both' });
-  const before = agent.received.length;
+  const before = agent.asked.length;
   const params = `{"message":{"kind":"message","messageId":"${crypto.randomUUID()}","role":"user","parts":${parts}}${more}}`;
   const { status, text } = await post(
     url,
@@ -124,7 +124,7 @@ test.each([
   expect(status, text).toBe(200);
   const { error } = JSON.parse(text) as { error?: { code: number; message: string } };
   expect(error).toMatchObject({ code: -32_602, message: expect.stringMatching(/ambiguous: duplicate key/) as unknown });
-  expect(agent.received.length).toBe(before);
+  expect(agent.asked.length).toBe(before);
 });
 
 test('names that objects have of their own are names like others', async () => {
@@ -164,5 +164,5 @@ test('names that objects have of their own are names like others', async () => {
     expect(refusalOf(await calls.talk(url, REST).call('GetTask', { id: name }))?.status).toBe(404);
   }
   expect(({} as { taskId?: string }).taskId).toBeUndefined();
-  expect(agent.received.length).toBeGreaterThan(0);
+  expect(agent.asked.length).toBeGreaterThan(0);
 });

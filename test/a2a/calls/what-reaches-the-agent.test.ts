@@ -31,7 +31,7 @@ test.each([RPC, LEGACY_RPC])(
       },
     );
     expect(reply.status, await reply.text()).toBe(200);
-    const { body } = agent.received.at(-1)!;
+    const { body } = agent.asked.at(-1)!;
     const { id, ...envelope } = JSON.parse(body) as Record<string, unknown>;
     expect(body).toBe(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":${PARAMS[version]}}`);
     expect(Object.keys(envelope)).toEqual(['jsonrpc', 'method', 'params']);
@@ -42,7 +42,7 @@ test('with a run, all that stands there stays as it is, and the token is added',
   const { url, agent } = await calls.serve({}, { pricing: 'per_call = 0.001\nnested_max = 0.01' });
   const text = PARAMS['1.0'].replace('raw-1.0', 'raw-run');
   await post(url, `{"id":1,"jsonrpc":"2.0","method":"SendMessage","params":${text}}`, { 'a2a-version': '1.0' });
-  const { body } = agent.received.at(-1)!;
+  const { body } = agent.asked.at(-1)!;
   const params = body.slice(body.indexOf('"params":') + '"params":'.length, -1);
   expect(params.replace(/,"metadata":\{"tollgate\/run":\{[^}]*\}\}/, '')).toBe(text);
   expect(params).toMatch(/"tollgate\/run":\{"token":"svc-run-v1-/);
@@ -127,7 +127,7 @@ test('the token that its provider named goes to the agent, and no client sees it
   const { url, agent } = await calls.serve({ bearer: 'agent-secret-canary' }, { apiKey: 'agent-secret-canary' });
   const reply = await calls.talk(url).sent('task x');
   expect(refusalOf(reply)).toBeNull();
-  expect(agent.received.at(-1)!.headers.authorization).toBe('Bearer agent-secret-canary');
+  expect(agent.asked.at(-1)!.headers.authorization).toBe('Bearer agent-secret-canary');
   expect(reply.text).not.toContain('canary');
   expect(JSON.stringify([...reply.headers])).not.toContain('canary');
   const wrong = await calls.serve({ bearer: 'another' }, { apiKey: 'agent-secret-canary' });

@@ -11,10 +11,10 @@ test.each(WIRES)('a context is that of who used it first, also where no task is 
   const theirs = calls.talk(url, wire, calls.world.stranger.key);
   const paid = await calls.spent(async () => {
     expect((await mine.sent('echo my secret', { message: { contextId } })).status).toBe(200);
-    const heard = agent.received.length;
+    const heard = agent.asked.length;
     const refused = refusalOf(await theirs.sent('echo what did I say?', { message: { contextId } }));
     expect(refused).toMatchObject({ code: -32602, message: expect.stringContaining('omit the contextId') as string });
-    expect(agent.received.length).toBe(heard);
+    expect(agent.asked.length).toBe(heard);
     expect((await mine.sent('echo again', { message: { contextId } })).status).toBe(200);
   });
   expect(paid).toBe(2n * MESSAGE_PRICE);

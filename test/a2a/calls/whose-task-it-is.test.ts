@@ -50,7 +50,7 @@ test.each(CASES)("$who gets the answers of an unknown id for another's task: $na
   const owner = calls.talk(url, RPC, (await begins()) ?? undefined);
   const { id, contextId } = await owner.task('wait', { immediately: true });
   await agent.waits();
-  const before = agent.received.length;
+  const before = agent.asked.length;
   const unknown = 'c0ffee00-0000-4000-8000-000000000000';
   for (const operation of OPERATIONS) {
     const answers = [id, unknown].map(async (taskId) => {
@@ -70,7 +70,7 @@ test.each(CASES)("$who gets the answers of an unknown id for another's task: $na
     expect(refusalOf(await theirs.sent('hello', { message: { ...more, taskId: unknown } }))?.code).toBe(-32_001);
   }
   // The agent was asked nothing of all that, and the task goes on.
-  expect(agent.received.length).toBe(before);
+  expect(agent.asked.length).toBe(before);
   expect((await calls.talk(url, RPC, key).call('ListTasks', {})).result()).toMatchObject({ tasks: [] });
   expect((await calls.talk(url).get(id)).state).toBe('working');
   expect((await owner.get(id)).state).toBe('working');
@@ -245,7 +245,7 @@ test("a message that refers to another's task is refused, and one that refers to
   const { url, agent } = await calls.serve({ version: 'both' });
   const theirs = await calls.talk(url, RPC, calls.world.stranger.key).task('task secret');
   const mine = await calls.talk(url).task('task mine');
-  const before = agent.received.length;
+  const before = agent.asked.length;
   for (const wire of WIRES) {
     const talk = calls.talk(url, wire);
     for (const ids of [[theirs.id], [mine.id, theirs.id], ['nobodys']])
@@ -253,7 +253,7 @@ test("a message that refers to another's task is refused, and one that refers to
         -32_001,
       );
   }
-  expect(agent.received.length).toBe(before);
+  expect(agent.asked.length).toBe(before);
   expect((await calls.talk(url).task('task again', { message: { referenceTaskIds: [mine.id] } })).state).toBe(
     'completed',
   );

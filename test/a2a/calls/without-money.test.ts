@@ -84,7 +84,7 @@ test.each([RPC, LEGACY_RPC, REST])(
     const done = await talk.sent('task work', goesOn);
     expect(unpaidState(done), done.text).toMatch(/completed/i);
     expect(heldBy(done)['id']).not.toBe(task['id']);
-    expect(agent.received.at(-1)!.body).not.toContain('unpaid-');
+    expect(agent.asked.at(-1)!.body).not.toContain('unpaid-');
     expect(asks(agent.received)).toBe(1);
   },
 );
@@ -155,7 +155,7 @@ test.each(WIRES)(
       limitReset: null,
       allowedServices: ['elsewhere'],
     }))!;
-    const before = agent.received.length;
+    const before = agent.asked.length;
     const talk = calls.talk(url, wire, made.text);
     const replies = [
       await talk.sent('task x'),
@@ -171,7 +171,7 @@ test.each(WIRES)(
       expect(reply.text).toContain(service);
       expect(reply.status).toBe(403);
     }
-    expect(agent.received.length).toBe(before);
+    expect(agent.asked.length).toBe(before);
   },
 );
 

@@ -56,112 +56,106 @@ interface Begun {
   readonly calls: string[];
 }
 
-test(
-  `${TASKS} tasks alive at a kill -9: all that end are settled once and exactly, the others keep their locks`,
-  { timeout: 180_000 },
-  async () => {
-    const agent = await startAgentProcess();
-    onTestFinished(() => agent.stop());
-    const gateway = await startGateway({
-      env: { TOLLGATE_SIGN_IN_DOMAINS: DOMAIN },
-      toml: `[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n${LOOKS}${agentBlock({ name: 'direct/agent', endpoint: agent.url, provider: 'Direct' })}`,
-    });
-    onTestFinished(() => gateway.stop());
-    const owner = await gateway.openAccount('caller', 10);
-    const books = booksOf(gateway, owner);
-    const proxy = await dialIn({
-      router: gateway.baseUrl,
-      services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }),
-    });
-    onTestFinished(() => proxy.kill());
-    const talks = new Map(
-      ['direct/agent', 'tunnel/agent'].map((service) => {
-        const place = { url: `${gateway.baseUrl}/a2a/${service}`, headers: { authorization: `Bearer ${owner.key}` } };
-        return [service, createTalk(place, '1.0', 'JSONRPC')] as const;
-      }),
-    );
-    const talkOf = ({ service }: Pick<Begun, 'service'>) => talks.get(service)!;
+test(`${TASKS} tasks alive at a kill -9: all that end are settled once and exactly, the others keep their locks`, async () => {
+  const agent = await startAgentProcess();
+  onTestFinished(() => agent.stop());
+  const gateway = await startGateway({
+    env: { TOLLGATE_SIGN_IN_DOMAINS: DOMAIN },
+    toml: `[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n${LOOKS}${agentBlock({ name: 'direct/agent', endpoint: agent.url, provider: 'Direct' })}`,
+  });
+  onTestFinished(() => gateway.stop());
+  const owner = await gateway.openAccount('caller', 10);
+  const books = booksOf(gateway, owner);
+  const proxy = await dialIn({
+    router: gateway.baseUrl,
+    services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }),
+  });
+  onTestFinished(() => proxy.kill());
+  const talks = new Map(
+    ['direct/agent', 'tunnel/agent'].map((service) => {
+      const place = { url: `${gateway.baseUrl}/a2a/${service}`, headers: { authorization: `Bearer ${owner.key}` } };
+      return [service, createTalk(place, '1.0', 'JSONRPC')] as const;
+    }),
+  );
+  const talkOf = ({ service }: Pick<Begun, 'service'>) => talks.get(service)!;
 
-    const begun = await inTurn(
-      Array.from({ length: TASKS }, (_, index) => index),
+  const begun = await inTurn(
+    Array.from({ length: TASKS }, (_, index) => index),
+    AT_ONCE,
+    async (index): Promise<Begun> => {
+      const service = index % 2 === 0 ? 'direct/agent' : 'tunnel/agent';
+      const fate = FATES[(index >> 1) % FATES.length]!;
+      const text = fate.text === 'slow' ? `slow ${(index * 37) % SLOW_MS_MAX}` : fate.text;
+      const { id, contextId, metadata } = await talkOf({ service }).task(text, { immediately: true });
+      return { id, contextId, fate, service, calls: [callOf({ metadata }).id] };
+    },
+  );
+  await gateway.kill9();
+  const finish = (when: 'meanwhile' | 'afterwards') =>
+    inTurn(
+      begun.filter(({ fate }) => fate[when] !== undefined),
       AT_ONCE,
-      async (index): Promise<Begun> => {
-        const service = index % 2 === 0 ? 'direct/agent' : 'tunnel/agent';
-        const fate = FATES[(index >> 1) % FATES.length]!;
-        const text = fate.text === 'slow' ? `slow ${(index * 37) % SLOW_MS_MAX}` : fate.text;
-        const { id, contextId, metadata } = await talkOf({ service }).task(text, { immediately: true });
-        return { id, contextId, fate, service, calls: [callOf({ metadata }).id] };
+      ({ id, fate }) => agent.finish(id, fate[when]),
+    );
+  await finish('meanwhile');
+  await gateway.restart();
+  const readyAt = performance.now();
+  await proxy.logged(READY, 2);
+  const ofFate = (fits: (fate: Fate) => boolean | undefined) => begun.filter(({ fate }) => fits(fate) === true);
+  await Promise.all([
+    finish('afterwards'),
+    inTurn(
+      ofFate(({ canceled }) => canceled),
+      AT_ONCE,
+      async (task) => {
+        expect((await talkOf(task).call('CancelTask', { id: task.id })).error).toBeNull();
       },
-    );
-    await gateway.kill9();
-    const finish = (when: 'meanwhile' | 'afterwards') =>
-      inTurn(
-        begun.filter(({ fate }) => fate[when] !== undefined),
-        AT_ONCE,
-        ({ id, fate }) => agent.finish(id, fate[when]),
-      );
-    await finish('meanwhile');
-    await gateway.restart();
-    const readyAt = performance.now();
-    await proxy.logged(READY, 2);
-    const ofFate = (fits: (fate: Fate) => boolean | undefined) => begun.filter(({ fate }) => fits(fate) === true);
-    await Promise.all([
-      finish('afterwards'),
-      inTurn(
-        ofFate(({ canceled }) => canceled),
-        AT_ONCE,
-        async (task) => {
-          expect((await talkOf(task).call('CancelTask', { id: task.id })).error).toBeNull();
-        },
-      ),
-      inTurn(
-        ofFate(({ answered }) => answered),
-        AT_ONCE,
-        async (task) => {
-          const { id, contextId } = task;
-          const { state, metadata } = await talkOf(task).task('this one', { message: { taskId: id, contextId } });
-          expect(state).toBe('completed');
-          task.calls.push(callOf({ metadata }).id);
-        },
-      ),
-    ]);
+    ),
+    inTurn(
+      ofFate(({ answered }) => answered),
+      AT_ONCE,
+      async (task) => {
+        const { id, contextId } = task;
+        const { state, metadata } = await talkOf(task).task('this one', { message: { taskId: id, contextId } });
+        expect(state).toBe('completed');
+        task.calls.push(callOf({ metadata }).id);
+      },
+    ),
+  ]);
 
-    // What the agent says now is what it did, whoever asks.
-    const said = createTalk({ url: agent.url, headers: {} }, '1.0', 'JSONRPC');
-    const slow = ofFate(({ text }) => text === 'slow');
-    await until(async () =>
-      (await inTurn(slow, AT_ONCE, ({ id }) => said.get(id))).every(({ state }) => state === 'completed'),
-    );
-    const states = new Map(
-      (await inTurn(begun, AT_ONCE, ({ id }) => said.get(id))).map(({ id, state }) => [id, state]),
-    );
-    const alive = begun.filter(({ id }) => !ENDS.has(states.get(id)!));
-    expect(alive).toHaveLength((TASKS / FATES.length) * 2);
-    await until(async () => (await books.account()).locked === alive.length * PRICE, 60_000);
-    const settledMs = Math.round(performance.now() - readyAt);
-    console.log(
-      `  ${TASKS} tasks, ${alive.length} of them still alive; all others settled ${settledMs} ms after the start`,
-    );
-    expect(settledMs).toBeLessThan(atThisLoad(SETTLED_MS_MAX));
+  // What the agent says now is what it did, whoever asks.
+  const said = createTalk({ url: agent.url, headers: {} }, '1.0', 'JSONRPC');
+  const slow = ofFate(({ text }) => text === 'slow');
+  await until(async () =>
+    (await inTurn(slow, AT_ONCE, ({ id }) => said.get(id))).every(({ state }) => state === 'completed'),
+  );
+  const states = new Map((await inTurn(begun, AT_ONCE, ({ id }) => said.get(id))).map(({ id, state }) => [id, state]));
+  const alive = begun.filter(({ id }) => !ENDS.has(states.get(id)!));
+  expect(alive).toHaveLength((TASKS / FATES.length) * 2);
+  await until(async () => (await books.account()).locked === alive.length * PRICE, 60_000);
+  const settledMs = Math.round(performance.now() - readyAt);
+  console.log(
+    `  ${TASKS} tasks, ${alive.length} of them still alive; all others settled ${settledMs} ms after the start`,
+  );
+  expect(settledMs).toBeLessThan(atThisLoad(SETTLED_MS_MAX));
 
-    const wrong: unknown[] = [];
-    let due = 0;
-    await inTurn(begun, AT_ONCE, async (task) => {
-      const { id, calls, fate } = task;
-      const state = states.get(id)!;
-      const money = await books.calls(calls);
-      const charged = state === 'completed' ? PRICE : 0;
-      due += charged * calls.length;
-      if (money.some((one) => one.charged !== charged || one.state !== (ENDS.has(state) ? 'settled' : 'held')))
-        wrong.push({ fate, state, money });
-    });
-    expect(wrong).toEqual([]);
-    expect(await books.account()).toEqual({
-      locked: alive.length * PRICE,
-      balance: 10_000_000 - due - alive.length * PRICE,
-    });
-    expect(await books.faults()).toEqual([]);
-  },
-);
+  const wrong: unknown[] = [];
+  let due = 0;
+  await inTurn(begun, AT_ONCE, async (task) => {
+    const { id, calls, fate } = task;
+    const state = states.get(id)!;
+    const money = await books.calls(calls);
+    const charged = state === 'completed' ? PRICE : 0;
+    due += charged * calls.length;
+    if (money.some((one) => one.charged !== charged || one.state !== (ENDS.has(state) ? 'settled' : 'held')))
+      wrong.push({ fate, state, money });
+  });
+  expect(wrong).toEqual([]);
+  expect(await books.account()).toEqual({
+    locked: alive.length * PRICE,
+    balance: 10_000_000 - due - alive.length * PRICE,
+  });
+  expect(await books.faults()).toEqual([]);
+});
 
 const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);

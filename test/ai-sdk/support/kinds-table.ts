@@ -47,7 +47,7 @@ export function triedPackages(): readonly TriedPackage[] {
     );
   }
   for (const vendor of FILM_VENDORS) add({ ...vendor, secrets: [vendor.secret ?? 'apiKey'] }, { video: 'seconds' });
-  return [...found.values()].toSorted((a, b) => a.name.localeCompare(b.name));
+  return [...found.values()].toSorted((a, b) => a.name.localeCompare(b.name, 'en'));
 }
 
 /** The rows of the table of docs/ai-sdk-providers.md. */

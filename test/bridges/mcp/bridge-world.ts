@@ -33,6 +33,7 @@ import { openTestDatabase } from '../../gateway/test-database.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { createLineTarget } from './line-target.ts';
 import { NO_TASKS } from '../../support/no-tasks.ts';
+import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 
 /** A service of the world: USD of a call, and where it is served. */
 export interface WorldService {
@@ -115,7 +116,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
   const direct = createHttpUpstream({ headTimeoutMs: 10_000, idleTimeoutMs: 10_000, connectionsMax: 256 });
   const upstream = createUpstream({ direct, tunnel });
   const health = createHealth({ now, cooldownMs: 0 });
-  const router = createRouter({ health, random: Math.random, attemptsMax: 3 });
+  const router = createRouter({ health, random: NOTHING_LEFT_TO_LUCK.random, attemptsMax: 3 });
   const catalog = createCatalog();
   catalog.replace('test', offers);
   const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
@@ -196,7 +197,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     version: '1',
     now,
     elapsed: now,
-    random: Math.random,
+    random: NOTHING_LEFT_TO_LUCK.random,
     onUnlisted: () => {},
     guard: () => null,
     challenge: () => null,

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { findFreePort } from '../../support/free-port.ts';
 import { closed, createScene, open, reply } from './far-gateway.ts';
 
 const scene = createScene();
@@ -9,11 +10,12 @@ afterEach(() => scene.end());
 
 async function running() {
   const arrived = Promise.withResolvers<ServerHttp2Stream>();
-  const far = await scene.far((stream) => {
+  const begin = (stream: ServerHttp2Stream) => {
     stream.respond({ ':status': 200 });
     stream.write('begin');
     arrived.resolve(stream);
-  });
+  };
+  const far = await scene.far(begin, { port: await findFreePort() });
   const peers = scene.peers();
   const stream = open(peers, far.listener.url, {}, true);
   const whole = reply(stream);

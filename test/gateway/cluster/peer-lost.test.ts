@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { findFreePort } from '../../support/free-port.ts';
 import { unlessStalled } from '../../support/unless-stalled.ts';
 import { closed, createScene, open, reply, type OnStream } from './far-gateway.ts';
 
@@ -50,11 +50,7 @@ describe('another gateway', () => {
   });
 
   it('that is not there fails a call at once', async () => {
-    const nobody = createServer().listen(0, '127.0.0.1');
-    await once(nobody, 'listening');
-    const { port } = nobody.address() as AddressInfo;
-    nobody.close();
-    await once(nobody, 'close');
+    const port = await findFreePort();
     const failed = Promise.withResolvers<string>();
     const peers = scene.peers({
       onError: (node, error) => failed.resolve(`${node.id}: ${(error as NodeJS.ErrnoException).code}`),

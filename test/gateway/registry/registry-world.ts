@@ -5,6 +5,7 @@ import { createCatalog, type Catalog } from '../../../src/catalog/catalog.ts';
 import type { ModelService } from '../../../src/config/service.ts';
 import { createRegistry, type RegistryOptions, type Registry } from '../../../src/network/registry/registry.ts';
 import type { Connection } from '../../../src/network/registry/presence.ts';
+import { atThisLoad } from '../../support/at-this-load.ts';
 
 /** One gateway's registry on a database, with what it told. */
 export interface TestNode {
@@ -97,7 +98,8 @@ export const listed = ({ catalog }: TestNode): string[] =>
 export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<number> {
   const begun = performance.now();
   while (!(await condition())) {
-    if (performance.now() - begun > ms) throw new Error(`not within ${ms} ms: ${condition.toString()}`);
+    if (performance.now() - begun > atThisLoad(ms))
+      throw new Error(`not within ${atThisLoad(ms)} ms: ${condition.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   return performance.now() - begun;

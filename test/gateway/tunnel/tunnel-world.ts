@@ -23,6 +23,7 @@ import type { UpstreamExchange, UpstreamOf, UpstreamReply } from '../../../src/g
 import { documentOf, dialPeer, type TunnelPeer, type TunnelPeerOptions } from '../../support/tunnel-peer.ts';
 import { DOMAIN, solanaWallet } from '../../support/wallets.ts';
 import { openTestDatabase } from '../test-database.ts';
+import { atThisLoad } from '../../support/at-this-load.ts';
 
 /** A gateway's side of tunnels with its real neighbours: server, sign-in, keys, registry and database. */
 export interface World {
@@ -190,8 +191,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 }
 
 /** Resolves when the condition holds. */
-export async function until(condition: () => boolean, ms = 10_000): Promise<void> {
-  const late = performance.now() + ms;
+export async function until(condition: () => boolean, ms = 60_000): Promise<void> {
+  const late = performance.now() + atThisLoad(ms);
   while (!condition()) {
     if (performance.now() > late) throw new Error(`not within ${ms} ms: ${condition.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -72,7 +72,7 @@ export function withAggregate(spine: Spine): AggregateSpine & { known(services: 
     },
     async known(services) {
       // Every service of these tests has a tool.
-      const until = performance.now() + 20_000;
+      const until = performance.now() + 60_000;
       for (const name of services)
         for (;;) {
           const [found] = await messagesOf(
@@ -204,9 +204,9 @@ export async function listenTo(
 
 /** Looks again and again until it is so. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 15_000;
+  const end = performance.now() + 60_000;
   while (!(await isSo())) {
-    if (performance.now() > end) throw new Error('it was not so within 15 s');
+    if (performance.now() > end) throw new Error('it was not so within a minute');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

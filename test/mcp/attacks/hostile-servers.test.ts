@@ -172,89 +172,85 @@ const REQUESTS: readonly (readonly [string, object])[] = [
   ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' } }],
 ];
 
-test.each(SEEDS)(
-  'whatever a server answers (%s), nothing breaks, and the books are right',
-  { timeout: 120_000 },
-  async (seed) => {
-    const rejections: unknown[] = [];
-    const onRejection = (reason: unknown) => void rejections.push(reason);
-    process.on('unhandledRejection', onRejection);
-    onTestFinished(() => void process.off('unhandledRejection', onRejection));
-    const url = await startHostile(seed);
-    const toml = `${toolToml({ name: 'acme', url })}${UNHURRIED}[upstream]\ncooldown_ms = 0\nhead_timeout_ms = 500\nidle_timeout_ms = 500\ncall_timeout_ms = 1500\n[billing]\ndrain_ms = 50\n`;
-    const spine = await startSpine({ toml });
-    const { below, pick } = createRandom(seed * 7);
-    let sessions: string[] = [];
-    let served = 0;
+test.each(SEEDS)('whatever a server answers (%s), nothing breaks, and the books are right', async (seed) => {
+  const rejections: unknown[] = [];
+  const onRejection = (reason: unknown) => void rejections.push(reason);
+  process.on('unhandledRejection', onRejection);
+  onTestFinished(() => void process.off('unhandledRejection', onRejection));
+  const url = await startHostile(seed);
+  const toml = `${toolToml({ name: 'acme', url })}${UNHURRIED}[upstream]\ncooldown_ms = 0\nhead_timeout_ms = 500\nidle_timeout_ms = 500\ncall_timeout_ms = 1500\n[billing]\ndrain_ms = 50\n`;
+  const spine = await startSpine({ toml });
+  const { below, pick } = createRandom(seed * 7);
+  let sessions: string[] = [];
+  let served = 0;
 
-    const send = async (body: object, headers: Record<string, string>, method = 'POST') => {
-      try {
-        const response = await fetch(`${spine.origin}/mcp/acme`, {
-          method,
-          headers: {
-            authorization: `Bearer ${spine.key}`,
-            'content-type': 'application/json',
-            accept: 'application/json, text/event-stream',
-            ...headers,
+  const send = async (body: object, headers: Record<string, string>, method = 'POST') => {
+    try {
+      const response = await fetch(`${spine.origin}/mcp/acme`, {
+        method,
+        headers: {
+          authorization: `Bearer ${spine.key}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...headers,
+        },
+        signal: AbortSignal.timeout(pick([30, 3_000, 3_000, 3_000])),
+        ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
+      });
+      const text = await response.text();
+      served++;
+      expect(text).not.toContain('Internal error');
+      return response;
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error;
+      return null;
+    }
+  };
+
+  const one = async (id: number) => {
+    const [method, params] = pick(REQUESTS);
+    const kind = below(4);
+    if (kind === 0) return send({ jsonrpc: '2.0', id, method, params }, {});
+    if (kind === 1) {
+      const name = (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;
+      const head = {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': method,
+        ...(name === undefined ? {} : { 'mcp-name': name }),
+      };
+      return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: ENVELOPE } }, head);
+    }
+    const session = sessions.length > 0 && below(4) > 0 ? pick(sessions) : null;
+    if (session === null) {
+      const opened = await send(
+        {
+          jsonrpc: '2.0',
+          id,
+          method: 'initialize',
+          params: {
+            protocolVersion: '2025-11-25',
+            capabilities: { sampling: {} },
+            clientInfo: { name: 'c', version: '1' },
           },
-          signal: AbortSignal.timeout(pick([30, 3_000, 3_000, 3_000])),
-          ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
-        });
-        const text = await response.text();
-        served++;
-        expect(text).not.toContain('Internal error');
-        return response;
-      } catch (error) {
-        if (!(error instanceof DOMException)) throw error;
-        return null;
-      }
-    };
+        },
+        {},
+      );
+      const given = opened?.headers.get('mcp-session-id');
+      if (given) sessions = [...sessions, given].slice(-4);
+      return opened;
+    }
+    const head = { 'mcp-session-id': session };
+    if (below(8) === 0) return send({}, { ...head, ...(below(2) === 0 ? { 'last-event-id': '1' } : {}) }, 'GET');
+    if (below(8) === 0)
+      return send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id - 1 } }, head);
+    return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { progressToken: 1 } } }, head);
+  };
+  for (let round = 0; round < ROUNDS; round++)
+    await Promise.all(Array.from({ length: 8 }, (_, i) => one(round * 8 + i + 1)));
 
-    const one = async (id: number) => {
-      const [method, params] = pick(REQUESTS);
-      const kind = below(4);
-      if (kind === 0) return send({ jsonrpc: '2.0', id, method, params }, {});
-      if (kind === 1) {
-        const name = (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;
-        const head = {
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          ...(name === undefined ? {} : { 'mcp-name': name }),
-        };
-        return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: ENVELOPE } }, head);
-      }
-      const session = sessions.length > 0 && below(4) > 0 ? pick(sessions) : null;
-      if (session === null) {
-        const opened = await send(
-          {
-            jsonrpc: '2.0',
-            id,
-            method: 'initialize',
-            params: {
-              protocolVersion: '2025-11-25',
-              capabilities: { sampling: {} },
-              clientInfo: { name: 'c', version: '1' },
-            },
-          },
-          {},
-        );
-        const given = opened?.headers.get('mcp-session-id');
-        if (given) sessions = [...sessions, given].slice(-4);
-        return opened;
-      }
-      const head = { 'mcp-session-id': session };
-      if (below(8) === 0) return send({}, { ...head, ...(below(2) === 0 ? { 'last-event-id': '1' } : {}) }, 'GET');
-      if (below(8) === 0)
-        return send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id - 1 } }, head);
-      return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { progressToken: 1 } } }, head);
-    };
-    for (let round = 0; round < ROUNDS; round++)
-      await Promise.all(Array.from({ length: 8 }, (_, i) => one(round * 8 + i + 1)));
-
-    expect(served).toBeGreaterThan(ROUNDS * 2);
-    expect(rejections).toEqual([]);
-    expect(spine.logs.filter((line) => line.includes('"level":"error"'))).toEqual([]);
-    expect((await spine.app.audit()).checks.filter((check) => !check.ok)).toEqual([]);
-    await spine.stop();
-  },
-);
+  expect(served).toBeGreaterThan(ROUNDS * 2);
+  expect(rejections).toEqual([]);
+  expect(spine.logs.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  expect((await spine.app.audit()).checks.filter((check) => !check.ok)).toEqual([]);
+  await spine.stop();
+});

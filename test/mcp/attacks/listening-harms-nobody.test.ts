@@ -14,7 +14,7 @@ test('an account has so many streams at services and no more, longer than a call
     opened.count++;
     return (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': listening\n\n');
   });
-  const toml = `${toolToml({ name: 'acme', url: server.url })}\n[limits]\nlistens_max = 12\n[upstream]\ncall_timeout_ms = 1000\n`;
+  const toml = `${toolToml({ name: 'acme', url: server.url })}\n[limits]\nlistens_max = 12\n[upstream]\ncall_timeout_ms = 3000\n`;
   const spine = await startSpine({ toml });
   const leave = new AbortController();
   const streams = Array.from({ length: 12 }, () =>
@@ -26,11 +26,11 @@ test('an account has so many streams at services and no more, longer than a call
   );
   while (opened.count < 12) await new Promise((resolve) => setTimeout(resolve, 10));
   expect((await modernPost(spine, '/mcp/acme', 'subscriptions/listen', LISTEN)).status).toBe(429);
-  expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1_500, 'open'))])).toBe('open');
+  expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 4_000, 'open'))])).toBe('open');
   expect((await callTool(spine, 'acme', 'any')).status).toBe(200);
   // A gateway that stops does not wait for them.
   const stopped = spine.stop();
-  expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 5_000, 'open'))])).toBe('ended');
+  expect(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 60_000, 'open'))])).toBe('ended');
   const { status, message } = await streams[0]!;
   expect([status, message.result['resultType']]).toEqual([200, 'complete']);
   await stopped;
@@ -79,7 +79,7 @@ test('a call that a consumer lets run into the clock is not counted against its 
       : '{"content":[],"resultType":"complete"}',
   );
   const spine = await startSpine({
-    toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n`,
+    toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 3000\n`,
   });
   const slow = await Promise.all(Array.from({ length: 12 }, () => callTool(spine, 'acme', 'slow')));
   for (const { status } of slow) expect(status).toBe(502);

@@ -16,7 +16,7 @@ test('a client that does not read until the clock ends its call is no failure, o
       : '{"content":[],"resultType":"complete"}',
   );
   const spine = await startSpine({
-    toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n`,
+    toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 3000\n`,
   });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -35,7 +35,7 @@ test('a client that does not read until the clock ends its call is no failure, o
   });
   while ((await spine.locks()).length < clients.length) await new Promise((resolve) => setTimeout(resolve, 10));
   // They never read; what ends them is the clock of the call, then that they go.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
   for (const socket of clients) socket.destroy();
   expect(await spine.faults()).toEqual([]);
   expect((await spine.balance()).available).toBe(100_000_000n);

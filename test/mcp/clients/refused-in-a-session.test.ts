@@ -21,6 +21,8 @@ beforeAll(async () => {
     [TOOL],
   );
   spine = await startSpine({
+    // It stands still: a rate gives nothing back while a slow machine asks.
+    elapsed: () => 0,
     toml: `[limits]\nrequests_per_minute = 60\nburst = 20\n${toolToml({ name: 'acme/echo', url: server.url })}`,
   });
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
     ['do', 'wait', 'stop'].map((name) => `{"name":"${name}","inputSchema":{"type":"object"}}`),
   );
   spine = await startSpine({
-    toml: `${UNHURRIED}\n[billing]\ndrain_ms = 300\n${toolToml({ name: 'tools', url: server.url })}`,
+    toml: `${UNHURRIED}\n[billing]\ndrain_ms = 2000\n${toolToml({ name: 'tools', url: server.url })}`,
   });
 });
 afterAll(async () => {

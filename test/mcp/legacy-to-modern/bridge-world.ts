@@ -16,6 +16,7 @@ import { parseMessage, type RequestMessage } from '../../../src/json-rpc/message
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import type { LegacySession, McpEnd, McpResponse, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';
+import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 
 /** The bridge in front of one modern server, with real billing, real execution and real sockets behind it. */
 export interface BridgeWorld {
@@ -106,7 +107,7 @@ export async function startBridge(
   };
   const upstream = createUpstream({ direct, tunnel });
   const health = createHealth({ now, cooldownMs: 1 });
-  const router = createRouter({ health, random: Math.random, attemptsMax: 3 });
+  const router = createRouter({ health, random: NOTHING_LEFT_TO_LUCK.random, attemptsMax: 3 });
   const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
   const endings: string[] = [];
   const bill = createBill<Call>({

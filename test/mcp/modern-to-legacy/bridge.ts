@@ -27,6 +27,7 @@ import {
   type UpstreamSessionsOptions,
 } from '../../../src/mcp/servers/upstream-sessions.ts';
 import { openEngine } from '../../support/engines.ts';
+import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 
 /**
  * The bridge behind a small route of HTTP, in front of one server, with real billing and real execution. Each tool
@@ -118,7 +119,7 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
   };
   const upstream = createUpstream({ direct, tunnel });
   const health = createHealth({ now, cooldownMs: 1 });
-  const router = createRouter({ health, random: Math.random, attemptsMax: 3 });
+  const router = createRouter({ health, random: NOTHING_LEFT_TO_LUCK.random, attemptsMax: 3 });
   const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
   const endings: string[] = [];
   const waiters = new Set<() => void>();

@@ -74,7 +74,7 @@ test.each([
   cancel.abort();
   await expect(result).rejects.toThrow();
   await cancelled;
-  if (charged === 0n) await expect.poll(async () => (await spine.balance()).locked, { timeout: 20_000 }).toBe(0n);
+  if (charged === 0n) await expect.poll(async () => (await spine.balance()).locked).toBe(0n);
   else {
     await pause(3_000);
     expect((await spine.balance()).locked).toBe(1_000n);

@@ -28,4 +28,4 @@ test('a modern client finds what its revision requires in front of a server that
   await bridge.sessions.close();
   expect(fixture.sessions).toBe(0);
   expect(await bridge.faults()).toEqual([]);
-}, 90_000);
+});

@@ -2,6 +2,7 @@ import { Client as ModernClient, StreamableHTTPClientTransport as ModernTranspor
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, test } from 'vitest';
+import { findFreePort } from '../../support/free-port.ts';
 import { startMcpFixture } from '../../support/mcp-fixture.ts';
 import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { toolBlock } from '../conformance/tool-block.ts';
@@ -37,11 +38,11 @@ test('a session has a session, a request that stands alone has none', async () =
 });
 
 test('a session that was opened through the bridge stays there when its server learns of sessions', async () => {
-  const modern = await startMcpFixture({ eras: 'modern' });
+  const port = await findFreePort();
+  const modern = await startMcpFixture({ eras: 'modern', port });
   const world = await startWorld({ url: modern.url });
   const gateway = await world.gateway();
   const id = await open(gateway.url, 'alice');
-  const port = Number(new URL(modern.url).port);
   await modern.close();
   const both = await startMcpFixture({ eras: 'both', port });
   // Another gateway asks the server anew.

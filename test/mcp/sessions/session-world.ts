@@ -43,6 +43,7 @@ import { createSessions } from '../../../src/mcp/sessions/sessions.ts';
 import { LIMITS } from '../../openai/support/gateway.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 import { NO_TASKS } from '../../support/no-tasks.ts';
+import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 
 export interface WorldOptions {
   /** Of the one MCP server behind it. */
@@ -124,7 +125,7 @@ async function startGateway(
   };
   const upstream = createUpstream({ direct, tunnel });
   const health = createHealth({ now, cooldownMs: 0 });
-  const router = createRouter({ health, random: Math.random, attemptsMax: 3 });
+  const router = createRouter({ health, random: NOTHING_LEFT_TO_LUCK.random, attemptsMax: 3 });
   const catalog = createCatalog();
   catalog.replace('test', [offer]);
   const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });
@@ -234,7 +235,7 @@ async function startGateway(
     unlistedTool: async () => null,
     decorate: (result) => result,
   });
-  const keepAlive = createKeepAlive(15_000);
+  const keepAlive = createKeepAlive(NOTHING_LEFT_TO_LUCK.keepAliveMs);
   const door = createServiceTransport({
     pipeline,
     sessions,

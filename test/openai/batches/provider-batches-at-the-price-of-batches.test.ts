@@ -26,8 +26,6 @@ beforeAll(async () => {
     modelBlock({ name, provider: of, url: provider.url, prompt: 2, completion: 8, ...more });
   const batched = { pricing: PRICES, params: 'batches = true' };
   spine = await startSpine({
-    // Lines that find no room must not all try again at the same moment.
-    random: Math.random,
     toml: [
       `${UNHURRIED}${BODIES}[batches]\nprovider_look_ms = 20\n`,
       at('lot/model', 'Lot', batched),

@@ -339,9 +339,7 @@ describe('models.generateContentStream', () => {
     abort.abort();
     left();
     await expect(stream.next()).rejects.toThrow();
-    await expect
-      .poll(() => spine.generation(idOf(value)), { timeout: 20_000 })
-      .toMatchObject({ state: 'settled', cost_micro_usdc: 38 });
+    await expect.poll(() => spine.generation(idOf(value))).toMatchObject({ state: 'settled', cost_micro_usdc: 38 });
   });
 });
 

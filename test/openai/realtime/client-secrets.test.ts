@@ -18,7 +18,7 @@ let spine: Spine;
 let anonymousUrl: string;
 beforeAll(async () => {
   gateway = await startVoiceGateway({
-    toml: `${UNHURRIED}${SIGN_IN_TOML}[billing]\ndrain_ms = 400\n${OTHER}`,
+    toml: `${UNHURRIED}${SIGN_IN_TOML}[billing]\ndrain_ms = 2000\n${OTHER}`,
     now: () => Date.now() + later,
     elapsed: () => performance.now(),
   });

@@ -22,7 +22,7 @@ const voiceOf = (name: string, at: string) =>
   voiceBlock(at).replace('"voice"', `"${name}/voice"`).replaceAll('Voices', name);
 beforeAll(async () => {
   provider = await startRealtimeProvider();
-  spine = await startSpine({ toml: `${UNHURRIED}[billing]\ndrain_ms = 400\n` });
+  spine = await startSpine({ toml: `${UNHURRIED}[billing]\ndrain_ms = 2000\n` });
   proxy = await dialIn({ router: spine.origin, services: voiceOf('far', provider.url) });
   url = `${spine.origin.replace('http', 'ws')}/v1/realtime?model=far/voice`;
 });

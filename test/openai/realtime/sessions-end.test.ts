@@ -30,7 +30,7 @@ const records = async (spine: Spine, key: string): Promise<Json[]> => {
 let gateway: VoiceGateway;
 let spine: Spine;
 beforeAll(async () => {
-  gateway = await startVoiceGateway({ toml: `${UNHURRIED}realtime_sessions_max = 2\n[billing]\ndrain_ms = 400\n` });
+  gateway = await startVoiceGateway({ toml: `${UNHURRIED}realtime_sessions_max = 2\n[billing]\ndrain_ms = 2000\n` });
   ({ spine } = gateway);
 });
 afterAll(() => gateway.stop());

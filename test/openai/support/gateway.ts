@@ -10,6 +10,7 @@ import type { Offer } from '#catalog';
 import type { RateDecision } from '../../../src/limits/rate-limiter.ts';
 import { chatRoutes } from '../../../src/openai/chat/chat-routes.ts';
 import { makeOffer } from './offers.ts';
+import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 
 /** What the provider answers. `chunks` may wait and throw. */
 export interface ScriptedReply {
@@ -208,7 +209,7 @@ export async function startGateway(options: GatewayOptions) {
       config,
       now: () => 1_800_000_000_000,
       onError: (error) => state.errors.push(error),
-      ...(options.keepAliveMs === undefined ? {} : { keepAliveMs: options.keepAliveMs }),
+      keepAliveMs: options.keepAliveMs ?? NOTHING_LEFT_TO_LUCK.keepAliveMs,
     }),
     { prefix: '/api/v1' },
   );

@@ -58,11 +58,16 @@ export interface Agent {
   readonly url: string;
   /** The last 1,000 requests, oldest first, including those for the card. */
   readonly received: readonly ReceivedRequest[];
-  /** Resolves with the first past or future request for which `fits` is true. Rejects after 10 s. */
+  /**
+   * Of these, what a client asked for: neither the card nor the gateway's own look at a task, which comes when a task
+   * has run for two seconds, and so in any test if the machine is slow.
+   */
+  readonly asked: readonly ReceivedRequest[];
+  /** Resolves with the first past or future request for which `fits` is true. Rejects after a minute. */
   receives(fits: (request: ReceivedRequest) => boolean): Promise<ReceivedRequest>;
   /** Ids of the tasks that wait for `finish`, oldest first. */
   readonly waiting: readonly string[];
-  /** Resolves with the id of a waiting task, as soon as there is one. Rejects after 10 s. */
+  /** Resolves with the id of a waiting task, as soon as there is one. Rejects after a minute. */
   waits(): Promise<string>;
   /** Sends one more chunk of a waiting task's artifact. */
   progress(taskId: string, text: string): void;
@@ -74,7 +79,9 @@ export interface Agent {
 /** An agent whose answers the test writes itself. */
 export interface RawAgent {
   readonly url: string;
+  /** This and the next: as of an `Agent`. */
   readonly received: readonly ReceivedRequest[];
+  readonly asked: readonly ReceivedRequest[];
   receives(fits: (request: ReceivedRequest) => boolean): Promise<ReceivedRequest>;
   close(): Promise<void>;
 }

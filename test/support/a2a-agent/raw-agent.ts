@@ -37,6 +37,9 @@ export async function startRawAgent(
   return {
     url: server.url,
     received: received.requests,
+    get asked() {
+      return received.asked;
+    },
     receives: (fits) => received.first(fits),
     close: () => server.close(),
   };

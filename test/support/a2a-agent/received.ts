@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import type { ReceivedRequest } from './agent.ts';
 
 const KEPT = 1_000;
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** Reads a whole request. */
 export async function receive(incoming: IncomingMessage): Promise<ReceivedRequest> {
@@ -55,11 +55,19 @@ export function replayOf(
   return replay;
 }
 
+/** Whether the gateway asks for a task by itself: it needs no history. */
+const isOwnLook = ({ verb, path, method, params }: ReceivedRequest): boolean =>
+  method === 'GetTask' || method === 'tasks/get'
+    ? (params as { historyLength?: unknown } | undefined)?.historyLength === 0
+    : verb === 'GET' && path.includes('historyLength=0');
+
 /** The received requests, and a way to wait for one. */
 export interface Received {
   readonly requests: readonly ReceivedRequest[];
+  /** Those that a client caused. */
+  readonly asked: readonly ReceivedRequest[];
   add(request: ReceivedRequest): void;
-  /** Resolves with the first past or future request for which `fits` is true. Rejects after 10 s. */
+  /** Resolves with the first past or future request for which `fits` is true. Rejects after a minute. */
   first(fits: (request: ReceivedRequest) => boolean): Promise<ReceivedRequest>;
 }
 
@@ -68,6 +76,9 @@ export function createReceived(): Received {
   const waiting = new Set<(request: ReceivedRequest) => void>();
   return {
     requests,
+    get asked() {
+      return requests.filter((request) => !request.path.startsWith('/.well-known/') && !isOwnLook(request));
+    },
     add(request) {
       requests.push(request);
       if (requests.length > KEPT) requests.shift();
@@ -88,7 +99,7 @@ export function createReceived(): Received {
   };
 }
 
-/** Waits for an event for at most 10 s. `subscribe` gets the resolver and returns a function that unsubscribes. */
+/** Waits for an event for at most a minute. `subscribe` gets the resolver and returns a function that unsubscribes. */
 export function within<T>(
   what: string,
   seen: () => string,

@@ -53,6 +53,9 @@ export async function startAgent(options: AgentOptions = {}): Promise<Agent> {
   return {
     url: server.url,
     received: received.requests,
+    get asked() {
+      return received.asked;
+    },
     receives: (fits) => received.first(fits),
     get waiting() {
       return executor.waiting;

@@ -46,6 +46,7 @@ import { createMcp } from '../../../../src/mcp/create-mcp.ts';
 import { chatRoutes } from '../../../../src/openai/chat/chat-routes.ts';
 import { createModelTarget } from '../../../../src/openai/model-target.ts';
 import { NO_TASKS } from '../../../support/no-tasks.ts';
+import { NOTHING_LEFT_TO_LUCK } from '../../../support/nothing-left-to-luck.ts';
 
 /**
  * The chat route over the whole pipeline, a real database and real servers, with speakers of the test's own beside
@@ -146,7 +147,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const policies = createRatePolicies(config.limits);
   const present = () => true;
   const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs, present });
-  const router = createRouter({ health, random: Math.random, ...config.upstream, now });
+  const router = createRouter({ health, random: NOTHING_LEFT_TO_LUCK.random, ...config.upstream, now });
   const upstream = createHttpUpstream(config.upstream);
   const observer = createCallObserver([], { now, hasOperation: () => true });
   const graceMs = config.billing.drainMs;
@@ -206,7 +207,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     onUnseen: () => {},
     onShared: () => {},
     present,
-    random: Math.random,
+    random: NOTHING_LEFT_TO_LUCK.random,
     onUnlisted: () => {},
     idempotency,
     payments: NO_PAYMENTS,
@@ -241,7 +242,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       },
       now,
       onError,
-      ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
+      keepAliveMs: options.keepAliveMs ?? NOTHING_LEFT_TO_LUCK.keepAliveMs,
     }),
     { prefix: '/api/v1' },
   );
@@ -289,9 +290,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     errors,
     balance: async () => (await ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
-      const until = performance.now() + 20_000;
+      const until = performance.now() + 60_000;
       while ((await database.query(held)).length > 0) {
-        if (performance.now() > until) throw new Error('a lock was not resolved within 20 s');
+        if (performance.now() > until) throw new Error('a lock was not resolved within a minute');
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createGuardedFetch } from '../../../../src/network/upstream/guarded-fetch.ts';
+import { findFreePort } from '../../../support/free-port.ts';
 import { watchConnectionAttempts } from './connection-attempts.ts';
 import { listenOn } from './receiver.ts';
 
@@ -8,7 +9,7 @@ const OPEN = '127.0.0.2';
 const CLOSED = '127.0.0.1';
 
 test('the address that was checked is the one that is connected to, whatever the name says next', async () => {
-  const open = await listenOn(OPEN, (_request, response) => void response.end('open'));
+  const open = await listenOn(OPEN, (_request, response) => void response.end('open'), await findFreePort());
   const closed = await listenOn(CLOSED, (_request, response) => void response.end('closed'), open.port);
   const attempts = watchConnectionAttempts();
   let lookups = 0;

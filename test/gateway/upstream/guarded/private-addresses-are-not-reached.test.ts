@@ -1,4 +1,4 @@
-import { isIP, type AddressInfo } from 'node:net';
+import { isIP } from 'node:net';
 import { createServer } from 'node:net';
 import { beforeAll, afterAll, describe, expect, test } from 'vitest';
 import {
@@ -6,6 +6,7 @@ import {
   OutboundFailure,
   type OutboundLookup,
 } from '../../../../src/network/upstream/guarded-fetch.ts';
+import { findFreePort } from '../../../support/free-port.ts';
 import { watchConnectionAttempts } from './connection-attempts.ts';
 import { HOSTILE_ADDRESSES, HOSTILE_SPELLINGS } from './hostile-targets.ts';
 
@@ -16,6 +17,7 @@ let reached = 0;
 const servers = [createServer(), createServer()];
 let port = 0;
 beforeAll(async () => {
+  port = await findFreePort();
   for (const [server, host] of [
     [servers[0]!, '127.0.0.1'],
     [servers[1]!, '::1'],
@@ -25,7 +27,6 @@ beforeAll(async () => {
       socket.destroy();
     });
     await new Promise<void>((resolve) => server.listen(port, host, resolve));
-    ({ port } = server.address() as AddressInfo);
   }
 });
 afterAll(() => {
