@@ -57,7 +57,15 @@ test('a consumer at all gateways takes leases, and without leases these wait in 
   // Money for few calls is not divided.
   const short = simulate(setting({ ...setup, money: 20 }));
   expect(short.rowWaitMs).toBeGreaterThan(1);
-  expect(short.lockP50).toBeGreaterThan(leased.lockP50 + TRIP_MS);
+  expect(short.theirLockP50).toBeGreaterThan(leased.theirLockP50 + TRIP_MS);
+});
+
+test('who lacks money waits alone', () => {
+  const setup = { gateways: 8, consumers: 16_000, fundedEveryMs: undefined, warmMs: 30_000 };
+  const [without, beside] = [simulate(setting(setup)), simulate(setting({ ...setup, broke: 20 }))];
+  expect(beside.refused).toBeGreaterThan(100);
+  expect(beside.theirLockP50).toBeGreaterThan(beside.lockP50 + TRIP_MS);
+  expect(beside.lockP50).toBeLessThan(without.lockP50 * 1.1);
 });
 
 test('no gateway grants what an account does not have', () => {
