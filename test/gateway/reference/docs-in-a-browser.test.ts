@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { openBrowser } from '../../support/browser.ts';
 import { startSpine } from '../../support/spine.ts';
 
@@ -9,6 +10,7 @@ test('/docs shows every chapter in a real browser, under its own content securit
     await spine.stop();
   });
   const visitor = await browser.visit({ origin: spine.origin });
+  visitor.page.setDefaultTimeout(atThisLoad(30_000));
   await visitor.page.goto('/docs');
   const { tags } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
     readonly tags: readonly { readonly name: string }[];
