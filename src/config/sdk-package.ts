@@ -22,7 +22,7 @@ interface FoundPackage {
 /** The message says why the package cannot be used. */
 export class PackageUnusable extends Error {
   override readonly name = 'PackageUnusable';
-  /** What helps. */
+  /** The help for the operator. */
   readonly right: string;
   constructor(why: string, right: string) {
     super(why);

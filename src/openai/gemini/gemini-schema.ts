@@ -41,7 +41,7 @@ const MEDIA_TYPE = { type: 'string', pattern: '^[a-z]+/[a-z0-9.+-]+$' };
 /** `additionalProperties`: generators of Java make a map of nothing without it. */
 const ANY_OR_NULL = { type: ['object', 'null'], additionalProperties: true };
 
-/** What holds of an object; null has no members. Generators of Java make a class of an alternative that is null. */
+/** The members of an object: null has none. Generators of Java make a class of an alternative that is null. */
 const withMembers = (required: Json, others: Json = {}) => ({
   required: Object.keys(required),
   properties: { ...required, ...others },
