@@ -47,12 +47,9 @@ const HEAP_MIB = 512;
 /**
  * Starts the process of a package. Node's permission model allows it to read the folders of packages and nothing else:
  * no connection, no other file, no program, no thread, no native addon. Its environment is empty. Throws
- * PackageNotFound.
+ * PackageUnusable.
  */
 export function startWorker({ target, egress, log, times = WORKER_TIMES }: WorkerOptions): Worker {
-  // Before Node 25 the permission model does not know the network, so a package could connect to anything.
-  if (!process.allowedNodeEnvironmentFlags.has('--allow-net'))
-    throw startFailure(`${target.sdk} needs Node 25 or newer, and this is ${process.version}`);
   const { specifier, factory, from, readable } = findPackage(target);
   const ready = Promise.withResolvers<Socket>();
   const ended = Promise.withResolvers<string>();

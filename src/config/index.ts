@@ -42,7 +42,7 @@ export {
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
-export { PACKAGE_FAILED, PackageNotFound, findPackage } from './sdk-package.ts';
+export { PACKAGE_FAILED, PackageUnusable, findPackage } from './sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,

@@ -19,28 +19,43 @@ interface FoundPackage {
   readonly readable: readonly string[];
 }
 
-/** The message says where the package is missing. */
-export class PackageNotFound extends Error {
-  override readonly name = 'PackageNotFound';
-  /** How to install it. */
+/** The message says why the package cannot be used. */
+export class PackageUnusable extends Error {
+  override readonly name = 'PackageUnusable';
+  /** The help for the operator. */
   readonly right: string;
-  constructor(missing: string, directory: string) {
-    super(`names the package ${missing}, which is not installed in ${directory}`);
-    this.right = `install it beside this file: npm install --prefix ${directory} ${missing}`;
+  constructor(why: string, right: string) {
+    super(why);
+    this.right = right;
   }
 }
 
+/** Before Node 25 the permission model does not know the network, so a package could connect to anything. */
+const CONFINES = '--allow-net';
+
 /**
- * Finds the package of a block: beside the file with the block, else beside this program. Throws PackageNotFound.
+ * Finds the package of a block: beside the file with the block, else beside this program. Throws PackageUnusable if it
+ * is not there, or if this Node, whose flags are `flags`, cannot confine it.
  */
-export function findPackage({ sdk, directory }: Pick<SdkTarget, 'sdk' | 'directory'>): FoundPackage {
+export function findPackage(
+  { sdk, directory }: Pick<SdkTarget, 'sdk' | 'directory'>,
+  flags: ReadonlySet<string> = process.allowedNodeEnvironmentFlags,
+): FoundPackage {
   const [specifier = '', factory = null] = sdk.split('#');
   const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+  if (!flags.has(CONFINES))
+    throw new PackageUnusable(
+      `names the package ${name}, which needs Node 25 or newer, and this is ${process.version}`,
+      'start tollgate with a newer Node. "npm ci" in its folder brings one, which on Linux needs the library libatomic: on Debian, "apt-get install libatomic1"',
+    );
   for (const from of [pathToFileURL(`${directory}${sep}`).href, import.meta.url]) {
     const manifest = manifestOf(name, from);
     if (manifest !== null) return { specifier, factory, from, readable: foldersOf(manifest) };
   }
-  throw new PackageNotFound(name, directory);
+  throw new PackageUnusable(
+    `names the package ${name}, which is not installed in ${directory}`,
+    `install it beside this file: npm install --prefix ${directory} ${name}`,
+  );
 }
 
 function manifestOf(name: string, from: string): string | null {

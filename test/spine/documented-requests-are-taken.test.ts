@@ -50,6 +50,10 @@ const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string])[] = [
   [/is the same input as another|^Two budgets have|^image_count is/, 'It counts members of one kind.'],
   [/must be the name of one of mcp_servers$/, 'It names another part of the body.'],
   [/^messages must be at least one message|^input must be a text, or items/, 'Parts of unknown kinds are left out.'],
+  [
+    /^generationConfig\.response(?:MimeType|JsonSchema) must be/,
+    'Generators make no class of members that need another.',
+  ],
   [/one outputDimensionality for all$/, 'It compares members.'],
   [/^(?:messages|input|duration)\S* must be/, 'The body of a quote is that of the call.'],
 ];

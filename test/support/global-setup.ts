@@ -25,6 +25,8 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
+  if (!process.allowedNodeEnvironmentFlags.has('--allow-net'))
+    say(`Node ${process.version} cannot confine packages of the AI SDK: the tests that start one are left out`);
   // The deep run starts programs of other languages, with all that they need.
   if (process.env['TOLLGATE_DEEP'] !== '1') allowNamedProgramsOnly(directory);
   const [servers] = await Promise.all([

@@ -1,7 +1,7 @@
 import { option, tableOption, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { isPrototypeName } from '../names.ts';
-import { findPackage, PackageNotFound } from '../sdk-package.ts';
+import { findPackage, PackageUnusable } from '../sdk-package.ts';
 import { apiOptions, type HttpTarget, type Place } from './block.ts';
 
 /** A package of the AI SDK that serves a block, in a process of its own. */
@@ -95,12 +95,12 @@ export const apiOrSdkOptions = (endpoint: string) => {
 
 type Values = ValuesOf<ReturnType<typeof apiOrSdkOptions>>;
 
-function missingPackage(target: SdkTarget): PackageNotFound | null {
+function unusablePackage(target: SdkTarget): PackageUnusable | null {
   try {
     findPackage(target);
     return null;
   } catch (error) {
-    if (error instanceof PackageNotFound) return error;
+    if (error instanceof PackageUnusable) return error;
     throw error;
   }
 }
@@ -130,7 +130,7 @@ export function toApiOrSdkTarget(
     if (Object.hasOwn(settings, name))
       complain(`params.sdk_settings.${name}`, 'is also in sdk_secrets', 'one of the two');
   const target: SdkTarget = { kind: 'sdk', sdk, settings, secrets, directory };
-  const missing = packages ? missingPackage(target) : null;
-  if (missing !== null) complain('params.sdk', missing.message, missing.right);
+  const unusable = packages ? unusablePackage(target) : null;
+  if (unusable !== null) complain('params.sdk', unusable.message, unusable.right);
   return target;
 }

@@ -38,9 +38,13 @@ const PART_RIGHT = 'an object such as {"text": "…"}';
 
 const MEDIA_TYPE = { type: 'string', pattern: '^[a-z]+/[a-z0-9.+-]+$' };
 
-/** Null, or an object with the members of `required`. */
-const orNull = (required: Json, others: Json = {}) => ({
-  anyOf: [{ type: 'null' }, { required: Object.keys(required), properties: { ...required, ...others } }],
+/** `additionalProperties`: generators of Java make a map of nothing without it. */
+const ANY_OR_NULL = { type: ['object', 'null'], additionalProperties: true };
+
+/** The members of an object: null has none. Generators of Java make a class of an alternative that is null. */
+const withMembers = (required: Json, others: Json = {}) => ({
+  required: Object.keys(required),
+  properties: { ...required, ...others },
 });
 
 const part = {
@@ -57,13 +61,13 @@ const part = {
     },
     inlineData: objectField('A file: `mimeType`, and `data` in base64.', {
       [DOCUMENTED]: {
-        allOf: [orNull({ mimeType: MEDIA_TYPE, data: { type: 'string', pattern: '^[A-Za-z0-9+/]+={0,2}$' } })],
+        allOf: [withMembers({ mimeType: MEDIA_TYPE, data: { type: 'string', pattern: '^[A-Za-z0-9+/]+={0,2}$' } })],
       },
     }),
     fileData: objectField('A file by its https address: `fileUri` and `mimeType`.', {
       [DOCUMENTED]: {
         allOf: [
-          orNull({
+          withMembers({
             mimeType: MEDIA_TYPE,
             fileUri: { type: 'string', pattern: '^https://[^\\s]' },
           }),
@@ -72,12 +76,12 @@ const part = {
     }),
     functionCall: objectField('A call of an earlier answer: `id`, `name` and `args`.', {
       [DOCUMENTED]: {
-        allOf: [orNull({ name: { type: 'string', minLength: 1 } }, { args: { type: ['object', 'null'] } })],
+        allOf: [withMembers({ name: { type: 'string', minLength: 1 } }, { args: ANY_OR_NULL })],
       },
     }),
     functionResponse: objectField('The result of a call: `id`, `name` and `response`.', {
       [DOCUMENTED]: {
-        allOf: [orNull({ name: { type: 'string', minLength: 1 } }, { response: { type: ['object', 'null'] } })],
+        allOf: [withMembers({ name: { type: 'string', minLength: 1 } }, { response: ANY_OR_NULL })],
       },
     }),
     executableCode: objectField('Code that Google ran in an earlier answer.'),

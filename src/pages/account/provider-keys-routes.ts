@@ -48,7 +48,7 @@ const params = {
 const KEY = /^[!-~]{8,512}$/;
 
 const bodySchema = {
-  title: 'NewProviderKey',
+  title: 'ProviderKeyRequest',
   type: 'object',
   required: ['provider', 'key'],
   additionalProperties: false,

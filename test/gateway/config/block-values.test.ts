@@ -412,9 +412,12 @@ function offersOf(document: Table): readonly Service[] {
   return services;
 }
 
-const all = Object.entries(CASES).flatMap(([table, cases]) =>
-  Object.entries(cases).map(([option, one]) => [table as BlockTable, option, one] as const),
-);
+const all = Object.entries(CASES)
+  .flatMap(([table, cases]) =>
+    Object.entries(cases).map(([option, one]) => [table as BlockTable, option, one] as const),
+  )
+  // Node 24 refuses every package of the AI SDK: test/ai-sdk/refused-on-old-node.test.ts.
+  .filter(([, option]) => !option.startsWith('params.sdk') || process.allowedNodeEnvironmentFlags.has('--allow-net'));
 
 test.each(Object.entries(CASES))('every option of [[%s]] has a case in CASES, above', (table, cases) => {
   const { offer, target } = BLOCKS[table as BlockTable];

@@ -67,7 +67,8 @@ test('WebSocket pings without end end the connection', async () => {
   await endsOnlyItself(
     await startWorld(),
     ({ socket }) => {
-      for (let i = 0; i <= 100; i++) socket.ping();
+      // More than the limit takes in while this machine is slow to read them.
+      for (let i = 0; i < 2_000; i++) socket.ping();
     },
     /more than 100 WebSocket pings at once/,
   );
