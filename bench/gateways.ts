@@ -12,12 +12,13 @@ import { percentile, type LedgerCost } from './ledger-load.ts';
 import { cpuMicros } from './program.ts';
 
 const HELP = `node bench/gateways.ts [--gateways 1,2,4] [--concurrent 32,256] [--rate 50] [--consumers 200] [--ms 3000] [--rounds 1]
-                       [--broke 20] [--far MS --flush MS] [--wal] [--before FOLDER]
+                       [--broke 20] [--kept] [--far MS --flush MS] [--wal] [--before FOLDER]
   --gateways    processes, each with a ledger of its own on the same database
   --concurrent  calls at once, over all gateways
   --rate        instead: calls a second at each gateway, at random times
   --consumers   accounts that pay, the same ones at all gateways
   --broke       beside them, calls a second at each gateway of one account that has money for half of its calls
+  --kept        locks outlive their process, as those of tasks do, so they wait for the disk; those of chat calls do not
   --far         milliseconds between the gateways and the database, in each direction
   --flush       milliseconds that a flush of the database takes at least
   --wal         also of what the WAL of a call consists, by the extension pg_walinspect
@@ -33,6 +34,7 @@ const { values: flags } = parseArgs({
     rate: { type: 'string' },
     consumers: { type: 'string', default: '200' },
     broke: { type: 'string', default: '0' },
+    kept: { type: 'boolean', default: false },
     ms: { type: 'string', default: '3000' },
     rounds: { type: 'string', default: '1' },
     far: { type: 'string' },
@@ -140,6 +142,7 @@ async function startGatewayProcess({ url, checkout }: Version, index: number): P
     url: far.href,
     name: `${Date.now().toString(36)}-${index}`,
     consumers: Number(flags.consumers),
+    kept: flags.kept,
     checkout,
   };
   const gateway = startLines([here('ledger-gateway.ts'), JSON.stringify(options)]);

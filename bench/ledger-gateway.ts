@@ -9,12 +9,14 @@ export interface LedgerGatewayOptions {
   readonly url: string;
   readonly name: string;
   readonly consumers: number;
+  /** Its locks outlive their process, as those of tasks do. */
+  readonly kept: boolean;
   /** URL of the folder of the checkout whose ledger is measured. */
   readonly checkout: string;
 }
 
-const { url, name, consumers, checkout } = JSON.parse(process.argv[2]!) as LedgerGatewayOptions;
-const ledger = await openLoaded({ url, dataDir: '' }, name, new URL(checkout), consumers);
+const { url, name, consumers, kept, checkout } = JSON.parse(process.argv[2]!) as LedgerGatewayOptions;
+const ledger = await openLoaded({ url, dataDir: '' }, name, new URL(checkout), { accounts: consumers, kept });
 await ledger.drive(64, 1_000);
 console.log(JSON.stringify({ ready: true }));
 for await (const line of createInterface({ input: process.stdin })) {

@@ -31,13 +31,14 @@ export interface Loaded {
 
 /**
  * Opens the ledger of a checkout (default: this one) and funds its accounts. `name` makes the ids of different ledgers
- * unique.
+ * unique. `kept`: its locks outlive their process, as those of tasks do, so they wait for the disk. Those of chat calls
+ * do not.
  */
 export async function openLoaded(
   options: Parameters<typeof OpenDatabase>[0],
   name: string,
   checkout: URL = new URL('../', import.meta.url),
-  accounts = ACCOUNTS,
+  { accounts = ACCOUNTS, kept = false }: { readonly accounts?: number; readonly kept?: boolean } = {},
 ): Promise<Loaded> {
   const { openDatabase } = (await import(new URL('src/store/open.ts', checkout).href)) as {
     openDatabase: typeof OpenDatabase;
@@ -60,6 +61,7 @@ export async function openLoaded(
       }),
     ),
   );
+  const load: Load = { ledger, accounts, endsWithCall: !kept };
   let run = 0;
   const costOf = async (drive: (prefix: string) => ReturnType<typeof callers>): Promise<LedgerCost> => {
     groups = [];
@@ -74,8 +76,8 @@ export async function openLoaded(
     return { ...driven, ms, cpuMicros: user + system, groups };
   };
   return {
-    drive: (concurrency, forMs) => costOf((prefix) => callers(ledger, accounts, concurrency, forMs, prefix)),
-    driveAtRate: (perSecond, forMs) => costOf((prefix) => arrivals(ledger, accounts, perSecond, forMs, prefix)),
+    drive: (concurrency, forMs) => costOf((prefix) => callers(load, concurrency, forMs, prefix)),
+    driveAtRate: (perSecond, forMs) => costOf((prefix) => arrivals(load, perSecond, forMs, prefix)),
     async driveBroke(perSecond, forMs) {
       run += 1;
       await brokeCalls(ledger, perSecond, forMs, `${name}-${run.toString(36)}-broke`);
@@ -87,15 +89,19 @@ export async function openLoaded(
   };
 }
 
+interface Load {
+  readonly ledger: Ledger;
+  readonly accounts: number;
+  readonly endsWithCall: boolean;
+}
+
 interface Driven {
   pairs: number;
   readonly lockMs: number[];
   readonly settleMs: number[];
 }
 
-/** As of a chat call, whose lock waits for no disk. */
 const LOCK = {
-  endsWithCall: true,
   prices: ['price-0123456789abcdef0123456789abcdef'],
   detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
 };
@@ -109,13 +115,20 @@ const SETTLE = {
 };
 
 /** One pair: a lock and its settlement. Its latencies are noted if it is a part of the sample. */
-async function pair(ledger: Ledger, driven: Driven, id: string, account: number, isSample: boolean): Promise<void> {
+async function pair(
+  { ledger, endsWithCall }: Load,
+  driven: Driven,
+  id: string,
+  account: number,
+  isSample: boolean,
+): Promise<void> {
   const asked = performance.now();
   const locked = await ledger.lock({
     id,
     account: `bench-${account}`,
     amount: 900n,
     expiresAt: Date.now() + 600_000,
+    endsWithCall,
     ...LOCK,
   });
   const given = performance.now();
@@ -131,27 +144,27 @@ async function pair(ledger: Ledger, driven: Driven, id: string, account: number,
 /** Ids in the gateway's format: a prefix of the process and a counter. */
 const idOf = (prefix: string, count: number) => `gen-${prefix}-${count.toString(36).padStart(8, '0')}`;
 
-async function callers(ledger: Ledger, accounts: number, concurrency: number, forMs: number, prefix: string) {
+async function callers(load: Load, concurrency: number, forMs: number, prefix: string) {
   const driven: Driven = { pairs: 0, lockMs: [], settleMs: [] };
   let count = 0;
   const begun = performance.now();
   const caller = async (index: number) => {
     for (let turn = 0; performance.now() - begun < forMs; turn += 1)
-      await pair(ledger, driven, idOf(prefix, (count += 1)), (index + turn) % accounts, turn % 16 === 0);
+      await pair(load, driven, idOf(prefix, (count += 1)), (index + turn) % load.accounts, turn % 16 === 0);
   };
   await Promise.all(Array.from({ length: concurrency }, (_, index) => caller(index)));
   return driven;
 }
 
-async function arrivals(ledger: Ledger, accounts: number, perSecond: number, forMs: number, prefix: string) {
+async function arrivals(load: Load, perSecond: number, forMs: number, prefix: string) {
   const driven: Driven = { pairs: 0, lockMs: [], settleMs: [] };
   const pairs: Promise<void>[] = [];
   const begun = performance.now();
   for (let at = 0; at < forMs; at += (-Math.log(1 - Math.random()) * 1_000) / perSecond) {
     const waitMs = begun + at - performance.now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    const account = Math.floor(Math.random() * accounts);
-    pairs.push(pair(ledger, driven, idOf(prefix, pairs.length + 1), account, true));
+    const account = Math.floor(Math.random() * load.accounts);
+    pairs.push(pair(load, driven, idOf(prefix, pairs.length + 1), account, true));
   }
   await Promise.all(pairs);
   return driven;
@@ -166,7 +179,7 @@ async function brokeCalls(ledger: Ledger, perSecond: number, forMs: number, pref
     const id = idOf(prefix, calls.length + 1);
     if (calls.length % 2 === 0)
       calls.push(ledger.transfer({ id, from: 'treasury:bench', to: `escrow:${BROKE}`, amount: 345n, memo: 'bench' }));
-    const asked = { id, account: BROKE, amount: 900n, ...LOCK, expiresAt: Date.now() + 600_000 };
+    const asked = { id, account: BROKE, amount: 900n, endsWithCall: true, ...LOCK, expiresAt: Date.now() + 600_000 };
     calls.push(
       ledger
         .lock(asked)
