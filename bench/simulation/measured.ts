@@ -136,6 +136,21 @@ export const CHECKS: readonly Check[] = [
     })),
   },
   {
+    title: 'The same, of 2,000 consumers beside one that lacks money',
+    command:
+      'node bench/gateways.ts --gateways 4,8 --rate 50 --far 1 --flush 2 --consumers 2000 --broke 20 --ms 6000 --rounds 3',
+    rows: (
+      [
+        [4, 8.7, 6.7],
+        [8, 9.8, 7.3],
+      ] as const
+    ).map(([gateways, lockP50, settleP50]) => ({
+      setting: { ...far(gateways), consumers: 2_000, broke: 20, fundedEveryMs: 300, locksWaitForDisk: false },
+      load: '50/s each',
+      measured: { lockP50, settleP50 },
+    })),
+  },
+  {
     title: 'A database that is far away, and locks that are kept',
     command:
       'node bench/gateways.ts --kept --gateways 1,4,8,16 --rate 50 --far 1 --flush 2 --consumers 20000 --ms 6000 --rounds 3',

@@ -9,14 +9,14 @@ export interface Forecast {
   readonly calls: number;
   readonly operationsAGroup: number;
   readonly groups: number;
-  /** Of all accounts but the busiest one and the one that lacks money. */
+  /** This and the next three: of all accounts but the busiest one and the one that lacks money. */
   readonly lockP50: number;
   readonly lockP99: number;
-  /** Of these two. */
-  readonly theirLockP50: number;
-  readonly theirLockP99: number;
   readonly settleP50: number;
   readonly settleP99: number;
+  /** This and the next one: of these two accounts. */
+  readonly theirLockP50: number;
+  readonly theirLockP99: number;
   /** Cores that are busy: those of the setting, which the gateways may share. */
   readonly busyCores: number;
   readonly flushes: number;
@@ -46,20 +46,21 @@ export function simulate(setting: Setting): Forecast {
   const lockMs: number[] = [];
   const theirLockMs: number[] = [];
   const settleMs: number[] = [];
+  const theirSettleMs: number[] = [];
   let refused = 0;
 
   const call = (gateway: Gateway, account: number, then: () => void) => {
     const begun = clock.now;
+    const isTheirs = account === database.broke || (account === BUSIEST && (setting.busiest ?? 0) > 0);
     const made: Call = { account, heldIn: null };
     const settle = () => {
       const ended = clock.now;
       const done = () => {
-        if (ended >= setting.warmMs) settleMs.push(clock.now - ended);
+        if (ended >= setting.warmMs) (isTheirs ? theirSettleMs : settleMs).push(clock.now - ended);
         then();
       };
       gateway.submit({ kind: 'settle', call: made, done });
     };
-    const isTheirs = account === database.broke || (account === BUSIEST && (setting.busiest ?? 0) > 0);
     const locked = (isGranted: boolean) => {
       if (begun >= setting.warmMs) (isTheirs ? theirLockMs : lockMs).push(clock.now - begun);
       if (isGranted && setting.callMs > 0) clock.after(setting.callMs, settle);
@@ -99,7 +100,7 @@ export function simulate(setting: Setting): Forecast {
     for (const { counts } of gateways.flatMap(({ ledgers }) => ledgers))
       for (const key of Object.keys(total) as (keyof GroupCounts)[]) total[key] += counts[key];
     const { flushes, rowWaitMs } = database;
-    return { ...total, busyMs: cores.busyMs, flushes, rowWaitMs, settled: settleMs.length };
+    return { ...total, busyMs: cores.busyMs, flushes, rowWaitMs, settled: settleMs.length + theirSettleMs.length };
   };
   clock.runUntil(setting.warmMs);
   const before = sum();
@@ -113,10 +114,10 @@ export function simulate(setting: Setting): Forecast {
     groups: perSecond(during('groups')),
     lockP50: percentile(lockMs, 0.5),
     lockP99: percentile(lockMs, 0.99),
-    theirLockP50: percentile(theirLockMs, 0.5),
-    theirLockP99: percentile(theirLockMs, 0.99),
     settleP50: percentile(settleMs, 0.5),
     settleP99: percentile(settleMs, 0.99),
+    theirLockP50: percentile(theirLockMs, 0.5),
+    theirLockP99: percentile(theirLockMs, 0.99),
     busyCores: during('busyMs') / setting.ms,
     flushes: perSecond(during('flushes')),
     read: during('read') / during('groups'),
