@@ -317,7 +317,7 @@ it('pricing of a provider is for models without a list price alone', async () =>
   expect(service('openai/gpt-99').rates).toEqual({ prompt: 50_000_000n, completion: 60_000_000n });
 });
 
-it('Azure and Bedrock, which list nothing, offer the models of `only`', async () => {
+it('Azure, which lists nothing, offers the models of `only`', async () => {
   const azure = await offer(
     `${block('azure', 'https://acme.openai.azure.com/openai/v1', 'only = ["gpt-4.1-mini", "prod"]')}
 [providers.models.prod]
@@ -329,10 +329,16 @@ priced_as = "gpt-5"`,
     model: { upstreamModel: 'prod' },
     target: { url: 'https://acme.openai.azure.com/openai/v1', apiKey: 'az' },
   });
-  const bedrock = await offer(`[[providers]]
+});
+
+it('Bedrock, which lists nothing, offers the models of `only`, where Node can confine its package', async () => {
+  const offered = offer(`[[providers]]
 use = "bedrock"
 only = ["eu.anthropic.claude-haiku-4-5-20251001-v1:0"]
 sdk_settings = { region = "eu-central-1" }`);
+  if (!process.allowedNodeEnvironmentFlags.has('--allow-net'))
+    return expect(offered).rejects.toThrow('names the package @ai-sdk/amazon-bedrock, which needs Node 25 or newer');
+  const bedrock = await offered;
   expect(bedrock.service('bedrock/eu.anthropic.claude-haiku-4-5-20251001-v1:0')).toMatchObject({
     // A tenth more than the global price.
     rates: { prompt: 1_100_000n, completion: 5_500_000n },
