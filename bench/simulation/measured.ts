@@ -115,6 +115,20 @@ interface Check {
   readonly command: string;
   readonly rows: readonly { readonly setting: Setting; readonly load: string; readonly measured: Measured }[];
 }
+type FarRow = readonly [
+  gateways: number,
+  lockP50: number,
+  lockP99: number,
+  settleP50: number,
+  settleP99: number,
+  operationsAGroup: number,
+];
+const farRows = (locksWaitForDisk: boolean, rows: readonly FarRow[]): Check['rows'] =>
+  rows.map(([gateways, lockP50, lockP99, settleP50, settleP99, operationsAGroup]) => ({
+    setting: { ...far(gateways), locksWaitForDisk },
+    load: '50/s each',
+    measured: { lockP50, lockP99, settleP50, settleP99, operationsAGroup },
+  }));
 export type Measured = Partial<Readonly<Record<Figure, number>>>;
 
 export const CHECKS: readonly Check[] = [
@@ -122,18 +136,12 @@ export const CHECKS: readonly Check[] = [
     title: 'A database that is far away',
     command:
       'node bench/gateways.ts --gateways 1,4,8,16 --rate 50 --far 1 --flush 2 --consumers 20000 --ms 6000 --rounds 3',
-    rows: (
-      [
-        [1, 3.9, 11.6, 5.6, 11.6, 1.1],
-        [4, 7.9, 19.8, 6.2, 13.5, 1.3],
-        [8, 9.2, 23.8, 6.7, 15.7, 1.3],
-        [16, 14.7, 55.6, 9.4, 31.7, 1.5],
-      ] as const
-    ).map(([gateways, lockP50, lockP99, settleP50, settleP99, operationsAGroup]) => ({
-      setting: { ...far(gateways), locksWaitForDisk: false },
-      load: '50/s each',
-      measured: { lockP50, lockP99, settleP50, settleP99, operationsAGroup },
-    })),
+    rows: farRows(false, [
+      [1, 3.9, 11.6, 5.6, 11.6, 1.1],
+      [4, 7.9, 19.8, 6.2, 13.5, 1.3],
+      [8, 9.2, 23.8, 6.7, 15.7, 1.3],
+      [16, 14.7, 55.6, 9.4, 31.7, 1.5],
+    ]),
   },
   {
     title: 'The same, of 2,000 consumers beside one that lacks money',
@@ -154,18 +162,12 @@ export const CHECKS: readonly Check[] = [
     title: 'A database that is far away, and locks that are kept',
     command:
       'node bench/gateways.ts --kept --gateways 1,4,8,16 --rate 50 --far 1 --flush 2 --consumers 20000 --ms 6000 --rounds 3',
-    rows: (
-      [
-        [1, 6.7, 13.3, 5.8, 8.2, 1.2],
-        [4, 10.7, 21.5, 6.8, 13.2, 1.4],
-        [8, 10.8, 22.8, 6.7, 14.1, 1.4],
-        [16, 16.1, 33.4, 9.7, 21.4, 1.6],
-      ] as const
-    ).map(([gateways, lockP50, lockP99, settleP50, settleP99, operationsAGroup]) => ({
-      setting: far(gateways),
-      load: '50/s each',
-      measured: { lockP50, lockP99, settleP50, settleP99, operationsAGroup },
-    })),
+    rows: farRows(true, [
+      [1, 6.7, 13.3, 5.8, 8.2, 1.2],
+      [4, 10.7, 21.5, 6.8, 13.2, 1.4],
+      [8, 10.8, 22.8, 6.7, 14.1, 1.4],
+      [16, 16.1, 33.4, 9.7, 21.4, 1.6],
+    ]),
   },
   {
     title: 'As many calls as possible, with locks that are kept',
