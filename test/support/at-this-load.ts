@@ -1,14 +1,15 @@
 import { availableParallelism, loadavg } from 'node:os';
 
 /**
- * Scales a timeout in milliseconds by the machine's current load. On an idle machine the timeout stays as it is. It
- * gets longer by the load per processor, and by the time for which the machine stood still in the last half minute.
- * Code that hangs or computes for too long still exceeds it.
+ * Scales a timeout in milliseconds by the machine's current load: at least twice the timeout, because the average load
+ * lags by a minute behind a run of several workers that has just begun. It gets longer by the load per processor, and by
+ * the time for which the machine stood still in the last half minute. Code that hangs or computes for too long still
+ * exceeds it.
  */
 export const atThisLoad = (ms: number): number => {
   look();
   const stood = stops.reduce((sum, stop) => sum + (last - stop.at < LATELY_MS ? stop.ms : 0), 0);
-  return Math.ceil(ms * Math.max(1, loadavg()[0]! / availableParallelism()) + stood);
+  return Math.ceil(ms * Math.max(2, loadavg()[0]! / availableParallelism()) + stood);
 };
 
 const EVERY_MS = 50;
