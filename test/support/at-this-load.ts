@@ -1,10 +1,10 @@
 import { availableParallelism, loadavg } from 'node:os';
 
 /**
- * Scales a timeout in milliseconds by the machine's current load: at least twice the timeout, because the average load
- * lags by a minute behind a run of several workers that has just begun. It gets longer by the load per processor, and by
- * the time for which the machine stood still in the last half minute. Code that hangs or computes for too long still
- * exceeds it.
+ * Scales a timeout in milliseconds by the machine's current load. It is at least twice the timeout, because the average
+ * load lags by a minute behind a run of several workers that has just begun. It gets longer by the load per processor,
+ * and by the time for which the machine stood still in the last half minute. Code that hangs or computes for too long
+ * still exceeds it.
  */
 export const atThisLoad = (ms: number): number => {
   look();
