@@ -83,17 +83,14 @@ const NEEDS_NODE_25 = [
   'test/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
   'test/release/{provider-package,sources-of-a-package}.test.ts',
 ];
-/** The flag of Node that confines them. */
-const CONFINES = '--allow-net';
+/** Whether a Node with these flags can confine them. */
+export const confinesPackages = (flags: ReadonlySet<string> = process.allowedNodeEnvironmentFlags): boolean =>
+  flags.has('--allow-net');
 
 /** The test files of a tier, relative to `checkout`, that a Node with `flags` can run. */
-export function filesOfTier(
-  tier: Tier,
-  checkout: string,
-  flags: ReadonlySet<string> = process.allowedNodeEnvironmentFlags,
-): string[] {
+export function filesOfTier(tier: Tier, checkout: string, flags?: ReadonlySet<string>): string[] {
   if (!TIERS.includes(tier)) throw new Error(`TOLLGATE_TESTS is one of ${TIERS.join(', ')}, and not ${tier}`);
-  const all = readTests(checkout).filter(({ file }) => flags.has(CONFINES) || !isOneOf(NEEDS_NODE_25, file));
+  const all = readTests(checkout).filter(({ file }) => confinesPackages(flags) || !isOneOf(NEEDS_NODE_25, file));
   if (tier === 'deep') return all.map(({ file }) => file);
   const tests = all.filter(({ file }) => !isOneOf(DEEP_ONLY, file));
   if (tier === 'both') return tests.map(({ file }) => file);

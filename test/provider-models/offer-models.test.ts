@@ -1,3 +1,4 @@
+import { confinesPackages } from '../../scripts/test-tiers.ts';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/file.ts';
 import type { LastLists } from '../../src/provider-models/offer-models.ts';
@@ -336,7 +337,7 @@ it('Bedrock, which lists nothing, offers the models of `only`, where Node can co
 use = "bedrock"
 only = ["eu.anthropic.claude-haiku-4-5-20251001-v1:0"]
 sdk_settings = { region = "eu-central-1" }`);
-  if (!process.allowedNodeEnvironmentFlags.has('--allow-net'))
+  if (!confinesPackages())
     return expect(offered).rejects.toThrow('names the package @ai-sdk/amazon-bedrock, which needs Node 25 or newer');
   const bedrock = await offered;
   expect(bedrock.service('bedrock/eu.anthropic.claude-haiku-4-5-20251001-v1:0')).toMatchObject({

@@ -1,3 +1,4 @@
+import { confinesPackages } from '../../scripts/test-tiers.ts';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
-  if (!process.allowedNodeEnvironmentFlags.has('--allow-net'))
+  if (!confinesPackages())
     say(`Node ${process.version} cannot confine packages of the AI SDK: the tests that start one are left out`);
   // The deep run starts programs of other languages, with all that they need.
   if (process.env['TOLLGATE_DEEP'] !== '1') allowNamedProgramsOnly(directory);

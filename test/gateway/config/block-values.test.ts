@@ -1,3 +1,4 @@
+import { confinesPackages } from '../../../scripts/test-tiers.ts';
 import { describe, expect, test } from 'vitest';
 import { BLOCKS, readOffers } from '../../../src/config/blocks/blocks.ts';
 import type { OptionTable } from '../../../src/config/option.ts';
@@ -415,8 +416,7 @@ function offersOf(document: Table): readonly Service[] {
 const all = Object.entries(CASES).flatMap(([table, cases]) =>
   Object.entries(cases).map(([option, one]) => [table as BlockTable, option, one] as const),
 );
-/** Node 24 refuses every package of the AI SDK: test/ai-sdk/refused-on-old-node.test.ts. */
-const refused = process.allowedNodeEnvironmentFlags.has('--allow-net') ? '-' : 'params.sdk';
+const refused = confinesPackages() ? '-' : 'params.sdk'; // See test/ai-sdk/refused-on-old-node.test.ts.
 
 test.each(Object.entries(CASES))('every option of [[%s]] has a case in CASES, above', (table, cases) => {
   const { offer, target } = BLOCKS[table as BlockTable];
