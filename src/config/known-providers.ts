@@ -63,9 +63,9 @@ const KNOWN = {
     lists: MODELS,
     searches: '10',
     batches: {
-      models: /^(?:gpt-[345]|o[134]|text-embedding-)/,
+      models: /^(?:gpt-[3-6]|o[134]|text-embedding-)/,
       except: /audio|realtime|search|transcribe|tts|image|codex|chat-latest|deep-research|instruct|-pro/,
-      halfCached: /^gpt-5/,
+      halfCached: /^gpt-[56]/,
     },
   },
   anthropic: {

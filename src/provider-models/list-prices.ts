@@ -283,8 +283,9 @@ function halfOf(amount: bigint): bigint {
 const NOT_IN_BATCHES = ['audio', 'audio_output', 'image_output'];
 
 /**
- * Half of a price, rounded up, for the tokens of batches; null if it has parts that batches do not have. `halfCached`:
- * prompts from a cache cost half, too. Otherwise they cost as much as the others of the batch.
+ * Half of a price, rounded up, for the tokens of batches, those written to a cache included; null if it has parts that
+ * batches do not have. `halfCached`: prompts from a cache cost half, too. Otherwise they cost as much as the others of
+ * the batch.
  */
 export function batchPrice(pricing: Pricing, halfCached: boolean): Pricing | null {
   if (NOT_IN_BATCHES.some((key) => key in pricing)) return null;
@@ -294,6 +295,9 @@ export function batchPrice(pricing: Pricing, halfCached: boolean): Pricing | nul
       prompt,
       completion,
       input_cache_read: cached === undefined ? undefined : halfCached ? cached : prompt,
+      input_cache_write: prices['input_cache_write'],
+      input_cache_write_1h: prices['input_cache_write_1h'],
+      internal_reasoning: prices['internal_reasoning'],
     };
     return Object.fromEntries(
       Object.entries(halves).flatMap(([key, price]) =>

@@ -309,6 +309,11 @@ it('halves the prices of tokens in batches, rounded up, in each tier', () => {
     input_cache_read: '1.500001',
     tiers: [{ input_cache_read: '2' }],
   });
+  // What is written to a cache is dearer than other tokens of a prompt, in batches too.
+  expect(batchPrice({ ...pricing, input_cache_write: '3.75', input_cache_write_1h: '6' }, true)).toMatchObject({
+    input_cache_write: '1.875',
+    input_cache_write_1h: '3',
+  });
   // A block may have no lower rate.
   expect(batchPrice({ prompt: '0.001', completion: '0' }, false)).toEqual({ prompt: '0.001', completion: '0' });
   expect(batchPrice({ ...pricing, audio: '1' }, true)).toBeNull();
