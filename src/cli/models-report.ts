@@ -197,13 +197,15 @@ function rowOf(model: ShownModel): Readonly<Record<Head, string>> {
   };
 }
 
-const tierInWords = ({ above, prompt, completion }: Readonly<Record<string, unknown>>): string =>
-  `above ${String(above)}: ${String(prompt ?? '')}/${String(completion ?? '')}`;
+const tierInWords = ({ above, ...prices }: Readonly<Record<string, unknown>>): string =>
+  `above ${String(above)}: ${inAndOut(prices)}`;
 
-const serviceTierInWords = ([name, prices]: readonly [string, object]): string => {
-  const { prompt, completion } = prices as Readonly<Record<string, unknown>>;
-  return `${name}: ${String(prompt ?? '')}/${String(completion ?? '')}`;
-};
+const serviceTierInWords = ([name, prices]: readonly [string, object]): string =>
+  `${name}: ${inAndOut(prices as Readonly<Record<string, unknown>>)}`;
+
+/** Embeddings have no price of what comes out. */
+const inAndOut = ({ prompt, completion }: Readonly<Record<string, unknown>>): string =>
+  [prompt, completion].flatMap((price) => (typeof price === 'string' ? [price] : [])).join('/');
 
 function withheldLines(withheld: readonly WithheldModel[], paint: Paint, width: number): readonly string[] {
   const longest = Math.max(...withheld.map(({ name }) => name.length));

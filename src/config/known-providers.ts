@@ -30,16 +30,22 @@ export interface KnownProvider {
    * publishes. Searches are asked for inside a request, so a model without this price would give them away.
    */
   readonly searches?: string;
-  /** Its models that take batches, for half of the list price. */
-  readonly batches?: KnownBatches;
+  /** Its service tiers, at its own address. The first that fits a model counts, of each name. */
+  readonly tiers?: readonly KnownTier[];
 }
 
-interface KnownBatches {
+/** A service tier of some models, whose prices are those of the list times a fraction. */
+export interface KnownTier {
+  /** `batch`: that of lines which it gets in a batch. The others are asked for by `service_tier`. */
+  readonly tier: 'batch' | 'flex' | 'priority';
   readonly models: RegExp;
-  readonly except: RegExp;
-  /** The models whose prompts from a cache cost half in a batch. Those of others cost as much there as any prompt. */
-  readonly halfCached: RegExp;
+  readonly times: Fraction;
+  /** Prompts from a cache cost as much as other prompts. */
+  readonly cachedAsPrompt?: true;
 }
+
+/** Numerator and denominator. */
+export type Fraction = readonly [bigint, bigint];
 
 interface ModelListing {
   /** Path of the list below the base address. `toBase` changes the address of the chat API to that of the list. */
@@ -50,6 +56,38 @@ interface ModelListing {
 }
 
 const MODELS: ModelListing = { path: '/models' };
+
+const GPT_5_AND_6 = String.raw`gpt-[56](?:\.\d+)?(?:-mini|-nano|-luna|-terra|-sol|-astra)?`;
+/** Models by their names, with or without the date of a version. */
+const named = (...names: readonly string[]) => new RegExp(`^(?:${names.join('|')})(?:-\\d{4}-\\d\\d-\\d\\d)?$`);
+
+/** The tables of OpenAI's prices: what each tier costs, compared with the standard one. */
+const OPENAI_TIERS: readonly KnownTier[] = [
+  { tier: 'batch', models: named(GPT_5_AND_6), times: [1n, 2n] },
+  {
+    tier: 'batch',
+    models:
+      /^(?!.*(?:audio|realtime|search|transcribe|tts|image|chat-latest|deep-research|instruct|-pro))(?:gpt-[34]|o[134]|text-embedding-)/,
+    times: [1n, 2n],
+    // The table has no price for them.
+    cachedAsPrompt: true,
+  },
+  { tier: 'flex', models: named(GPT_5_AND_6, 'o3', 'o4-mini'), times: [1n, 2n] },
+  { tier: 'priority', models: named(String.raw`gpt-5\.5`), times: [5n, 2n] },
+  { tier: 'priority', models: named('gpt-5-mini'), times: [9n, 5n] },
+  // Those of nano have none.
+  {
+    tier: 'priority',
+    models: named(String.raw`gpt-[56](?:\.\d+)?(?:-luna|-terra|-sol|-astra|-codex)?`, String.raw`gpt-5\.4-mini`),
+    times: [2n, 1n],
+  },
+  { tier: 'priority', models: /^gpt-4o-2024-05-13$/, times: [7n, 4n] },
+  { tier: 'priority', models: named(String.raw`gpt-4\.1(?:-mini)?`, 'o3'), times: [7n, 4n] },
+  { tier: 'priority', models: named(String.raw`gpt-4\.1-nano`), times: [2n, 1n] },
+  { tier: 'priority', models: named('gpt-4o'), times: [17n, 10n] },
+  { tier: 'priority', models: named('gpt-4o-mini'), times: [5n, 3n] },
+  { tier: 'priority', models: named('o4-mini'), times: [20n, 11n] },
+];
 
 const KNOWN = {
   openai: {
@@ -62,11 +100,7 @@ const KNOWN = {
     prices: 'openai',
     lists: MODELS,
     searches: '10',
-    batches: {
-      models: /^(?:gpt-[3-6]|o[134]|text-embedding-)/,
-      except: /audio|realtime|search|transcribe|tts|image|codex|chat-latest|deep-research|instruct|-pro/,
-      halfCached: /^gpt-[56]/,
-    },
+    tiers: OPENAI_TIERS,
   },
   anthropic: {
     name: 'Anthropic',

@@ -1,5 +1,6 @@
 import { calcPrice, type ModelInfo, type ModelPrice, type Provider, type TieredPrices } from '@pydantic/genai-prices';
 import { formatUsd } from '#billing/amounts';
+import type { Fraction, KnownTier } from '#config/known-providers';
 import { isCloseMatch } from './price-match.ts';
 
 /* List prices of models, from the package @pydantic/genai-prices, as `pricing` of a block. */
@@ -274,41 +275,40 @@ export function dearer(one: Pricing, named: Readonly<Record<string, number>>, ma
   return Array.isArray(tiers) ? { ...base, tiers: tiers.map(raise) } : base;
 }
 
-function halfOf(amount: bigint): bigint {
-  const half = (amount + 1n) / 2n;
-  return half > 0n && half < LEAST ? LEAST : half;
-}
-
-/** Prices of pictures and sound, which no batch has. */
-const NOT_IN_BATCHES = ['audio', 'audio_output', 'image_output'];
+/** Prices of pictures and sound, which no service tier has. */
+const NOT_IN_TIERS = ['audio', 'audio_output', 'image_output'];
 
 /**
- * Half of a price, rounded up, for the tokens of batches, those written to a cache included; null if it has parts that
- * batches do not have. `halfCached`: prompts from a cache cost half, too. Otherwise they cost as much as the others of
- * the batch.
+ * The price of a service tier: that of tokens times a fraction, rounded up, also of those that are written to a cache.
+ * null if it has parts that the tier does not have.
  */
-export function batchPrice(pricing: Pricing, halfCached: boolean): Pricing | null {
-  if (NOT_IN_BATCHES.some((key) => key in pricing)) return null;
-  const half = (prices: Readonly<Record<string, unknown>>) => {
+export function tierPrice(pricing: Pricing, { times, cachedAsPrompt }: KnownTier): Pricing | null {
+  if (NOT_IN_TIERS.some((key) => key in pricing)) return null;
+  const part = (prices: Readonly<Record<string, unknown>>) => {
     const { prompt, completion, input_cache_read: cached } = prices;
-    const halves = {
+    const parts = {
       prompt,
       completion,
-      input_cache_read: cached === undefined ? undefined : halfCached ? cached : prompt,
+      input_cache_read: cached !== undefined && cachedAsPrompt === true ? prompt : cached,
       input_cache_write: prices['input_cache_write'],
       input_cache_write_1h: prices['input_cache_write_1h'],
       internal_reasoning: prices['internal_reasoning'],
     };
     return Object.fromEntries(
-      Object.entries(halves).flatMap(([key, price]) =>
-        typeof price === 'string' ? [[key, formatUsd(halfOf(rate(Number(price), key, 0)))]] : [],
+      Object.entries(parts).flatMap(([key, price]) =>
+        typeof price === 'string' ? [[key, formatUsd(partOf(rate(Number(price), key, 0), times))]] : [],
       ),
     );
   };
   const { tiers } = pricing;
-  if (!Array.isArray(tiers)) return half(pricing);
+  if (!Array.isArray(tiers)) return part(pricing);
   const above = tiers as readonly Readonly<Record<string, string | number>>[];
-  return { ...half(pricing), tiers: above.map((tier) => ({ above: tier['above']!, ...half(tier) })) };
+  return { ...part(pricing), tiers: above.map((tier) => ({ above: tier['above']!, ...part(tier) })) };
+}
+
+function partOf(amount: bigint, [times, by]: Fraction): bigint {
+  const part = (amount * times + by - 1n) / by;
+  return part > 0n && part < LEAST ? LEAST : part;
 }
 
 /** The price for a key, or that of the key whose price it has. null if it has none. */

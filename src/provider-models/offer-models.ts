@@ -7,7 +7,7 @@ import {
   type OfferedBlock,
 } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
-import { batchPrice, dearer, listPrice, type ListPrice, type Pricing } from './list-prices.ts';
+import { dearer, listPrice, type ListPrice, type Pricing, tierPrice } from './list-prices.ts';
 import { imageTokensMax, inputKinds, outputMax, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
@@ -161,15 +161,15 @@ function offerModel(
   const priced = listed?.kind === 'priced' ? listed : null;
   const raised =
     priced === null || model.prices === null ? priced?.pricing : dearer(priced.pricing, model.prices, markupBps);
-  // A provider keeps the requests of a batch.
-  const batch = isOwn || settings['zdr'] === true ? null : batchPriceOf(provider, known, pricedAs, raised!);
+  const mayKeep = settings['zdr'] !== true;
+  const tiers = isOwn ? {} : tiersOf(provider, known, { pricedAs, pricing: raised!, mayKeep });
   const block = blockOf(provider, model, {
     name,
     pricedAs,
     priced,
     settings,
     pricing: (isOwn ? own : raised) as Pricing,
-    batch,
+    tiers,
   });
   const source: PriceSource = isOwn
     ? { kind: 'file' }
@@ -177,11 +177,27 @@ function offerModel(
   return { path: `${provider.path}.models.${model.id}`, block, name: block.name, source };
 }
 
-/** The price of a model in batches of its provider; null if it takes none at this address. */
-function batchPriceOf({ url }: ListedProvider, { base, batches }: KnownProvider, pricedAs: string, pricing: Pricing) {
-  if (batches === undefined || url !== base || !batches.models.test(pricedAs) || batches.except.test(pricedAs))
-    return null;
-  return batchPrice(pricing, batches.halfCached.test(pricedAs));
+interface Tiered {
+  readonly pricedAs: string;
+  readonly pricing: Pricing;
+  /** A provider keeps the requests of a batch. */
+  readonly mayKeep: boolean;
+}
+
+/** Prices of the service tiers that a model has at its provider's own address, by their names. */
+function tiersOf(
+  { url }: ListedProvider,
+  { base, tiers = [] }: KnownProvider,
+  { pricedAs, pricing, mayKeep }: Tiered,
+): Readonly<Record<string, Pricing>> {
+  const prices: Record<string, Pricing> = {};
+  if (url !== base) return prices;
+  for (const known of tiers) {
+    if (!known.models.test(pricedAs) || (known.tier === 'batch' && !mayKeep)) continue;
+    const price = tierPrice(pricing, known);
+    if (price !== null) prices[known.tier] ??= price;
+  }
+  return prices;
 }
 
 type PricedModel = Extract<ListPrice, { readonly kind: 'priced' }>;
@@ -192,8 +208,8 @@ interface Decided {
   readonly pricedAs: string;
   readonly priced: PricedModel | null;
   readonly pricing: Pricing;
-  /** The price in batches of its provider; null if they are not used. */
-  readonly batch: Pricing | null;
+  /** Prices of its service tiers. */
+  readonly tiers: Readonly<Record<string, Pricing>>;
   /** Those of the file for this model. */
   readonly settings: Readonly<Record<string, unknown>>;
 }
@@ -202,7 +218,7 @@ interface Decided {
 function blockOf(
   provider: ListedProvider,
   model: ListedModel,
-  { name, pricedAs, priced, pricing, batch, settings }: Decided,
+  { name, pricedAs, priced, pricing, tiers, settings }: Decided,
 ) {
   const { use, providerName } = provider;
   const known = KNOWN_PROVIDERS[use];
@@ -217,10 +233,10 @@ function blockOf(
     ...(contextLength === null ? {} : { context_length: contextLength }),
     ...(embeds ? { output_modalities: ['embeddings'] } : kindsOf(use, model, { pricedAs, priced })),
     ...rest,
-    pricing: batch === null ? pricing : { ...pricing, service_tiers: { batch } },
+    pricing: Object.keys(tiers).length === 0 ? pricing : { ...pricing, service_tiers: tiers },
     params: {
       model: model.id,
-      ...(batch === null ? {} : { batches: true }),
+      ...('batch' in tiers ? { batches: true } : {}),
       ...(embeds || 'max_output_tokens' in settings
         ? {}
         : { max_output_tokens: outputOf(model, pricedAs, contextLength) }),

@@ -90,7 +90,7 @@ it('without a file it shows the providers whose key is there, or those that are 
   expect((JSON.parse(found.stdout) as Report).models).toHaveLength(20);
   const named = await place.run(['models', 'deepseek', '--offline', '--json']);
   expect((JSON.parse(named.stdout) as Report).models.map(({ name }) => name)).toContain('deepseek/deepseek-v4-pro');
-  // At its own address, OpenAI takes batches for half of the price. What a cache has costs half too for gpt-5 alone.
+  // At its own address, OpenAI has service tiers.
   const offline = await place.run(['models', 'openai', '--offline', '--json']);
   const priced = Object.fromEntries(
     (JSON.parse(offline.stdout) as Report).models.map((one) => [one.name, one.pricing]),
@@ -101,11 +101,15 @@ it('without a file it shows the providers whose key is there, or those that are 
   });
   expect(priced['openai/gpt-5']).toMatchObject({
     input_cache_read: '0.125',
-    service_tiers: { batch: { prompt: '0.625', completion: '5', input_cache_read: '0.0625' } },
+    service_tiers: {
+      batch: { prompt: '0.625', completion: '5', input_cache_read: '0.0625' },
+      flex: { prompt: '0.625', completion: '5' },
+      priority: { prompt: '2.5', completion: '20' },
+    },
   });
   expect(priced['openai/gpt-5-pro']).not.toHaveProperty('service_tiers');
   const table = await place.run(['models', 'openai', '--offline']);
-  expect(table.stdout).toMatch(/^openai\/gpt-4\.1-mini .* batch: 0\.2\/0\.8 /m);
+  expect(table.stdout).toMatch(/^openai\/gpt-4\.1-mini .* batch: 0\.2\/0\.8, priority: 0\.7\/2\.8 /m);
   expect(await place.run(['models'])).toMatchObject({
     code: 2,
     output: expect.stringContaining('no key of a provider'),

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { TieredPrices, type ModelInfo, type Provider } from '@pydantic/genai-prices';
 import { describe, expect, it } from 'vitest';
 import {
-  batchPrice,
   dearer,
   listPrice,
   type ListPrice,
   PRICES_VERSION,
   rate,
+  tierPrice,
 } from '../../src/provider-models/list-prices.ts';
 
 // Prices of entries that stand here, each computed by hand. Those of the installed list are in the last tests.
@@ -290,7 +290,9 @@ describe('the installed list', () => {
   });
 });
 
-it('halves the prices of tokens in batches, rounded up, in each tier', () => {
+const HALF = { tier: 'batch', models: /./, times: [1n, 2n] } as const;
+
+it('has the prices of a service tier as a part of those of tokens, rounded up, for prompts of each length', () => {
   const pricing = {
     prompt: '3.000001',
     completion: '3',
@@ -299,22 +301,26 @@ it('halves the prices of tokens in batches, rounded up, in each tier', () => {
     tiers: [{ above: 200_000, prompt: '4', completion: '6', input_cache_read: '0.4' }],
   };
   const all = { above: 200_000, prompt: '2', completion: '3' };
-  expect(batchPrice(pricing, true)).toEqual({
+  expect(tierPrice(pricing, HALF)).toEqual({
     prompt: '1.500001',
     completion: '1.5',
     input_cache_read: '0.05',
     tiers: [{ ...all, input_cache_read: '0.2' }],
   });
-  expect(batchPrice(pricing, false)).toMatchObject({
+  expect(tierPrice(pricing, { ...HALF, cachedAsPrompt: true })).toMatchObject({
     input_cache_read: '1.500001',
     tiers: [{ input_cache_read: '2' }],
   });
-  // What is written to a cache is dearer than other tokens of a prompt, in batches too.
-  expect(batchPrice({ ...pricing, input_cache_write: '3.75', input_cache_write_1h: '6' }, true)).toMatchObject({
+  // What is written to a cache is dearer than other tokens of a prompt, in each tier.
+  expect(tierPrice({ ...pricing, input_cache_write: '3.75', input_cache_write_1h: '6' }, HALF)).toMatchObject({
     input_cache_write: '1.875',
     input_cache_write_1h: '3',
   });
+  expect(tierPrice({ prompt: '1.1', completion: '4.4' }, { ...HALF, times: [20n, 11n] })).toEqual({
+    prompt: '2',
+    completion: '8',
+  });
   // A block may have no lower rate.
-  expect(batchPrice({ prompt: '0.001', completion: '0' }, false)).toEqual({ prompt: '0.001', completion: '0' });
-  expect(batchPrice({ ...pricing, audio: '1' }, true)).toBeNull();
+  expect(tierPrice({ prompt: '0.001', completion: '0' }, HALF)).toEqual({ prompt: '0.001', completion: '0' });
+  expect(tierPrice({ ...pricing, audio: '1' }, HALF)).toBeNull();
 });
