@@ -1,14 +1,15 @@
-import { formatUsd, METERS, type Meter, type Rates } from '#billing/amounts';
-import type { ServiceConfig } from '#config';
+import { formatUsd, isPerMillion, METERS, type Meter, perMinute, type Rates } from '#billing/amounts';
+import type { Primitive, ServiceConfig } from '#config';
 import type { loadChecks, Log } from '#provide';
 import { painter } from './terminal.ts';
 
 /**
  * A configured service on one line, without secrets: name, prices (a range if they differ), and its address or command.
  */
-export function describeService({ service: { name, providerName, rates, variants }, target }: ServiceConfig): string {
+export function describeService({ service, target }: ServiceConfig): string {
+  const { name, primitive, providerName, rates, variants } = service;
   const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
-    describePrice(meter, [rates, ...Object.values(variants)]),
+    describePrice(primitive, meter, [rates, ...Object.values(variants)]),
   );
   const where = placeOf(target);
   return `${name}  by ${providerName}  ${prices.join(', ')}  → ${where}`;
@@ -19,13 +20,15 @@ function placeOf(target: ServiceConfig['target']): string {
   return target.kind === 'sdk' ? target.sdk : target.command;
 }
 
-function describePrice(meter: Meter, all: readonly Rates[]): string {
-  const per1M = meter === 'prompt' || meter === 'completion';
+function describePrice(primitive: Primitive, meter: Meter, all: readonly Rates[]): string {
+  // The file of a model has the price of a minute of sound.
+  const ofMinute = primitive === 'model' && meter === 'second';
   const found = all.flatMap((rates) => rates[meter] ?? []);
   const [least, most] = [found.reduce((a, b) => (b < a ? b : a)), found.reduce((a, b) => (b > a ? b : a))].map((rate) =>
-    formatUsd(per1M ? rate : rate / 1_000_000n),
+    formatUsd(ofMinute ? perMinute(rate) : isPerMillion(meter) ? rate : rate / 1_000_000n),
   );
-  return `${meter} ${least === most ? least : `${least} to ${most}`}${per1M ? '/1M' : ''}`;
+  const price = least === most ? least : `${least} to ${most}`;
+  return `${ofMinute ? 'minute' : meter} ${price}${isPerMillion(meter) ? '/1M' : ''}`;
 }
 
 type Checks = Awaited<ReturnType<typeof loadChecks>>;

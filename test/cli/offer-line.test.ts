@@ -16,3 +16,17 @@ it('a service is one line, with the cheapest and the dearest price where they di
     'mine/search  by Mine  call 0 to 0.005  → http://127.0.0.1:9/mcp (no key)',
   );
 });
+
+it('prices of parts of the tokens are for a million of them, and those of sound for a minute', () => {
+  const { service, target } = modelAt('mine/one', 'http://127.0.0.1:9/v1');
+  const rates = {
+    prompt: 3_300_000n,
+    completion: 16_500_000n,
+    input_cache_read: 330_000n,
+    input_cache_write: 4_125_000n,
+    second: 100_000_000n,
+  };
+  expect(describeService({ service: { ...service, rates, variants: {} }, target })).toContain(
+    'prompt 3.3/1M, completion 16.5/1M, minute 0.006, input_cache_read 0.33/1M, input_cache_write 4.125/1M',
+  );
+});
