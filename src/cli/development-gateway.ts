@@ -1,14 +1,14 @@
 import { databaseName } from '#store/database-name';
 import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
-import { type Config, loadConfig, type Primitive, readTomlFile, type ServiceConfig } from '#config';
-import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
+import { type Config, loadConfig, nearest, type Primitive, readTomlFile, type ServiceConfig } from '#config';
+import { KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { createConsumerStore } from '#accounts';
 import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
 import { hashKey, parseKey } from '#auth';
 import type { App } from '#app';
 import { VERSION } from '../version.ts';
 import { loadAdminKey } from './admin-key.ts';
-import { askYesNo, say, painter, type Paint, CliError } from './terminal.ts';
+import { askYesNo, say, painter, type Paint, CliError, USAGE_EXIT } from './terminal.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { realPath, writeDevFile, readDevFile, onDatabase } from './discovery.ts';
 import { NO_PROVIDERS } from './start-notices.ts';
@@ -27,6 +27,7 @@ const PLAY_TRANSFER = 'development-play-money';
  * ends it.
  */
 export async function runDevelopment(flags: StartFlags): Promise<void> {
+  const wanted = wantedOf(flags);
   const paint = painter();
   const file = flags.config ?? null;
   const readText = () => (file === null ? '' : readTomlFile(file));
@@ -57,7 +58,7 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
 
   const named = config.providers.map(({ use }) => use);
   const choose = async () => {
-    const { services, uses } = await chooseLocal(found, { flags, named, hints });
+    const { services, uses } = await chooseLocal(found, { flags, wanted, named, hints });
     if (uses.length > 0) config = await listed.read(`${readText()}\n${uses.map(providerLines).join('')}`);
     return services;
   };
@@ -107,22 +108,24 @@ interface Chosen {
   readonly uses: readonly KnownProviderName[];
 }
 
+interface Choice {
+  readonly flags: StartFlags;
+  /** Providers that the flags name. */
+  readonly wanted: ReadonlySet<KnownProviderName>;
+  /** Those of the file. */
+  readonly named: readonly KnownProviderName[];
+  /** Gets the hints. */
+  readonly hints: string[];
+}
+
 /**
  * Decides which providers of this machine and of its environment to use: flags decide; else it asks on a terminal; else
- * it leaves a hint about the flag. `named`: those of the file.
+ * it leaves a hint about the flag.
  */
-async function chooseLocal(
-  found: readonly LocalProvider[],
-  {
-    flags,
-    named,
-    hints,
-  }: { readonly flags: StartFlags; readonly named: readonly KnownProviderName[]; readonly hints: string[] },
-): Promise<Chosen> {
+async function chooseLocal(found: readonly LocalProvider[], { flags, wanted, named, hints }: Choice): Promise<Chosen> {
   const services: ServiceConfig[] = [];
   const uses: KnownProviderName[] = [];
   const terminal = process.stdin.isTTY && process.stdout.isTTY;
-  const wanted = new Set([...(flags.with ?? []), ...(flags.withOpenai ? ['openai'] : [])]);
   if (flags.withOllama && !found.some(({ name }) => name === 'Ollama'))
     hints.push('No Ollama answers. Start it, or say where it is: OLLAMA_HOST=host:port');
   for (const use of wanted) if (!found.some((provider) => provider.use === use)) hints.push(lacksKey(use));
@@ -144,13 +147,20 @@ async function chooseLocal(
   return { services, uses };
 }
 
-function lacksKey(use: string): string {
-  const known = KNOWN_PROVIDER_NAMES.find((name) => name === use);
-  const [variable] = known === undefined ? [] : KNOWN_PROVIDERS[known].keyVariables;
-  if (known === undefined || variable === undefined || KNOWN_PROVIDERS[known].lists === null)
-    return `--with takes ${offeredByKey.join(', ')}, not ${use}. Name others in a file: --config FILE`;
-  return `${variable} is not set, so nothing is routed to ${KNOWN_PROVIDERS[known].name}.`;
+/** The providers that flags name. Throws CliError for one that a key is not enough for. */
+function wantedOf({ with: names = [], withOpenai = false }: StartFlags): ReadonlySet<KnownProviderName> {
+  const wanted = names.map((name) => {
+    const use = offeredByKey.find((one) => one === name);
+    if (use !== undefined) return use;
+    const guess = nearest(name, offeredByKey);
+    const help = guess === null ? 'Name others in a file: --config FILE' : `Did you mean ${guess}?`;
+    throw new CliError(`--with takes ${offeredByKey.join(', ')}, not ${name}. ${help}`, { exitCode: USAGE_EXIT });
+  });
+  return new Set(withOpenai ? [...wanted, 'openai'] : wanted);
 }
+
+const lacksKey = (use: KnownProviderName): string =>
+  `${KNOWN_PROVIDERS[use].keyVariables[0]!} is not set, so nothing is routed to ${KNOWN_PROVIDERS[use].name}.`;
 
 function watch(demo: Demo, paint: Paint): void {
   demo.onExit((reason) => {

@@ -36,6 +36,8 @@ export async function showModels(names: readonly string[], flags: ModelsFlags): 
   const offers = listed.offers();
   const models = config.services.flatMap((one) => shown(one, offers) ?? []);
   const withheld = [...offers.flatMap((one) => one.withheld), ...replaced(offers, models)];
+  // A key that is not accepted. A provider that does not answer still has the models of the list of prices.
+  if (offers.some(({ names: from }) => from === 'none')) process.exitCode = 1;
   if (flags.json) {
     const providers = offers.map(({ provider: { use, prefix, markupBps }, names: from, problem }) => ({
       use,

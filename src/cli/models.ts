@@ -13,6 +13,11 @@ model is called: each provider is asked for its list of models.
 
 Without a file it shows what the named providers would offer, or all whose key is in the environment.
 
+Exit codes:
+  0   a list was printed
+  1   a provider does not accept its key, or the file is wrong
+  2   wrong command line
+
 Examples:
   tollgate models --config tollgate.toml
   OPENAI_API_KEY=sk-… tollgate models

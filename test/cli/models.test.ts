@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
 import { type ListingProvider, startListingProvider } from '../support/listing-provider.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
@@ -83,6 +83,15 @@ it('tells each price and where it is from, and what is not offered', async () =>
     priced_as: 'gpt-4.1-mini',
   });
   expect(report.not_offered.map(({ name }) => name)).toEqual(['openai/gpt-99', 'openai/o1']);
+});
+
+it('a key that is not accepted ends it with 1', async () => {
+  const refuses = await startListingProvider();
+  onTestFinished(() => refuses.stop());
+  refuses.list({ status: 401, json: { error: { message: 'Incorrect API key' } } });
+  const said = await place.run(['models'], { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: refuses.url });
+  expect([said.code, said.stdout]).toEqual([1, 'No model is offered.\n']);
+  expect(said.output).toContain('does not accept the key');
 });
 
 it('without a file it shows the providers whose key is there, or those that are named', async () => {
@@ -195,8 +204,11 @@ it('a start offers the models of a provider whose key is there, if a flag says s
   const hinted = await start();
   expect(hinted).toContain('OPENAI_API_KEY is set. To route to it too: npm start -- --with-openai');
   expect(hinted).not.toContain('openai/gpt-4.1');
-  const started = await start('--with', 'openai', 'anthropic', 'nobody');
+  const started = await start('--with', 'openai', 'anthropic');
   expect(started).toContain('openai/…: 20 models offered');
   expect(started).toContain('ANTHROPIC_API_KEY is not set, so nothing is routed to Anthropic.');
-  expect(started).toMatch(/--with takes openai, anthropic, .*, not nobody/);
+  expect(await place.run(['start', '--with', 'opanai'], env())).toMatchObject({
+    code: 2,
+    output: expect.stringMatching(/--with takes openai, anthropic, .*, not opanai\. Did you mean openai\?/),
+  });
 });
