@@ -218,7 +218,7 @@ function budgetError(
   const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
   const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
-  const anew = resets === null ? 'it is not reset by itself' : `it is reset at ${resets}`;
+  const anew = resets === null ? 'it is never reset' : `it is reset at ${resets}`;
   return new GatewayError(
     'insufficient_balance',
     `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,

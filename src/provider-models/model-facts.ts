@@ -4,8 +4,14 @@ import type { KnownProviderName } from '#config/known-providers';
 
 /** Names of models that are not called by chat and whose use has no price here, each with the reason. */
 const UNFIT: readonly (readonly [name: RegExp, why: string])[] = [
-  [/(?:^|[-/.])(?:realtime|live|native-audio|sonic)/, 'it is called over a realtime connection'],
-  [/transcribe|whisper|(?:^|[-/])(?:tts|stt|asr|speech|orpheus|playai)|-tts/, 'it is for speech, not for chat'],
+  [
+    /(?:^|[-/.])(?:realtime|live|native-audio|sonic)/,
+    'it is called over a realtime connection: offer it by [[models]] with params.wires',
+  ],
+  [
+    /transcribe|whisper|(?:^|[-/])(?:tts|stt|asr|speech|orpheus|playai)|-tts/,
+    'it speaks or transcribes: offer it by [[models]] with output_modalities',
+  ],
   [
     /dall-e|(?:^|[-/])(?:imagen|sora|veo|flux|lyria)|stable-diffusion|(?:^|[-/.])(?:gpt|chatgpt|grok)-.*(?:image|imagine)|-image(?:-|$)|nano-banana/,
     'it makes images or videos: offer it by [[images]] or [[videos]]',
