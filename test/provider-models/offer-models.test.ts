@@ -87,7 +87,7 @@ it('offers what the provider lists and the list of prices has, and says why it o
   expect(names).toEqual(['openai/gpt-4.1-mini', 'openai/text-embedding-3-small']);
   expect(why).toEqual({
     'openai/gpt-99-ultra': 'the list of prices does not have it',
-    'openai/whisper-1': expect.stringContaining('speech'),
+    'openai/whisper-1': expect.stringContaining('output_modalities'),
     'openai/gpt-realtime': expect.stringContaining('realtime'),
     'openai/gpt-image-1': expect.stringContaining('[[images]]'),
     'openai/gpt-4o-audio-preview': expect.stringContaining('sound'),
