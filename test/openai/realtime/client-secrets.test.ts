@@ -12,14 +12,15 @@ import { startVoiceGateway, voiceBlock, type VoiceGateway } from './support/voic
 // A server gets a short-lived secret with its API key. With it, a browser opens sessions of one model, nothing else.
 
 const OTHER = modelBlock({ name: 'other', provider: 'Others', url: 'http://127.0.0.1:1/v1' });
-let later = 0;
+/** Of the gateway, while a test has stopped its clock. */
+let stoppedAt: number | null = null;
 let gateway: VoiceGateway;
 let spine: Spine;
 let anonymousUrl: string;
 beforeAll(async () => {
   gateway = await startVoiceGateway({
     toml: `${UNHURRIED}${SIGN_IN_TOML}[billing]\ndrain_ms = 2000\n${OTHER}`,
-    now: () => Date.now() + later,
+    now: () => stoppedAt ?? Date.now(),
     elapsed: () => performance.now(),
   });
   ({ spine } = gateway);
@@ -153,14 +154,15 @@ describe('a secret', () => {
     );
 
   it('expires, and what it has opened goes on', async () => {
-    onTestFinished(() => void (later = 0));
+    onTestFinished(() => void (stoppedAt = null));
+    stoppedAt = Date.now();
     const { value, expires_at: until } = await make(spine.key, {}, { expires_after: { seconds: 10 } });
     const [client, side] = await withSession(gateway.url, value);
     await client.take('session.created');
-    later = until * 1000 - Date.now() - 500;
+    stoppedAt = until * 1000 - 500;
     const [second] = await withSession(gateway.url, value);
     second.socket.close();
-    later = until * 1000 - Date.now();
+    stoppedAt = until * 1000;
     expect(await refusal(gateway.url, value)).toMatchObject({
       status: 401,
       message: expect.stringContaining('expired'),
