@@ -76,7 +76,7 @@ test.each([false, true])('says what was charged, for what, to whom (stream: %s)'
   // The same call's record has the same receipt.
   const kept = (await read((await spine.generation(content.id)).receipt!))!;
   expect({ ...kept, time: 0 }).toEqual({ ...content, time: 0 });
-  expect(Math.abs(kept.time - content.time)).toBeLessThan(5_000);
+  expect(Math.abs(kept.time - content.time)).toBeLessThan(60_000);
 });
 
 test('every settled call has one in its record, asked for or not; one that was not charged because it failed has none', async () => {

@@ -79,7 +79,7 @@ describe('a dial is refused', () => {
       connection: 'close',
       'www-authenticate': expect.any(String),
     });
-    expect(Math.abs(Date.parse(answer!.headers.date!) - Date.now())).toBeLessThan(5_000);
+    expect(Math.abs(Date.parse(answer!.headers.date!) - Date.now())).toBeLessThan(60_000);
   });
 
   test('for another subprotocol, or none', async () => {
