@@ -16,6 +16,8 @@ let rawMore = Promise.resolve('');
 let router: TunnelRouter;
 let running: RunningProxy;
 let end: RouterEnd;
+/** Waits only a moment for the head of a reply. */
+let hasty: { readonly running: RunningProxy; readonly end: RouterEnd };
 beforeAll(async () => {
   provider = await startProvider();
   raw = createServer((socket) => {
@@ -33,18 +35,24 @@ beforeAll(async () => {
     modelAt('nowhere', `http://127.0.0.1:${await findFreePort()}/v1`),
     ...['raw', 'late'].map((name) => modelAt(name, `http://127.0.0.1:${(raw.address() as AddressInfo).port}/v1`)),
   ];
-  running = runProxy({ url: router.url, services, options: { limits: { headTimeoutMs: 300 } } });
-  end = await router.next();
-  await end.accept();
+  const start = async (limits = {}) => {
+    const proxy = runProxy({ url: router.url, services, options: { limits } });
+    const its = await router.next();
+    await its.accept();
+    return { running: proxy, end: its };
+  };
+  ({ running, end } = await start());
+  hasty = await start({ headTimeoutMs: 300 });
 });
 afterAll(async () => {
   running.proxy.kill();
+  hasty.running.proxy.kill();
   await Promise.all([router.stop(), provider.stop()]);
   raw.close();
 });
 
-const call = (service: string, command = 'hello') =>
-  end.open(
+const call = (service: string, command = 'hello', of = end) =>
+  of.open(
     { ':path': `/model/${service}/chat/completions` },
     JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: command }] }),
   );
@@ -58,12 +66,13 @@ it.each([
   ['closes before its head', 'there', '!cut-head:0', 502, 'upstream_broken'],
   ['breaks off within its head', 'there', '!cut-head:20', 502, 'upstream_broken'],
 ])('one that %s: a status, the mark, and no address', async (_what, service, command, status, failure) => {
-  const { headers, body, ...reply } = await readReply(call(service, command));
+  const its = failure === 'upstream_timeout' ? hasty : { running, end };
+  const { headers, body, ...reply } = await readReply(call(service, command, its.end));
   expect(reply.status).toBe(status);
   expect(headers['x-tollgate-failure']).toBe(failure);
   expect(JSON.parse(body.toString())).toMatchObject({ error: { type: failure, code: status } });
   expect(body.toString()).not.toMatch(/127\.0\.0\.1|ECONN|:\d{4}/);
-  expect(await running.logged('the upstream failed')).toMatchObject({ service, failure });
+  expect(await its.running.logged('the upstream failed')).toMatchObject({ service, failure });
 });
 
 it.each([
