@@ -1,5 +1,6 @@
 import { OpenRouter } from '@openrouter/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { awayFromMidnight } from '../support/away-from-midnight.ts';
 import { startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -173,6 +174,8 @@ test('the record of a call', async () => {
 });
 
 test('keys: made, looked at, changed, deleted', async () => {
+  // What a key spent is counted by months.
+  await awayFromMidnight();
   const { key, data } = await client.apiKeys.create({
     requestBody: { name: 'made by the sdk', limit: 5, limitReset: 'monthly' },
   });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
+import { awayFromMidnight } from '../support/away-from-midnight.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
@@ -9,6 +10,8 @@ import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts
 
 let spine: Spine;
 beforeAll(async () => {
+  // What a member spent is counted by months.
+  await awayFromMidnight();
   spine = await startSpine({ toml: UNHURRIED + SIGN_IN_TOML });
 });
 afterAll(() => spine.stop());

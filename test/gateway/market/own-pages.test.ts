@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { earningsOf } from '#billing';
+import { awayFromMidnight } from '../../support/away-from-midnight.ts';
 import { ask } from '../../support/spine.ts';
 import { signInHeaders, solanaWallet } from '../../support/wallets.ts';
 import { model, until } from '../registry/registry-world.ts';
@@ -27,6 +28,7 @@ interface Services {
 const today = () => new Date().toISOString().slice(0, 10);
 
 test('a provider sees what it earned and what it has registered, and nobody else does', async () => {
+  await awayFromMidnight();
   const { spine, supply } = await startSupplied('[billing]\nfee_bps = 1000\n');
   const first = await supply(model('first/model', { providerName: 'First', price: 1000 }));
   const second = await supply(model('second/model', { providerName: 'Second', price: 2000 }), 'evm');
