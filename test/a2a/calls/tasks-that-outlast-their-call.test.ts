@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { serveBreaking } from './support/breaking-agent.ts';
 import { MESSAGE_PRICE, useCallsWorld } from './support/calls-world.ts';
 import { BRIDGES, STREAMED_CHAT } from './support/endpoints.ts';
@@ -6,7 +7,7 @@ import { BRIDGES, STREAMED_CHAT } from './support/endpoints.ts';
 // A task that outlasts the call of a client that has no other way to it ends with that call: what the answer says
 // of money is all that is ever charged.
 
-const calls = useCallsWorld('[upstream]\ncall_timeout_ms = 4000\n');
+const calls = useCallsWorld(`[upstream]\ncall_timeout_ms = ${atThisLoad(3_000)}\n`);
 const PRICE = Number(MESSAGE_PRICE);
 
 // The routes wait for the same time-out: they wait together.

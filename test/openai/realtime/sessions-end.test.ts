@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { escrowOf } from '#billing';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { UNHURRIED, type Spine } from '../../support/spine.ts';
 import { openRealtime, type Json, type RawClient } from './support/realtime-client.ts';
 import { usage, type ProviderSide } from './support/realtime-provider.ts';
@@ -238,7 +239,9 @@ describe('times', () => {
   });
 
   it('a response that takes too long is cut and paid as far as it came, and the session goes on', async () => {
-    const quick = await startVoiceGateway({ toml: `${UNHURRIED}[upstream]\ncall_timeout_ms = 800\n` });
+    // Long enough for the response after it.
+    const toml = `${UNHURRIED}[upstream]\ncall_timeout_ms = ${atThisLoad(1_000)}\n`;
+    const quick = await startVoiceGateway({ toml });
     const session = await open(quick, quick.spine.key);
     await begin(session, 'resp_1');
     const { client, side } = session;
