@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openSocket } from '../../support/raw-http.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
@@ -20,10 +22,22 @@ let spine: Spine;
 let servers: { readonly modern: CutServer; readonly legacy: CutServer };
 let sessions: { readonly modern: OldSession; readonly legacy: OldSession };
 let baseline: number;
+/** The gateway's connections to the servers. A call that takes one that is about to close fails. */
+const upstream = new Set<Socket>();
+const note = (message: unknown) => {
+  const { socket } = message as { readonly socket: Socket };
+  socket.once('connect', () => {
+    const port = String(socket.remotePort);
+    if (![servers.modern, servers.legacy].some(({ url }) => new URL(url).port === port)) return;
+    upstream.add(socket);
+    socket.once('close', () => upstream.delete(socket));
+  });
+};
 let charged = 0;
 let done = 0;
 beforeAll(async () => {
   servers = { modern: await startCutServer('modern'), legacy: await startCutServer('legacy') };
+  subscribe('net.client.socket', note);
   spine = await startSpine({
     toml:
       `${UNHURRIED}\n[upstream]\ncooldown_ms = 0\n[billing]\ndrain_ms = 3000\n` +
@@ -34,12 +48,13 @@ beforeAll(async () => {
   for (const pair of PAIRS) await call(pair, { format: 'json', at: null });
   servers.modern.closeConnections();
   servers.legacy.closeConnections();
-  await until(() => servers.modern.connections + servers.legacy.connections === 0);
-  // The gateway's ends of them.
+  await until(() => servers.modern.connections + servers.legacy.connections + upstream.size === 0);
+  // Closed sockets are counted until the turn is over.
   await new Promise((resolve) => setImmediate(resolve));
   baseline = open();
 });
 afterAll(async () => {
+  unsubscribe('net.client.socket', note);
   await spine.stop();
   await Promise.all([servers.modern.close(), servers.legacy.close()]);
 });
@@ -75,7 +90,7 @@ const open = () => process.getActiveResourcesInfo().filter((name) => name === 'T
 async function closed(): Promise<void> {
   servers.modern.closeConnections();
   servers.legacy.closeConnections();
-  await until(() => open() <= baseline);
+  await until(() => upstream.size === 0 && open() <= baseline);
 }
 
 /** Positions from 0 to `bytes`, both among them. */
