@@ -5,8 +5,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
 import { connect, textOf } from './sdk-client.ts';
-import { startSdkServer } from './sdk-server.ts';
-import { PRICE, startWorld } from './session-world.ts';
+import { startSdkServer, type SdkServer } from './sdk-server.ts';
+import { PRICE, startWorld, type TestGateway } from './session-world.ts';
 
 describe.each([
   ['with events', {}],
@@ -47,6 +47,13 @@ describe.each([
   });
 });
 
+/** The client of the SDK listens once it is connected. What a server asks or tells before is lost. */
+async function listens(gateway: TestGateway, server: SdkServer): Promise<void> {
+  const [id] = server.sessions();
+  while (gateway.listens.count === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (!server.requests.includes(`GET ${id} `)) await new Promise((resolve) => setImmediate(resolve));
+}
+
 describe.each([
   ['events', {}],
   ['events that can be resumed', { resumable: true }],
@@ -64,6 +71,7 @@ describe.each([
       own.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'Ada' } }));
       own.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///home', name: 'home' }] }));
     });
+    await listens(gateway, server);
     expect(await textOf(client.callTool({ name: 'sample', arguments: {} }))).toContain('sampled');
     expect(await textOf(client.callTool({ name: 'elicit', arguments: {} }))).toContain('Ada');
     expect(await textOf(client.callTool({ name: 'roots', arguments: {} }))).toContain('file:///home');
@@ -98,8 +106,7 @@ describe.each([
     });
     await client.ping();
     const [id] = server.sessions();
-    while (gateway.listens.count === 0) await new Promise((resolve) => setImmediate(resolve));
-    while (!server.requests.includes(`GET ${id} `)) await new Promise((resolve) => setImmediate(resolve));
+    await listens(gateway, server);
     server.session(id!).server.sendToolListChanged();
     await changed.promise;
     await client.close();
