@@ -78,7 +78,7 @@ export async function checkLines(
     }
   } catch (error) {
     if (!(error instanceof UnreadableContent)) throw error;
-    faults.push({ code: 'unreadable_file', message: error.message, line: null, param: 'input_file_id' });
+    faults.push(unreadable(error));
   }
   if (total === 0 && faults.length === 0)
     faults.push({ code: 'empty_file', message: 'The file has no lines', line: null, param: 'input_file_id' });
@@ -89,6 +89,13 @@ export async function checkLines(
 
 /** The input of a batch, for StoredFiles.read. */
 export const ofInput = (id: string, account: string) => ({ id, account, batch: null, results: null });
+
+export const unreadable = ({ message }: UnreadableContent): BatchFault => ({
+  code: 'unreadable_file',
+  message,
+  line: null,
+  param: 'input_file_id',
+});
 
 /** An error that makes a whole batch fail. */
 export const faultOf = ({ code, message, param }: GatewayError): BatchFault => ({

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { loadStatements, type Database, type Row } from '#store';
 import { getOrInsert } from '#wire';
 import type { Batch } from './batch.ts';
+import { unreadable } from './check-lines.ts';
 import type { Claim } from './claim.ts';
 import { LineSlots } from './line-slots.ts';
 import { readAnswers, TOO_LARGE } from './provider-answers.ts';
@@ -14,7 +15,7 @@ import {
   type RemoteBatch,
   toProviderLine,
 } from './provider-api.ts';
-import type { SealedContent } from './sealed-content.ts';
+import { type SealedContent, UnreadableContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', [
   'endHeldLines',
@@ -378,8 +379,9 @@ export class ProviderBatches {
     return this.#deps.now() >= Math.min(cancellingAt ?? Infinity, expiresAt) + CANCEL_MS;
   }
 
-  /** Ends the lines of a batch that the provider refuses. Rethrows other errors. */
+  /** Ends the lines of a batch that the provider refuses, or that cannot be read. Rethrows other errors. */
   async #refused(one: ProviderBatch, error: unknown): Promise<undefined> {
+    if (error instanceof UnreadableContent) return void (await this.#end(one, unreadable(error), [one.file]));
     if (!(error instanceof ProviderFailure) || !error.isRefusal) throw error;
     await this.#end(one, { code: 'provider_batch_failed', message: error.message }, [one.file]);
     this.#deps.onError(error);

@@ -1,9 +1,9 @@
 import { loadStatements, type Database, type Row } from '#store';
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { newCallId } from '#gateway';
-import type { AnsweredRequest, Batch, LineCalls, LineReply } from './batch.ts';
+import type { AnsweredRequest, Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
-import { ofInput } from './check-lines.ts';
+import { ofInput, unreadable } from './check-lines.ts';
 import { type Claim, NotNow } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
@@ -13,7 +13,7 @@ import type { LineSlots } from './line-slots.ts';
 import { answerOfLine } from './provider-answers.ts';
 import type { HeldRequest, ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
-import type { SealedContent } from './sealed-content.ts';
+import { type SealedContent, UnreadableContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
   'beginLine',
@@ -68,10 +68,15 @@ const TOO_MUCH = (bytes: number) => ({
   message: `The results of this batch take ${bytes} bytes already, which is the limit (batches.account_bytes_max). This request was not made`,
 });
 
+/** The name of a line is in the input. */
+const NAMELESS = { customId: '' };
+
 /** The lines of a batch while this gateway calls them. */
 export class BatchRun {
   completed = 0;
   failed = 0;
+  /** Set if its input cannot be read any more: the lines that have not begun have no result. */
+  fault: BatchFault | null = null;
   readonly #deps: RunDeps;
   readonly #batch: Batch;
   readonly #claim: Claim;
@@ -127,7 +132,7 @@ export class BatchRun {
   /** Whether a line can be called or ended now. */
   get #hasWork(): boolean {
     if (this.#orphans.size > 0 || this.#answered.size > 0) return true;
-    if (this.#claim.isCancelled) return false;
+    if (this.#claim.isCancelled || this.fault !== null) return false;
     const known = this.#done.size + this.#poor.size;
     return known < this.#batch.total || (this.#poor.size > 0 && !this.#providers.isLive);
   }
@@ -149,9 +154,32 @@ export class BatchRun {
         const line = await readLine(bytes, this.#batch.endpoint, limits);
         await ('code' in line ? this.#refuse(n, customIdOf(bytes!), line) : this.#next(n, line));
       }
+    } catch (error) {
+      if (!(error instanceof UnreadableContent)) throw error;
+      this.fault = unreadable(error);
     } finally {
       await Promise.all(this.#running);
     }
+    if (this.fault !== null) await this.#endUnreadable(this.fault);
+  }
+
+  /** Ends the lines that hold money, without a request that could be made or settled. */
+  async #endUnreadable({ code, message }: BatchFault): Promise<void> {
+    const { money } = this.#deps;
+    for (const [n, { callId, isCharged }] of this.#orphans) {
+      if (!this.#claim.goesOn) return;
+      // oxlint-disable-next-line no-await-in-loop -- a large batch would fill the queue of the ledger
+      await this.#endWithout(n, callId, NAMELESS, isCharged ? LOST(callId) : { code, message });
+    }
+    for (const [n, callId] of this.#answered) {
+      if (!this.#claim.goesOn) return;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const isCharged = await money.endCall(this.#batch, callId);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await this.#endWithout(n, callId, NAMELESS, isCharged ? LOST(callId) : { code, message });
+    }
+    this.#orphans.clear();
+    this.#answered.clear();
   }
 
   /** Their calls can move no money any more. Before any line is called, because it may need what they have locked. */

@@ -53,6 +53,7 @@ export async function workOnBatch(
     const run = new BatchRun(deps, batch, claim);
     onRun(run);
     if (!(await run.run())) return;
+    if (run.fault !== null && !claim.isCancelled) return end(deps, batch, claim, 'failed', [run.fault]);
     if (!claim.isCancelled && deps.now() < batch.expiresAt) await finalize(deps, batch, claim, run);
   }
   const ended = claim.isCancelled ? 'cancelled' : claim.status === 'finalizing' ? 'completed' : 'expired';

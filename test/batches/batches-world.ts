@@ -13,6 +13,7 @@ import {
   type Batch,
   type LineCalls,
 } from '#batches';
+import type { SealedContent } from '../../src/batches/sealed-content.ts';
 import { Claim, NotNow } from '../../src/batches/claim.ts';
 
 import { workOnBatch, type WorkDeps } from '../../src/batches/work-on-batch.ts';
@@ -129,6 +130,8 @@ export interface BatchWorld {
   find(id: string): Promise<Batch>;
   /** Claims the batch, and works on it until its end, or that of the life. Resolves with whether it lived. */
   work(id: string, life?: Life, calls?: Partial<LineCalls>, creating?: Creating): Promise<boolean>;
+  /** The gateways get another identity, so nothing that was sealed before can be read. */
+  changeIdentity(): void;
   /** Removes what has expired. */
   sweep(): Promise<void>;
   /** Another gateway claims the batch. */
@@ -189,7 +192,13 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   });
   const from = treasuryOf('test');
   await ledger.transfer({ id: 'fund', from, to: escrowOf(ACCOUNT), amount: FUNDS, memo: 'test' });
-  const content = createSealedContent(randomBytes(32));
+  let sealed = createSealedContent(randomBytes(32));
+  const content: SealedContent = {
+    seal: (...of) => sealed.seal(...of),
+    open: (...of) => sealed.open(...of),
+    sealText: (...of) => sealed.sealText(...of),
+    openText: (...of) => sealed.openText(...of),
+  };
   const fileLimits = { fileBytesMax: 1e6, accountBytesMax: 1e9, accountCountMax: 1_000, bytesMax: 1e9 };
   const files = createFiles({ database, content, limits: fileLimits, now });
   const nothing = () => {};
@@ -312,6 +321,9 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
           if (!(error instanceof NotNow)) throw error;
           clock.now += error.pauseMs;
         }
+    },
+    changeIdentity() {
+      sealed = createSealedContent(randomBytes(32));
     },
     async sweep() {
       await files.sweep(100);
