@@ -236,13 +236,13 @@ export const BATCHES = {
     max: 1024 * TIB,
     default: GIB,
     meaning:
-      'Largest size of all files of one account, compressed as they are stored. A further upload is refused, and a batch begins no other line when its results have this size.',
+      'Largest size of all files of one account, compressed as they are stored. A further upload or batch is refused, and a batch begins no other line when its results have this size.',
   }),
   account_count_max: whole({
     min: 1,
     max: 1_000_000,
     default: 1_000,
-    meaning: 'Most files of one account. A further upload is refused until one is deleted.',
+    meaning: 'Most files of one account. A further upload or batch is refused until one is deleted.',
   }),
   bytes_max: whole({
     min: KIB,

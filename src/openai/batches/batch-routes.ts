@@ -24,7 +24,7 @@ import { listAnswer, listSchema, pageOf, pageProperties, type PageQuery } from '
 
 interface BatchRoutesDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'admitPoll'>;
-  readonly files: Pick<StoredFiles, 'find'>;
+  readonly files: Pick<StoredFiles, 'admit' | 'find'>;
   readonly batches: Batches;
   readonly callbacks: BatchCallbacks;
   readonly config: Pick<Config, 'batches'>;
@@ -100,6 +100,8 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         ]);
         const { output_expires_after: after } = body;
         const keptMs = keepMsOf('output_expires_after', after?.anchor, after?.seconds, keepMs);
+        // Its results are files too. Otherwise one input would make any number of them.
+        await files.admit(owner.account);
         // Before the batch, which may end at once.
         if (callback !== null) await callbacks.note(asked, callback);
         try {
