@@ -1,6 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { measureAudio } from '../../../src/openai/audio/measure/measure-audio.ts';
-import { AAC_FRAME_S, m4aFile, mp3File, MP3_FRAME_S, opusFile, wavFile } from './support/audio-files.ts';
+import {
+  AAC_FRAME_S,
+  adtsFile,
+  m4aFile,
+  m4aWith,
+  mkvFile,
+  mp3File,
+  MP3_FRAME_S,
+  mp3Within,
+  opusFile,
+  pcmWithin,
+  SLOW_MP3_FRAME_S,
+  slowMp3Frames,
+  wavFile,
+} from './support/audio-files.ts';
 
 // The sound in a file is measured by its packets, and a header that says something else changes nothing.
 
@@ -14,6 +28,13 @@ describe('honest files', () => {
     ['ogg', () => opusFile('ogg', 3000), 60],
     ['webm', () => opusFile('webm', 3000), 60],
     ['m4a', () => m4aFile(500), 500 * AAC_FRAME_S],
+    ['webm', () => mkvFile(500), 500 * AAC_FRAME_S],
+    ['webm', () => mp3Within('mkv', 500, mp3File(1)), 500 * MP3_FRAME_S],
+    ['m4a', () => mp3Within('mp4', 500, mp3File(1)), 500 * MP3_FRAME_S],
+    ['m4a', () => pcmWithin('mp4', 60, 1), 60],
+    ['mp3', () => slowMp3Frames(1000), 1000 * SLOW_MP3_FRAME_S],
+    // 16,000 Hz.
+    ['aac', () => adtsFile(Array.from({ length: 500 }, () => 8)), 500 * AAC_FRAME_S],
   ])('%s', async (format, make, seconds) => {
     const found = await measured(await make());
     expect(found).toEqual({ format, seconds: near(seconds), secondsMax: near(seconds) });
@@ -52,6 +73,43 @@ describe('files that lie', () => {
   test('a WebM whose timestamps say that a packet takes a millisecond', async () => {
     const { seconds } = await measured(await opusFile('webm', 3000, { shownMs: 1 }));
     expect(seconds).toEqual(near(60));
+  });
+
+  test('a WAV whose header says that a sample has 32,000 bytes', async () => {
+    const { seconds } = await measured(wavFile(60, { blockAlign: 32_000 }));
+    expect(seconds).toBeGreaterThan(59);
+  });
+
+  test.each(['mp4', 'mkv'] as const)('sound without compression in %s, whose timestamps say less', async (kind) => {
+    const { seconds } = await measured(await pcmWithin(kind, 60, 0.001));
+    expect(seconds).toEqual(near(60));
+  });
+
+  test('a Matroska whose track says another frequency than its codec', async () => {
+    const { seconds } = await measured(await mkvFile(500, 1e9, 0.001));
+    expect(seconds).toEqual(near(500 * AAC_FRAME_S));
+  });
+
+  test.each([
+    // Object type 5, 8,000 Hz, one channel, extension of 96,000 Hz, object type 2.
+    ['at its beginning', [0x2d, 0x88, 0x08, 0x80]],
+    // Object type 2, 8,000 Hz, one channel, and behind the sync word 0x2b7 object type 5 with 96,000 Hz.
+    ['at its end', [0x15, 0x88, 0x56, 0xe5, 0x80]],
+  ])('an M4A whose configuration names a high frequency of the extension %s', async (_where, config) => {
+    const { seconds } = await measured(await m4aWith(500, config, 0.001));
+    expect(seconds).toBeGreaterThan((500 * 1024) / 8_001);
+  });
+
+  test.each(['mp4', 'mkv'] as const)('MP3 in %s with many frames in a packet', async (kind) => {
+    const file = await mp3Within(kind, 10, slowMp3Frames(1_000), { hz: 48_000, shownS: 0.001 });
+    const { seconds } = await measured(file);
+    expect(seconds).toEqual(near(10_000 * SLOW_MP3_FRAME_S));
+  });
+
+  test('AAC whose first frame has another frequency than the rest', async () => {
+    // 96,000 Hz, then 8,000 Hz.
+    const { seconds } = await measured(adtsFile([0, 0, 0, ...Array.from({ length: 500 }, () => 11)]));
+    expect(seconds).toBeGreaterThan((500 * 1024) / 8_001);
   });
 
   test('a second stream behind the first one of an Ogg file', async () => {

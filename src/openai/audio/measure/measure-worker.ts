@@ -17,6 +17,7 @@ import {
   WEBM,
 } from 'mediabunny';
 import type { AudioFormat, MeasuredAudio } from './measure-audio.ts';
+import { aacSeconds, adtsSeconds, LEAST_BYTES_PER_S, mp3Seconds, opusSeconds } from './packet-seconds.ts';
 
 /*
  * Measures the sound in a file, in a thread of its own. The packets are counted, and no header is believed: the
@@ -43,9 +44,6 @@ const TIMED: ReadonlySet<AudioFormat> = new Set(['m4a', 'webm']);
 const HEADERS_BYTES = 64 * 1024;
 const PACKET_HEADER_BYTES = 16;
 
-/** Sound at 6 kbit/s, the lowest bitrate at which a codec keeps speech intelligible. */
-const LEAST_BYTES_PER_S = 750;
-
 /**
  * Resolves with the MeasuredAudio of a file; null if it has no known format or no sound. Rejects if the file is broken.
  */
@@ -67,14 +65,15 @@ async function measure(input: Input, fileBytes: number): Promise<MeasuredAudio |
   let explained = HEADERS_BYTES;
   let bytesPerS: number | null = null;
   for (const track of await input.getTracks()) {
-    const found = await countPackets(track, fileBytes);
+    const found = await countPackets(track, format, fileBytes);
     explained += PACKET_HEADER_BYTES * found.packets;
     if (!track.isAudioTrack()) {
       explained += found.bytes;
       continue;
     }
-    seconds = Math.max(seconds, found.seconds);
     bytesPerS = await rawBytesPerS(track);
+    // Timestamps and the size of a sample are what the file says. A decoder goes by the bytes.
+    seconds = Math.max(seconds, found.seconds, bytesPerS === null ? 0 : found.bytes / bytesPerS);
     if (found.counted || bytesPerS !== null || !TIMED.has(format)) explained += found.bytes;
   }
   // A decoder may read what the file does not say that it has: behind the end of a WAV's data, a second stream of an
@@ -97,8 +96,8 @@ interface Counted {
 }
 
 /** Throws Error for more packets than the file has bytes: its tables have no end, or name the same bytes again. */
-async function countPackets(track: InputTrack, fileBytes: number): Promise<Counted> {
-  const length = track.isAudioTrack() ? await packetLength(track) : null;
+async function countPackets(track: InputTrack, format: AudioFormat, fileBytes: number): Promise<Counted> {
+  const length = track.isAudioTrack() ? await packetLength(track, format) : null;
   const options = { metadataOnly: !(length?.needsData ?? false) };
   const sink = new EncodedPacketSink(track);
   let packets = 0;
@@ -123,36 +122,22 @@ interface PacketLength {
   of(packet: Uint8Array): number;
 }
 
+const byData = (of: PacketLength['of']): PacketLength => ({ needsData: true, of });
+
 /** The length of a packet by its codec; null for codecs whose length only the container says. */
-async function packetLength(track: InputAudioTrack): Promise<PacketLength | null> {
+async function packetLength(track: InputAudioTrack, format: AudioFormat): Promise<PacketLength | null> {
   const codec = await track.getCodec();
-  const rate = await track.getSampleRate();
-  const samples = (count: number): PacketLength => ({ needsData: false, of: () => count / rate });
-  switch (codec) {
-    case 'opus':
-      return { needsData: true, of: opusSeconds };
-    case 'mp3':
-      return samples(rate >= 32_000 ? 1152 : 576);
-    case 'aac': {
-      const { codec: profile = '' } = (await track.getDecoderConfig()) ?? {};
-      // HE-AAC doubles the samples of each packet.
-      return samples(/\.(?:5|29)$/.test(profile) ? 2048 : 1024);
-    }
-    default:
-      return null;
-  }
+  if (codec === 'opus') return byData(opusSeconds);
+  if (codec === 'mp3') return byData(mp3Seconds);
+  if (codec !== 'aac') return null;
+  if (format === 'aac') return byData(adtsSeconds);
+  const { description } = (await track.getDecoderConfig()) ?? {};
+  const seconds = description === undefined ? null : aacSeconds(bytesOf(description));
+  return seconds === null ? null : { needsData: false, of: () => seconds };
 }
 
-/** RFC 6716, section 3.1: the first byte has the length of the frames, and with the second one their number. */
-function opusSeconds(packet: Uint8Array): number {
-  const [toc = 0, counted = 0] = packet;
-  const kind = toc >> 3;
-  const frameMs =
-    kind < 12 ? [10, 20, 40, 60][kind & 3]! : kind < 16 ? [10, 20][kind & 1]! : [2.5, 5, 10, 20][kind & 3]!;
-  const code = toc & 3;
-  const frames = code === 0 ? 1 : code < 3 ? 2 : counted & 63;
-  return (frames * frameMs) / 1000;
-}
+const bytesOf = (data: ArrayBufferView | ArrayBufferLike): Uint8Array =>
+  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
 
 /** Bytes of a second of sound without compression; null for any other. */
 async function rawBytesPerS(track: InputAudioTrack): Promise<number | null> {

@@ -2,6 +2,7 @@ import {
   BufferTarget,
   EncodedAudioPacketSource,
   EncodedPacket,
+  MkvOutputFormat,
   Mp4OutputFormat,
   OggOutputFormat,
   Output,
@@ -13,8 +14,11 @@ import {
 
 const RATE = 16_000;
 
-/** A WAV of one channel with 16 bits. `dataSize`: what its header says, if that is a lie. */
-export function wavFile(seconds: number, { dataSize }: { readonly dataSize?: number } = {}): Buffer {
+/** A WAV of one channel with 16 bits. `dataSize`, `blockAlign`: what its header says, if that is a lie. */
+export function wavFile(
+  seconds: number,
+  { dataSize, blockAlign = 2 }: { readonly dataSize?: number; readonly blockAlign?: number } = {},
+): Buffer {
   const bytes = Math.round(seconds * RATE) * 2;
   const head = Buffer.alloc(44);
   head.write('RIFF', 0);
@@ -25,7 +29,7 @@ export function wavFile(seconds: number, { dataSize }: { readonly dataSize?: num
   head.writeUInt16LE(1, 22);
   head.writeUInt32LE(RATE, 24);
   head.writeUInt32LE(RATE * 2, 28);
-  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(blockAlign, 32);
   head.writeUInt16LE(16, 34);
   head.write('data', 36);
   head.writeUInt32LE(dataSize ?? bytes, 40);
@@ -86,6 +90,82 @@ export async function m4aFile(packets: number, shownS = AAC_FRAME_S): Promise<Bu
     // AudioSpecificConfig: AAC-LC, 16,000 Hz, one channel.
     description: new Uint8Array([0x14, 0x08]),
   });
+}
+
+/**
+ * AAC-LC of 16,000 Hz in Matroska. `hz`: what its track says in place of that, and `shownS`: how long its timestamps say
+ * that a packet is.
+ */
+export async function mkvFile(packets: number, hz = RATE, shownS = AAC_FRAME_S): Promise<Buffer> {
+  const source = new EncodedAudioPacketSource('aac');
+  const file = await filled(new MkvOutputFormat(), source, packets, shownS, () => new Uint8Array(120), {
+    codec: 'mp4a.40.2',
+    numberOfChannels: 1,
+    sampleRate: RATE,
+    description: new Uint8Array([0x14, 0x08]),
+  });
+  const said = Buffer.alloc(4);
+  said.writeFloatBE(RATE);
+  file.writeFloatBE(hz, file.indexOf(said));
+  return file;
+}
+
+/** An M4A whose AudioSpecificConfig says this. */
+export async function m4aWith(packets: number, config: readonly number[], shownS: number): Promise<Buffer> {
+  const source = new EncodedAudioPacketSource('aac');
+  return filled(new Mp4OutputFormat({ fastStart: 'in-memory' }), source, packets, shownS, () => new Uint8Array(120), {
+    codec: 'mp4a.40.2',
+    numberOfChannels: 1,
+    sampleRate: RATE,
+    description: new Uint8Array(config),
+  });
+}
+
+/** MP3 in MP4 or Matroska: each packet has this content. */
+export async function mp3Within(
+  kind: 'mp4' | 'mkv',
+  packets: number,
+  packet: Buffer,
+  { hz = 44_100, shownS = MP3_FRAME_S }: { readonly hz?: number; readonly shownS?: number } = {},
+): Promise<Buffer> {
+  const format = kind === 'mp4' ? new Mp4OutputFormat({ fastStart: 'in-memory' }) : new MkvOutputFormat();
+  const source = new EncodedAudioPacketSource('mp3');
+  const config = { codec: 'mp3', numberOfChannels: 1, sampleRate: hz };
+  return filled(format, source, packets, shownS, () => new Uint8Array(packet), config);
+}
+
+/** PCM of 16,000 Hz in MP4 or Matroska: packets of a second, and how long the timestamps say that one is. */
+export async function pcmWithin(kind: 'mp4' | 'mkv', seconds: number, shownS: number): Promise<Buffer> {
+  const format = kind === 'mp4' ? new Mp4OutputFormat({ fastStart: 'in-memory' }) : new MkvOutputFormat();
+  const source = new EncodedAudioPacketSource('pcm-s16');
+  return filled(format, source, seconds, shownS, () => new Uint8Array(RATE * 2).fill(1), {
+    codec: 'pcm-s16',
+    numberOfChannels: 1,
+    sampleRate: RATE,
+  });
+}
+
+/** Frames of 8 kbit/s: MPEG 2.5 of 8,000 Hz. */
+export function slowMp3Frames(frames: number): Buffer {
+  const frame = Buffer.alloc(SLOW_MP3_FRAME_BYTES);
+  frame.writeUInt32BE(0xffe318c0, 0);
+  return Buffer.concat(Array.from({ length: frames }, () => frame));
+}
+
+export const SLOW_MP3_FRAME_S = 576 / 8_000;
+const SLOW_MP3_FRAME_BYTES = 72;
+
+/** Frames of ADTS. `rates`: the index of the sampling frequency of each. */
+export function adtsFile(rates: readonly number[]): Buffer {
+  const length = 120;
+  return Buffer.concat(
+    rates.map((rate) => {
+      const frame = Buffer.alloc(length);
+      // MPEG-4 without a CRC, AAC-LC, one channel.
+      frame.set([0xff, 0xf1, 0x40 | (rate << 2), 0x40, length >> 3, ((length & 7) << 5) | 0x1f, 0xfc]);
+      return frame;
+    }),
+  );
 }
 
 async function filled(
