@@ -80,7 +80,12 @@ test('of a transcription', () => {
         seconds: fc.double({ min: 0.001, max: 1e6, noNaN: true }),
         more: fc.double({ min: 0, max: 1e6, noNaN: true }),
       })
-      .map(({ seconds, more }) => ({ format: 'mp3' as const, seconds, secondsMax: seconds + more })),
+      .map(({ seconds, more }) => ({
+        format: 'mp3' as const,
+        seconds,
+        secondsHeard: seconds + more,
+        secondsMax: seconds + more,
+      })),
     textBytes: fc.nat(100_000),
     samples: fc.nat(4),
   });

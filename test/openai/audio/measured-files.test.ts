@@ -37,7 +37,8 @@ describe('honest files', () => {
     ['aac', () => adtsFile(Array.from({ length: 500 }, () => 8)), 500 * AAC_FRAME_S],
   ])('%s', async (format, make, seconds) => {
     const found = await measured(await make());
-    expect(found).toEqual({ format, seconds: near(seconds), secondsMax: near(seconds) });
+    const all = { seconds: near(seconds), secondsHeard: near(seconds), secondsMax: near(seconds) };
+    expect(found).toEqual({ format, ...all });
   });
 
   test('what a browser records has no length in its header', async () => {
@@ -60,8 +61,9 @@ describe('files that lie', () => {
 
   test('an MP3 whose frames look like headers is taken for sound at the lowest bitrate', async () => {
     const file = mp3File(2000, { disguised: true });
-    const { seconds, secondsMax } = await measured(file);
+    const { seconds, secondsHeard, secondsMax } = await measured(file);
     expect(seconds).toBeLessThan(1);
+    expect(secondsHeard).toBe(secondsMax);
     expect(secondsMax).toBeGreaterThan(2000 * MP3_FRAME_S);
   });
 
@@ -114,13 +116,31 @@ describe('files that lie', () => {
 
   test('a second stream behind the first one of an Ogg file', async () => {
     const one = await opusFile('ogg', 10);
-    const { secondsMax } = await measured(Buffer.concat([one, await opusFile('ogg', 6000)]));
-    expect(secondsMax).toBeGreaterThan(120);
+    const { secondsHeard } = await measured(Buffer.concat([one, await opusFile('ogg', 6000)]));
+    expect(secondsHeard).toBeGreaterThan(120);
   });
 
   test('sound behind the end of an M4A', async () => {
-    const { secondsMax } = await measured(Buffer.concat([await m4aFile(10), mp3File(2000)]));
+    const { seconds, secondsHeard, secondsMax } = await measured(Buffer.concat([await m4aFile(10), mp3File(2000)]));
     expect(secondsMax).toBeGreaterThan(2000 * MP3_FRAME_S);
+    // Decoders go by its tables.
+    expect(secondsHeard).toBe(seconds);
+  });
+
+  test('a picture before the sound of an MP3 raises the most, and nothing that is heard', async () => {
+    const picture = Buffer.alloc(500_000);
+    const tag = Buffer.from([
+      0x49,
+      0x44,
+      0x33,
+      4,
+      0,
+      0,
+      ...[21, 14, 7, 0].map((bits) => (picture.length >> bits) & 127),
+    ]);
+    const found = await measured(Buffer.concat([tag, picture, mp3File(1000)]));
+    expect(found).toMatchObject({ seconds: near(1000 * MP3_FRAME_S), secondsHeard: found.seconds });
+    expect(found.secondsMax).toBeGreaterThan(500);
   });
 });
 

@@ -75,6 +75,17 @@ test.each([
   });
 });
 
+test('sound that a file hides is paid where nobody reports its length', async () => {
+  world.upstream.answer = () => ({ type: 'text/plain', pieces: [WORDS] });
+  const hidden = mp3File(2_000, { disguised: true });
+  const { response } = await world.client.audio.transcriptions
+    .create({ model: 'whisper-1', file: await toFile(hidden, 'a.mp3'), response_format: 'text' })
+    .withResponse();
+  await world.spine.quiet();
+  // At least the 52 seconds that a decoder plays, at 0.006 USD a minute.
+  expect((await record(response)).cost_micro_usdc).toBeGreaterThan(5_200);
+});
+
 test('gpt-4o-transcribe costs 2.50 USD per million tokens in, 6 of sound, and 10 out', async () => {
   world.upstream.answer = () => json({ text: WORDS, usage: TOKENS });
   const { data, response } = await world.client.audio.transcriptions

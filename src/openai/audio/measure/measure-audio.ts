@@ -24,6 +24,11 @@ export interface MeasuredAudio {
   readonly format: AudioFormat;
   /** The length of the sound. Not 0. */
   readonly seconds: number;
+  /**
+   * The length for a provider that does not report it: more than `seconds`, if the file has bytes behind its sound that
+   * decoders of its format play, such as a second stream.
+   */
+  readonly secondsHeard: number;
   /** The most that a decoder can find in it: more, if the file has bytes that do not belong to the sound. */
   readonly secondsMax: number;
 }

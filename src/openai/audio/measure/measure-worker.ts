@@ -51,14 +51,15 @@ export async function run(args: unknown): Promise<{ readonly value: MeasuredAudi
   const { bytes } = args as { readonly bytes: ArrayBuffer };
   using input = new Input({ formats: [...FORMATS.keys()], source: new BufferSource(bytes) });
   try {
-    return { value: await measure(input, bytes.byteLength), transfer: [] };
+    return { value: await measure(input, new Uint8Array(bytes)), transfer: [] };
   } catch (error) {
     if (!(error instanceof UnsupportedInputFormatError)) throw error;
     return { value: null, transfer: [] };
   }
 }
 
-async function measure(input: Input, fileBytes: number): Promise<MeasuredAudio | null> {
+async function measure(input: Input, file: Uint8Array): Promise<MeasuredAudio | null> {
+  const fileBytes = file.byteLength;
   const format = FORMATS.get(await input.getFormat());
   if (format === undefined) return null;
   let seconds = 0;
@@ -79,11 +80,35 @@ async function measure(input: Input, fileBytes: number): Promise<MeasuredAudio |
   // A decoder may read what the file does not say that it has: behind the end of a WAV's data, a second stream of an
   // Ogg file, a frame that is disguised as a header.
   const hidden = Math.max(0, fileBytes - explained);
-  if (bytesPerS !== null) {
-    seconds += hidden / bytesPerS;
-    return seconds === 0 ? null : { format, seconds, secondsMax: seconds };
+  if (bytesPerS !== null) seconds += hidden / bytesPerS;
+  if (seconds === 0) return null;
+  const hiddenS = bytesPerS === null ? hidden / LEAST_BYTES_PER_S : 0;
+  const heard = bytesPerS === null && !TIMED.has(format) ? Math.max(0, hidden - skippedBytes(file)) : 0;
+  return {
+    format,
+    seconds,
+    secondsHeard: seconds + heard / LEAST_BYTES_PER_S,
+    secondsMax: seconds + hiddenS,
+  };
+}
+
+const ID3_HEADER_BYTES = 10;
+const BLOCK_HEADER_BYTES = 4;
+
+/** Bytes at the beginning that every decoder skips: tags with pictures (ID3v2), and the metadata of FLAC. */
+function skippedBytes(file: Uint8Array): number {
+  const text = (at: number, count: number) => String.fromCharCode(...file.subarray(at, at + count));
+  const byte = (at: number) => file[at] ?? 0;
+  let at = 0;
+  while (text(at, 3) === 'ID3')
+    at += ID3_HEADER_BYTES + [6, 7, 8, 9].reduce((size, place) => size * 128 + (byte(at + place) & 127), 0);
+  if (text(at, 4) !== 'fLaC') return at;
+  at += 4;
+  for (let isLast = false; !isLast && at < file.byteLength;) {
+    isLast = byte(at) > 127;
+    at += BLOCK_HEADER_BYTES + byte(at + 1) * 65_536 + byte(at + 2) * 256 + byte(at + 3);
   }
-  return seconds === 0 ? null : { format, seconds, secondsMax: seconds + hidden / LEAST_BYTES_PER_S };
+  return at;
 }
 
 interface Counted {

@@ -83,7 +83,7 @@ export function quotedTranscription(
   seconds: number,
   context: AudioContext,
 ): CallRequest<TranscriptionResult, Uint8Array> {
-  const audio: MeasuredAudio = { format: 'wav', seconds, secondsMax: seconds };
+  const audio: MeasuredAudio = { format: 'wav', seconds, secondsHeard: seconds, secondsMax: seconds };
   const textBytes = [...GUIDING].reduce((sum, field) => sum + Buffer.byteLength(String(body[field] ?? '')), 0);
   const adapter: RequestAdapter<TranscriptionResult> = {
     request() {

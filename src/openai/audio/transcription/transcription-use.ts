@@ -93,11 +93,15 @@ export function transcriptionUsed(size: UploadSize, offer: Offer, claim: Transcr
   return offer.price.rates.second ? { ...tokens, usage: { ...tokens.usage, ...seconds.usage } } : tokens;
 }
 
+/** The length of the sound where nobody reports it. A provider that dialled in is not paid for what may be none. */
+const heardIn = ({ seconds, secondsHeard }: MeasuredAudio, { endpoint }: Offer): number =>
+  wholeSeconds(endpoint.kind === 'direct' ? secondsHeard : seconds);
+
 function secondsUsed({ audio }: UploadSize, bound: TranscriptionBound, offer: Offer, claim: TranscriptClaim) {
   const { usage, duration } = claim;
   const said = claimedNumber(usage?.['type'] === 'tokens' ? duration : (usage?.['seconds'] ?? duration));
   const most = offer.endpoint.kind === 'direct' ? bound.seconds : wholeSeconds(audio.seconds) + SECONDS_SLACK;
-  const seconds = Math.min(said ?? wholeSeconds(audio.seconds), most);
+  const seconds = Math.min(said ?? heardIn(audio, offer), most);
   const estimated = said === null;
   const flags: readonly ProviderFlag[] = said !== null && said > most ? ['usage_implausible'] : [];
   const shown = { type: 'duration', seconds, ...(estimated ? { estimated } : {}) };
@@ -126,7 +130,7 @@ function tokensUsed(
   };
   const told = isClaimed
     ? { input: claimed.input!, audio: Math.min(audioClaim ?? 0, claimed.input!), output: claimed.output! }
-    : estimate(size, seconds, bytes);
+    : estimate(size, heardIn(size.audio, offer) + size.samples * SAMPLE_S, bytes);
   const audio = Math.min(told.audio, most.audio);
   // Without details the tokens of sound are among the others.
   const text = Math.min(told.input - told.audio, audioClaim === null && isClaimed ? most.text + most.audio : most.text);

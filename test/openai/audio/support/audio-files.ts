@@ -93,8 +93,8 @@ export async function m4aFile(packets: number, shownS = AAC_FRAME_S): Promise<Bu
 }
 
 /**
- * AAC-LC of 16,000 Hz in Matroska. `hz`: what its track says in place of that, and `shownS`: how long its timestamps say
- * that a packet is.
+ * AAC-LC of 16,000 Hz in Matroska. `hz`: the frequency that its track says. `shownS`: how long its timestamps say that
+ * a packet is.
  */
 export async function mkvFile(packets: number, hz = RATE, shownS = AAC_FRAME_S): Promise<Buffer> {
   const source = new EncodedAudioPacketSource('aac');
