@@ -90,7 +90,7 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
     admit: (account) => refuseExcess(account, { files: 1 }),
     find,
 
-    async write({ account, within }, { name, content: chunks, keepMs }) {
+    async write({ account, within }, { name, content: chunks, holds, keepMs }) {
       const id = newFileId();
       const at = now();
       const sealedName = content.sealText(account, name);
@@ -99,7 +99,7 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
         await refuseExcess(account, { files: 0 });
         let bytes = 0;
         let n = 0;
-        for await (const part of partsOf(bounded(chunks, limits.fileBytesMax))) {
+        for await (const part of partsOf(bounded(chunks, limits.fileBytesMax), holds)) {
           bytes += part.byteLength;
           await addPart(id, account, n++, part);
         }
@@ -197,7 +197,10 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>, bytesMax: number): As
 }
 
 /** Cuts content after lines, into parts of about PART_BYTES. */
-async function* partsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+async function* partsOf(
+  chunks: AsyncIterable<Uint8Array>,
+  holds: (bytes: number) => void = () => {},
+): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [];
   let bytes = 0;
   /** The end of the last whole line of what is held. */
@@ -207,6 +210,8 @@ async function* partsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
     if (newline !== -1) end = bytes + newline + 1;
     held.push(chunk);
     bytes += chunk.byteLength;
+    // A long line is in memory twice when it is put together.
+    holds(2 * bytes);
     if (bytes < PART_BYTES || (end === 0 && bytes < LINE_BYTES_MAX)) continue;
     const whole = Buffer.concat(held, bytes);
     const cut = end === 0 ? bytes : end;

@@ -18,6 +18,8 @@ export interface StoredFile extends TaskOwner {
 export interface Upload {
   readonly name: string;
   readonly content: AsyncIterable<Uint8Array>;
+  /** Called with the bytes that are in memory of it now. Throws GatewayError if there is no room for them. */
+  readonly holds?: (bytes: number) => void;
   /**
    * Called when the content has arrived: the rest of the request may follow it. Resolves with the time for which the
    * file is kept, in milliseconds. Rejects with GatewayError if the file is not wanted.

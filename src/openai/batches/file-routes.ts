@@ -69,15 +69,18 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
         if (body === undefined) throw new GatewayError('invalid_request', 'file is missing', { param: 'file' });
         await files.admit(owner.account);
         const form = await readFileForm(body, request.headers, limits);
+        const memory = app.requestBodies.beside(request);
         try {
           const stored = await files.write(owner, {
             name: form.name.slice(0, NAME_MAX),
             content: form.content,
+            holds: memory.becomes,
             keepMs: async () => keepMsIn(await form.fields(), batches.keepMs),
           });
           return toFileObject(stored);
         } finally {
           form.close();
+          memory.release();
         }
       },
     );

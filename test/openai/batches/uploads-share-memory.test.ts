@@ -1,0 +1,47 @@
+import { request, type ClientRequest } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSpine, type Spine } from '../../support/spine.ts';
+import { until } from './support/batch-client.ts';
+
+// A line of an upload is in memory until its end comes, so uploads count as bodies do.
+
+const MIB = 1024 * 1024;
+let spine: Spine;
+beforeAll(async () => {
+  // An account gets what the largest body takes: 4 MiB, as parsed JSON counts four times.
+  const limits = `chat_body_bytes_max = ${MIB}\nbody_bytes_max = ${MIB}\nmedia_body_bytes_max = ${MIB}\n`;
+  spine = await startSpine({ toml: `[limits]\n${limits}bodies_bytes_max = ${4 * MIB}\n` });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+  }
+});
+
+/** Begins an upload of one line that does not end. */
+function upload(bytes: number): { readonly sent: ClientRequest; readonly answered: Promise<number> } {
+  const head = '--b\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n';
+  const sent = request(`${spine.origin}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'multipart/form-data; boundary=b' },
+  });
+  const answered = new Promise<number>((resolve) => {
+    sent.on('response', (response) => resolve(response.resume().statusCode!));
+    sent.on('error', () => resolve(0));
+  });
+  sent.write(head);
+  sent.write(Buffer.alloc(bytes, 'x'));
+  return { sent, answered };
+}
+
+test('long lines of several uploads have a budget, and are given back', async () => {
+  const first = upload(3 * MIB);
+  await until(() => spine.app.server.requestBodies.heldBytes() >= 5 * MIB);
+  const second = upload(3 * MIB);
+  expect(await second.answered).toBe(429);
+  second.sent.destroy();
+  first.sent.destroy();
+  await until(() => spine.app.server.requestBodies.heldBytes() === 0);
+});
