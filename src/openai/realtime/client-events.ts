@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import type { Offer } from '#catalog';
-import { type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
+import { bytesPerSecond, type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,12 +16,16 @@ export interface EventRules {
   readonly gives: readonly string[];
   /** Whether the model lists a field of a session or a response in `params.forward`. */
   readonly lists: (field: string) => boolean;
-  /** Bytes of a second of the sound that the client sends. */
+  /** Bytes of a second of the sound that the client sends, and of the sound that it gets. */
   readonly bytesOfSecond: number;
+  readonly spokenBytesOfSecond: number;
 }
 
 /** The rules at an offer. */
-export function rulesAt({ model }: Offer, of: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond'>): EventRules {
+export function rulesAt(
+  { model }: Offer,
+  of: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond' | 'spokenBytesOfSecond'>,
+): EventRules {
   const { inputModalities: takes, outputModalities: gives, forward } = model!;
   return {
     ...of,
@@ -161,6 +165,7 @@ function readResponse(event: Json, rules: EventRules): Read {
   const sent: Record<string, unknown> = { ...response };
   const { audio } = readAudio(response['audio'], 'response.audio');
   if (audio !== undefined) sent['audio'] = audio;
+  refuseOtherFormat(audio?.['output'], rules);
   readCommon(response, sent, 'response', rules);
   let grows: Growth = { ...NO_GROWTH, bytes: bytesOf(response['instructions']) + bytesOf(response['tools']) };
   if (response['input'] !== undefined) {
@@ -174,6 +179,16 @@ function readResponse(event: Json, rules: EventRules): Read {
     });
   }
   return { kind: 'respond', fields: { response: sent }, grows };
+}
+
+/** The sound that comes is measured by its bytes, and nobody knows which response another format would be of. */
+function refuseOtherFormat(output: unknown, { spokenBytesOfSecond }: EventRules): void {
+  const format = isObject(output) ? output['format'] : undefined;
+  if (format === undefined || format === null || bytesPerSecond(format) === spokenBytesOfSecond) return;
+  throw wrong(
+    'response.audio.output.format',
+    'is not that of the session, which is measured by it: change it with session.update, as session.audio.output.format',
+  );
 }
 
 /** The members that sessions and responses share. */

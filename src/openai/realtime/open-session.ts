@@ -348,7 +348,12 @@ const outputCapOf = ({ model }: Offer): number =>
 
 /** The rules of a configuration that comes before the session. */
 export const configRules = (offer: Offer, ...names: readonly string[]): EventRules =>
-  rulesAt(offer, { names: [...names, offer.service], outputMax: outputCapOf(offer), bytesOfSecond: 0 });
+  rulesAt(offer, {
+    names: [...names, offer.service],
+    outputMax: outputCapOf(offer),
+    bytesOfSecond: 0,
+    spokenBytesOfSecond: 0,
+  });
 
 export function refuseOther({ service, model, endpoint }: Offer): void {
   if (!servesRealtime(model!))

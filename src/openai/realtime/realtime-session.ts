@@ -438,6 +438,7 @@ export class RealtimeSession {
       names: [model, offer.service],
       outputMax: outputCap,
       bytesOfSecond: this.#settings.inputBytesOfSecond,
+      spokenBytesOfSecond: this.#settings.outputBytesOfSecond,
     });
   }
 

@@ -207,6 +207,25 @@ describe('a provider that dialled in', () => {
     expect(await balanceOf(account)).toBeGreaterThan(10_000_000n - 20_000n);
   });
 
+  it('is paid for all sound that it sends, whatever format its client asks for', async () => {
+    const session = await open();
+    const { client, side } = session;
+    const format = { type: 'audio/pcmu' };
+    const inFormat = { type: 'response.create', response: { audio: { output: { format } } } };
+    // Sound would be measured as six times less than it is.
+    client.send(inFormat);
+    expect(await client.take('error')).toMatchObject({ error: { param: 'response.audio.output.format' } });
+    client.send({ type: 'session.update', session: { type: 'realtime', audio: { output: { format } } } });
+    await client.take('session.updated');
+    client.send(inFormat);
+    await side.take('response.create');
+    side.begin('resp_1');
+    side.send(delta('resp_1', pcm(10, 8_000), 'response.output_audio.delta'));
+    side.done('resp_1', usage(0, 200, { output: 200 }));
+    expect((await client.done()).usage.output_tokens).toBe(200);
+    await close(session);
+  });
+
   it('is not paid for parts of a response that no client reads', async () => {
     const session = await open();
     const { client, side } = session;
