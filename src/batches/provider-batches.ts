@@ -381,7 +381,10 @@ export class ProviderBatches {
 
   /** Ends the lines of a batch that the provider refuses, or that cannot be read. Rethrows other errors. */
   async #refused(one: ProviderBatch, error: unknown): Promise<undefined> {
-    if (error instanceof UnreadableContent) return void (await this.#end(one, unreadable(error), [one.file]));
+    if (error instanceof UnreadableContent) {
+      await this.#end(one, unreadable(error), [one.file]);
+      return undefined;
+    }
     if (!(error instanceof ProviderFailure) || !error.isRefusal) throw error;
     await this.#end(one, { code: 'provider_batch_failed', message: error.message }, [one.file]);
     this.#deps.onError(error);

@@ -156,13 +156,16 @@ async function packetLength(track: InputAudioTrack, format: AudioFormat): Promis
   if (codec === 'mp3') return byData(mp3Seconds);
   if (codec !== 'aac') return null;
   if (format === 'aac') return byData(adtsSeconds);
-  const { description } = (await track.getDecoderConfig()) ?? {};
-  const seconds = description === undefined ? null : aacSeconds(bytesOf(description));
+  const config = (await track.getDecoderConfig()) as { readonly description?: unknown } | null;
+  const description = bytesOf(config?.description);
+  const seconds = description === null ? null : aacSeconds(description);
   return seconds === null ? null : { needsData: false, of: () => seconds };
 }
 
-const bytesOf = (data: ArrayBufferView | ArrayBufferLike): Uint8Array =>
-  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+function bytesOf(data: unknown): Uint8Array | null {
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return data instanceof ArrayBuffer ? new Uint8Array(data) : null;
+}
 
 /** Bytes of a second of sound without compression; null for any other. */
 async function rawBytesPerS(track: InputAudioTrack): Promise<number | null> {
