@@ -14,7 +14,7 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
     reason: 'Days: the last 30, at most 366 at once, the first not after the last. A document says no such things.',
   },
   {
-    failure: /^ST202 GET \/api\/v1\/(?:movements|videos) /,
+    failure: /^ST202 GET \/api\/v1\/(?:batches|files|movements|videos) /,
     reason: 'The place to go on from is of an earlier answer. schemathesis invents one.',
   },
   {
@@ -32,6 +32,10 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
   {
     failure: /^ST202 POST \/api\/v1\/(?:chat\/completions|completions|embeddings|quotes|responses(?:\/input_tokens)?) /,
     reason: 'The model, the host or the earlier response that a valid request names is not one that can be used.',
+  },
+  {
+    failure: /^ST202 POST \/api\/(?:v1\/(?:audio\/\w+|moderations|realtime\/client_secrets|rerank)|v2\/rerank) /,
+    reason: 'The model has to be one that speaks, transcribes, judges or sorts. schemathesis invents its name.',
   },
   {
     failure: /^ST202 POST \/api\/v1\/messages(?:\/count_tokens)? /,
