@@ -1,4 +1,4 @@
-import type { FastifyError } from 'fastify';
+import type { FastifyError, FastifyRequest } from 'fastify';
 import { DatabaseError } from '#store';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
@@ -20,8 +20,11 @@ const FULL =
 
 const FULL_RETRY_S = 30;
 
-/** Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. */
-export function toGatewayError(error: unknown): GatewayError {
+/**
+ * Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. `bodyTypes`: the
+ * media types that the route takes, for an error about the type of a body.
+ */
+export function toGatewayError(error: unknown, bodyTypes: readonly string[] = [JSON_TYPE]): GatewayError {
   if (error instanceof GatewayError) return error;
   if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
@@ -55,7 +58,7 @@ export function toGatewayError(error: unknown): GatewayError {
       );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
-      return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', {
+      return new GatewayError('invalid_request', `Send the body as ${bodyTypes.map(inWords).join(', or as ')}`, {
         cause: error,
       });
     default:
@@ -64,6 +67,21 @@ export function toGatewayError(error: unknown): GatewayError {
       }
       return new GatewayError('internal', 'Internal error', { cause: error });
   }
+}
+
+const JSON_TYPE = 'application/json';
+
+const inWords = (type: string): string => `${type === JSON_TYPE ? 'JSON' : 'a form'} with content-type: ${type}`;
+
+interface DescribedBody {
+  readonly consumes?: readonly string[];
+  readonly body?: { readonly content?: object };
+}
+
+/** The media types of the body that a route describes: those of `consumes`, or those of its body. Default: JSON. */
+export function bodyTypesOf({ routeOptions: { schema } }: Pick<FastifyRequest, 'routeOptions'>): readonly string[] {
+  const { consumes, body } = (schema ?? {}) as DescribedBody;
+  return consumes ?? (body?.content ? Object.keys(body.content) : [JSON_TYPE]);
 }
 
 /** The annotation of a schema node with the expected value. It completes "<field> must be …". */

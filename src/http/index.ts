@@ -10,7 +10,7 @@ export {
   toHttpError,
   withoutEndSlashes,
 } from './error-table.ts';
-export { MUST_BE, toGatewayError, unknownMember } from './errors.ts';
+export { MUST_BE, bodyTypesOf, toGatewayError, unknownMember } from './errors.ts';
 export { type MemoryHold, createHeldMemory } from './held-memory.ts';
 export { type FormPart, bodyOrForm, formParts, formSchema } from './form.ts';
 export { requestIdOf } from './http-server.ts';

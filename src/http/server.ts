@@ -18,7 +18,7 @@ import { answerBeforeTheBody, refusePipelines } from './connections.ts';
 import { addRequestBodies, readBytes } from './request-bodies.ts';
 import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
 import { addOwnOrigin } from './request-context.ts';
-import { toGatewayError } from './errors.ts';
+import { bodyTypesOf, toGatewayError } from './errors.ts';
 import { rewrittenAddress } from './rewritten-address.ts';
 import { refuseUnknownRoutes } from './unknown-routes.ts';
 import { asksForUpgrade } from './upgrades.ts';
@@ -180,7 +180,7 @@ export function createServer({
   });
 
   server.setErrorHandler((error: FastifyError | GatewayError, request, reply) => {
-    const known = toGatewayError(error);
+    const known = toGatewayError(error, bodyTypesOf(request));
     const http = formOf(request)?.(known, request) ?? toHttpError(known, dialectOf(request));
     if (http.status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);

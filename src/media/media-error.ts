@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, isOfProvider } from '#errors';
-import { toHttpError, toGatewayError } from '#http';
+import { bodyTypesOf, toHttpError, toGatewayError } from '#http';
 
 interface MediaError {
   readonly status: number;
@@ -26,7 +26,7 @@ export type MediaErrors = ReturnType<typeof mediaErrors>;
 /** `below`: the path of the family. Its unknown paths get the same form. */
 export const mediaErrors = (onError: OnError, below: '/image' | '/video') => ({
   errorHandler(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-    const known = toGatewayError(error);
+    const known = toGatewayError(error, bodyTypesOf(request));
     const { status, headers, body } = toMediaError(known);
     if (status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);

@@ -229,6 +229,24 @@ test('translations are a route of their own', async () => {
   expect(await record(response)).toMatchObject({ cost_micro_usdc: 2_000 });
 });
 
+test('a translation with stream comes in one piece, as at OpenAI', async () => {
+  world.upstream.answer = () => json({ text: WORDS });
+  for (const stream of ['true', 'please']) {
+    const body = form([
+      ['model', 'whisper-1'],
+      ['stream', stream],
+      ['file', named],
+    ]);
+    // oxlint-disable-next-line no-await-in-loop -- one call after the other
+    const reply = await sent(body, undefined, 'translations');
+    expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    // oxlint-disable-next-line no-await-in-loop -- the body of this call
+    expect(await reply.json()).toMatchObject({ text: WORDS });
+    expect(reply.headers.get('x-tollgate-dropped')).toBe('stream');
+    expect(last().fields).toEqual([['model', 'of-whisper-1']]);
+  }
+});
+
 test('the name and the type of a file are those of its content', async () => {
   world.upstream.answer = () => json({ text: WORDS });
   await world.client.audio.transcriptions.create({ model: 'whisper-1', file: await toFile(mp3File(100), 'a.wav') });
@@ -278,8 +296,8 @@ const form = (parts: readonly (readonly [string, string | Blob])[]): FormData =>
   for (const [name, value] of parts) made.append(name, value);
   return made;
 };
-const sent = (body: FormData | string, type?: string) =>
-  fetch(`${world.spine.url}/audio/transcriptions`, {
+const sent = (body: FormData | string, type?: string, route = 'transcriptions') =>
+  fetch(`${world.spine.url}/audio/${route}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${world.spine.key}`, ...(type ? { 'content-type': type } : {}) },
     body,

@@ -75,7 +75,8 @@ export function createReadUpload(
     const value = valueOf(fields, limits);
     const fault = ambiguousKeyAt(value, [[[], names]]);
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
-    const body = check(value);
+    // OpenAI's API has no `stream` for translations, so the field has no effect there, as any unknown field.
+    const body = check(route.streams ? value : { ...value, stream: false });
     if (file === null || file.byteLength === 0) throw refused('file', 'is missing: upload a file with sound');
     if (body.stream && !STREAMED.has(body.response_format ?? 'json'))
       throw refused('stream', `needs the response_format ${[...STREAMED].join(', ')}`);

@@ -38,9 +38,11 @@ export function transcriptionToCall(
       const form = new FormBody();
       // First, so that a server knows the model before the file.
       form.field('model', offer.model!.upstreamModel);
-      const taken = fields.filter(
-        ({ base }) => SENT.has(base) || (!FOR_THE_GATEWAY.has(base) && takesField(base, offer)),
-      );
+      const taken = fields.filter(({ base }) => {
+        // A provider would stream to a client that waits for one piece.
+        if (base === 'stream' && !route.streams) return false;
+        return SENT.has(base) || (!FOR_THE_GATEWAY.has(base) && takesField(base, offer));
+      });
       dropped = fields
         .filter((field) => !taken.includes(field) && !FOR_THE_GATEWAY.has(field.base))
         .map(({ name }) => name);
