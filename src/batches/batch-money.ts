@@ -56,6 +56,7 @@ export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions
       if ((await ledger.find(id)) === null)
         await runs.open({
           id,
+          noun: 'batch',
           caller,
           requestId,
           primitive: 'model',

@@ -175,9 +175,17 @@ export class Attempts<R> {
     health.notProbed(offer, this.#call.caller.account);
     observer.attemptFailed(this.#call, offer, nobodysFault(failure));
     this.#attributedTo?.over(null);
-    const { status, retryAfterS, detail } = failure;
+    const { status, retryAfterS, unpaid } = failure;
+    const detail = failure.detail ?? unpaid?.words ?? null;
     const said = detail === null ? '' : `: ${detail}`;
     const message = `${offer.provider.name} answered your own key with ${status}${said}. Keys are replaced and removed at /api/v1/provider-keys`;
+    // SDKs repeat a call with this status, but a used up account stays as it is.
+    if (status === 429 && unpaid !== null)
+      return new GatewayError('rate_limit_exceeded', message, {
+        headers: { 'x-should-retry': 'false' },
+        providerCode: unpaid.code,
+        cause: failure,
+      });
     return status === 429
       ? new GatewayError('rate_limit_exceeded', message, { retryAfterS, cause: failure })
       : new GatewayError('unprocessable', message, { cause: failure });

@@ -137,14 +137,17 @@ export function refuseLock(call: Call, refusal: Refusal): Call | Error {
     case 'parent_over':
       return new GatewayError(
         'permission_denied',
-        'The parent call has ended, so nothing more can be paid from its budget',
+        `The ${isOfBatch(call) ? 'batch' : 'parent call'} has ended, so nothing more can be paid from its budget`,
       );
     case 'parent_exhausted': {
       const paid = affordable(refusal.available);
       if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
+      const left = formatUsd(refusal.available);
       return new GatewayError(
         'insufficient_balance',
-        `The budget of the run is too low for ${estimated}; ${formatUsd(refusal.available)} USDC are left of it`,
+        isOfBatch(call)
+          ? `The batch has ${left} USDC left of what it locked, too little for this line (${estimated}). A higher max_cost of the batch locks more`
+          : `The budget of the run is too low for ${estimated}; ${left} USDC are left of it`,
       );
     }
     case 'too_deep':
@@ -154,20 +157,23 @@ export function refuseLock(call: Call, refusal: Refusal): Call | Error {
   }
 }
 
-/** The error for a run whose lock of `budget` was refused. */
-export function runRefusal(caller: Caller, refusal: Refusal, budget: MicroUsd): GatewayError {
+/** Whether a call is a line of a batch, so that its parent is the batch and no call. */
+const isOfBatch = ({ caller: { run } }: Call): boolean => run?.call !== undefined;
+
+/** The error for a run whose lock of `budget` was refused. `noun`: its consumer's word for it. */
+export function runRefusal(caller: Caller, refusal: Refusal, budget: MicroUsd, noun: 'run' | 'batch'): GatewayError {
   switch (refusal.reason) {
     case 'no_account':
       return neverFunded();
     case 'insufficient':
       return new GatewayError(
         'insufficient_balance',
-        `Insufficient balance for the budget of this run: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
+        `Insufficient balance for the budget of this ${noun}: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
       );
     case 'budget_exceeded':
-      return budgetError(caller, refusal.budget, `the budget of this run: ${formatUsd(budget)} USDC`);
+      return budgetError(caller, refusal.budget, `the budget of this ${noun}: ${formatUsd(budget)} USDC`);
     case 'parent_over':
-      return new GatewayError('permission_denied', 'The parent call of this run has ended');
+      return new GatewayError('permission_denied', `The parent call of this ${noun} has ended`);
     case 'parent_exhausted':
       return new GatewayError(
         'insufficient_balance',

@@ -18,6 +18,8 @@ interface RunRequest {
   /** Milliseconds that the run may take. */
   readonly timeoutMs: number;
   readonly stream: boolean;
+  /** The consumer's word for it, for errors; default `run`. */
+  readonly noun?: 'run' | 'batch';
   /** The payment that came with the request; default none. */
   readonly payment?: PaymentAttempt | null;
 }
@@ -52,7 +54,8 @@ interface RunsOptions {
 
 export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Runs {
   return {
-    async open({ id = newCallId(), caller, requestId, primitive, service, budget, timeoutMs, stream, payment = null }) {
+    async open({ id = newCallId(), noun = 'run', caller, requestId, payment = null, ...asked }) {
+      const { primitive, service, budget, timeoutMs, stream } = asked;
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
       const locking = { caller, payment, parent };
@@ -79,7 +82,7 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
         });
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {
-        const error = runRefusal(caller, result, budget);
+        const error = runRefusal(caller, result, budget, noun);
         if (!payments) throw error;
         await payments.repay(locking, result, budget, error);
       }

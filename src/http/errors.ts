@@ -21,8 +21,8 @@ const FULL =
 const FULL_RETRY_S = 30;
 
 /**
- * Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. `bodyTypes`: the
- * media types that the route takes, for an error about the type of a body.
+ * Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. `bodyTypes`:
+ * the media types that the route takes, for an error about the type of a body.
  */
 export function toGatewayError(error: unknown, bodyTypes: readonly string[] = [JSON_TYPE]): GatewayError {
   if (error instanceof GatewayError) return error;

@@ -22,6 +22,7 @@ export { quoteRoutes } from './market/quote-routes.ts';
 export {
   A2A_ERROR,
   ANTHROPIC_ERROR,
+  COHERE_ERROR,
   GEMINI_ERROR,
   JSON_RPC_ERROR,
   MEDIA_ERROR,

@@ -171,6 +171,23 @@ test('an unknown model is 404 in the shape of this API', async () => {
   });
 });
 
+test.each<[string, object, number, string, RegExp]>([
+  ['a length that is not made', { seconds: '5' }, 422, 'seconds', /^422 seconds 5 is not made by \w+; it makes 4, 8$/],
+  ['one by OpenRouter’s name', { duration: 5 }, 422, 'duration', /duration 5s is not made by \w+; it makes 4s, 8s/],
+  ['a frame inside', { input_reference: 'https://127.0.0.1/a.png' }, 400, 'input_reference', /input_reference/],
+  ['no prompt', { prompt: '' }, 400, 'prompt', /only if input_reference is given/],
+])('%s is refused by the name that the client sent', async (_what, more, status, param, words) => {
+  const asked = client.videos.create({ model: 'test/film', prompt: 'A tollgate', ...more });
+  await expect(asked).rejects.toMatchObject({ status, param, message: expect.stringMatching(words) as string });
+});
+
+test('an unknown id is refused as the id', async () => {
+  const video = { status: 404, param: 'id' };
+  await expect(client.videos.retrieve('video_none')).rejects.toMatchObject(video);
+  await expect(client.videos.downloadContent('video_none')).rejects.toMatchObject(video);
+  await expect(client.videos.delete('video_none')).rejects.toMatchObject(video);
+});
+
 test('by JSON-RPC the answers are JSON, with the addresses of the files', async () => {
   let made = 0;
   provider.begin((seconds) => ({ file: tinyMp4(seconds, 500, ++made) }));

@@ -241,6 +241,44 @@ describe('an answer about the key', () => {
     expect(await call(spine.key)).toMatchObject({ status: 200, sent: `Bearer ${KEY}` });
   });
 
+  test('that its account is used up says so, with the word that keeps SDKs from retrying', async () => {
+    const message = `You exceeded your current quota of org-abcdefgh with ${KEY}`;
+    for (const error of [
+      { message, type: 'insufficient_quota', code: null },
+      { message, code: 'insufficient_quota' },
+    ]) {
+      const restore = refuse(429, error);
+      try {
+        const reply = await fetch(`${spine.origin}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            model: MODEL,
+            messages: [{ role: 'user', content: 'hi' }],
+            provider: { only: ['Acme'] },
+          }),
+        });
+        const text = await reply.text();
+        expect([reply.status, reply.headers.get('x-should-retry'), reply.headers.get('retry-after')]).toEqual([
+          429,
+          'false',
+          null,
+        ]);
+        expect(JSON.parse(text)).toMatchObject({
+          error: {
+            code: 'insufficient_quota',
+            message: expect.stringMatching(
+              /^Acme answered your own key with 429: You exceeded your current quota of … with/,
+            ) as string,
+          },
+        });
+        expect(text).not.toContain(KEY);
+      } finally {
+        restore();
+      }
+    }
+  });
+
   test.each([
     [404, { message: 'The model does not exist or you do not have access to it', code: 'model_not_found' }],
     [400, { message: 'Your organization must be verified to stream this model' }],

@@ -19,6 +19,7 @@ import { needsCredential, type Caller } from '#accounts';
 import type { Pipeline } from '#gateway';
 import { rateHeaders } from '#limits';
 import { requireAdmission } from '#auth';
+import { NO_SESSION } from '../request/mcp-request.ts';
 import { classify } from '../wire/classify.ts';
 import type { SessionTransport } from './session-transport.ts';
 import { describeRoutes } from './described-routes.ts';
@@ -217,8 +218,10 @@ function createHandlers(
       throw new GatewayError('invalid_request', 'DELETE ends a session. Send the Mcp-Session-Id of the session', {
         param: 'Mcp-Session-Id',
       });
-    await legacy.end(service, session, contextOf(request, new CancelSource()));
-    await reply.code(204).send();
+    const ended = await legacy.end(service, session, contextOf(request, new CancelSource()));
+    await (ended
+      ? reply.code(204).send()
+      : reply.code(NO_SESSION.status).type('application/json').send(NO_SESSION.text));
   }
 
   return { post, listen, end };

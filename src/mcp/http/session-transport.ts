@@ -8,7 +8,6 @@ import {
   type ResponseMessage,
   resultText,
 } from '#json-rpc';
-import { GatewayError } from '#errors';
 import { piecesOfText } from '#wire';
 import { ownerOf, type TaskOwner } from '#tasks';
 import type { Inbound } from '../wire/classify.ts';
@@ -18,7 +17,7 @@ import type { RequestContext } from '../call/stateless.ts';
 import type { Replays } from '../call/replays.ts';
 import type { KeptSession, KeptUse } from '../sessions/kept-sessions.ts';
 import type { Opened } from '../sessions/sessions.ts';
-import { BATCH_OUTSIDE, NO_SESSION, type McpResponse } from '../request/mcp-request.ts';
+import { BATCH_OUTSIDE, type McpResponse, noSession } from '../request/mcp-request.ts';
 
 /** Answers clients with sessions. `service` is null for the aggregate. */
 export interface SessionTransport {
@@ -26,8 +25,8 @@ export interface SessionTransport {
   post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: Answer): Promise<void>;
   /** The stream on which a client receives messages that belong to no request. */
   listen(service: string | null, session: string, context: RequestContext, sink: ClientSink): Promise<void>;
-  /** Ends a session. */
-  end(service: string | null, session: string, context: RequestContext): Promise<void>;
+  /** Ends a session. Resolves to false if the caller has no such session. */
+  end(service: string | null, session: string, context: RequestContext): Promise<boolean>;
 }
 
 type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
@@ -114,12 +113,15 @@ export function createSessionTransport<S extends KeptSession>(
     service: string | null,
     id: string | null,
     { caller }: RequestContext,
-    answer: Answer,
+    { answer, idText }: { readonly answer: Answer; readonly idText: string },
     run: (use: KeptUse<S>) => Promise<void>,
   ): Promise<void> {
     if (id === null) return answer.end(BATCH_OUTSIDE.text, BATCH_OUTSIDE.status);
     const use = await handlers.enter(service, id, ownerOf(caller));
-    if (use === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
+    if (use === null) {
+      const { text, status } = noSession(idText);
+      return answer.end(text, status);
+    }
     try {
       await run(use);
     } finally {
@@ -151,7 +153,7 @@ export function createSessionTransport<S extends KeptSession>(
           const { session, response } = opened;
           return answer.end(response.text, response.status, session === null ? {} : { 'mcp-session-id': session.id });
         }
-        await inside(service, inbound.session, context, answer, async (use) => {
+        await inside(service, inbound.session, context, { answer, idText }, async (use) => {
           if (kind === 'legacy') return message(use, inbound.message, inbound.acceptsEvents, context, answer);
           const responses = await runBatch(inbound.texts, (text) => ofBatch(use, text, context));
           if (responses === null) answer.close();
@@ -164,16 +166,13 @@ export function createSessionTransport<S extends KeptSession>(
       const last = context.headers['last-event-id'];
       const lastEventId = typeof last === 'string' ? last : null;
       await answered('null', false, answer, () =>
-        inside(service, session, context, answer, async (use) => {
+        inside(service, session, context, { answer, idText: 'null' }, async (use) => {
           if (lastEventId !== null && (await replays.resume(use.session.id, lastEventId, answer))) return;
           await handlers.listen(use, lastEventId, context, answer);
         }),
       );
     },
-    async end(service, session, { caller }) {
-      if (!(await handlers.end(service, session, ownerOf(caller))))
-        throw new GatewayError('not_found', 'Session not found');
-    },
+    end: (service, session, { caller }) => handlers.end(service, session, ownerOf(caller)),
   };
 }
 

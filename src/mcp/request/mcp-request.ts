@@ -143,9 +143,6 @@ export interface LegacySession {
   logLevel: string | null;
 }
 
-/** Code of the error for an unknown session. */
-const SESSION_NOT_FOUND = -32_001;
-
 /** The answer to a batch without a session. Only revision 2025-03-26 has batches, and only in sessions. */
 export const BATCH_OUTSIDE: McpResponse = {
   status: 400,
@@ -157,12 +154,16 @@ export const BATCH_OUTSIDE: McpResponse = {
 };
 
 /**
- * The answer to every id that is not a session of this caller with this service: unknown, ended, or another caller's.
+ * The answer to every session id that is not a session of this caller with this service: unknown, ended, or another
+ * caller's. `idText`: the id of the request that named it.
  */
-export const NO_SESSION: McpResponse = {
+export const noSession = (idText: string): McpResponse => ({
   status: 404,
-  text: errorText('null', { code: SESSION_NOT_FOUND, message: 'Session not found: send initialize to open one' }),
-};
+  text: errorText(idText, { code: ERROR.noSession, message: 'Session not found: send initialize to open one' }),
+});
+
+/** The same to what has no id: a notification, a batch, GET and DELETE. */
+export const NO_SESSION: McpResponse = noSession('null');
 
 /** A message (JSON text) as the bytes of a server-sent event. */
 export const eventBytes = (text: string): Uint8Array => Buffer.from(eventText(text));

@@ -38,6 +38,8 @@ export const ERROR = {
   internal: -32603,
   /** For errors without a better code; legacy servers use it for sessions. */
   server: -32000,
+  /** Of an unknown session. The SDKs' own servers use it. */
+  noSession: -32001,
   /** Of legacy servers; modern servers use invalidParams. */
   resourceNotFound: -32002,
   headerMismatch: -32020,

@@ -12,6 +12,8 @@ import { createProgressNotes, viewVideo, type VideoView } from './run/video-view
 import { filesOf, fromVideoId, notesOf, resultOf, resultToText, TIME_LIMIT, type VideoResult } from './video-task.ts';
 import { cancelJob } from './openai-videos.ts';
 
+type IdParam = 'task_id' | 'id';
+
 interface VideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Pick<Tasks, 'find' | 'saw' | 'forget'>;
@@ -34,8 +36,8 @@ export interface Videos {
   readonly poll: Poll;
   /** For the watch: ends a task whose time is over with the files that are here. null without files. */
   readonly pollAtExpiry: PollAtExpiry;
-  /** The caller's task with this id. Throws GatewayError `not_found`. */
-  find(id: string, caller: Caller): Promise<Task>;
+  /** The caller's task with this id, which came as the parameter `param`. Throws GatewayError `not_found`. */
+  find(id: string, caller: Caller, param?: IdParam): Promise<Task>;
   /** The task as its provider has it now, or had it within the last 2 seconds. */
   refresh(task: Task): Promise<Task>;
   /** Waits for the end of a task, for at most half a minute. */
@@ -145,7 +147,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       return viewVideo({ blobs, progress, now }, task);
     },
 
-    find: (id, caller) => findVideo(tasks, id, caller),
+    find: (id, caller, param = 'task_id') => findVideo(tasks, id, caller, param),
 
     async wait(task, gone) {
       const until = performance.now() + WAIT_MS;
@@ -197,11 +199,11 @@ const notSettled = () =>
     retryAfterS: SETTLED_S,
   });
 
-async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller): Promise<Task> {
+async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller, param: IdParam): Promise<Task> {
   const named = fromVideoId(id);
   const task = named && (await tasks.find(named.key, ownerOf(caller)));
   if (!task || task.provider !== named.provider)
-    throw new GatewayError('not_found', 'There is no such video', { param: 'task_id' });
+    throw new GatewayError('not_found', 'There is no such video', { param });
   // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
   authorise(caller, task.service);
   return task;

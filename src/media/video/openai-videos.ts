@@ -53,7 +53,7 @@ interface JobFields {
  */
 export function jobFields(ask: VideoAsk, offer: Offer): JobFields {
   const facts = offer.media!;
-  const { must, lists } = takenBy(offer);
+  const { must, lists } = takenBy(offer, ask.names);
   const plan = planAt(ask, offer);
   const inputs: Record<string, MediaInput | readonly MediaInput[]> = {};
   const values: Record<string, unknown> = {
@@ -89,7 +89,7 @@ export function sizeAt(ask: VideoAsk, offer: Offer): string {
   return `${width}x${height}`;
 }
 
-function takenBy({ media, provider, service }: Offer) {
+function takenBy({ media, provider, service }: Offer, names: VideoAsk['names']) {
   const listed = media!.supportedParams;
   const lists = (name: string) => listed.includes(name) || listed.includes(WIRE_NAMES[name] ?? name);
   return {
@@ -97,7 +97,8 @@ function takenBy({ media, provider, service }: Offer) {
     must(name: string) {
       if (lists(name) || (listed.length === 0 && USUAL.has(name))) return;
       const known = listed.length === 0 ? '' : `; it takes ${listed.join(', ')}`;
-      throw unprocessable(name, `${name} is not taken by ${service} of ${provider.name}${known}`);
+      const sent = names[name] ?? name;
+      throw unprocessable(sent, `${sent} is not taken by ${service} of ${provider.name}${known}`);
     },
   };
 }

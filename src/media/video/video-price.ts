@@ -21,13 +21,16 @@ const USUAL_RESOLUTION = '720p';
 export function planAt(ask: VideoAsk, { service, provider, media }: Offer): VideoPlan {
   const { durations, resolutions } = media!;
   const seconds = ask.seconds ?? (durations.length > 0 ? Number.parseInt(durations[0]!, 10) : null);
-  if (seconds === null)
-    throw unprocessable('duration', `${service} of ${provider.name} lists no lengths. Send the length`);
-  if (durations.length > 0 && !durations.includes(`${seconds}s`))
+  const name = ask.names['duration'] ?? 'duration';
+  if (seconds === null) throw unprocessable(name, `${service} of ${provider.name} lists no lengths. Send ${name}`);
+  if (durations.length > 0 && !durations.includes(`${seconds}s`)) {
+    // A field that is called seconds has numbers without a unit.
+    const shown = (length: string) => (name === 'seconds' ? length.replace(/s$/, '') : length);
     throw unprocessable(
-      'duration',
-      `duration ${seconds}s is not made by ${provider.name}; it makes ${durations.join(', ')}`,
+      name,
+      `${name} ${shown(`${seconds}s`)} is not made by ${provider.name}; it makes ${durations.map(shown).join(', ')}`,
     );
+  }
   const usual = resolutions.includes(USUAL_RESOLUTION) ? USUAL_RESOLUTION : resolutions[0]!;
   const resolution = ask.resolution ?? usual;
   if (!resolutions.includes(resolution)) {

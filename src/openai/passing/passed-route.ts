@@ -20,7 +20,7 @@ import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
 import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
 import { refusePrivateUrls } from '../chat/refusals.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
-import { createReadBody } from '../translated/translated-route.ts';
+import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { writeAnswer } from './write-answer.ts';
 
 /** The facts of a request beside its body. */
@@ -76,15 +76,22 @@ interface Decoded<B> extends Payer {
   readonly body: B;
 }
 
-/** The route of a wire. `version`: of the API, if the same request has another answer in another version. */
+/** A version of an API in which the same request has another answer, and errors of another form. */
+interface ApiVersion extends Required<Pick<ChatWire<never>, 'toError' | 'errorSchema'>> {
+  /** Ends the operation id of its route. */
+  readonly name: string;
+}
+
+/** The route of a wire. `version`: of the API; absent for the one whose errors are as in chat. */
 export function passedRoutes<B extends { readonly model: string }, R>(
   deps: ChatDeps,
   wire: PassedWire<B, R>,
-  version = '',
+  version?: ApiVersion,
 ): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
   const readBody = createReadBody<B>(limits, wire.schema);
+  const name = version?.name ?? '';
   const publicOnly = config.webhooks?.allowPrivate === false;
 
   const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null>> = {
@@ -92,13 +99,14 @@ export function passedRoutes<B extends { readonly model: string }, R>(
     options: {
       schema: {
         ...wire.described,
-        operationId: `${wire.described.operationId}${version}`,
+        operationId: `${wire.described.operationId}${name}`,
         tags: ['Chat'],
         consumes: ['application/json'],
         body: wire.schema,
-        response: { 200: wire.answerSchema },
+        response: { 200: wire.answerSchema, ...(version && errorsOf(version)) },
       },
-      config: { clientsAppend: true },
+      ...(version && { errorHandler: answerError(deps, version) }),
+      config: { ...(version && refusesAs(version)), clientsAppend: true },
     },
     async decode(request, admitted) {
       const { headers } = request;
@@ -106,7 +114,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
       const body = await readBody(bytes, headers, wire.complete);
       wire.check(body);
       if (publicOnly && wire.hasAddresses) refusePrivateUrls(body);
-      const bodyHash = () => hash('sha256', `${version}${wire.path} ${hash('sha256', bytes)}`);
+      const bodyHash = () => hash('sha256', `${name}${wire.path} ${hash('sha256', bytes)}`);
       return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
     },
     answer({ body, caller, payment }, { request, onError }) {

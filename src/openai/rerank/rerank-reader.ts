@@ -15,7 +15,8 @@ export interface RerankResult {
   /** The most relevant first. */
   readonly results: readonly Ranked[];
   readonly searchUnits: number;
-  readonly tokens: number;
+  /** null if the provider did not report them and they have no price. */
+  readonly tokens: number | null;
   /** The gateway counted one of the two, because the provider did not. */
   readonly estimated: boolean;
 }
@@ -57,17 +58,15 @@ class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult |
     const flags: ProviderFlag[] = [];
     if (priced.tokens && tokens.missing) flags.push('usage_missing');
     if ((priced.units && units.above) || (priced.tokens && tokens.above)) flags.push('usage_implausible');
-    const usage: Usage = {
-      ...(priced.tokens || !tokens.missing ? { prompt: BigInt(tokens.count) } : {}),
-      call: BigInt(units.count),
-    };
+    const known = priced.tokens || !tokens.missing ? tokens.count : null;
+    const usage: Usage = { ...(known === null ? {} : { prompt: BigInt(known) }), call: BigInt(units.count) };
     return {
       usage,
       outcome: 'complete',
       estimated,
       finishReason: 'stop',
       flags,
-      result: { results, searchUnits: units.count, tokens: tokens.count, estimated },
+      result: { results, searchUnits: units.count, tokens: known, estimated },
     };
   }
 

@@ -1,6 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { GatewayError } from '#errors';
+import { toHttpError } from '#http';
+import { COHERE_ERROR } from '#pages';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { type AnsweredCall, type PassedWire, passedRoutes } from '../passing/passed-route.ts';
+import type { ChatWire } from '../translated/chat-wire.ts';
 import { costMembers } from '../passing/write-answer.ts';
 import type { RerankResult } from './rerank-reader.ts';
 import {
@@ -33,8 +37,19 @@ const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> =
 /** `POST /rerank`. Register it under `/api/v1`. */
 export const rerankRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, wire(true));
 
-/** The same with the defaults of version 2 of Cohere's API. Register it under `/api/v2`. */
-export const cohereRerankRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, wire(false), 'V2');
+/** The same with the defaults and the errors of version 2 of Cohere's API. Register it under `/api/v2`. */
+export const cohereRerankRoutes = (deps: ChatDeps): FastifyPluginAsync =>
+  passedRoutes(deps, wire(false), { name: 'V2', errorSchema: COHERE_ERROR, toError: toCohereError });
+
+/** An error in the form of Cohere's API, whose clients read `message` at the top. A 402 also has the payment terms. */
+function toCohereError(error: GatewayError, { id }: { readonly id: string }): ReturnType<ChatWire<never>['toError']> {
+  const { status, headers, body } = toHttpError(error);
+  const {
+    error: { message },
+    ...terms
+  } = body;
+  return { status, headers, body: { id, message, ...terms } };
+}
 
 /** The answer in the shapes of all three APIs. */
 function answerOf(
@@ -52,8 +67,7 @@ function answerOf(
     results: results.map((each) => (withDocuments ? { ...each, document: asObject(documents[each.index]!) } : each)),
     meta: { api_version: { version: '2' }, billed_units: { search_units: searchUnits } },
     usage: {
-      prompt_tokens: tokens,
-      total_tokens: tokens,
+      ...(tokens === null ? {} : { prompt_tokens: tokens, total_tokens: tokens }),
       search_units: searchUnits,
       ...(estimated ? { estimated } : {}),
       ...costMembers(settlement),

@@ -128,10 +128,10 @@ export const rerankAnswerSchema = {
     },
     usage: {
       type: 'object',
-      required: ['total_tokens', 'search_units'],
+      required: ['search_units'],
       additionalProperties: true,
       properties: {
-        total_tokens: { type: 'integer', description: 'Tokens.' },
+        total_tokens: { type: 'integer', description: 'Tokens, if the provider reports them or they have a price.' },
         search_units: { type: 'integer', description: 'Queries with up to 100 documents.' },
         estimated: { type: 'boolean', description: 'The gateway counted, because the provider did not.' },
         cost: { type: 'number', description: 'USD charged.' },

@@ -128,6 +128,15 @@ export const GEMINI_ERROR = {
   },
 } as const;
 
+/** An error in the form of Cohere's API. */
+export const COHERE_ERROR = {
+  title: 'CohereError',
+  type: 'object',
+  description: 'An error in the form of Cohere’s API. In a 402 also the terms of a payment.',
+  required: ['id', 'message'],
+  properties: { id: { type: 'string', description: 'The id of the request.' }, message, ...terms },
+} as const;
+
 /** An error of the lists of models, which clients of two APIs ask for. */
 export const MODELS_ERROR = {
   title: 'ModelsError',

@@ -10,6 +10,7 @@ import { oneLine } from '#security';
  * - `unreachable`: the provider could not be reached.
  * - `absent`: the provider is not connected to any gateway, and did not connect while the call waited.
  * - `busy`: the provider has too many requests: of this gateway (`rate`), or of everybody (`load`).
+ * - `unpaid`: the account at the provider is used up. Its words are for the owner of that account alone.
  * - `timedOut`: the reply did not begin, or did not continue, in time.
  * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
  *   a refused request.
@@ -31,6 +32,7 @@ export class UpstreamFailure extends Error {
   /** The content of the request violates the provider's policy. */
   readonly policy: boolean;
   readonly busy: 'rate' | 'load' | null;
+  readonly unpaid: Unpaid | null;
   readonly timedOut: boolean;
   readonly received: number;
   constructor(
@@ -48,6 +50,7 @@ export class UpstreamFailure extends Error {
       tooLarge?: boolean;
       policy?: boolean;
       busy?: 'rate' | 'load' | null;
+      unpaid?: Unpaid | null;
       timedOut?: boolean;
       received?: number;
       cause?: unknown;
@@ -66,9 +69,16 @@ export class UpstreamFailure extends Error {
     this.tooLarge = options.tooLarge ?? false;
     this.policy = options.policy ?? false;
     this.busy = options.busy ?? null;
+    this.unpaid = options.unpaid ?? null;
     this.timedOut = options.timedOut ?? false;
     this.received = options.received ?? 0;
   }
+}
+
+/** A provider's answer that an account has no money or quota left: its word for that, such as `insufficient_quota`. */
+interface Unpaid {
+  readonly code: string;
+  readonly words: string | null;
 }
 
 /**
@@ -113,7 +123,7 @@ const BUSY: ReadonlyMap<unknown, 'rate' | 'load'> = new Map<unknown, 'rate' | 'l
   ['overloaded_error', 'load'],
   ['overloaded', 'load'],
 ]);
-/** Codes by which a provider says that the account of the gateway's operator is used up. Waiting does not help then. */
+/** Codes by which a provider says that the account is used up. Waiting does not help then. */
 const UNPAID = /quota|billing|credit|balance/i;
 /** Ids of the operator's account at the provider, which messages about limits contain. */
 const ACCOUNT_IDS = /\b(?:org|organization|proj|project|acct|account|user)[-_][A-Za-z0-9_-]{6,}/g;
@@ -131,12 +141,14 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
   const policy = POLICY_STATUSES.has(status) && isPolicy(errorIn(parsed) ?? parsed);
   const refusal = policy || REFUSALS.has(status);
   const busy = refusal ? null : busyOf(status, errorIn(parsed) ?? parsed);
+  const unpaid = unpaidOf(errorIn(parsed) ?? parsed);
   return new UpstreamFailure(`it answered with status ${status}`, {
     status,
     retryable: !refusal,
     attributedTo: refusal ? 'request' : 'provider',
     policy,
     busy,
+    unpaid: unpaid === null ? null : { code: unpaid, words: withoutAccount(words) },
     detail: refusal ? words : busy && withoutAccount(words),
     code: refusal ? codeOf(errorIn(parsed) ?? parsed, words) : null,
     retryAfterS,
@@ -181,8 +193,15 @@ function isPolicy(error: unknown): boolean {
 /** Says of whose requests a provider has too many; null if of nobody's, or if the operator would have to pay first. */
 function busyOf(status: number | null, error: unknown): 'rate' | 'load' | null {
   const { code, type } = (error ?? {}) as { readonly code?: unknown; readonly type?: unknown };
-  if ([code, type].some((word) => typeof word === 'string' && UNPAID.test(word))) return null;
+  if (unpaidOf(error) !== null) return null;
   return BUSY.get(status) ?? BUSY.get(code) ?? BUSY.get(type) ?? null;
+}
+
+/** The word by which a provider says that the account is used up; null if it does not. */
+function unpaidOf(error: unknown): string | null {
+  const { code, type } = (error ?? {}) as { readonly code?: unknown; readonly type?: unknown };
+  const word = [code, type].find((one) => typeof one === 'string' && CODE.test(one) && UNPAID.test(one));
+  return (word as string | undefined) ?? null;
 }
 
 const withoutAccount = (words: string | null): string | null => words?.replace(ACCOUNT_IDS, '…') ?? null;

@@ -106,7 +106,7 @@ describe('a batch whose lines are wrong fails before anything is called', () => 
     const batch = await ended(poor, id);
     expect(batch).toMatchObject({ status: 'failed' });
     expect(batch.errors!.data).toMatchObject([
-      { code: 'insufficient_balance', message: expect.stringContaining('0.000594 USDC') },
+      { code: 'insufficient_balance', message: expect.stringMatching(/budget of this batch: 0\.000594 USDC/) },
     ]);
     // With a cap it runs, and each line finds what the one before gave back.
     const { id: capped } = await begin(poor, [chatLine('a', PING), chatLine('b', PING)], { max_cost: '0.0003' });
@@ -115,6 +115,23 @@ describe('a batch whose lines are wrong fails before anything is called', () => 
       request_counts: { total: 2, completed: 2, failed: 0 },
       tollgate: { locked_usd: '0.0003', max_cost: '0.0003' },
     });
+  });
+
+  test('a line for which max_cost is too small names max_cost', async () => {
+    const { id } = await begin(client, [chatLine('a', PING)], { max_cost: '0.00001' });
+    const { errors } = await resultsOf(client, await ended(client, id));
+    expect(errors.map((line) => line.response)).toMatchObject([
+      {
+        status_code: 402,
+        body: {
+          error: {
+            code: 'insufficient_balance',
+            message:
+              'The batch has 0.00001 USDC left of what it locked, too little for this line (estimated cost: 0.000198 USDC). A higher max_cost of the batch locks more',
+          },
+        },
+      },
+    ]);
   });
 
   test('a budget of a key counts it as one call', async () => {

@@ -65,7 +65,48 @@ test('version 1 searches, with the documents', async () => {
   expect(meta.billedUnits.searchUnits).toBe(1);
 });
 
-test('it gets an error as one of Cohere’s', async () => {
-  const asked = new api.CohereClientV2({ token: 'wrong', environment: spine.origin }).rerank(SEARCH);
-  await expect(asked).rejects.toMatchObject({ statusCode: 401 });
+test('it gets errors as Cohere’s: with an id and a message at the top', async () => {
+  const wrong = new api.CohereClientV2({ token: 'wrong', environment: spine.origin }).rerank(SEARCH);
+  await expect(wrong).rejects.toMatchObject({
+    statusCode: 401,
+    body: { id: expect.any(String) as string, message: expect.stringMatching(/key/i) as string },
+  });
+  const unknown = new api.CohereClientV2(options()).rerank({ ...SEARCH, model: 'acme/none' });
+  await expect(unknown).rejects.toMatchObject({
+    statusCode: 404,
+    body: {
+      id: expect.any(String) as string,
+      message: expect.stringMatching(/^Model not found: acme\/none/) as string,
+    },
+  });
+});
+
+test.each([
+  ['no credential', '/v2/rerank', { authorization: '' }, '{}', 401],
+  ['a broken body', '/v2/rerank', {}, '{', 400],
+  ['another media type', '/api/v2/rerank', { 'content-type': 'text/xml' }, '<a/>', 400],
+  ['a path below', '/v2/rerank/none', {}, '{}', 404],
+])('%s is refused in the form of Cohere’s API', async (_what, path, headers, body, status) => {
+  const reply = await fetch(spine.origin + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', ...headers },
+    body,
+  });
+  const { id, message, error, ...more } = (await reply.json()) as Record<string, unknown>;
+  expect([reply.status, id, typeof message, error, more]).toEqual([
+    status,
+    reply.headers.get('x-request-id'),
+    'string',
+    undefined,
+    {},
+  ]);
+});
+
+test('a search without money gets the terms of a payment beside the message', async () => {
+  const { key } = await spine.tenant('poor', '0.000001');
+  const asked = new api.CohereClientV2({ token: key, environment: spine.origin }).rerank(SEARCH);
+  await expect(asked).rejects.toMatchObject({
+    statusCode: 402,
+    body: { message: expect.stringMatching(/^Insufficient balance/) as string, x402Version: 2 },
+  });
 });

@@ -128,6 +128,16 @@ describe('a search with a price per search unit', () => {
     expect(await locked(cut.id)).toBe(2_000);
   });
 
+  test('shows no tokens that the provider did not report', async () => {
+    upstream.answer = () => ({ more: cohere(1) });
+    const { usage } = await rerank(ask());
+    expect(usage).toEqual({
+      search_units: 1,
+      cost: 0.002,
+      cost_details: expect.objectContaining({ charged_usd: '0.002' }) as object,
+    });
+  });
+
   test('without a claim it costs the units of its documents', async () => {
     upstream.answer = () => ({});
     const documents = Array.from({ length: 101 }, () => 'short');

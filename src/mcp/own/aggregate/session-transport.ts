@@ -23,7 +23,7 @@ import {
 import { createRunningRequests, runCancellable } from '../../request/cancellation.ts';
 import type { Recording } from '../../call/replays.ts';
 import { agreedRevision, ERROR, levelFault } from '../../wire/revisions.ts';
-import { NO_SESSION, type McpResponse } from '../../request/mcp-request.ts';
+import { NO_SESSION, noSession, type McpResponse } from '../../request/mcp-request.ts';
 import type { RequestContext } from '../../call/stateless.ts';
 import { endOwn } from '../own-answer.ts';
 import type { AnswerAsk } from '../builtin/answer-ask.ts';
@@ -100,7 +100,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
   ): Promise<void> {
     await runCancellable(running, session.id, service, asked, answer, async (cancelled) => {
       const part = await parts.use(session, service, context);
-      if (part === NO_SESSION) return answer.end(part.text, part.status);
+      if (part === NO_SESSION) return answer.end(noSession(asked.idText).text, part.status);
       if ('text' in part) return answer.end(refusedBy(service, part, asked), 200);
       try {
         if (cancelled.aborted) return answer.close();

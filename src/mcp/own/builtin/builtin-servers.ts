@@ -26,7 +26,7 @@ import { bridgedService, fullName, offersOf, priceOf, type BridgedService, WORD 
 import { quote } from '../../wire/errors-mcp.ts';
 import { endOwn, ownResult, type ServerInfo } from '../own-answer.ts';
 import { openedWith, refuseTooMany } from '../../sessions/sessions.ts';
-import { type McpRequest, NO_SESSION } from '../../request/mcp-request.ts';
+import { type McpRequest, noSession } from '../../request/mcp-request.ts';
 import { ERROR, agreedRevision, MODERN } from '../../wire/revisions.ts';
 import { TOOL_META } from '../../catalogue/decorate.ts';
 import { AGENT_OUTPUT, askSchema, BRIDGED_TOOL } from './ask-tools.ts';
@@ -92,7 +92,7 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
       {
         async open(service, message, { caller }) {
           const server = primitiveServer(deps, service!, caller);
-          if (server === null) return { session: null, response: NO_SESSION };
+          if (server === null) return { session: null, response: noSession(message.idText) };
           const session = await sessions.add({ ...ownerOf(caller), service: service! });
           if (session === null) return refuseTooMany(message, config.sessionsMax);
           return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
@@ -100,7 +100,10 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
         enter: (service, id, owner) => sessions.enter(id, owner, isWith(service)),
         async request({ session, ended }, message, events, context, answer) {
           const server = primitiveServer(deps, session.service, context.caller);
-          if (server === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
+          if (server === null) {
+            const { text, status } = noSession(message.idText);
+            return answer.end(text, status);
+          }
           await answerTools(server, { message, client: 'legacy', events }, answer, (ask) =>
             runCancellable(running, session.id, null, message, answer, (cancelled) =>
               answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { toUsdNumber, type MicroUsd } from '#billing/amounts';
 import { shownAddress } from '#http';
 import type { Task } from '#tasks';
-import type { InputPlaces, VideoBody } from '../request/video-ask.ts';
+import type { FieldNames, VideoBody } from '../request/video-ask.ts';
 import type { VideoView } from '../run/video-view.ts';
 import { toVideoId } from '../video-task.ts';
 
@@ -40,7 +40,7 @@ const fault = (param: string, message: string) => new GatewayError('invalid_requ
  * Replaces the inputs of OpenRouter's API in a checked body by the fields of `/video/queue`. `places`: where the client
  * has them. Throws GatewayError `invalid_request` for an input of another kind, and for one that the request has twice.
  */
-export function withOwnInputs(body: VideoBody): { readonly body: VideoBody; readonly places: InputPlaces } {
+export function withOwnInputs(body: VideoBody): { readonly body: VideoBody; readonly places: FieldNames } {
   const { frame_images: frames, input_references: references, ...rest } = body as VideoBody & Inputs;
   const own: Record<string, unknown> = rest;
   const places: Record<string, string> = {};

@@ -42,8 +42,8 @@ function createQuotable({ limits, billing, webhooks }: QuoteConfig) {
     { caller, requestId, headers }: Parameters<Quotable>[1],
     readHeaders: typeof headers,
   ): Promise<CallRequest> => {
-    const { body, parts } = await read(bytes, readHeaders, caller);
-    const ask = await toVideoAsk(body, caller.account, webhooks.allowPrivate, { quotes: true, parts });
+    const { body, parts, names } = await read(bytes, readHeaders, caller);
+    const ask = await toVideoAsk(body, caller.account, webhooks.allowPrivate, { quotes: true, parts, names });
     const { receipts } = billing;
     return videoToCall(body, ask, NOT_RUN, { caller, payment: null, requestId, headers, receipts });
   };

@@ -231,7 +231,7 @@ function addOpenaiRoutes(
       serializerCompiler: () => (data) => JSON.stringify(data),
     },
     async (request) => {
-      const task = await videos.refresh(await videos.find(request.params.id, callerOf(request)));
+      const task = await videos.refresh(await videos.find(request.params.id, callerOf(request), 'id'));
       const view = await videos.view(task);
       if (notesOf(task).openrouter !== true || dialectOf(request) === 'openai') return openaiVideo(task, view);
       const cost = view.status === 'completed' ? await tasks.costOf(task, () => task.taskId) : null;
@@ -260,7 +260,7 @@ function addOpenaiRoutes(
       },
     },
     async (request, reply) => {
-      const task = await videos.refresh(await videos.find(request.params.id, callerOf(request)));
+      const task = await videos.refresh(await videos.find(request.params.id, callerOf(request), 'id'));
       const view = await videos.view(task);
       const { index } = request.query;
       if (view.status === 'expired') throw expired();
@@ -284,7 +284,7 @@ function addOpenaiRoutes(
       },
     },
     async (request) => {
-      const task = await videos.find(request.params.id, callerOf(request));
+      const task = await videos.find(request.params.id, callerOf(request), 'id');
       const over = await videos.cancel(task);
       await videos.remove(over);
       return { id: toVideoId(over), object: 'video.deleted', deleted: true };

@@ -27,7 +27,8 @@ import type { Payments, PaymentAttempt } from '#payments';
 import { type BodyParts, InputBytes } from '../../request/input-images.ts';
 import { readJsonBody } from '../../request/read-body.ts';
 import {
-  type InputPlaces,
+  clientNames,
+  type FieldNames,
   VIDEO_INPUTS,
   type VideoBody,
   withOwnVideoNames,
@@ -60,8 +61,8 @@ export interface VideoRequest extends Payer {
   readonly body: VideoBody;
   /** The long texts and the files of the body. */
   readonly parts: BodyParts;
-  /** See ReadOptions. */
-  readonly places: InputPlaces;
+  /** See VideoAsk. */
+  readonly names: FieldNames;
   /** The answer is in the form of OpenRouter's API. */
   readonly openrouter: boolean;
 }
@@ -69,6 +70,8 @@ export interface VideoRequest extends Payer {
 export const FORM = 'multipart/form-data';
 
 const JSON_FIELDS = { inputs: VIDEO_INPUTS, othersMayBeLong: true };
+/** The names of OpenRouter's API are those of `/video/queue`. */
+const NOTHING_KNOWN: ReadonlySet<string> = new Set();
 const toBytes = (text: string) => Buffer.from(text, 'utf8');
 
 type ReadVideo = (
@@ -110,9 +113,10 @@ export function createReadVideo(
     const openrouter = takesBoth && !isForm && dialect === 'own' && speaksOpenrouter(checked, headers);
     const named = withOwnVideoNames(checked, new Set()) as VideoBody;
     const { body, places } = takesBoth ? withOwnInputs(named) : { body: named, places: {} };
+    const sentNames = { ...clientNames(checked, openrouter ? NOTHING_KNOWN : known), ...places };
     // The path is part of the hash, because the same body has another answer at the other route.
     const bodyHash = () => hash('sha256', `${route.path} ${form === null ? hash('sha256', bytes) : form.hash()}`);
-    return { body, parts, places, openrouter, ...(await payerOf(payments, headers, admitted, bodyHash)) };
+    return { body, parts, names: sentNames, openrouter, ...(await payerOf(payments, headers, admitted, bodyHash)) };
   };
 }
 

@@ -39,6 +39,8 @@ export interface VideoAsk {
   /** All other fields that ask for something, by the names of `/video/queue`. */
   readonly more: Readonly<Record<string, unknown>>;
   readonly callbackUrl: string | null;
+  /** The client's names of fields, by the names of `/video/queue`, for errors. The other fields have the same name. */
+  readonly names: FieldNames;
 }
 
 const INPUTS = {
@@ -154,11 +156,19 @@ interface ReadOptions {
   readonly quotes?: boolean;
   /** The long texts and files of the body; default none. */
   readonly parts?: BodyParts;
-  /** The places of inputs in the client's own body, by the names of `/video/queue`, for errors; default those names. */
-  readonly places?: InputPlaces;
+  /** The names and places of fields in the client's own body, see VideoAsk; default those of `/video/queue`. */
+  readonly names?: FieldNames;
 }
 
-export type InputPlaces = Readonly<Record<string, string>>;
+export type FieldNames = Readonly<Record<string, string>>;
+
+/** Names of fields at a route that has the fields `known`, unless the client sent those of `/video/queue`. */
+export function clientNames(body: VideoBody, known: ReadonlySet<string>): FieldNames {
+  const names: Record<string, string> = {};
+  const sent = (name: string) => (body[name] ?? null) !== null;
+  for (const [alias, name] of Object.entries(ALIASES)) if (known.has(alias) && !sent(name)) names[name] = alias;
+  return names;
+}
 
 const WITHOUT_PARTS: BodyParts = { bytesOf: (text) => Buffer.from(text, 'utf8'), fileOf: () => null };
 
@@ -167,24 +177,24 @@ export async function toVideoAsk(
   body: VideoBody,
   account: string,
   allowPrivate: boolean,
-  { quotes = false, parts = WITHOUT_PARTS, places = {} }: ReadOptions = {},
+  { quotes = false, parts = WITHOUT_PARTS, names = {} }: ReadOptions = {},
 ): Promise<VideoAsk> {
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};
   for (const [name, kind] of Object.entries(INPUTS)) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
-    const input = await readInput(body[name], places[name] ?? name, kind, parts, allowPrivate);
+    const input = await readInput(body[name], names[name] ?? name, kind, parts, allowPrivate);
     if (input !== null) inputs[name as InputName] = input;
   }
   const references = await readReferences(
     body['reference_image_urls'] ?? [],
-    (at) => places[`reference_image_urls[${at}]`] ?? `reference_image_urls[${at}]`,
+    (at) => names[`reference_image_urls[${at}]`] ?? `reference_image_urls[${at}]`,
     parts,
     allowPrivate,
   );
   const prompt = text(body['prompt']);
   if (!quotes && (prompt === null || prompt === '') && inputs.image_url === undefined)
-    throw fault('prompt', 'prompt is missing. It may be omitted only if image_url is given');
+    throw fault('prompt', `prompt is missing. It may be omitted only if ${names['image_url'] ?? 'image_url'} is given`);
   const more: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body))
     if (!READ.has(name) && value !== null && !(Object.hasOwn(NOTHING, name) && NOTHING[name]!.includes(value)))
@@ -204,6 +214,7 @@ export async function toVideoAsk(
     references,
     more,
     callbackUrl: callbackOf(body, allowPrivate),
+    names,
   };
 }
 
