@@ -92,12 +92,30 @@ it.each([
   await visitor.close();
 });
 
-it('copies a block of code', async () => {
+it('shows the address of the gateway that sends it, except to a proxy in front of it', async () => {
+  const visitor = await browser.visit({ origin });
+  const { page } = visitor;
+  const shown = async (path: string) => {
+    await page.goto(`/docs/guide/${path}`);
+    await page.getByRole('button', { name: 'Copy' }).first().waitFor();
+    return (await page.locator('article code').allTextContents()).join('\n');
+  };
+  const chat = await shown('chat');
+  expect(chat).toContain(`curl ${origin}/api/v1/chat/completions`);
+  expect(chat).not.toContain('127.0.0.1:8402');
+  await shown('tutorial');
+  expect(await page.getByRole('link', { name: '/playground' }).getAttribute('href')).toBe(`${origin}/playground`);
+  expect(await shown('realtime')).toContain(origin.replace('http', 'ws'));
+  expect(await shown('operations')).toContain('proxy_pass http://127.0.0.1:8402;');
+  await visitor.close();
+});
+
+it('copies a block of code, whose button is always there', async () => {
   const visitor = await browser.visit({ origin });
   const { page } = visitor;
   await page.goto('/docs/guide/chat');
   const block = page.locator('.code').first();
-  await block.hover();
+  expect(await page.evaluate<string>("getComputedStyle(document.querySelector('.code button')).opacity")).toBe('1');
   await block.getByRole('button', { name: 'Copy' }).click();
   await block.getByRole('button', { name: 'Copied' }).waitFor();
   const copied = await page.evaluate<string>('navigator.clipboard.readText()');

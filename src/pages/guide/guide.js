@@ -1,4 +1,5 @@
-// The guide's search, and a copy button at each code block. All requests go to this host.
+// The guide's search, a copy button at each code block, and the address of this gateway in the code. All requests go to
+// this host.
 
 /** @typedef {readonly [address: string, page: string, heading: string, text: string]} Entry */
 
@@ -202,6 +203,16 @@ document.addEventListener('click', (event) => {
   // A link to another part of the same page doesn't load a page, so the search must be closed here.
   if (!isIn(event, '.search') || isIn(event, '.search a')) close();
 });
+
+// The files have the address of a gateway that runs with its defaults. The reader's gateway is the one that sent the
+// page, but a proxy in front of it still finds it at that address.
+const DEFAULT_ADDRESS = /(?<!proxy_pass )\b(http|ws):\/\/127\.0\.0\.1:8402\b/g;
+/** @type {(text: string) => string} */
+const atThisGateway = (text) =>
+  text.replaceAll(DEFAULT_ADDRESS, (_whole, scheme) => location.origin.replace(/^http/, scheme));
+for (const code of document.querySelectorAll('article code')) code.textContent = atThisGateway(code.textContent);
+for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll('article a')))
+  if (link.href.startsWith('http://127.0.0.1:8402')) link.href = atThisGateway(link.href);
 
 for (const block of document.querySelectorAll('.code')) {
   const button = document.createElement('button');
