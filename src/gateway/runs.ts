@@ -18,7 +18,7 @@ interface RunRequest {
   /** Milliseconds that the run may take. */
   readonly timeoutMs: number;
   readonly stream: boolean;
-  /** The consumer's word for it, for errors; default `run`. */
+  /** The consumer's word for it, for errors and the record of the lock; default `run`. */
   readonly noun?: 'run' | 'batch';
   /** The payment that came with the request; default none. */
   readonly payment?: PaymentAttempt | null;
@@ -72,6 +72,7 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
             primitive,
             service,
             run: true,
+            ...(noun === 'batch' ? { batch: true } : {}),
             key: caller.key?.hash ?? null,
             requestId,
             stream,

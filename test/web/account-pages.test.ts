@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { escrowOf, treasuryOf } from '#billing';
 import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 import { injectSolanaWallet, SOLANA_WALLET } from '../support/page-wallet.ts';
+import { begin, chatLine, clientAt, ended } from '../openai/batches/support/batch-client.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
 import { pageHolds } from './page-holds.ts';
@@ -41,6 +43,54 @@ describe('the account’s', () => {
     await visitor.page.getByRole('navigation', { name: 'Account' }).waitFor();
     await pageHolds(visitor);
   });
+});
+
+/** A visitor of the production gateway who signed in with a key, at a page of the account. */
+async function signedIn(key: string, path: string, width = 1280): Promise<Visitor> {
+  const visitor = await browser.visit({ origin: production.origin, width });
+  await visitor.page.goto(`/sign-in?next=${encodeURIComponent(path)}`);
+  await visitor.page.getByLabel('API key', { exact: true }).fill(key);
+  await visitor.page.getByRole('button', { name: 'Sign in with the key' }).click();
+  return visitor;
+}
+
+test('the balance is exact, so that it adds up with what was spent, and play money has its name', async () => {
+  const { account, key } = await production.tenant('player', '0');
+  await production.app.ledger.transfer({
+    id: 'development-play-money',
+    from: treasuryOf('dev'),
+    to: escrowOf(account),
+    amount: 9_959_304n,
+    memo: 'play money of the development account',
+  });
+  const visitor = await signedIn(key, '/dashboard/balance', 390);
+  const { page } = visitor;
+  await page.getByText('$9.959304', { exact: true }).waitFor();
+  await page.getByText('Play money of this development gateway').waitFor();
+  await pageHolds(visitor);
+  await page.goto('/dashboard');
+  await page.getByText('$9.959304', { exact: true }).waitFor();
+  await pageHolds(visitor);
+  await visitor.close();
+});
+
+test('a batch is a row of its own, with a neutral word and no cost beside those of its lines', async () => {
+  const { key } = await production.tenant('batcher', '1');
+  const client = clientAt(`${production.origin}/v1`, key);
+  const { id } = await begin(client, [chatLine('a', 'ping'), chatLine('b', 'ping')]);
+  await ended(client, id);
+  const visitor = await signedIn(key, '/dashboard/calls?outcome=completed');
+  const { page } = visitor;
+  const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody tr');
+  await rows.getByText('Batch,').waitFor();
+  expect(await rows.count()).toBe(1);
+  expect(await rows.getByText('Completed', { exact: true }).last().getAttribute('class')).toContain('bg-sunk');
+  expect(await rows.locator('td').last().textContent()).toBe('–');
+  await page.goto('/dashboard/calls');
+  await rows.nth(2).waitFor();
+  expect(await rows.getByText('Complete', { exact: true }).count()).toBeGreaterThan(1);
+  await pageHolds(visitor);
+  await visitor.close();
 });
 
 test('an organisation: made, acted for, with a member and a budget', async () => {

@@ -146,3 +146,17 @@ test('a picture goes along, and the model gets it', async () => {
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });
+
+test('the cost of a conversation is not cut off on a phone', async () => {
+  const visitor = await world.visit('demo/sage', { width: 390 });
+  const { page } = visitor;
+  await page.getByRole('textbox', { name: 'Message to demo/sage' }).fill('Count to 9');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByRole('button', { name: /charged/ }).waitFor();
+  const told = page.getByText(/^This conversation: \$0\.\d+$/);
+  await told.waitFor();
+  const hidden = await told.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+  expect(hidden).toBe(0);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});

@@ -223,7 +223,7 @@ interface MovementsDeps {
   ) => Promise<readonly TransferRecord[]>;
 }
 
-/** The kind of a movement, by the part of its id before the first colon. */
+/** The kind of a movement, by its id, or by the part of it before the first colon. */
 const KINDS: Readonly<Record<string, string>> = {
   credit: 'credit',
   debit: 'debit',
@@ -232,6 +232,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'deposit-given': 'deposit',
   withdrawal: 'withdrawal',
   'withdrawal-back': 'withdrawal_returned',
+  'development-play-money': 'play_money',
 };
 /** Of these kinds the operator wrote the text for the owner of the account. */
 const WITH_REASON = new Set(['debit', 'closing']);
@@ -244,7 +245,7 @@ const movementSchema = titled(
       type: 'string',
       enum: [...new Set(Object.values(KINDS)), 'other'],
       description:
-        '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `other`: any other movement.',
+        '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `play_money`: what a development gateway begins with. `other`: any other movement.',
     },
     amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
     reference: { type: ['string', 'null'], description: "The operator's reference of a credit or debit." },
@@ -288,13 +289,13 @@ function addMovementsRoute(
 }
 
 function viewMovement({ id, from, amount, memo, at }: TransferRecord, own: string) {
-  const colon = id.indexOf(':');
-  const kind = KINDS[id.slice(0, colon)] ?? 'other';
+  const [prefix = ''] = id.split(':', 1);
+  const kind = KINDS[prefix] ?? 'other';
   return {
     id,
     kind,
     amount_micro_usdc: Number(from === own ? -amount : amount),
-    reference: ['credit', 'debit', 'closing'].includes(kind) ? id.slice(colon + 1) : null,
+    reference: ['credit', 'debit', 'closing'].includes(kind) ? id.slice(prefix.length + 1) : null,
     reason: WITH_REASON.has(kind) ? memo : null,
     created_at: new Date(at).toISOString(),
   };

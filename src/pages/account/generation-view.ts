@@ -76,7 +76,7 @@ const callProperties = {
   outcome: {
     type: ['string', 'null'],
     description:
-      'How the run ended: `complete`, `cut` (it was stopped early, and the part that arrived is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it reported a failure, or nothing arrived), `over_cap`, `failed`, or `continued` (it waited for input, and another call continues it). A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
+      'How the run ended: `complete`, `cut` (it was stopped early, and the part that arrived is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it reported a failure, or nothing arrived), `over_cap`, `failed`, or `continued` (it waited for input, and another call continues it). A batch ends as `completed`, `failed`, `expired` or `cancelled`. A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
   },
   account: { type: 'string', description: 'CAIP-10.' },
   api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
@@ -114,6 +114,7 @@ const callProperties = {
   },
   tokens_reasoning: { type: ['integer', 'null'], description: 'Part of the completion, as reported by the provider.' },
   is_byok: { type: 'boolean', description: 'The call used your own key at the provider.' },
+  is_batch: { type: 'boolean', description: 'A batch. Its lines are calls of their own, and it costs nothing itself.' },
   service_tier: {
     type: ['string', 'null'],
     description: 'The service tier in which the provider says that it served; null if it did not say.',
@@ -239,6 +240,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     tokens_cache_written: whole(run['cacheWritten']),
     tokens_reasoning: whole(run['reasoning']),
     is_byok: run['ownKey'] === true,
+    is_batch: call['batch'] === true,
     service_tier: text(run['serviceTier']),
     total_cost: toUsdNumber(record.charged),
     cost_micro_usdc: Number(record.charged),

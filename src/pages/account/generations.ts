@@ -65,7 +65,18 @@ export const generationsQuerySchema = {
     state: { type: 'string', enum: STATES },
     outcome: {
       type: 'string',
-      enum: ['complete', 'cut', 'free', 'over_cap', 'failed', 'continued', 'cancelled', 'stopped'],
+      enum: [
+        'complete',
+        'cut',
+        'free',
+        'over_cap',
+        'failed',
+        'continued',
+        'cancelled',
+        'stopped',
+        'completed',
+        'expired',
+      ],
     },
   },
 } as const;

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { CallDetail } from '../api/own.ts';
 import { KindTile } from '../ui/kind.tsx';
-import { alignedMicroUsd } from './exact-usd.ts';
+import { alignedMicroUsd } from '../ui/exact-usd.ts';
 import { Outcome } from './outcome.tsx';
 
 /** Deeper calls aren't indented further, because a phone has no more room. */

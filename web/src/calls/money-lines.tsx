@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { CallDetail } from '../api/own.ts';
 import { Time } from '../ui/time.tsx';
-import { alignedMicroUsd, exactMicroUsd } from './exact-usd.ts';
+import { alignedMicroUsd, exactMicroUsd } from '../ui/exact-usd.ts';
 
 interface Meaning {
   readonly name: string;

@@ -13,12 +13,21 @@ const WORDS = {
   stopped: ['Stopped', 'warn'],
 } as const;
 
+/** How a batch ended says little of its lines, so it has no colour. */
+const BATCH_WORDS: Readonly<Record<string, string>> = {
+  completed: 'Completed',
+  failed: 'Failed',
+  expired: 'Expired',
+  cancelled: 'Cancelled',
+};
+
 /** The outcome of a call in one word. */
 export function Outcome({
   of,
 }: {
-  readonly of: Pick<CallRow, 'state' | 'outcome' | 'waiting' | 'primitive'>;
+  readonly of: Pick<CallRow, 'state' | 'outcome' | 'waiting' | 'primitive' | 'is_batch'>;
 }): ReactNode {
+  if (of.is_batch) return <Badge>{BATCH_WORDS[of.outcome ?? ''] ?? (of.state === 'held' ? 'Running' : 'Over')}</Badge>;
   if (of.waiting === true) return <Badge tone="warn">Waiting for you</Badge>;
   // A tool's server may wait for its client's answer, so the gateway doesn't know whether the call runs.
   if (of.state === 'held') return <Badge tone="good">{of.primitive === 'tool' ? 'Open' : 'Running'}</Badge>;

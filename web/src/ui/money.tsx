@@ -1,18 +1,16 @@
 import type { ReactNode } from 'react';
+import { exactMicroUsd } from './exact-usd.ts';
 import { formatMicroUsd, MICRO } from './usd.ts';
 
+/** Balances below this many micro-USD are shown exactly, so that they add up with what was spent. */
+const EXACT_BELOW = 1_000 * MICRO;
 const CENT = 10_000;
 
-/** The smallest step, in micro-USD, that `formatUsd` shows for an amount of this size. */
-function stepOf(micro: number): number {
-  const power = Math.floor(Math.log10(Math.max(1, micro) / MICRO));
-  if (power >= 6) return 10 ** (power - (power % 3)) * CENT;
-  return power >= 0 ? CENT : 10 ** Math.max(0, power + 4);
-}
-
-/** Formats a balance in micro-USD, rounded down. */
+/** Formats a balance in micro-USD: exactly, or rounded down to cents if it is large. From a million USD on, compact. */
 export function formatHeld(micro: number): string {
-  const step = stepOf(micro);
+  if (micro < EXACT_BELOW) return micro === 0 ? '$0' : exactMicroUsd(micro);
+  const power = Math.floor(Math.log10(micro / MICRO));
+  const step = power >= 6 ? 10 ** (power - (power % 3)) * CENT : CENT;
   return formatMicroUsd(Math.floor(micro / step) * step);
 }
 

@@ -1,5 +1,5 @@
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
-import { exactMicroUsd } from '../../calls/exact-usd.ts';
+import { exactMicroUsd } from '../../ui/exact-usd.ts';
 import { Button } from '../../ui/button.tsx';
 import { api } from '../../api/client.ts';
 import { ErrorNote } from '../../ui/error-note.tsx';

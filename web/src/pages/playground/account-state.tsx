@@ -4,7 +4,7 @@ import { call, ownApi } from '../../api/client.ts';
 import { useSession } from '../../api/session.ts';
 import { Link } from '../../app/link.tsx';
 import { buttonStyle } from '../../ui/button-style.ts';
-import { exactMicroUsd } from '../../calls/exact-usd.ts';
+import { exactMicroUsd } from '../../ui/exact-usd.ts';
 
 export const BALANCE_KEY = ['playground', 'balance'] as const;
 const BALANCE_PAGE = '/dashboard/balance';

@@ -16,6 +16,7 @@ const KINDS: Readonly<Record<Movement['kind'], string>> = {
   deposit: 'Deposit',
   withdrawal: 'Withdrawal',
   withdrawal_returned: 'Withdrawal given back',
+  play_money: 'Play money of this development gateway',
   other: 'Other',
 };
 

@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
             {row.tool === null ? '' : ` › ${row.tool}`}
           </Link>
           <p className="text-sm text-soft">
-            {KIND_NAMES[row.primitive].one}, <Time at={row.created_at} />
+            {row.is_batch ? 'Batch' : KIND_NAMES[row.primitive].one}, <Time at={row.created_at} />
           </p>
           {row.outcome !== 'complete' && (
             <p className="mt-1 sm:hidden">
@@ -59,7 +59,8 @@ const COLUMNS: readonly Column<CallRow>[] = [
     head: 'Cost',
     align: 'right',
     width: 'w-28',
-    cell: (row) => (row.state === 'held' ? '–' : <Money micro={row.cost_micro_usdc} />),
+    // The lines of a batch have rows of their own, with their costs.
+    cell: (row) => (row.state === 'held' || row.is_batch ? '–' : <Money micro={row.cost_micro_usdc} />),
   },
 ];
 

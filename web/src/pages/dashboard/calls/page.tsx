@@ -94,6 +94,8 @@ const OUTCOME_OPTIONS = [
   { value: 'stopped', text: 'Stopped' },
   { value: 'over_cap', text: 'Over its cap' },
   { value: 'continued', text: 'Continued' },
+  { value: 'completed', text: 'Batch: completed' },
+  { value: 'expired', text: 'Batch: expired' },
 ];
 
 function Filters({

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { actsFor } from '../../../api/acting.ts';
 import type { CallDetail } from '../../../api/own.ts';
 import { CallTree } from '../../../calls/call-tree.tsx';
-import { exactUsd } from '../../../calls/exact-usd.ts';
+import { exactUsd } from '../../../ui/exact-usd.ts';
 import { MoneyLines } from '../../../calls/money-lines.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';

@@ -2,7 +2,7 @@ import { ArrowUp, ImagePlus, Square, X } from 'lucide-react';
 import { useRef, useState, type ReactNode } from 'react';
 import { Button } from '../../../ui/button.tsx';
 import { SignInToRun, useSignedIn } from '../account-state.tsx';
-import { exactUsd } from '../../../calls/exact-usd.ts';
+import { exactUsd } from '../../../ui/exact-usd.ts';
 import { PICTURE_TYPES, readPictures } from './attachments.ts';
 import type { Said } from './turn.ts';
 
@@ -87,8 +87,14 @@ export function Composer({
       />
       <div className="flex items-center gap-2 pt-1">
         {pictures && <AttachButton onFiles={(files) => void add(files)} />}
-        <span className="figures min-w-0 grow truncate pl-1.5 text-sm text-soft">
-          {spent > 0 ? `This conversation: ${exactUsd(spent)}` : 'Enter sends it'}
+        <span className="figures min-w-0 grow pl-1.5 text-sm text-soft">
+          {spent > 0 ? (
+            <>
+              This conversation: <span className="whitespace-nowrap">{exactUsd(spent)}</span>
+            </>
+          ) : (
+            'Enter sends it'
+          )}
         </span>
         {!signedIn ? (
           <SignInToRun what="to send" />
