@@ -84,6 +84,7 @@ describe('the record of a call', () => {
       tokens_cache_written: null,
       tokens_reasoning: null,
       is_byok: false,
+      is_batch: false,
       service_tier: null,
       session_id: null,
       total_cost: 0.0003,
