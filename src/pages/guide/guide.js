@@ -206,10 +206,12 @@ document.addEventListener('click', (event) => {
 
 // The files have the address of a gateway that runs with its defaults. The reader's gateway is the one that sent the
 // page, but a proxy in front of it still finds it at that address.
-const DEFAULT_ADDRESS = /(?<!proxy_pass )\b(http|ws):\/\/127\.0\.0\.1:8402\b/g;
+const DEFAULT_ADDRESS = /(?<!proxy_pass )\b(?:http|ws):\/\/127\.0\.0\.1:8402\b/g;
 /** @type {(text: string) => string} */
 const atThisGateway = (text) =>
-  text.replaceAll(DEFAULT_ADDRESS, (_whole, scheme) => location.origin.replace(/^http/, scheme));
+  text.replaceAll(DEFAULT_ADDRESS, (address) =>
+    address.startsWith('ws') ? location.origin.replace(/^http/, 'ws') : location.origin,
+  );
 for (const code of document.querySelectorAll('article code')) code.textContent = atThisGateway(code.textContent);
 for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll('article a')))
   if (link.href.startsWith('http://127.0.0.1:8402')) link.href = atThisGateway(link.href);
