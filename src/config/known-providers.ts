@@ -23,6 +23,11 @@ export interface KnownProvider {
   readonly cap?: 'max_completion_tokens';
   /** Request fields beyond those of the chat API that change no price. Others are not passed on. */
   readonly forward?: readonly string[];
+  /**
+   * It refuses extensions of the chat API such as `top_k`, or its documentation does not have them. It gets those that
+   * `forward` lists. Otherwise it gets all that common servers take.
+   */
+  readonly strict?: true;
   /** A package of the AI SDK that calls it, for APIs that the gateway does not speak. */
   readonly sdk?: string;
   /**
@@ -101,6 +106,7 @@ const KNOWN = {
     lists: MODELS,
     searches: '10',
     tiers: OPENAI_TIERS,
+    strict: true,
   },
   anthropic: {
     name: 'Anthropic',
@@ -110,6 +116,8 @@ const KNOWN = {
     prices: 'anthropic',
     lists: { path: '/models?limit=1000', headersOf: MESSAGES_PATH },
     searches: '10',
+    strict: true,
+    forward: ['thinking'],
   },
   google: {
     name: 'Google',
@@ -124,6 +132,7 @@ const KNOWN = {
       headersOf: GEMINI_PATH,
     },
     searches: '35',
+    strict: true,
   },
   mistral: {
     name: 'Mistral',
@@ -131,6 +140,8 @@ const KNOWN = {
     keyVariables: ['MISTRAL_API_KEY'],
     prices: 'mistral',
     lists: MODELS,
+    strict: true,
+    forward: ['random_seed', 'safe_prompt'],
   },
   groq: {
     name: 'Groq',
@@ -138,6 +149,8 @@ const KNOWN = {
     keyVariables: ['GROQ_API_KEY'],
     prices: 'groq',
     lists: MODELS,
+    strict: true,
+    forward: ['reasoning_format'],
   },
   deepseek: {
     name: 'DeepSeek',
@@ -145,6 +158,8 @@ const KNOWN = {
     keyVariables: ['DEEPSEEK_API_KEY'],
     prices: 'deepseek',
     lists: MODELS,
+    strict: true,
+    forward: ['thinking'],
   },
   xai: {
     name: 'xAI',
@@ -152,6 +167,7 @@ const KNOWN = {
     keyVariables: ['XAI_API_KEY'],
     prices: 'x-ai',
     lists: MODELS,
+    strict: true,
   },
   together: {
     name: 'Together',
@@ -181,6 +197,8 @@ const KNOWN = {
     keyVariables: ['CEREBRAS_API_KEY'],
     prices: 'cerebras',
     lists: MODELS,
+    strict: true,
+    forward: ['reasoning_format'],
   },
   moonshot: {
     name: 'Moonshot',
@@ -188,6 +206,8 @@ const KNOWN = {
     keyVariables: ['MOONSHOT_API_KEY'],
     prices: 'moonshotai',
     lists: MODELS,
+    strict: true,
+    forward: ['thinking'],
   },
   zai: {
     name: 'Z.AI',
@@ -195,6 +215,8 @@ const KNOWN = {
     keyVariables: ['ZAI_API_KEY'],
     prices: 'zai',
     lists: MODELS,
+    strict: true,
+    forward: ['thinking'],
   },
   azure: {
     name: 'Azure',
@@ -204,6 +226,7 @@ const KNOWN = {
     prices: 'azure',
     // Its list has all models of the region. Those that can be called are the deployments, which no key may list.
     lists: null,
+    strict: true,
   },
   bedrock: {
     name: 'Bedrock',

@@ -266,11 +266,12 @@ const outputOf = ({ maxOutputTokens }: ListedModel, pricedAs: string, contextLen
   Math.min(maxOutputTokens ?? outputMax(pricedAs, contextLength), contextLength ?? 65_536);
 
 function chatParams(use: KnownProviderName, pricedAs: string) {
-  const { wires, cap } = KNOWN_PROVIDERS[use];
+  const { wires, cap, strict } = KNOWN_PROVIDERS[use];
   return {
     image_tokens_max: imageTokensMax(use, pricedAs),
     ...(wires === undefined ? {} : { wires }),
     ...(cap === undefined ? {} : { cap }),
+    ...(strict === undefined ? {} : { strict_fields: strict }),
   };
 }
 

@@ -64,6 +64,36 @@ describe('a published field', () => {
   });
 });
 
+describe('an extension of the published chat API', () => {
+  const asked = {
+    top_k: 40,
+    min_p: 0.1,
+    thinking: { type: 'enabled' },
+    thinking_budget: 5,
+    seed: 3,
+    reasoning_effort: 'low',
+  };
+  const strict = (forward?: 'all' | readonly string[]) =>
+    makeOffer({ model: { strictFields: true, ...(forward === undefined ? {} : { forward }) } });
+
+  it('is left out, and named, for a strict service that does not list it', () => {
+    const dropped = ['top_k', 'min_p', 'thinking', 'thinking_budget'];
+    for (const offer of [strict(), strict('all'), strict([])]) {
+      const told = sent(offer, asked);
+      expect(told.body).toEqual({ ...OURS, seed: 3, reasoning_effort: 'low' });
+      expect(told.dropped.toSorted()).toEqual(dropped.toSorted());
+      expect(sent(offer, { top_k: null, thinking: null })).toEqual({ body: OURS, dropped: [] });
+    }
+  });
+
+  it('goes to a strict service that lists it', () => {
+    expect(sent(strict(['top_k', 'thinking']), asked)).toEqual({
+      body: { ...OURS, top_k: 40, thinking: { type: 'enabled' }, seed: 3, reasoning_effort: 'low' },
+      dropped: ['min_p', 'thinking_budget'],
+    });
+  });
+});
+
 describe('reasoning, the word of another router,', () => {
   const NOT_LISTED = [own([]), own(['n_predict']), dialledIn(), dialledIn(['n_predict'])];
 

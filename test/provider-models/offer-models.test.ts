@@ -1,6 +1,7 @@
 import { confinesPackages } from '../../scripts/test-tiers.ts';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/file.ts';
+import type { KnownProviderName } from '#config/known-providers';
 import type { LastLists } from '../../src/provider-models/offer-models.ts';
 import { offerModels } from '../../src/provider-models/offer-models.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -113,6 +114,8 @@ it('offers what the provider lists and the list of prices has, and says why it o
     cap: 'max_completion_tokens',
     // Nothing that a consumer adds to a request reaches the provider unless it is known to cost no more.
     forward: [],
+    // OpenAI refuses top_k and all other fields that its API does not have.
+    strictFields: true,
   });
   expect(target).toEqual({ kind: 'http', url, apiKey: 'sk-openai' });
   expect(service('openai/text-embedding-3-small')).toMatchObject({
@@ -296,6 +299,19 @@ it.each<[string, readonly object[], string, readonly string[]]>([
   const { url } = await listing(items);
   const { service } = await offer(block(use, url));
   expect(service(`${use}/${name}`).model).toMatchObject({ contextLength: 9_000, inputModalities: kinds });
+});
+
+it.each<[KnownProviderName, string, boolean, readonly string[]]>([
+  ['google', 'gemini-2.5-flash', true, []],
+  ['groq', 'openai/gpt-oss-120b', true, ['reasoning_format']],
+  ['mistral', 'mistral-large-2512', true, ['random_seed', 'safe_prompt']],
+  ['deepseek', 'deepseek-chat', true, ['thinking']],
+  ['openrouter', 'openai/gpt-4.1-mini', false, ['reasoning']],
+  ['together', 'meta-llama/Llama-3.3-70B-Instruct-Turbo', false, []],
+])('%s gets the extensions of the chat API that it takes', async (use, name, strict, forward) => {
+  const { service } = await offer(`[[providers]]\nuse = "${use}"\nonly = ["${name}"]\n`, { ask: false });
+  const { model } = service(`${use}/${name}`);
+  expect([model.strictFields ?? false, model.forward]).toEqual([strict, forward]);
 });
 
 it('models of the own machine need a price', async () => {

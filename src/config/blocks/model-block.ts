@@ -6,7 +6,7 @@ import { type ModelWire, NATIVE_WIRES, REALTIME } from '../upstream-api.ts';
 import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
 import { declaredOptions, QUANTIZATION } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
-import { alwaysWritten, field, optionalField } from './field.ts';
+import { alwaysWritten, field, flagField, optionalField } from './field.ts';
 import {
   CHARACTER_PRICE,
   COMPLETION_PRICE,
@@ -108,6 +108,15 @@ const offer = {
   ),
   'params.wires': optionalField('model.wires', wires()),
   'params.forward': optionalField('model.forward', forwardedFields()),
+  'params.strict_fields': flagField(
+    'model.strictFields',
+    trueOrFalse({
+      optional: { text: 'false', fallback: false },
+      meaning:
+        "Whether the upstream API refuses request fields that are not in OpenAI's chat API. Then the usual extensions, such as `top_k`, `min_p` and `thinking`, reach the model only if `params.forward` lists them. Others are left out, and `x-tollgate-dropped` names them.",
+    }),
+    true,
+  ),
   'params.image_tokens_max': optionalField(
     'model.imageTokensMax',
     optionalWhole({

@@ -297,6 +297,9 @@ const toolFields = {
   },
 } as const;
 
+/** The most stop sequences that OpenAI's API takes. */
+export const STOPS_MAX = 4;
+
 /** Fields that say how completions are made: sampling, length, number. */
 export const generationFields = {
   temperature: numberField(0, 2, 'Sampling temperature. When it is absent the provider’s own default applies.'),
@@ -316,10 +319,10 @@ export const generationFields = {
   seed: { description: 'An integer. The same seed makes the same completion, as far as the model can. Forwarded.' },
   stop: {
     type: ['string', 'array', 'null'],
-    maxItems: 4,
+    maxItems: STOPS_MAX,
     items: { type: 'string', [MUST_BE]: 'a string' },
-    description: 'Up to 4 sequences that end a completion.',
-    [MUST_BE]: 'a string or an array of at most 4 strings',
+    description: `Up to ${STOPS_MAX} sequences that end a completion.`,
+    [MUST_BE]: `a string or an array of at most ${STOPS_MAX} strings`,
   },
 } as const;
 

@@ -26,7 +26,7 @@ import type { NativeRequestFacts } from '../native/native-wire.ts';
 import type { ChatBody } from './chat-schema.ts';
 import { isLine } from './priced-parts.ts';
 import { measurePrompt } from './prompt-size.ts';
-import { refuseForPackage } from './refusals.ts';
+import { refuseForPackage, refuseManyStops } from './refusals.ts';
 
 export interface ChatContext {
   readonly caller: Caller;
@@ -99,6 +99,7 @@ export function toCall(
     prefers: context.native?.isLossy ? (offer) => adapter.speaks(offer) : undefined,
     estimate(offer) {
       refuseForPackage(body, offer);
+      if (!adapter.speaks(offer)) refuseManyStops(body, offer);
       const sent = adapter.sizeAt(offer, size);
       checkFits(sent, offer);
       return toUsage(adapter.budgetAt(offer), sent, adapter.partsAt(offer));

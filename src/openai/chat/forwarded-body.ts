@@ -42,7 +42,7 @@ export function forwardedBody(
   for (const field of Object.keys(asked)) {
     if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
     const value = asked[field];
-    if (PUBLISHED.has(field)) body[field] = value;
+    if (PUBLISHED.has(field) && takes(offer, field)) body[field] = value;
     else if (value !== null) {
       const sent = other(offer, field, value, completionCap, dropped);
       if (sent !== undefined) body[field] = sent;
@@ -65,8 +65,8 @@ function addReasoning(
 ): void {
   const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = asked;
   if (effort !== undefined) body['reasoning_effort'] = effort;
-  if (thinking !== undefined) body['thinking'] = boundedReasoning(thinking, cap);
-  if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
+  if (thinking !== undefined) addExtension(body, dropped, offer, 'thinking', boundedReasoning(thinking, cap));
+  if (budget !== undefined) addExtension(body, dropped, offer, 'thinking_budget', atMost(budget, cap));
   if (reasoning === undefined || reasoning === null) return;
   // A request of another API may be translated for a model of which nothing is listed. There the field would be refused
   // by services that know only the published ones, although the client never sent it.
@@ -122,11 +122,20 @@ function goes(offer: Offer, field: string, name: string): boolean {
   // lists the fields that it takes.
   const own = offer.endpoint.kind === 'direct';
   const all = (offer.model!.forward ?? (own ? 'all' : null)) === 'all';
-  return all && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
+  return all && takes(offer, field) && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
 }
 
 /** Whether the block of an offer names the field, or says that the model takes all. */
 const lists = (offer: Offer, field: string): boolean => offer.model!.forward === 'all' || listed(offer, field);
+
+function addExtension(body: Json, dropped: string[], offer: Offer, field: string, value: unknown): void {
+  if (takes(offer, field)) body[field] = value;
+  else if (value !== null) dropped.push(field);
+}
+
+/** Whether an offer gets a field of `PUBLISHED` or a rule. A strict one gets only the extensions that it lists. */
+const takes = (offer: Offer, field: string): boolean =>
+  offer.model!.strictFields !== true || !EXTENSIONS.has(field) || listed(offer, field);
 
 function listed({ model }: Offer, field: string): boolean {
   const forward = model!.forward;
@@ -272,15 +281,11 @@ const BY_A_RULE = words(
 );
 
 /**
- * Fields that every model gets unchanged: those of the published chat API, and the sampling extensions that common
- * servers of this API share.
+ * Fields that common servers of the chat API take besides the published ones. Models with `params.strict_fields` get
+ * only those that they list.
  */
-export const PUBLISHED = words(`
-  model messages stream n
-  audio frequency_penalty function_call functions logit_bias logprobs modalities parallel_tool_calls presence_penalty
-  prompt_cache_key prompt_cache_retention response_format safety_identifier seed stop store temperature
-  tool_choice tools top_logprobs top_p user verbosity
-  reasoning_format enable_thinking separate_reasoning
+const EXTENSIONS = words(`
+  thinking thinking_budget reasoning_format enable_thinking separate_reasoning
   top_k top_a min_p typical_p tfs_z repetition_penalty repeat_penalty repeat_last_n no_repeat_ngram_size
   mirostat mirostat_tau mirostat_eta dynatemp_range dynatemp_exponent xtc_probability xtc_threshold
   dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers
@@ -288,6 +293,17 @@ export const PUBLISHED = words(`
   random_seed safe_prompt
   guided_json guided_regex guided_choice guided_grammar structured_outputs grammar json_schema regex ebnf structural_tag
 `);
+
+/** Fields that models get unchanged: those of the published chat API, and the extensions. */
+export const PUBLISHED: ReadonlySet<string> = new Set([
+  ...words(`
+  model messages stream n
+  audio frequency_penalty function_call functions logit_bias logprobs modalities parallel_tool_calls presence_penalty
+  prompt_cache_key prompt_cache_retention response_format safety_identifier seed stop store temperature
+  tool_choice tools top_logprobs top_p user verbosity
+`),
+  ...[...EXTENSIONS].filter((field) => !BY_A_RULE.has(field)),
+]);
 
 /**
  * Folded names (`foldName`) that servers use for the cap of a completion. On some servers `max_length` also counts

@@ -2,7 +2,7 @@ import { interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, isObject }
 import { GatewayError } from '#errors';
 import { namesPrivateHost } from '#security';
 import type { Offer } from '#catalog';
-import { chatSchema, PART_TYPES, type ChatBody, type ContentPart } from './chat-schema.ts';
+import { chatSchema, PART_TYPES, STOPS_MAX, type ChatBody, type ContentPart } from './chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
 
 /* Requests that the schema allows, and that the gateway refuses because of what a provider would make of them. */
@@ -107,6 +107,19 @@ export function refuseForPackage({ n, modalities, functions }: ChatBody, { endpo
   ];
   for (const [param, asked, why] of refused)
     if (asked) throw new GatewayError('unprocessable', `${service} ${why}`, { param });
+}
+
+/**
+ * Throws GatewayError `invalid_request` for more stop sequences than the chat API takes. A request of another wire may
+ * have more, and this offer would get it as a chat request.
+ */
+export function refuseManyStops({ stop }: ChatBody, { service }: Offer): void {
+  if (!Array.isArray(stop) || stop.length <= STOPS_MAX) return;
+  throw new GatewayError(
+    'invalid_request',
+    `${service} takes at most ${STOPS_MAX} stop sequences, and the request has ${stop.length}`,
+    { param: 'stop' },
+  );
 }
 
 /** The members that may hold an address, by the type of the part. */

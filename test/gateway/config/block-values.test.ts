@@ -121,6 +121,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: ['top_n_sigma'],
       fallback: undefined,
     },
+    'params.strict_fields': {
+      toml: 'true',
+      wrong: ['"true"', '1'],
+      of: ({ service }) => service.primitive === 'model' && service.model.strictFields,
+      is: true,
+      fallback: undefined,
+    },
     'params.image_tokens_max': {
       toml: '26_000',
       wrong: ['0', '-1', '1.5', '1_000_001', '"1"'],

@@ -75,6 +75,7 @@ describe('errors', () => {
     [{ config: { candidateCount: 2 } }, 'generationConfig.candidateCount'],
     [{ config: { cachedContent: 'cachedContents/x' } }, 'cachedContent'],
     [{ config: { temperature: 9 } }, 'generationConfig.temperature'],
+    [{ config: { stopSequences: ['a', 'b', 'c', 'd', 'e'] } }, 'takes at most 4 stop sequences, and the request has 5'],
     [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0].role'],
     [{ contents: [{ role: 'user', parts: [{}] }] }, 'contents[0].parts[0]'],
     [{ contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'gs://a/b' } }] }] }, 'fileUri'],

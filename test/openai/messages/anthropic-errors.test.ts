@@ -74,6 +74,11 @@ describe('before anything is asked', () => {
     ],
     ['a tool', { ...body, tools: [{ name: 'x' }] }, /tools\[0\]\.input_schema must be a JSON schema/],
     ['a cap of money by another name', { ...body, Max_Cost: 1 }, /max_cost/],
+    [
+      'a fifth stop sequence, of which the chat API takes four,',
+      { ...body, stop_sequences: ['a', 'b', 'c', 'd', 'e'] },
+      /^acme\/small takes at most 4 stop sequences, and the request has 5$/,
+    ],
     ['JSON', '{"model":', /JSON/],
   ])('%s that is wrong is named', async (_what, asked, words) => {
     const { status, type, message, retry } = await fail(asked);
