@@ -147,7 +147,9 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
 
 /** The end of a delta, after its text. */
 const AFTER = '"}}\n\n';
-const TEXT = { type: 'text', text: '', citations: null };
+/** `citations`: strict clients of this API require it, and version 3 of the AI SDK's package refuses null. */
+export const UNCITED = { citations: [] };
+const TEXT = { type: 'text', text: '', ...UNCITED };
 const THINKING = { type: 'thinking', thinking: '', signature: '' };
 
 /** Parses a text from the inside of its JSON string. */

@@ -11,7 +11,7 @@ import {
   isCharged,
 } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
-import { CALLER, createBlocks, event } from './message-blocks.ts';
+import { CALLER, createBlocks, event, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 
 interface MessageEncoderOptions {
@@ -130,7 +130,7 @@ function contentOf({ thinking, text, calls }: ChatSaid, options: MessageEncoderO
         : { type: 'thinking', thinking: '', signature: seals.seal(thinkingOf, thinking) },
     );
   }
-  if (text !== '') content.push({ type: 'text', text, citations: null });
+  if (text !== '') content.push({ type: 'text', text, ...UNCITED });
   for (const { id, name, arguments: given } of calls)
     content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
   return content;

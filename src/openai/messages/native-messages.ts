@@ -32,7 +32,8 @@ type Json = Readonly<Record<string, unknown>>;
 
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that a chat request cannot have. */
-const LOST = /"cache_control"|"citations"(?!\s*:\s*null)|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
+const LOST =
+  /"cache_control"|"citations"(?!\s*:\s*(?:null|\[\s*\]))|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
 /** Something that this gateway sealed: thinking, or the id of a call. */
 const SEALED = /"tg(?:[12]\.|3_)/;
 

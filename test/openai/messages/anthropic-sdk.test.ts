@@ -105,14 +105,18 @@ describe('messages.create', () => {
     const [start, ...events] = await Array.fromAsync(await client.messages.create({ ...ask('Hi'), stream: true }));
     expect(start).toMatchObject({ message: { ...empty, usage } });
     expect(events.find(({ type }) => type === 'content_block_start')).toMatchObject({
-      content_block: { citations: null },
+      content_block: { citations: [] },
     });
     expect(events.at(-2)).toMatchObject({ delta: { container: null, stop_details: null }, usage });
   });
 
   test('a text that comes back without citations is no reason to prefer some providers', () => {
     const text = (citations: unknown) => JSON.stringify({ content: [{ type: 'text', text: 'Hi', citations }] });
-    expect([text(null), text([{ cited_text: 'Hi' }])].map((one) => MESSAGES_WIRE.loses(one))).toEqual([false, true]);
+    expect([text(null), text([]), text([{ cited_text: 'Hi' }])].map((one) => MESSAGES_WIRE.loses(one))).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   test('answers calls of tools, and takes their results', async () => {
@@ -157,7 +161,7 @@ describe('messages.create', () => {
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'rain', is_error: true }] },
       ],
     });
-    expect(second.content).toEqual([{ type: 'text', text: 'It rains.', citations: null }]);
+    expect(second.content).toEqual([{ type: 'text', text: 'It rains.', citations: [] }]);
     expect((upstream.asked.at(-1)!['messages'] as unknown[]).slice(1)).toEqual([
       {
         role: 'assistant',
@@ -206,7 +210,7 @@ describe('messages.stream', () => {
     const message = await stream.finalMessage();
     expect(message.content).toEqual([
       { type: 'thinking', thinking: 'Two cities.', signature: expect.stringMatching(/^tg1\./) as string },
-      { type: 'text', text: 'I look at "both" \\ \n🌍 now', citations: null },
+      { type: 'text', text: 'I look at "both" \\ \n🌍 now', citations: [] },
       { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' }, caller: { type: 'direct' } },
       { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' }, caller: { type: 'direct' } },
     ]);
@@ -304,7 +308,7 @@ test('the tool runner of the SDK calls tools until the model answers', async () 
     ],
   } as never);
   expect(seen).toEqual([{ city: 'Rome' }]);
-  expect((message as Anthropic.Message).content).toEqual([{ type: 'text', text: 'Sunny.', citations: null }]);
+  expect((message as Anthropic.Message).content).toEqual([{ type: 'text', text: 'Sunny.', citations: [] }]);
 });
 
 describe('a provider that wants back what it sent with a call', () => {
