@@ -2,6 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { after } from '#wire';
 import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
+import { GatewayError } from '#errors';
+import { requestedModels } from '#gateway';
+import { resolveAny } from '#catalog';
+import { targetOf } from '#bridge';
+import type { ChatBody } from '../chat/chat-schema.ts';
 import { tokensOf, measurePrompt } from '../chat/prompt-size.ts';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { offersOf, type RoutedBody, translateAsFar } from '../native/native-request.ts';
@@ -34,13 +39,32 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   { path, schema, described, named, more, wire }: CountedWire<B>,
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
-  const targets = deps.targets ?? (() => ({}));
+  const targets: NonNullable<ChatDeps['targets']> = deps.targets ?? (() => ({}));
 
   const admissionOf = requireAdmission(app, pipeline.admitCount);
   const { address } = wire;
   const placeFor = (request: FastifyRequest) => address && ((parsed: unknown) => address.place(parsed, request));
 
-  function count(asked: B, request: FastifyRequest, reply: FastifyReply): void {
+  /** Throws or rejects with GatewayError for a model that the paid call would not find. */
+  function find(body: ChatBody): void | Promise<void> {
+    const known = targets();
+    const spoken = targetOf(known, body.model);
+    if (spoken !== null && spoken.target.primitive !== 'model' && !known.model?.has(body.model)) {
+      const { target, name } = spoken;
+      if (target.has(name)) return;
+      return after(pipeline.lookUp(name, target.primitive), () => {
+        if (target.has(name)) return;
+        throw new GatewayError('invalid_model', `Not found: ${body.model.slice(0, 256)}`, { param: 'model' });
+      });
+    }
+    const { catalog } = deps;
+    const names = requestedModels(body);
+    if (catalog === undefined || names.some((name) => catalog.knows(name, 'model'))) return;
+    // Another gateway of the database may have just registered it.
+    return after(pipeline.lookUp(names[0]!, 'model'), () => void resolveAny(catalog, names, 'model'));
+  }
+
+  function count(asked: B, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const { translation, untranslatable } = translateAsFar(wire, asked, {
       caller: admissionOf(request).caller,
       requestId: request.id,
@@ -50,12 +74,14 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       now: deps.now(),
       targets: targets(),
     });
-    const { bytes, messages, images } = measurePrompt(translation.body);
-    // These tools were left out of the translation, but a provider that speaks the wire gets them.
-    const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
-    void reply.header('request-id', request.id).send({
-      ...more,
-      [named]: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
+    return after(find(translation.body), () => {
+      const { bytes, messages, images } = measurePrompt(translation.body);
+      // These tools were left out of the translation, but a provider that speaks the wire gets them.
+      const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
+      void reply.header('request-id', request.id).send({
+        ...more,
+        [named]: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
+      });
     });
   }
 

@@ -61,6 +61,10 @@ describe('errors', () => {
       status: 404,
       error: { status: 'NOT_FOUND', code: 404 },
     });
+    await expect(client.models.countTokens({ model: 'acme/none', contents: 'x' })).rejects.toMatchObject({
+      status: 404,
+      message: expect.stringContaining('"NOT_FOUND"') as unknown,
+    });
   });
 
   test('no money', async () => {

@@ -96,8 +96,13 @@ describe('before anything is asked', () => {
   });
 
   test('an unknown model', async () => {
-    const told = await fail({ ...body, model: 'nobody/has' });
-    expect(told).toMatchObject({ status: 404, type: 'not_found_error', retry: 'false' });
+    for (const model of ['nobody/has', 'a2a/nobody', 'mcp/nobody/tool'])
+      for (const path of ['/messages', '/messages/count_tokens'])
+        expect(await fail({ ...body, model }, {}, path), `${path} ${model}`).toMatchObject({
+          status: 404,
+          type: 'not_found_error',
+          retry: 'false',
+        });
   });
 
   test('a body that is no JSON by its type', async () => {

@@ -371,4 +371,9 @@ describe('a request that cannot be answered', () => {
     expect(reply.status).toBe(status);
     expect(((await reply.json()) as { error: { message: string } }).error.message).toMatch(message);
   });
+
+  test('tokens of a model that does not exist are not counted', async () => {
+    const counted = client.responses.inputTokens.count({ model: 'nobody/has', input: 'x' });
+    await expect(counted).rejects.toMatchObject({ status: 404, message: expect.stringMatching(/Model not found/) });
+  });
 });
