@@ -1,5 +1,5 @@
 import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
-import { inOneText, invalid } from '../translated/chat-turns.ts';
+import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
 import type { GeminiBody, Json } from './gemini-schema.ts';
@@ -70,7 +70,7 @@ export function nameOfField(chatField: string): string {
  */
 export function toChatBody(asked: GeminiBody, options: ChatBodyOptions): TranslatedBody {
   refuseKept(asked);
-  const dropped = Object.keys(asked).filter((name) => !READ.has(name) && (asked[name] ?? null) !== null);
+  const dropped = unread(asked, READ);
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const name of COPIED) if ((asked[name] ?? null) !== null) body[name] = asked[name];
   if (asked.stream) body.stream = true;
@@ -106,7 +106,7 @@ function addConfig(body: ChatBody, config: Json, dropped: string[]): void {
     const value = config[from] ?? null;
     if (value !== null && !(Array.isArray(value) && value.length === 0)) body[to] = value;
   }
-  const lost = Object.keys(config).filter((name) => !CONFIG_READ.has(name) && (config[name] ?? null) !== null);
+  const lost = unread(config, CONFIG_READ);
   dropped.push(...lost.map((name) => `generationConfig.${name}`));
   addFormat(body, config, dropped);
   addModalities(body, config, dropped);

@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto';
 import type { GatewayError } from '#errors';
 import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
-import { inOneText, invalid, addMissing, addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import {
+  inOneText,
+  invalid,
+  addMissing,
+  addResult,
+  addUser,
+  GAP,
+  reminderOf,
+  unread,
+} from '../translated/chat-turns.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
 import type { EchoedToolCall } from '../chat/echo-fields.ts';
@@ -33,6 +42,23 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
   ['tollgate', 'tollgate'],
 ];
 
+/** Fields that are read. Others are named as dropped. */
+const READ: ReadonlySet<string> = new Set([
+  ...COPIED.map(([from]) => from),
+  'model',
+  'messages',
+  'system',
+  'stream',
+  'tools',
+  'tool_choice',
+  'mcp_servers',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+  'session_id',
+]);
+
 /**
  * Claude Code begins its prompt with a line about itself. The line changes with each version, so it would spoil
  * caches.
@@ -44,7 +70,7 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * content, and `unprocessable` for something that only Anthropic can do.
  */
 export function toChatBody(asked: MessagesBody, options: ChatBodyOptions): TranslatedBody {
-  const dropped: string[] = [];
+  const dropped = unread(asked, READ);
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;

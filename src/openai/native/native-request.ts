@@ -62,8 +62,9 @@ export function offersOf(catalog: Pick<Catalog, 'resolve' | 'knows'>, model: str
 export function translateAsFar<B extends RoutedBody>(
   wire: ChatWire<B>,
   asked: B,
-  context: TranslationContext,
+  given: TranslationContext,
 ): { readonly translation: Translation; readonly untranslatable: GatewayError | null } {
+  const context = { ...given, isNative: true as const };
   try {
     return { translation: wire.translate(asked, context), untranslatable: null };
   } catch (error) {

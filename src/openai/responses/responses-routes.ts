@@ -163,7 +163,7 @@ function wireFor(
       isKept,
     ),
     runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
-    translate(asked, { caller, headers, host, now, targets }) {
+    translate(asked, { caller, headers, host, now, targets, isNative = false }) {
       const model = withoutAlias(asked.model, targets);
       const thinkingOf = { account: caller.account, model };
       const registry = createToolRegistry();
@@ -178,6 +178,7 @@ function wireFor(
         serviceAt: serviceAtHost(host),
         session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
         bridged: isBridged(model) && !targets.model?.has(model),
+        isNative,
       });
       return {
         body,

@@ -71,13 +71,57 @@ const MESSAGE = {
   properties: { role: { enum: ['user', 'assistant', 'system', 'developer'] }, content: PARTS },
 };
 
+/**
+ * Calls of hosted tools and what else OpenAI's own conversations have. Only their text is kept, so that a conversation
+ * that began at another service can continue.
+ */
+export const HOSTED: ReadonlySet<string> = new Set([
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'code_interpreter_call',
+  'compaction',
+  'compaction_summary',
+  'compaction_trigger',
+  'computer_call',
+  'computer_call_output',
+  'configuration_update',
+  'file_search_call',
+  'image_generation_call',
+  'local_shell_call',
+  'local_shell_call_output',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'mcp_call',
+  'mcp_list_tools',
+  'program',
+  'program_output',
+  'shell_call',
+  'shell_call_output',
+  'tool_search_call',
+  'tool_search_output',
+  'web_search_call',
+]);
+
+/** The types of items that every model takes. */
+const ITEMS = [
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'reasoning',
+  'additional_tools',
+  'item_reference',
+  ...HOSTED,
+];
+
 /** The rules of items by their type, for the reference. */
 const RULES = [
   {
     anyOf: [
       { ...MESSAGE, not: { required: ['type'] } },
       { required: ['id'], properties: { id: word }, not: { anyOf: [{ required: ['type'] }, { required: ['role'] }] } },
-      { required: ['type'], properties: { type: text } },
+      typed(...ITEMS),
     ],
   },
   onlyIf(typed('message'), MESSAGE),

@@ -1,7 +1,16 @@
 import { isObject } from '#wire';
 import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
-import { GAP, inOneText, invalid, addMissing, addResult, addUser, reminderOf } from '../translated/chat-turns.ts';
-import type { Json, ResponsesBody } from './responses-schema.ts';
+import {
+  GAP,
+  inOneText,
+  invalid,
+  addMissing,
+  addResult,
+  addUser,
+  reminderOf,
+  unread,
+} from '../translated/chat-turns.ts';
+import { HOSTED, type Json, type ResponsesBody } from './responses-schema.ts';
 import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
 import type { EchoedToolCall } from '../chat/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
@@ -35,19 +44,45 @@ const COPIED: readonly (readonly [from: string, to: string])[] = [
   ['tollgate', 'tollgate'],
 ];
 
+/** Fields that are read here or by the gateway, or that change nothing here. Others are named as dropped. */
+const READ: ReadonlySet<string> = new Set([
+  ...COPIED.map(([from]) => from),
+  'model',
+  'input',
+  'instructions',
+  'stream',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+  'session_id',
+  'prompt_cache_key',
+  'store',
+  'background',
+  'previous_response_id',
+  'truncation',
+  'include',
+  'stream_options',
+]);
+
 /** Turns a request of the Responses API into a chat request. Throws GatewayError. */
 export function toChatBody(asked: ResponsesBody, options: ChatBodyOptions): TranslatedBody {
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;
-  const { system, chat, tools: ofItems } = readItems(asked.input, options);
+  const { system, chat, tools: ofItems, unknown } = readItems(asked.input, options);
   if (chat.length === 0) throw invalid('input', 'a text, or items with a message of the user');
   const told = [asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP);
   body.messages = [
     ...(told === '' ? [] : [{ role: 'system', content: told }]),
     ...(options.bridged ? chat : chat.map(inOneText)),
   ];
-  const dropped = addTools(body, [...(asked.tools ?? []), ...ofItems], asked, options);
+  const dropped = [
+    ...unread(asked, READ),
+    ...unknown,
+    ...addTools(body, [...(asked.tools ?? []), ...ofItems], asked, options),
+  ];
   addText(body, asked.text);
   addReasoning(body, asked.reasoning);
   const session = asked.session_id ?? asked.prompt_cache_key ?? options.session;
@@ -105,6 +140,8 @@ interface ItemOptions {
   readonly thought: (sealed: string) => string | null;
   /** The call behind an id that the client got. */
   readonly opened: (id: string) => EchoedToolCall;
+  /** A provider of the model gets the request as it came, and may know items that are newer than this gateway. */
+  readonly isNative: boolean;
 }
 
 interface ReadConversation {
@@ -113,6 +150,8 @@ interface ReadConversation {
   readonly chat: ChatMessage[];
   /** Tools that items bring with them. */
   readonly tools: readonly Json[];
+  /** The places of items of types that are not known here. */
+  readonly unknown: readonly string[];
 }
 
 interface State {
@@ -120,6 +159,7 @@ interface State {
   readonly chat: ChatMessage[];
   readonly options: ItemOptions;
   readonly tools: Json[];
+  readonly unknown: string[];
   /** Instructions in the middle of the conversation, for the next turn of the user. */
   reminders: ContentPart[];
   /** Thinking before the assistant's next message. */
@@ -128,7 +168,7 @@ interface State {
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
 export function readItems(input: ResponsesBody['input'], options: ItemOptions): ReadConversation {
-  const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
+  const state: State = { system: [], chat: [], options, tools: [], unknown: [], reminders: [], thoughts: [] };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
   withoutContainers(items).forEach((item, index) => readItem(state, item, `input[${index}]`));
   addUser(state.chat, state.reminders);
@@ -159,12 +199,18 @@ function readItem(state: State, item: Json, at: string): void {
     case 'item_reference':
       throw keepsNone(at, at);
     default: {
-      // Calls of hosted tools, from a conversation that began at another service. Only their text is kept.
+      if (!HOSTED.has(type as string)) {
+        if (!options.isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
+        state.unknown.push(at);
+      }
       const text = textOf(item['content'] ?? item['output']);
       if (text !== '') addUser(chat, [{ type: 'text', text }]);
     }
   }
 }
+
+const shownType = (type: unknown): string =>
+  typeof type === 'string' ? JSON.stringify(type.slice(0, 64).toWellFormed()) : 'no text';
 
 function readMessage(state: State, { role, content }: Json, at: string): void {
   const parts = partsOf(content, `${at}.content`);

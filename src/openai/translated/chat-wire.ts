@@ -74,6 +74,8 @@ export interface TranslationContext {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly targets: Partial<TargetAdapters>;
+  /** A provider of the model speaks the wire, and gets the request as it came. Default: none does. */
+  readonly isNative?: true;
 }
 
 /** A request of another wire, translated to a chat request. */

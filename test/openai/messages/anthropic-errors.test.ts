@@ -118,6 +118,12 @@ describe('before anything is asked', () => {
     const reply = await spine.post('/messages', { ...body, tools });
     expect([reply.status, reply.headers.get('x-tollgate-dropped')]).toEqual([200, 'web_search']);
     expect(upstream.asked.at(-1)).not.toHaveProperty('tools');
+    const more = { zzz: 1, inference_geo: 'us', container: 'x', context_management: {}, service_tier: null };
+    const other = await spine.post('/messages', { ...body, ...more });
+    expect([other.status, other.headers.get('x-tollgate-dropped')]).toEqual([
+      200,
+      'zzz, inference_geo, container, context_management',
+    ]);
     const told = await fail({ ...body, tools, tool_choice: { type: 'tool', name: 'web_search' } });
     expect(told).toMatchObject({ status: 422, type: 'invalid_request_error' });
   });

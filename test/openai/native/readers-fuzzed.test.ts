@@ -338,6 +338,7 @@ describe('whatever a client asks', () => {
             opened: createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' }).open,
             serviceAt: () => null,
             session: null,
+            isNative: false,
             bridged: false,
           };
           holds(Array.isArray(toChatBody(checked, options).body.messages), text);

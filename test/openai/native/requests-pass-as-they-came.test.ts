@@ -74,6 +74,16 @@ describe('the bytes of a request', () => {
     expect(text).toBe(body.replace(`"${NATIVE}"`, '"upstream-of-Acme"'));
   });
 
+  test('also with an item of a type that is newer than the gateway', async () => {
+    upstream.answer = () => ({ text: responseEvents().join('') });
+    const newer = { type: 'of_next_year', id: 'x' };
+    const input = [newer, { role: 'user', content: 'Hi' }];
+    const reply = await post('/responses', JSON.stringify({ model: NATIVE, stream: true, input }));
+    await reply.text();
+    expect([reply.status, reply.headers.get('x-tollgate-dropped')]).toEqual([200, null]);
+    expect(upstream.reached.at(-1)!.body['input']).toEqual(input);
+  });
+
   test('do not have what speaks to the gateway, what names a user, or another name of the cap', async () => {
     upstream.answer = () => ({ text: message() });
     const user = '{"device_id":"d","session_id":"s"}';

@@ -366,10 +366,22 @@ describe('a request that cannot be answered', () => {
     ],
     [{ model: 'nobody/has' }, 404, /Model not found/],
     [{ input: [] }, 400, /input must be/],
+    [{ input: [{ type: 'foo' }, { role: 'user', content: 'x' }] }, 400, /^input\[0\]\.type must be .*, and is "foo"$/],
   ])('%j', async (more, status, message) => {
     const reply = await spine.post('/responses', { model: MODEL, input: 'x', ...more });
     expect(reply.status).toBe(status);
     expect(((await reply.json()) as { error: { message: string } }).error.message).toMatch(message);
+  });
+
+  test('fields that no chat provider gets are named', async () => {
+    upstream.answer = () => ({ body: completion({ content: 'ok' }) });
+    const input = [
+      { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+      { role: 'user', content: 'x' },
+    ];
+    const more = { zzz: 1, top_logprobs: 2, max_tool_calls: null, truncation: 'auto', include: [], store: false };
+    const reply = await spine.post('/responses', { model: MODEL, input, ...more });
+    expect([reply.status, reply.headers.get('x-tollgate-dropped')]).toEqual([200, 'zzz, top_logprobs']);
   });
 
   test('tokens of a model that does not exist are not counted', async () => {

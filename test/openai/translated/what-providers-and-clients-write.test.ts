@@ -56,7 +56,12 @@ test('the result of a tool stands behind its call, whatever the user said in bet
 });
 
 test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
-  const options = { registry: createToolRegistry(), thought: (text: string) => text, opened: ids.open };
+  const options = {
+    registry: createToolRegistry(),
+    thought: (text: string) => text,
+    opened: ids.open,
+    isNative: false,
+  };
   const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
   const think = (text: string) => ({ type: 'reasoning', encrypted_content: text });
   const { chat } = readItems(
@@ -166,6 +171,7 @@ test('what ran in a container is told as text of the model, with what came of it
     registry: createToolRegistry(),
     thought: () => null,
     opened: ids.open,
+    isNative: false,
   });
   const said = [
     '[shell_call: {"action":{"commands":["ls"]}}]',
