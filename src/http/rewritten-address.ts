@@ -10,6 +10,11 @@ import { STRICT_PREFIX } from './error-table.ts';
 const GOOGLE_MODELS = '/api/v1beta/models';
 /** The same as clients write it: with and without `/api`, in the two versions of the API that are the same here. */
 const GOOGLES = /^(?:\/api)?\/(v1|v1beta)\/models(?=[/?]|$)/;
+/**
+ * The same for a model without `models/` before it, as the AI SDK writes a name that has a slash. A second version is a
+ * wrong base URL instead.
+ */
+const WITHOUT_COLLECTION = /^(?:\/api)?\/(?:v1|v1beta)(?=\/)(?!\/v\d\w*\/models\/)/;
 /** A method of a model, which no other API has in its addresses. */
 const METHOD = /^[^?]*:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)(?:\?|$)/;
 
@@ -27,6 +32,8 @@ export function rewrittenAddress({
   const google = GOOGLES.exec(url);
   if (google !== null && (google[1] === 'v1beta' || METHOD.test(url) || isGoogles(headers)))
     return GOOGLE_MODELS + withOneName(url.slice(google[0].length));
+  const bare = METHOD.test(url) ? WITHOUT_COLLECTION.exec(url) : null;
+  if (bare !== null) return GOOGLE_MODELS + withOneName(url.slice(bare[0].length));
   return url.startsWith(STRICT_PREFIX) || COHERES.test(url) ? `/api${url}` : url;
 }
 

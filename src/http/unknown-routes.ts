@@ -14,7 +14,7 @@ export function refuseUnknownRoutes(
   const { methodsOf, appendedIn, isAppended } = collectRoutes(server);
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
-    const { methods, refusal } = methodsOf(path);
+    const { methods, refusal, missing } = methodsOf(path);
     const tell = (error: GatewayError) => {
       if (refusal === null) throw error;
       const { status, headers, text } = refusal(error, request);
@@ -24,10 +24,12 @@ export function refuseUnknownRoutes(
     if (methods.length === 0 || methods.includes(request.method) || isAppended(path)) {
       const page = isVisit(request, path) ? missingPages.get(server) : undefined;
       if (page) return page(request, reply).catch((error: unknown) => void reply.send(error));
-      const words = missingEndpoint(request.method, path, {
-        exists: (other) => methodsOf(other).methods.length > 0,
-        appendedIn,
-      });
+      const words =
+        missing ??
+        missingEndpoint(request.method, path, {
+          exists: (other) => methodsOf(other).methods.length > 0,
+          appendedIn,
+        });
       return tell(new GatewayError('not_found', asAsked(words, request)));
     }
     const allow = methods.join(', ');
@@ -128,6 +130,8 @@ declare module 'fastify' {
     readonly refusesBelow?: true | `/${string}`;
     /** Returns the methods of one path of a wildcard. Default: those of its routes. */
     readonly methodsAt?: (path: string) => readonly string[];
+    /** The words of the 404 for a path that fits this route and has no methods, see `methodsAt`. */
+    readonly missingAt?: (path: string) => string;
     /** Only browsers have this path. Programs get 404, as for a path that does not exist. */
     readonly visitsOnly?: true;
     /**
@@ -143,6 +147,8 @@ interface RoutesOfPath {
   /** Sorted; empty for an unknown path. */
   readonly methods: readonly string[];
   readonly refusal: TellRefusal | null;
+  /** The words of the 404, if the path has no methods; null for the usual ones. */
+  readonly missing: string | null;
 }
 
 /** The routes of a server, for requests without one. */
@@ -166,6 +172,7 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
       readonly methods: Set<string>;
       readonly refusal: TellRefusal | null;
       readonly methodsAt: ((path: string) => readonly string[]) | null;
+      readonly missingAt: ((path: string) => string) | null;
     }
   >();
   const below = new Map<string, TellRefusal>();
@@ -182,8 +189,8 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
       if (!route) {
-        const { refusal = null, methodsAt = null } = config ?? {};
-        routes.set(each, (route = { methods: new Set(), refusal, methodsAt }));
+        const { refusal = null, methodsAt = null, missingAt = null } = config ?? {};
+        routes.set(each, (route = { methods: new Set(), refusal, methodsAt, missingAt }));
       }
       if (!config?.refusesMethod) for (const one of [method].flat()) route.methods.add(one);
       if (config?.refusal && config.refusesBelow)
@@ -193,6 +200,7 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
   const methodsOf = (path: string): RoutesOfPath => {
     const found = new Set<string>();
     let refusal: TellRefusal | null = null;
+    let missing: string | null = null;
     // The patterns are made at the first unknown path, because a start does not need them. After the start no route is
     // added.
     patterns ??= new Map([...routes.keys()].map((url) => [url, patternOf(url)]));
@@ -202,10 +210,11 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
     for (const [url, route] of all) {
       if (!patterns.get(url)?.test(path)) continue;
       refusal ??= route.refusal;
+      missing ??= route.missingAt?.(path) ?? null;
       for (const method of route.methodsAt?.(path) ?? route.methods) found.add(method);
     }
     for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
-    return { methods: [...found].sort(), refusal };
+    return { methods: [...found].sort(), refusal, missing: found.size === 0 ? missing : null };
   };
   const fitting = (path: string) => appendedPatterns.find(([pattern]) => pattern.test(path))?.[1];
   const appendedIn = (path: string): string | undefined => {

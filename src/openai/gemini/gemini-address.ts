@@ -1,3 +1,4 @@
+import { GatewayError } from '#errors';
 import { nameSchema } from '#http';
 import { isObject } from '#wire';
 import type { WireAddress } from '../translated/chat-wire.ts';
@@ -6,12 +7,14 @@ import { modelInAddress, placedBody, streamFormOf } from './request-form.ts';
 /* The addresses of the Gemini API: a model, a colon and a method. */
 
 /** The methods of a model that have an address here. */
-export type Method =
-  | 'generateContent'
-  | 'streamGenerateContent'
-  | 'countTokens'
-  | 'embedContent'
-  | 'batchEmbedContents';
+const METHODS = [
+  'generateContent',
+  'streamGenerateContent',
+  'countTokens',
+  'embedContent',
+  'batchEmbedContents',
+] as const;
+export type Method = (typeof METHODS)[number];
 
 /** The prefix of the API's routes below `/api`. */
 export const GEMINI_PREFIX = '/v1beta';
@@ -28,6 +31,25 @@ export const modelParams = {
     },
   },
 } as const;
+
+/** The config of the route of a model's entry. A path with a colon means a method, which only POST can have. */
+export const ENTRY_CONFIG = {
+  methodsAt: (path: string): readonly string[] => (path.includes(':') ? [] : ['GET', 'HEAD']),
+  missingAt(path: string) {
+    const [, model = '', method = ''] = /\/models\/([^]*):([^]*)$/.exec(path) ?? [];
+    return `${shown(model)} has no method ${shown(method)}. Its methods are ${METHODS.join(', ')}`;
+  },
+} as const;
+
+const shown = (part: string): string => JSON.stringify(part.replaceAll(/%2F/gi, '/').slice(0, 128));
+
+/** Throws GatewayError `method_not_allowed` for the entry of a model with the name of a method behind it. */
+export function refuseMethod(model: string, httpMethod: string): void {
+  if (METHODS.some((method) => model.endsWith(`:${method}`)))
+    throw new GatewayError('method_not_allowed', `${model.slice(0, 200)} does not take ${httpMethod}. It takes POST`, {
+      headers: { allow: 'POST' },
+    });
+}
 
 /** The config of a method's route. A client with another base URL or version is told the right one. */
 export const configOf = (method: Method) =>

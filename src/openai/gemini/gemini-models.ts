@@ -9,7 +9,7 @@ import type { ChatDeps } from '../chat/chat-routes.ts';
 import { chats, isEmbedder } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';
-import { GEMINI_PREFIX, modelParams } from './gemini-address.ts';
+import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './gemini-address.ts';
 import { toGeminiError } from './gemini-error.ts';
 import { modelInAddress } from './request-form.ts';
 
@@ -72,6 +72,7 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
       `${GEMINI_PREFIX}/models/:model`,
       {
         ...common,
+        config: { ...common.config, ...ENTRY_CONFIG },
         schema: {
           ...described,
           summary: 'Show a model in the Gemini API',
@@ -81,12 +82,11 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
           response: { 200: modelSchema, default: GEMINI_ERROR },
         },
       },
-      (request, reply) =>
-        sendPage(
-          request,
-          reply.header('vary', VARY),
-          tagPage(entryOf(catalog.resolve(modelInAddress(request), 'model').offers)),
-        ),
+      (request, reply) => {
+        const name = modelInAddress(request);
+        refuseMethod(name, request.method);
+        return sendPage(request, reply.header('vary', VARY), tagPage(entryOf(catalog.resolve(name, 'model').offers)));
+      },
     );
   };
 }

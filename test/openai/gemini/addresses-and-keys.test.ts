@@ -1,3 +1,4 @@
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { sendRaw } from '../../support/raw-http.ts';
@@ -101,9 +102,32 @@ test('the same body for another model, or in another form, is no repeat', async 
     expect((await at(rest)).status, rest).toBe(409);
 });
 
-test('an unknown method of a model is refused in the form of the API', async () => {
+test('a model without `models/` before its name, as the AI SDK calls it, is called by all methods', async () => {
+  for (const prefix of ['/v1beta', '/api/v1beta', '/api/v1'])
+    for (const method of ['generateContent', 'streamGenerateContent?alt=sse', 'countTokens'])
+      expect((await post(`${prefix}/${MODEL}:${method}`, key())).status, `${prefix} ${method}`).toBe(200);
+  const embedded = await post(`/v1beta/${MODEL}:embedContent`, key(), { content: { parts: [{ text: 'x' }] } });
+  expect(await embedded.text()).toContain('makes no embeddings');
+  expect((await post(`/v1beta/${MODEL}:predict`, key())).status).toBe(404);
+  const model = createGoogleGenerativeAI({ baseURL: `${spine.url}beta`, apiKey: spine.key })(MODEL);
+  const { content } = await model.doGenerate({
+    prompt: [{ role: 'user', content: [{ type: 'text', text: 'hello !tokens:4' }] }],
+  });
+  expect(content).toMatchObject([{ type: 'text', text: 'the toll is paid ' }]);
+});
+
+test('an unknown method of a model is refused in the form of the API, with those that there are', async () => {
   const reply = await post(`/v1beta/models/${MODEL}:predict`, key());
-  expect([reply.status, await reply.json()]).toMatchObject([405, { error: { code: 405 } }]);
+  const message =
+    `"${MODEL}" has no method "predict". ` +
+    'Its methods are generateContent, streamGenerateContent, countTokens, embedContent, batchEmbedContents';
+  expect([reply.status, await reply.json()]).toMatchObject([404, { error: { code: 404, message } }]);
+  const entry = await post(`/v1beta/models/${MODEL}`, key());
+  expect([entry.status, entry.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  for (const method of ['GET', 'HEAD', 'PUT']) {
+    const asked = await fetch(`${spine.origin}/v1beta/models/${MODEL}:generateContent`, { method, headers: key() });
+    expect([asked.status, asked.headers.get('allow')], method).toEqual([405, 'POST']);
+  }
   expect((await fetch(`${spine.origin}/v1beta/files`, { headers: key() })).status).toBe(404);
 });
 
