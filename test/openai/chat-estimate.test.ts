@@ -181,6 +181,16 @@ describe('a request that a model cannot serve', () => {
       'messages',
       'takes no audio input; it takes text, image',
     ],
+    [
+      body({
+        messages: [
+          { role: 'user', content: [{ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERi0=' } }] },
+        ],
+      }),
+      undefined,
+      'messages',
+      'takes no file input; it takes text',
+    ],
   ])('is unprocessable', (request, model, param, words) => {
     const error = refusal(request, makeOffer({ model: model ?? {} }));
     expect(error).toMatchObject({ code: 'unprocessable', param });

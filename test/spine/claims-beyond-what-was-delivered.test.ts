@@ -18,10 +18,10 @@ const hi = (claim: object): ScriptedAnswer => ({ words: ['hi'], usage: claim });
 /** Two bytes, and 32 tokens that no reply shows. */
 const PLAUSIBLE = 2 + 32;
 
-async function worldOf(answer: ScriptedAnswer, params = '') {
+async function worldOf(answer: ScriptedAnswer, params = '', lines = '') {
   const upstream = await startScriptedUpstream(() => answer);
   const world = await startTunnelSpine(modelBlock({ name: 'own/model', provider: 'Own', url: upstream.url, params }));
-  const proxy = await world.dialIn({ services: offeredModel({ url: upstream.url, params }) });
+  const proxy = await world.dialIn({ services: offeredModel({ url: upstream.url, params, lines }) });
   const call = async (model: string, stream: boolean) => {
     const response = await world.spine.post('/chat/completions', ask('say hi', { model, stream, max_tokens: 4_000 }));
     expect(response.status).toBe(200);
@@ -74,10 +74,8 @@ test.each([
   ['messages', { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }],
   ['responses', { type: 'input_file', file_url: 'https://a.example/a.pdf' }],
 ])('the pages of a file are a prompt, at /%s: %j', async (path, part) => {
-  const { world } = await worldOf({
-    words: ['hi'],
-    usage: { ...usage(3), prompt_tokens: 50_000, total_tokens: 50_003 },
-  });
+  const claim = { words: ['hi'], usage: { ...usage(3), prompt_tokens: 50_000, total_tokens: 50_003 } };
+  const { world } = await worldOf(claim, '', 'input_modalities = ["text", "file"]');
   const said = [{ role: 'user', content: [part] }];
   const response = await world.spine.post(`/${path}`, {
     model: 'tunnel/model',

@@ -13,7 +13,13 @@ beforeAll(async () => {
       modelBlock({ name: 'test/open-end', provider: 'Open', url: '{provider}', contextLength: 2_000 }).replace(
         /max_output.*/,
         '',
-      ),
+      ) +
+      modelBlock({
+        name: 'test/files',
+        provider: 'Files',
+        url: '{provider}',
+        lines: 'input_modalities = ["text", "image", "file"]',
+      }),
   });
 });
 afterAll(() => spine.stop());
@@ -124,7 +130,7 @@ test('messages, tools and content parts arrive as they were sent', async () => {
     },
   ];
   const got = await forwarded({
-    model: MODEL,
+    model: 'test/files',
     messages,
     tools,
     tool_choice: 'auto',

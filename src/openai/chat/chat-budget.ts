@@ -89,9 +89,9 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 export function checkFits(size: PromptSize, offer: Offer): void {
   const { inputModalities } = offer.model!;
   if (!chats(offer.model!)) throw wrongKind(offer, 'is no chat model');
-  const { images, audio, video } = size;
-  if (images === 0 && !audio && !video) return;
-  const missing = Object.entries({ image: images > 0, audio, video }).find(
+  const { images, audio, video, file } = size;
+  if (images === 0 && !audio && !video && !file) return;
+  const missing = Object.entries({ image: images > 0, audio, video, file }).find(
     ([kind, there]) => there && !inputModalities.includes(kind),
   )?.[0];
   if (missing !== undefined) {

@@ -14,6 +14,8 @@ export interface PromptSize {
   readonly images: number;
   readonly audio: boolean;
   readonly video: boolean;
+  /** A file that the provider has to read. */
+  readonly file: boolean;
   readonly tools: boolean;
   /** The prompt has tokens that are not in the request, such as the pages of a file that the provider fetches. */
   readonly hidden: boolean;
@@ -71,6 +73,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
   let images = 0;
   let audio = false;
   let video = false;
+  let file = false;
   let hidden = false;
   for (const message of body.messages) {
     for (const field in message) {
@@ -85,6 +88,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
           } else {
             audio ||= part.type === 'input_audio' || part.type === 'audio_url';
             video ||= part.type === 'video_url';
+            file ||= part.type === 'file';
             bytes += jsonBytes(part);
           }
           for (const name in part) hidden ||= !PART_FIELDS.has(name) && hidesTokens(name, part[name]);
@@ -101,7 +105,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
     bytes += valueBytes(body[field]);
     if (IMAGES.has(foldName(field))) images += countOf(body[field]);
   }
-  return { bytes, messages: body.messages.length, images, audio, video, tools, hidden };
+  return { bytes, messages: body.messages.length, images, audio, video, file, tools, hidden };
 }
 
 /**

@@ -201,6 +201,7 @@ export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'w
     images: pictures.images,
     audio: false,
     video: false,
+    file: false,
     tools: Array.isArray(tools) && tools.length > 0,
     hidden: wire.hidesPrompt(asked),
   };

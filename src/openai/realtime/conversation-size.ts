@@ -66,6 +66,7 @@ export function boundsAt(offer: Offer, grown: Growth, outputMax: number): Respon
     images: grown.images,
     audio: grown.audioTokens > 0,
     video: false,
+    file: false,
     // Their words around the tools of a session are as long as those around the tools of a chat.
     tools: true,
     hidden: false,
