@@ -52,6 +52,7 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
     'messages[0].content[0].text',
     'a string',
   ],
+  [{ ...valid, max_price: 0.1 }, 'max_price', 'inside provider'],
   [
     { ...valid, messages: [{ role: 'user', content: [{ type: 'new', x: 1 }] }] },
     'messages[0].content[0].type',

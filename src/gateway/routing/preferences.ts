@@ -100,6 +100,12 @@ const declaredFields = {
 
 /** Fields of a body that control where the call may go and what it may cost. They are not forwarded to providers. */
 export const routingFields = {
+  // Beside `provider` it would bound nothing, and the call would be charged.
+  max_price: {
+    type: 'null',
+    description: 'Belongs inside `provider`.',
+    [MUST_BE]: 'inside provider, as {"provider": {"max_price": {"prompt": 1}}}. max_cost bounds what one call costs',
+  },
   models: {
     type: ['array', 'null'],
     maxItems: FALLBACKS_MAX,

@@ -20,6 +20,7 @@ const OWN: ReadonlySet<string> = new Set([
   'provider',
   'session_id',
   'max_cost',
+  'max_price',
   'max_tool_rounds',
   'tollgate',
 ]);

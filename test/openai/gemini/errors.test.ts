@@ -78,6 +78,7 @@ describe('errors', () => {
   test.each([
     [{ config: { candidateCount: 2 } }, 'generationConfig.candidateCount'],
     [{ config: { cachedContent: 'cachedContents/x' } }, 'cachedContent'],
+    [{ config: { httpOptions: { extraBody: { max_price: 1 } } } }, 'max_price must be inside provider'],
     [{ config: { temperature: 9 } }, 'generationConfig.temperature'],
     [{ config: { stopSequences: ['a', 'b', 'c', 'd', 'e'] } }, 'takes at most 4 stop sequences, and the request has 5'],
     [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0].role'],

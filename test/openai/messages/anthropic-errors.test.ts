@@ -73,6 +73,7 @@ describe('before anything is asked', () => {
       /public internet/,
     ],
     ['a tool', { ...body, tools: [{ name: 'x' }] }, /tools\[0\]\.input_schema must be a JSON schema/],
+    ['a price at the wrong place', { ...body, max_price: 0.1 }, /^max_price must be inside provider, as /],
     ['a cap of money by another name', { ...body, Max_Cost: 1 }, /max_cost/],
     [
       'a fifth stop sequence, of which the chat API takes four,',
