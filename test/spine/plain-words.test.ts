@@ -81,6 +81,8 @@ test('of a body', async () => {
         return answer.error && { ...answer.error, ...namesIn(answer.error) };
       };
       const refused = await send([]);
+      // Cohere's form has a message and no type. Its fields are those of /rerank.
+      if (path.endsWith('/v2/rerank')) continue;
       // A gateway without chains says so whatever is sent.
       if (refused?.message.includes('no payments over chains')) continue;
       // Anthropic's wire has a name of its own for it.

@@ -102,7 +102,7 @@ const declaredFields = {
 export const routingFields = {
   // Beside `provider` it would bound nothing, and the call would be charged.
   max_price: {
-    type: 'null',
+    enum: [null],
     description: 'Belongs inside `provider`.',
     [MUST_BE]: 'inside provider, as {"provider": {"max_price": {"prompt": 1}}}. max_cost bounds what one call costs',
   },
