@@ -82,7 +82,9 @@ export const formSchema = ({ properties, required, files, several = [], example 
   additionalProperties: true,
   examples: [example],
   properties: {
-    ...Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, withoutNull(field)])),
+    ...Object.fromEntries(
+      Object.entries(properties).flatMap(([name, field]) => (isNull(field) ? [] : [[name, withoutNull(field)]])),
+    ),
     ...Object.fromEntries(
       Object.entries(files).map(([name, description]) => {
         const file = { type: 'string', format: 'binary' };
@@ -91,6 +93,10 @@ export const formSchema = ({ properties, required, files, several = [], example 
     ),
   },
 });
+
+/** Whether a field may not be given: only null fits. */
+const isNull = ({ enum: values }: { readonly enum?: readonly unknown[] }): boolean =>
+  values?.every((value) => value === null) === true;
 
 /** A form has no null: a field is left out instead. A schema with a name is the same everywhere. */
 function withoutNull(field: object): object {
