@@ -104,7 +104,7 @@ export const routingFields = {
   max_price: {
     enum: [null],
     description: 'Belongs inside `provider`.',
-    [MUST_BE]: 'inside provider, as {"provider": {"max_price": {"prompt": 1}}}. max_cost bounds what one call costs',
+    [MUST_BE]: 'inside provider, as {"provider": {"max_price": {"prompt": 1}}}',
   },
   models: {
     type: ['array', 'null'],

@@ -212,7 +212,10 @@ const atThisGateway = (text) =>
   text.replaceAll(DEFAULT_ADDRESS, (address) =>
     address.startsWith('ws') ? location.origin.replace(/^http/, 'ws') : location.origin,
   );
-for (const code of document.querySelectorAll('article code')) code.textContent = atThisGateway(code.textContent);
+for (const code of document.querySelectorAll('article code')) {
+  const text = atThisGateway(code.textContent);
+  if (text !== code.textContent) code.textContent = text;
+}
 for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll('article a')))
   if (link.href.startsWith('http://127.0.0.1:8402')) link.href = atThisGateway(link.href);
 
