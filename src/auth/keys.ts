@@ -6,6 +6,7 @@ export {
   COMMAND,
   createAdminKeys,
   noteAdministrator,
+  requireRole,
 } from './administrators/admin-keys.ts';
 export { type AdminAct, type AdminLog, createAdminLog, logActs } from './administrators/admin-log.ts';
 export { isRestricted, requireFreshSignature, requireFullRights } from './full-rights.ts';

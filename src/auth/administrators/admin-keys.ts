@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { GatewayError } from '#errors';
 import { loadStatements, type Database, type Row } from '#store';
 import { inTurn } from '#accounts';
 import { createKey } from '../api-key.ts';
@@ -83,7 +84,7 @@ function recordOf(row: Row): AdminKeyRecord {
 
 /**
  * Rights of an administrator's key. `credit` covers accounts, their keys and their money. `configure` covers reloads,
- * figures and permissions: members, the right to withdraw, and the operator's limits. Every key may read.
+ * figures, bans, the operator's limits, and who looks at an account. Every key may read.
  */
 export const ADMIN_ROLES = ['read', 'credit', 'configure'] as const;
 export type AdminRole = (typeof ADMIN_ROLES)[number];
@@ -130,3 +131,13 @@ export const noteAdministrator = (request: IncomingMessage, administrator: Admin
 
 /** null before the gate, and for a request that the gate refused. */
 export const administratorOf = (request: IncomingMessage): Administrator | null => administrators.get(request) ?? null;
+
+/**
+ * Throws GatewayError `permission_denied` unless the administrator of a request has the role, too. It is for a change
+ * that needs another role than that of its route because of what it sets.
+ */
+export function requireRole(request: IncomingMessage, role: AdminRole, what: string): void {
+  const administrator = administratorOf(request);
+  if (administrator === null || !mayAct(administrator, role))
+    throw new GatewayError('permission_denied', `${what} needs an admin key with the role ${role}, too`);
+}

@@ -1,9 +1,17 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { toUsdNumber } from '#billing';
 import { DOCUMENTED } from '#http';
-import { type MemberRole, type Member, MEMBER_ROLES, MEMBERS_MAX, NO_LIMITS, type MemberStore } from '#accounts';
-import type { KeyStore } from '#auth/keys';
+import {
+  type MemberRole,
+  type Member,
+  MEMBER_ROLES,
+  MEMBERS_MAX,
+  NO_LIMITS,
+  type MemberStore,
+  reaches,
+} from '#accounts';
+import { type KeyStore, requireRole } from '#auth/keys';
 import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#accounts/names';
 import { ADMINISTRATION, objectOf, titled, dataOf, listOf } from '../route-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
@@ -169,11 +177,17 @@ interface MemberParams extends AccountParams {
 
 const MEMBERS = '/accounts/:id/members';
 const MEMBER = '/accounts/:id/members/:member';
-/**
- * Members need the role configure. An owner can withdraw money, so with the role credit one must not be able to make an
- * owner.
- */
 const CONFIGURE = { adminRole: 'configure' } as const;
+
+/**
+ * Who makes a member that can spend the money of an account can make one of itself, so it needs the role that moves
+ * money, too. This holds for each role that is set, not only for a higher one: the member may have lost the role
+ * meanwhile.
+ */
+function refuseSpender({ raw }: Pick<FastifyRequest, 'raw'>, role: MemberRole | undefined): void {
+  if (role !== undefined && reaches(role, 'member'))
+    requireRole(raw, 'credit', `The role ${role} can spend the money of the account: setting it`);
+}
 const ofAMember = memberParams(accountParams.properties);
 
 /** Adds the routes for the members of every account to `app`, which only the operator can access. */
@@ -192,7 +206,8 @@ export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsD
   const added = {
     ...ADMINISTRATION,
     summary: 'Add a member to an account',
-    description: 'An account with members is an organisation.',
+    description:
+      'An account with members is an organisation. A role that can spend, from `member` up, also needs the admin role `credit`.',
     params: accountParams,
     body: newMemberSchema,
     response: { 201: dataOf(memberSchema) },
@@ -200,7 +215,9 @@ export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsD
   app.post<{ Params: AccountParams; Body: NewMemberBody }>(
     MEMBERS,
     { schema: added, config: CONFIGURE },
-    async ({ params, body }, reply) => {
+    async (request, reply) => {
+      const { params, body } = request;
+      refuseSpender(request, body.role);
       const { account } = await findAccount(params.id, deps);
       const member = await newMemberOf(account, body, deps);
       const [data] = await viewMembers(account, [await addMember(account, member, body, deps)], deps);
@@ -210,7 +227,8 @@ export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsD
   const changed = {
     ...ADMINISTRATION,
     summary: 'Change a member of an account',
-    description: 'Sets what the request names. The rest stays.',
+    description:
+      'Sets what the request names. The rest stays. A role that can spend, from `member` up, also needs the admin role `credit`.',
     params: ofAMember,
     body: {
       type: 'object',
@@ -223,10 +241,12 @@ export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsD
   app.patch<{ Params: MemberParams; Body: { readonly role?: MemberRole; readonly name?: string } }>(
     MEMBER,
     { schema: changed, config: CONFIGURE },
-    async ({ params, body }) => {
+    async (request) => {
+      const { params, body } = request;
+      const { role, name } = body;
+      refuseSpender(request, role);
       const { account } = await findAccount(params.id, deps);
       const { member } = await findMember(account, params.member, deps);
-      const { role, name } = body;
       const found = await deps.members.change(account, member, { role, name: name?.trim() || undefined });
       if (found === null) return refuseChange(account, member, deps);
       const [data] = await viewMembers(account, [found], deps);
