@@ -6,5 +6,6 @@ export {
   type Webhook,
   type WebhookContent,
   type WebhookEvent,
+  signingKeyOf,
 } from './webhook.ts';
 export { type Webhooks, createWebhooks } from './webhooks.ts';

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { loadStatements, type Database } from '#store';
 import type { SealedTexts } from '#security';
 import type { TaskKey, TaskOwner } from '#tasks';
@@ -97,6 +97,21 @@ interface WebhookStoreOptions {
 
 /** The encrypted part of a webhook. */
 type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes' | 'signingKey'>;
+
+/**
+ * The signing key of what an owner begins, as its creator is told it. A restricted key and a run have one of their own:
+ * with that of the account, they could sign messages to the receivers of all its other keys. `secret`: 32 bytes that
+ * all gateways of one database share.
+ */
+export function signingKeyOf(
+  secret: Uint8Array,
+  { account, within }: TaskOwner,
+  encoding: 'base64' | 'base64url',
+): string {
+  // No id of an account begins with a bracket, so the texts of different owners differ.
+  const owner = within === null ? account : JSON.stringify([account, within]);
+  return `whsec_${createHmac('sha256', secret).update(owner).digest(encoding)}`;
+}
 
 /** The context to which a sealed text is bound. In another row it cannot be opened. */
 export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, within }: TaskOwner, name: string): string =>

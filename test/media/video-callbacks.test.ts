@@ -93,6 +93,26 @@ test('an end is told, signed with the secret of the answer', async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
+test('a restricted key is told a secret of its own', async () => {
+  const { spine, queue } = await startWorld(true);
+  const { told, url } = await startReceiver([]);
+  const made = await spine.post('/keys', { name: 'restricted', limit: 1 });
+  const { key } = (await made.json()) as { key: string };
+  const whole = (await (await queue(url)).json()) as Queued & { callback_secret: string };
+  const asked = await spine.post(
+    '/video/queue',
+    { model: 'test/film', prompt: 'A tollgate', duration: '4s', callback_url: url },
+    { authorization: `Bearer ${key}` },
+  );
+  const its = (await asked.json()) as Queued & { callback_secret: string };
+  expect(its.callback_secret).not.toBe(whole.callback_secret);
+  for (const { id } of [whole, its]) await spine.post('/video/retrieve', { task_id: id, wait_for_final: true });
+  await expect.poll(() => told.length, { timeout: 60_000 }).toBe(2);
+  for (const { id, callback_secret: secret } of [whole, its])
+    expect(told.filter((each) => isSigned(each, secret)).map(({ body }) => body.includes(id))).toEqual([true]);
+  expect(await spine.faults()).toEqual([]);
+});
+
 test('an address that is not public is refused before anything is locked', async () => {
   const { provider, spine, queue } = await startWorld(false);
   const before = await spine.balance();

@@ -1,14 +1,15 @@
-import { createHmac } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { outboundUrlFault } from '#security';
-import type { TaskKey } from '#tasks';
-import type { Webhooks } from '#delivery';
+import type { TaskKey, TaskOwner } from '#tasks';
+import { signingKeyOf, type Webhooks } from '#delivery';
 import type { Batch } from '#batches';
 
 /** The addresses that are told of the ends of batches. */
 export interface BatchCallbacks {
-  /** The key that signs the messages to an account. It is the same for all of its batches. */
-  keyOf(account: string): string;
+  /** The key that signs the messages of an owner's new batches. */
+  keyOf(owner: TaskOwner): string;
+  /** The key that signs the message of a batch that is there already. One of an earlier version keeps that of then. */
+  keyOfMade(batch: Named): Promise<string>;
   /** Stores the address of a new batch. Rejects with GatewayError if it may not be called, or if there are too many. */
   note(batch: Named, url: string): Promise<void>;
   /** Removes the address of a batch that was not created. */
@@ -20,7 +21,7 @@ export interface BatchCallbacks {
 type Named = Pick<Batch, 'id' | 'account' | 'within' | 'request'>;
 
 interface BatchCallbacksOptions {
-  readonly webhooks: Pick<Webhooks, 'set' | 'delete' | 'deliver'>;
+  readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete' | 'deliver'>;
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   /** Addresses of private networks may be called. */
@@ -36,9 +37,13 @@ const nameOf = ({ request }: Named): string => request ?? 'callback';
 const keyOfBatch = ({ id }: Pick<Batch, 'id'>): TaskKey => ({ primitive: 'model', service: 'batches', taskId: id });
 
 export function createBatchCallbacks({ webhooks, secret, allowPrivate }: BatchCallbacksOptions): BatchCallbacks {
-  const keyOf = (account: string) => `whsec_${createHmac('sha256', secret).update(account).digest('base64')}`;
+  const keyOf = (owner: TaskOwner) => signingKeyOf(secret, owner, 'base64');
   return {
     keyOf,
+    async keyOfMade(batch) {
+      const noted = await webhooks.list(keyOfBatch(batch), batch);
+      return noted.find(({ name }) => name === nameOf(batch))?.signingKey ?? keyOf(batch);
+    },
     async note(batch, url) {
       const wrong = outboundUrlFault(url, { allowPrivate });
       if (wrong !== null) throw new GatewayError('invalid_request', `callback_url ${wrong}`, { param: 'callback_url' });
@@ -47,7 +52,7 @@ export function createBatchCallbacks({ webhooks, secret, allowPrivate }: BatchCa
         form: FORM,
         url,
         headers: {},
-        signingKey: keyOf(batch.account),
+        signingKey: keyOf(batch),
         notes: '{}',
       };
       if (!(await webhooks.set(keyOfBatch(batch), batch, webhook)))

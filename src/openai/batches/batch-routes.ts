@@ -76,12 +76,12 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
           endpoint,
           inputFile,
         };
-        const shown = (batch: Batch) =>
-          toBatchObject(batch, callback === null ? {} : { callback_secret: callbacks.keyOf(owner.account) });
+        const shown = (batch: Batch, secret: string) =>
+          toBatchObject(batch, callback === null ? {} : { callback_secret: secret });
         const before = key === undefined ? null : await batches.find(asked.id, owner);
         if (before !== null) {
           refuseOther(before, asked);
-          return shown(before);
+          return shown(before, await callbacks.keyOfMade(asked));
         }
         if (!ENDPOINTS.includes(endpoint))
           throw new GatewayError('invalid_request', `endpoint must be one of ${ENDPOINTS.join(', ')}`, {
@@ -115,7 +115,7 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
             windowMs: WINDOW_MS,
           });
           refuseOther(made, asked);
-          return shown(made);
+          return shown(made, callbacks.keyOf(owner));
         } catch (error) {
           // Another request with the same key may have made the batch.
           const other = callback === null ? null : await batches.find(asked.id, owner);

@@ -136,7 +136,7 @@ export const batchSchema = {
         callback_secret: {
           type: 'string',
           description:
-            'Key that signs the messages to `callback_url`, in the answer to a request that has one. All batches of an account have the same key.',
+            'Key that signs the messages to `callback_url`, in the answer to a request that has one. It is the same for all batches of an account, and another one for those of each restricted key.',
         },
       },
     },

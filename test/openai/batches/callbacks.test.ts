@@ -3,7 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { createIdentity } from '#auth/identity';
+import { createSealedTexts } from '#security';
+import { sealOf } from '../../../src/delivery/webhook.ts';
+import { adHoc } from '../../support/ad-hoc.ts';
+import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { begin, CHAT, chatLine, clientAt, ended, jsonl, until, upload, type OwnBatch } from './support/batch-client.ts';
 
 // callback_url: the end of a batch is told, in the form of OpenAI's webhooks. OpenAI's SDK checks and reads it.
@@ -50,6 +54,12 @@ async function startReceiver(statuses: number[] = []) {
 type Begun = OwnBatch & { readonly tollgate: { readonly callback_secret: string } };
 const beginTold = async (lines: readonly unknown[], url: string) =>
   (await begin(client, lines, { callback_url: url })) as Begun;
+
+async function restrictedKey(): Promise<string> {
+  const response = await spine.post('/keys', { name: 'restricted', limit: 1 });
+  expect(response.status).toBe(201);
+  return ((await response.json()) as { key: string }).key;
+}
 
 describe('a batch with a callback_url', () => {
   test('that is completed is told, and checked by the SDK', async () => {
@@ -114,6 +124,65 @@ describe('a batch with a callback_url', () => {
     await beginTold([chatLine('a', 'ping !tokens:5')], later.url);
     await until(() => later.told.length > 0);
     expect(receivers.map(({ told }) => told.length)).toEqual(receivers.map((_, n) => (n === taken ? 1 : 0)));
+  });
+
+  test('has the secret of the key that asked: a restricted key cannot sign for the other keys', async () => {
+    const { told, url } = await startReceiver();
+    const whole = await beginTold([chatLine('a', 'ping !tokens:5')], url);
+    const restricted = clientAt(`${spine.origin}/v1`, await restrictedKey());
+    const headers = { 'idempotency-key': 'restricted-once' };
+    const file = await upload(restricted, jsonl([chatLine('a', 'ping !tokens:5')]));
+    const body = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h', callback_url: url } as const;
+    const create = async () => (await restricted.batches.create(body as never, { headers })) as Begun;
+    const its = (await create()).tollgate.callback_secret;
+    const another = clientAt(`${spine.origin}/v1`, await restrictedKey());
+    const theirs = (await begin(another, [chatLine('a', 'ping !tokens:5')], { callback_url: url })) as Begun;
+    const secrets = [whole.tollgate.callback_secret, its, theirs.tollgate.callback_secret];
+    expect(new Set(secrets).size).toBe(3);
+    expect((await create()).tollgate.callback_secret).toBe(its);
+    await until(() => told.length === 3);
+    // Each secret checks the message of its own batch, and no other.
+    for (const secret of secrets) {
+      const checked = await Promise.allSettled(
+        told.map((each) => client.webhooks.unwrap(each.body, each.headers, secret)),
+      );
+      expect(checked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    }
+  });
+
+  test('that an earlier version began keeps the secret that was told then', async () => {
+    const { told, url } = await startReceiver();
+    const key = await restrictedKey();
+    const restricted = clientAt(`${spine.origin}/v1`, key);
+    const file = await upload(restricted, jsonl([chatLine('a', 'ping !tokens:5')]));
+    const body = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h', callback_url: url } as never;
+    const headers = { 'idempotency-key': 'of-an-earlier-version' };
+    const gate = Promise.withResolvers<void>();
+    spine.provider.hold(gate.promise);
+    onTestFinished(() => {
+      gate.resolve();
+      spine.provider.hold(null);
+    });
+    const { id } = await restricted.batches.create(body, { headers });
+    // An earlier version noted the secret of the account for every key.
+    const whole = await beginTold([chatLine('a', 'ping !tokens:5')], url);
+    const former = whole.tollgate.callback_secret;
+    const { database } = spine.app;
+    const [row] = await database.query(adHoc(`SELECT * FROM webhooks WHERE task_id = '${id}'`));
+    const texts = createSealedTexts(createIdentity({ seed: IDENTITY_SEED }).secret('webhooks'));
+    const owner = { account: row!['account'] as string, within: row!['run'] as string };
+    const of = sealOf({ primitive: 'model', service: 'batches', taskId: id }, owner, row!['name'] as string);
+    const receiver = JSON.parse(texts.open(of, row!['sealed'] as string)!) as object;
+    const sealed = texts.seal(of, JSON.stringify({ ...receiver, signingKey: former }));
+    await database.query(adHoc(`UPDATE webhooks SET sealed = '${sealed}' WHERE task_id = '${id}'`));
+
+    const repeated = (await restricted.batches.create(body, { headers })) as Begun;
+    expect(repeated.tollgate.callback_secret).toBe(former);
+    gate.resolve();
+    spine.provider.hold(null);
+    const its = () => told.find((each) => each.body.includes(id));
+    await until(() => its() !== undefined);
+    await client.webhooks.unwrap(its()!.body, its()!.headers, former);
   });
 
   test('that is cancelled is told', async () => {

@@ -98,7 +98,9 @@ export const queuedSchema = {
     created: { type: 'integer', description: 'Epoch seconds.' },
     status: { type: 'string', enum: ['queued'] },
     variants_expected: { type: 'integer', description: 'Videos that are made.' },
-    callback_secret: text('Key that signs the messages to `callback_url`. All videos of an account have the same key.'),
+    callback_secret: text(
+      'Key that signs the messages to `callback_url`. It is the same for all videos of an account, and another one for those of each restricted key.',
+    ),
   },
 };
 

@@ -1,13 +1,12 @@
-import { createHmac } from 'node:crypto';
 import { GatewayError } from '#errors';
 import type { Task, TaskKey, TaskOwner } from '#tasks';
-import type { Webhooks } from '#delivery';
+import { signingKeyOf, type Webhooks } from '#delivery';
 import { toVideoId, type VideoResult } from '../video-task.ts';
 
 /** The callbacks of videos: stores their addresses, and sends their messages. */
 export interface Callbacks {
-  /** The key that signs the messages to an account. It is the same for all of its videos. */
-  keyOf(account: string): string;
+  /** The key that signs the messages of an owner's videos. */
+  keyOf(owner: TaskOwner): string;
   /** Stores the address that is told of the end of a task. Rejects with GatewayError if the account has too many. */
   note(key: TaskKey, owner: TaskOwner, url: string): Promise<void>;
   /** Removes the address of a task that did not begin. Otherwise it would count for the limit of its account. */
@@ -24,7 +23,7 @@ export function createCallbacks(
   webhooks: Pick<Webhooks, 'set' | 'has' | 'delete' | 'deliver'>,
   secret: Uint8Array,
 ): Callbacks {
-  const keyOf = (account: string) => `whsec_${createHmac('sha256', secret).update(account).digest('base64url')}`;
+  const keyOf = (owner: TaskOwner) => signingKeyOf(secret, owner, 'base64url');
   return {
     keyOf,
     async note(key, owner, url) {
@@ -33,7 +32,7 @@ export function createCallbacks(
         form: FORM,
         url,
         headers: {},
-        signingKey: keyOf(owner.account),
+        signingKey: keyOf(owner),
         notes: '{}',
       });
       if (!isNoted)

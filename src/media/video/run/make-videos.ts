@@ -218,7 +218,7 @@ async function begin(
     owner,
     notes,
   };
-  return ask.callbackUrl === null ? begun : { ...begun, callbackSecret: callbacks.keyOf(owner.account) };
+  return ask.callbackUrl === null ? begun : { ...begun, callbackSecret: callbacks.keyOf(owner) };
 }
 
 /**
