@@ -12,9 +12,10 @@ import {
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
 import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
-import { createIdentity } from '#auth/identity';
+import { identityOf } from './known-identity.ts';
 import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#http/server';
+import { createSharedClock, followDatabase } from '#store';
 import { createArchives } from './archives.ts';
 import { openJournaled, openLedger } from './journal.ts';
 import { mount } from './mount.ts';
@@ -39,10 +40,13 @@ export async function openAdministration(
   config: Config,
   { warn }: { readonly warn: (text: string) => void },
 ): Promise<Administration> {
-  const now = Date.now;
   await using opened = new AsyncDisposableStack();
+  const clock = createSharedClock();
+  opened.defer(() => clock.close());
+  const { now } = clock;
   const logger = { warn: (_fields: object, text: string) => warn(text) };
   const { database, journal } = await openJournaled({ config, logger, opened, now });
+  await followDatabase(clock, database);
   const ledger = await openLedger({ database, journal, opened, now }, () => {});
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
@@ -120,6 +124,3 @@ export async function openAdministration(
     close: () => whole.disposeAsync(),
   };
 }
-
-const identityOf = ({ identitySeed, dataDir }: Config) =>
-  createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed });

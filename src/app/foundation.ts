@@ -9,8 +9,15 @@ import { type Tunnels, withListedRaises } from '#network';
 import type { Poll, Task } from '#tasks';
 import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
-import { type Database, DatabaseError, connectRedis } from '#store';
-import { createIdentity } from '#auth';
+import {
+  type Database,
+  DatabaseError,
+  connectRedis,
+  createSharedClock,
+  followDatabase,
+  type SharedClock,
+} from '#store';
+import type { Identity } from '#auth';
 import { VERSION } from '../version.ts';
 import { NO_FUNDS, type OpenPayments } from './payments.ts';
 import { openJournaled } from './journal.ts';
@@ -33,8 +40,10 @@ export interface AppOptions {
   readonly color?: boolean;
   /** Receives complete log lines. Default: standard output. */
   readonly writeLog?: (line: string) => void;
-  /** Epoch milliseconds, for times that are stored and shown. */
+  /** Epoch milliseconds, for times that are stored and shown. Default: the clock of the database. */
   readonly now?: () => number;
+  /** The clock of this machine, in epoch milliseconds. Default: that of the system. */
+  readonly wall?: () => number;
   /**
    * Milliseconds of a monotonic clock, for limits, cooldowns and durations. Default: `now` if it is given, otherwise
    * `performance.now`.
@@ -67,6 +76,8 @@ interface Foundation {
   readonly late: LateBound;
   /** CAIP-2 ids of the configured chains. A reload may add some. */
   readonly networks: string[];
+  /** The clock of the database. `now` is its time, unless the options have one. */
+  readonly clock: SharedClock;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
@@ -79,7 +90,7 @@ interface Foundation {
 export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
 
 export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
-  const { now = Date.now, random = Math.random } = options;
+  const { random = Math.random } = options;
   const receivers = createLogReceivers(config, VERSION, () => logger);
   opened.defer(async () => {
     await receivers.close();
@@ -92,6 +103,20 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
   });
   const elapsed = options.elapsed ?? options.now ?? (() => performance.now());
   const outages = createOutageLog(logger, elapsed);
+  const clock = createSharedClock({
+    ...(options.wall ? { wall: options.wall } : {}),
+    onLook(aheadMs) {
+      const facts = { clock_ahead_s: Math.round(aheadMs / 1_000) };
+      if (isOff(aheadMs))
+        outages.failed(
+          'clock',
+          facts,
+          "the clock of this machine is not that of the database, which the gateway goes by: set this machine's clock",
+        );
+      else outages.works('clock', facts, 'the clock of this machine is that of the database again');
+    },
+  });
+  opened.defer(() => clock.close());
   return {
     config,
     options,
@@ -102,7 +127,8 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     opened,
     late: createLateBound(),
     networks: config.chains.map(({ network }) => network),
-    now,
+    clock,
+    now: options.now ?? clock.now,
     elapsed,
     random,
     onError(error, request) {
@@ -119,6 +145,10 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     },
   };
 }
+
+/** How far this machine's clock may be from that of the database before its operator is told. */
+const OFF_MS = 60_000;
+export const isOff = (aheadMs: number): boolean => Math.abs(aheadMs) > OFF_MS;
 
 /**
  * Modules that others use before they are open, because modules need each other in circles: metrics show the figures of
@@ -154,12 +184,11 @@ export type Store = Opened<typeof openStore>;
 
 /** Phase 1: the database with the guard of its journal, the identity, Redis, and the offers of the configuration. */
 export async function openStore(foundation: Foundation) {
-  const { config, logger, opened, now } = foundation;
+  const { config, logger, opened, clock, now } = foundation;
   // The database comes first: it holds the truth, and the rest can be rebuilt from it.
-  const { database, journal } = await openJournaled(foundation);
-  const identity = createIdentity(
-    config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed },
-  );
+  const { database, journal, identity } = await openJournaled({ ...foundation, isGateway: true });
+  // Before anything has a time that other gateways compare with theirs.
+  await followDatabase(clock, database);
   const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
   const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
   if (redis) opened.defer(() => redis.disconnect());
@@ -176,7 +205,7 @@ export async function offersOf(
     now,
   }: {
     readonly database: Database;
-    readonly identity: Pick<ReturnType<typeof createIdentity>, 'providerId'>;
+    readonly identity: Pick<Identity, 'providerId'>;
     readonly now: () => number;
   },
 ): Promise<readonly Offer[]> {

@@ -21,8 +21,8 @@ import type { Config } from '#config';
 import { COMPARE_TEMPORARY, compareSums } from '#analytics';
 import { databaseName } from '#store/database-name';
 import { deniedTo, giveToOwner } from '#store/owner';
-import { createIdentity } from '#auth/identity';
-// Not from `#auth`, because a command would then load a whole gateway to read one file.
+import { identityOf, noteIdentity, refuseOtherIdentity } from './known-identity.ts';
+import type { Identity } from '#auth/identity';
 
 /* The guard of the journal against loss: `journal-head.json` remembers how far the journal of a database went. */
 
@@ -68,8 +68,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
   const name = databaseName(databaseUrl);
   const path = journalFile(dataDir);
   const mac = ({ chain, n, hash, at }: RememberedHead): string => {
-    const identity = createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed });
-    return createHmac('sha256', identity.secret('journal head'))
+    return createHmac('sha256', identityOf({ identitySeed, dataDir }).secret('journal head'))
       .update(JSON.stringify([name, chain, n, hash, at]))
       .digest('hex');
   };
@@ -206,24 +205,40 @@ interface JournalWatchOptions {
   readonly onError: (error: unknown) => void;
 }
 
+interface JournaledOptions {
+  readonly config: Place;
+  readonly logger: { warn(fields: object, text: string): void };
+  readonly opened: AsyncDisposableStack;
+  readonly now: () => number;
+}
+
+interface Journaled {
+  readonly database: OpenDatabase;
+  readonly journal: JournalWatch;
+}
+
 /**
  * Opens the database and the watch of its journal. `opened` closes both. Rejects with JournalLost if the database is
- * missing, or if its journal lacks the batch that `journal-head.json` names.
+ * missing, or if its journal lacks the batch that `journal-head.json` names. A gateway also gets its identity, and
+ * rejects with IdentityError if the database belongs to another one.
  */
+export async function openJournaled(
+  options: JournaledOptions & { readonly isGateway: true },
+): Promise<Journaled & { readonly identity: Identity }>;
+export async function openJournaled(options: JournaledOptions): Promise<Journaled>;
 export async function openJournaled({
   config,
   logger,
   opened,
   now,
-}: {
-  readonly config: Place;
-  readonly logger: { warn(fields: object, text: string): void };
-  readonly opened: AsyncDisposableStack;
-  readonly now: () => number;
-}): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
+  isGateway = false,
+}: JournaledOptions & { readonly isGateway?: boolean }): Promise<Journaled & { readonly identity?: Identity }> {
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   opened.defer(() => database.close());
+  const identity = isGateway ? identityOf(config) : null;
+  // Before `journal-head.json` is written with it.
+  if (identity !== null) await refuseOtherIdentity(database, identity);
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
@@ -233,8 +248,10 @@ export async function openJournaled({
     );
   const journal = await watchJournal({ config, database, now, onError });
   opened.defer(() => journal.close());
+  // After the journal was compared, which an identity of before has authenticated.
+  if (identity !== null) await noteIdentity(database, identity, now());
   await auditOldBooks(database, logger);
-  return { database, journal };
+  return { database, journal, ...(identity === null ? {} : { identity }) };
 }
 
 /**

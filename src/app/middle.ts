@@ -6,6 +6,7 @@ import {
   createIdempotency,
   createPipeline,
   createRetryBudget,
+  longestLockMs,
   type StopCall,
 } from '#gateway/compose';
 import { createReplyMemory, type Quotes } from '#gateway';
@@ -27,7 +28,7 @@ export async function openMiddle(money: Money) {
   const idempotency = createIdempotency(database, {
     ...config.limits,
     now,
-    runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000,
+    runningTtlMs: longestLockMs(config.upstream.callTimeoutMs, graceMs),
   });
   if (database.engine === 'sqlite') await idempotency.endRunning();
   const { prices, ledger } = routed;

@@ -17,7 +17,7 @@ export async function openMoney(store: Store) {
   const observers = await openObservers(store);
   const ledger = await openLedger(store, (batch) => observers.metrics.ledgerBatch(batch));
   const receipts = createReceiptSigner(identity.receiptKey.privateKey);
-  const prices = createPriceBook(database);
+  const prices = createPriceBook(database, now);
   await prices.remember(pricesOf(offers));
   const chains = await openPayments({ ...store, ledger });
   opened.defer(chains.close);
@@ -48,6 +48,7 @@ async function openObservers({
   database,
   offers,
   late,
+  clock,
   now,
   elapsed,
 }: Store) {
@@ -60,6 +61,7 @@ async function openObservers({
     mcp: () => late.mcp.counts(),
     funds: hasPayments(config) ? () => late.funds.figures() : undefined,
     databaseWorks: () => late.databaseWorks(),
+    clockAheadMs: clock.aheadMs,
     bodyBytes: () => late.bodies.heldBytes(),
     bodiesWaiting: () => late.bodies.waitingCount(),
     logLinesLost,

@@ -45,7 +45,8 @@ import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, rec
 import { mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
 import { createArchives } from './archives.ts';
-import { isAway } from './foundation.ts';
+import { isAway, isOff } from './foundation.ts';
+import { longestLockMs } from '#gateway/compose';
 
 /**
  * Phase 5: the routes beside the protocols, for visitors, for owners of accounts, for the operator and for monitoring.
@@ -90,7 +91,10 @@ export async function openOperator(protocols: Protocols) {
       notices: protocols.notices,
       oldUsage: analytics.oldUsage,
     },
-    config.billing.sweepMs,
+    {
+      everyMs: config.billing.sweepMs,
+      longestLockMs: longestLockMs(config.upstream.callTimeoutMs, protocols.graceMs),
+    },
   );
   opened.defer(() => sweeper.close());
   return { analytics };
@@ -268,7 +272,17 @@ function openArchives({ config, database, receipts, networks, now, opened, logge
 /** An archive takes a third of the time of the event loop at most, in turns of a few milliseconds. */
 const ARCHIVE_REST_TIMES = 2;
 
-async function mountHealth({ server, registry, ledger, logger, drain, funds, late }: Protocols): Promise<void> {
+async function mountHealth({
+  server,
+  database,
+  registry,
+  ledger,
+  logger,
+  drain,
+  funds,
+  late,
+  clock,
+}: Protocols): Promise<void> {
   const checkDatabase = createDatabaseCheck({
     write: () => registry.renew(),
     ledger: ledger.probe,
@@ -289,10 +303,17 @@ async function mountHealth({ server, registry, ledger, logger, drain, funds, lat
       treasuries: late.length === 0 ? 'ok' : `were not compared with the books for too long: ${late.join(', ')}`,
     };
   };
+  // Neither does a wrong clock of this machine, because the gateway goes by that of the database.
+  const ofClock = () => {
+    if (database.engine === 'sqlite') return {};
+    const aheadMs = clock.aheadMs();
+    const [seconds, where] = [Math.round(Math.abs(aheadMs) / 1_000), aheadMs > 0 ? 'ahead of' : 'behind'];
+    return { clock: isOff(aheadMs) ? `is ${seconds} s ${where} that of the database` : 'ok' };
+  };
   const ready = async () => {
     if (drain.announced()) return { ready: false, checks: { gateway: 'is shutting down' } };
     const state = await checkDatabase();
-    return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...treasuries() } };
+    return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...ofClock(), ...treasuries() } };
   };
   await mount(server, { health: healthRoutes({ ready }) });
 }
@@ -357,24 +378,46 @@ interface SweeperOptions {
   readonly logger: Logger;
   readonly outages: OutageLog;
   readonly now: () => number;
+  readonly elapsed: () => number;
 }
 
 const BATCH = 1_000;
+/** If the time goes on by so much more than a monotonic clock, the clock was set, or this machine was suspended. */
+const JUMP_MS = 30_000;
 
 /**
  * Every `everyMs`, expires overdue locks and removes old rows of the stores, which have names for the log. After a
  * failure the next sweep tries again. `close` resolves when no sweep is running.
+ *
+ * After a jump of the time, locks of calls that run would be overdue. So none expires before all that were made before
+ * the jump have had their time, `longestLockMs`.
  */
 export function openSweeper(
-  { ledger, logger, outages, now }: SweeperOptions,
+  { ledger, logger, outages, now, elapsed }: SweeperOptions,
   swept: Readonly<Record<string, Swept>>,
-  everyMs: number,
+  { everyMs, longestLockMs }: { readonly everyMs: number; readonly longestLockMs: number },
 ): { close(): Promise<void> } {
+  let last = { now: now(), elapsed: elapsed() };
+  let restUntil = -Infinity;
+  const isResting = (): boolean => {
+    const before = last;
+    last = { now: now(), elapsed: elapsed() };
+    const jumpMs = last.now - before.now - (last.elapsed - before.elapsed);
+    if (jumpMs > JUMP_MS) {
+      restUntil = last.elapsed + longestLockMs;
+      logger.warn(
+        { jump_s: Math.round(jumpMs / 1_000), rest_s: Math.round(longestLockMs / 1_000) },
+        'the time went forward by a jump: no lock expires until the calls that run have had their time',
+      );
+    }
+    return last.elapsed < restUntil;
+  };
   let running: Promise<void> | null = null;
   let closed = false;
   /** Resolves with the error if the database is away. Every other error is logged at once. */
   const expireLocks = async (): Promise<unknown> => {
     try {
+      if (isResting()) return null;
       const expired = await expireAll(ledger, now());
       if (expired > 0) logger.warn({ locks: expired }, 'locks expired');
     } catch (error) {

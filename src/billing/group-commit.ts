@@ -147,6 +147,8 @@ export interface Engine {
   budget(id: string): Promise<BudgetRow | null>;
   /** See `Ledger.probe`. */
   probe(): Promise<void>;
+  /** Writes as a group does, and takes it back. Rejects with the error that a group would get. */
+  tryWrite(): Promise<void>;
   /** True for errors caused by concurrent transactions. The same group may be attempted again at once. */
   isConflict(error: DatabaseError): boolean;
   close(): Promise<void>;
@@ -194,9 +196,36 @@ export interface LedgerBatch {
  * another reason, its operations are committed one by one, so one bad operation does not fail the others.
  */
 export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) => void) | undefined): Committer {
+  /**
+   * The last attempt of a group failed, and none has succeeded since. A small write to another table may succeed all
+   * the same: on a full disk it fits into a page that is there, and a group needs new ones.
+   */
+  let isFailing = false;
+  const watched: Pick<Engine, 'begin' | 'isConflict'> = {
+    isConflict: engine.isConflict,
+    begin() {
+      const attempt = engine.begin();
+      return async (operations) => {
+        try {
+          const results = await attempt(operations);
+          isFailing = false;
+          return results;
+        } catch (error) {
+          if (error instanceof DatabaseError && error.unavailable) isFailing = true;
+          throw error;
+        }
+      };
+    },
+  };
+  let trying: Promise<void> | null = null;
+  /** No load balancer sends calls to a gateway that is not ready, so it must find out by itself that it can write. */
+  const tryWrite = async () => {
+    await engine.tryWrite();
+    isFailing = false;
+  };
   const timed = async (group: readonly Pending[], groups: GroupCommit) => {
     const startedAt = performance.now();
-    await commit(engine, group, groups);
+    await commit(watched, group, groups);
     onBatch?.({ chain: engine.chain, size: group.length, durationMs: performance.now() - startedAt });
   };
   const groups = createGroupCommit({ commit: timed, patience: patienceMs, groupMax: GROUP_MAX });
@@ -204,7 +233,13 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
     submit: groups.submit,
     account: engine.account,
     budget: engine.budget,
-    probe: engine.probe,
+    async probe() {
+      await engine.probe();
+      if (isFailing)
+        await (trying ??= tryWrite().finally(() => {
+          trying = null;
+        }));
+    },
     async close() {
       await groups.close();
       await engine.close();
@@ -212,7 +247,11 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
   };
 }
 
-async function commit(engine: Engine, group: readonly Pending[], groups: GroupCommit): Promise<void> {
+async function commit(
+  engine: Pick<Engine, 'begin' | 'isConflict'>,
+  group: readonly Pending[],
+  groups: GroupCommit,
+): Promise<void> {
   const attempt = engine.begin();
   let pauseMs = PAUSE_MIN_MS;
   for (let members = group; members.length > 0;) {

@@ -29,6 +29,7 @@ const SQL = loadStatements(import.meta.url, './sql/ledger-postgres.sql', [
   'pgRollback',
   'pgTakeStripe',
   'pgChainEnd',
+  'pgTryBatch',
 ]);
 
 const SETUP = [SQL.pgSetupPlans, SQL.pgSetupLimits, SQL.pgSetupDurable];
@@ -37,6 +38,9 @@ const COMMIT: Step = { statement: SQL.pgCommitTransaction };
 const FLUSH_LATER: Step = { statement: SQL.pgFlushLater };
 const ROLLBACK: Step = { statement: SQL.pgRollback };
 const TAKE_STRIPE: Step = { statement: SQL.pgTakeStripe };
+
+/** So much random text fits into no page that a table has already. A larger group than most is about as long. */
+const TRIED_BYTES = 48 * 1024;
 
 /** If a round trip takes longer, the connection is closed and the round trip counts as lost. */
 const ATTEMPT_MS = 4_000;
@@ -266,6 +270,16 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
       const [row] = await database.query(SQL.pgChainEnd, [chain]);
       // A standby may be behind at any time, and takes no operations.
       if (row!['standby'] === 0n) refuseOlder(chainEnd(row!), known);
+    },
+    async tryWrite() {
+      // Not on the connection of the groups, where one may be under way.
+      const own = await database.session(SETUP);
+      try {
+        const movements = randomBytes(TRIED_BYTES).toString('base64');
+        await own.pipeline([BEGIN, { statement: SQL.pgTryBatch, params: [chain, movements] }, ROLLBACK]);
+      } finally {
+        await own.close().catch(() => {});
+      }
     },
     isConflict: (error) => CONFLICTS.has(error.code),
     async close() {

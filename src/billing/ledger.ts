@@ -254,7 +254,8 @@ export interface Ledger {
   spentOf(name: string): Promise<MicroUsd>;
   /**
    * Rejects while every operation would be refused: with DatabaseError (code LOST if the database lacks operations that
-   * were acknowledged), or with LedgerUnavailable after the ledger has given up its log. Writes nothing.
+   * were acknowledged), or with LedgerUnavailable after the ledger has given up its log. If the last
+   * operations could not be written, it writes something of their kind and takes it back.
    */
   probe(): Promise<void>;
   close(): Promise<void>;

@@ -104,7 +104,7 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
   const manifest = await makeBackup(
     {
       ...placeOf(config),
-      identity: await identityOf(config),
+      identity: await identityIdOf(config),
       media: flags.media !== false,
       filesOnly: flags.filesOnly === true,
     },
@@ -146,7 +146,7 @@ async function restore(file: string, { check = false, filesOnly = false, ...flag
   if (running)
     throw new CliError(`The gateway at ${running.base} runs on it. A backup is restored into an empty place.`);
   if (!filesOnly) say(words);
-  const identity = config.identitySeed === null ? null : await identityOf(config);
+  const identity = config.identitySeed === null ? null : await identityIdOf(config);
   const { manifest, dataDir, finish } = await restoreBackup({ ...placeOf(config), identity, filesOnly }, file);
   if (filesOnly)
     return tell(flags, { file, ...manifest }, () => {
@@ -193,7 +193,7 @@ async function auditRestored(config: Config) {
 const placeOf = ({ databaseUrl, dataDir }: Config) => ({ databaseUrl, dataDir, version: VERSION, env: process.env });
 
 /** The id of the gateway's identity. Null if it is not known here, because this must not create one. */
-async function identityOf({ identitySeed, dataDir }: Config): Promise<string | null> {
+async function identityIdOf({ identitySeed, dataDir }: Config): Promise<string | null> {
   if (identitySeed === null && !existsSync(join(dataDir, 'identity.json'))) return null;
   const { createIdentity } = await import('#auth/identity');
   return createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed }).receiptKey.id;
@@ -236,6 +236,7 @@ function tell(flags: BackupFlags, result: object, show: () => string): void {
 
 interface RestoredFlags extends TargetFlags {
   readonly accept?: boolean;
+  readonly adoptIdentity?: boolean;
 }
 
 const HELP = `
@@ -246,12 +247,17 @@ command says what is missing, and with --accept lets the gateway go on without i
 If the folder ledger is lost, the tables of the embedded database still have all balances and calls that they had followed.
 --accept then begins a new log with them, audits it and says what differs. What proved the old books is lost with the log.
 
+A database also belongs to one identity (server.identity_seed, or identity.json), and gateways with another one do not
+start on it. With --adopt-identity it belongs to the identity that is given now. What the former one has encrypted stays
+unreadable: secrets of webhooks and providers, kept responses, files of batches. Its receipts can be checked no more.
+
 Exit codes: 0 nothing is missing, or it was accepted · 1 something is missing
 
 Examples:
   tollgate restored --data /var/lib/tollgate
   tollgate restored --data /var/lib/tollgate --accept
-  DATABASE_URL=postgres://… tollgate restored --accept`;
+  DATABASE_URL=postgres://… tollgate restored --accept
+  DATABASE_URL=postgres://… TOLLGATE_IDENTITY_SEED=… tollgate restored --adopt-identity`;
 
 /**
  * `tollgate restored`: compares a database with what the data directory remembers, and accepts a loss with `--accept`.
@@ -260,11 +266,12 @@ export function restoredCommand(): Command {
   const command = new Command('restored')
     .summary('after a backup was restored: compare, and go on with what is there')
     .description('Compare a restored database.')
-    .option('--accept', 'go on without what is missing');
+    .option('--accept', 'go on without what is missing')
+    .option('--adopt-identity', 'let the database belong to the identity that is given now');
   return withTargetOptions(command).addHelpText('after', HELP).action(restored);
 }
 
-async function restored({ accept = false, ...flags }: RestoredFlags): Promise<void> {
+async function restored({ accept = false, adoptIdentity: isAdopting = false, ...flags }: RestoredFlags): Promise<void> {
   // Loaded here, because the help of the command does not need it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, { create: true, local: true });
@@ -317,6 +324,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
     if (accept) database = await openDatabase({ ...place, withoutLog: true });
   }
   try {
+    if (database !== null) await compareIdentity(config, database, isAdopting);
     loss ??= await missing();
     if (loss === null) {
       process.stdout.write(`${paint('green', '✓')} The database has all that journal-head.json remembers of it.\n`);
@@ -334,6 +342,27 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   } finally {
     await database?.close();
   }
+}
+
+/** Throws CliError if the database belongs to another identity than that of this machine, unless it is adopted. */
+async function compareIdentity(config: Config, database: OpenDatabase, isAdopting: boolean): Promise<void> {
+  const { identitySeed, dataDir } = config;
+  const isKnown = identitySeed !== null || existsSync(join(dataDir, 'identity.json'));
+  if (!isKnown) {
+    if (isAdopting)
+      throw new CliError(`No identity is given: set TOLLGATE_IDENTITY_SEED, or put identity.json into ${dataDir}.`);
+    return;
+  }
+  const { adoptIdentity, identityFault, identityOf } = await import('#app/known-identity');
+  const identity = identityOf(config);
+  const fault = await identityFault(database, identity);
+  if (fault === null) return;
+  if (!isAdopting)
+    throw new CliError(
+      `${fault}\nUse the seed of the gateways of this database. To change it on purpose: the same command with --adopt-identity`,
+    );
+  await adoptIdentity(database, identity, Date.now());
+  process.stdout.write(`${fault}\n${painter()('green', '✓')} Adopted: the database belongs to this identity now.\n`);
 }
 
 /** The checks of the audit that fail, as text. */

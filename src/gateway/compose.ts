@@ -7,7 +7,7 @@ export { createFree } from './free-calls.ts';
 export { createIdempotency } from './idempotency.ts';
 export { createLockPayments, mostOf } from './lock-payments.ts';
 export { ownKeyService } from './own-keys.ts';
-export { createPipeline, lockOf, pricesOf } from './pipeline.ts';
+export { createPipeline, lockOf, longestLockMs, pricesOf } from './pipeline.ts';
 export { createResume } from './prepare.ts';
 export { quoteCall } from './quote-call.ts';
 export { createQuotes } from './quotes.ts';

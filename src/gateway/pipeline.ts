@@ -197,7 +197,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
     prices: call.candidates.flatMap((candidate) => pricesOf(candidate).map(({ id }) => id)),
     budgets: call.caller.budgets ?? NO_BUDGETS,
     // Rounded up because the remaining time of a call in a run has fractions of a millisecond.
-    expiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
+    expiresAt: Math.ceil(call.startedAt + longestLockMs(call.timeoutMs, graceMs)),
     // JSON.stringify leaves out undefined members.
     detail: JSON.stringify({
       primitive: call.primitive,
@@ -229,6 +229,10 @@ const NO_BUDGETS: NonNullable<LockRequest['budgets']> = [];
  * become durable, even across a restart of the database.
  */
 const LOCK_MARGIN_MS = 60_000;
+
+/** Milliseconds that a lock lives at most, if it is not kept for a task. */
+export const longestLockMs = (callTimeoutMs: number, graceMs: number): number =>
+  callTimeoutMs + graceMs + LOCK_MARGIN_MS;
 
 /** Whether a request has any credential, valid or not. */
 export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>

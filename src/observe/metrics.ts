@@ -44,6 +44,8 @@ interface MetricsOptions {
   readonly mcp?: () => McpCounts;
   /** Whether the database and the ledger take what calls need, as `/health/ready` shows it. */
   readonly databaseWorks?: () => Promise<boolean>;
+  /** Milliseconds by which this machine's clock is ahead of the database's. */
+  readonly clockAheadMs?: () => number;
   /** Number of running tasks, over all gateways of the database. */
   readonly tasksLive?: () => number | Promise<number>;
   /** Money over chains. Absent on a gateway without chains. */
@@ -123,7 +125,11 @@ function ofProcess(
     bodiesWaiting = () => 0,
     logLinesLost = () => 0,
     databaseWorks = async () => true,
-  }: Pick<MetricsOptions, 'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost' | 'databaseWorks'>,
+    clockAheadMs = () => 0,
+  }: Pick<
+    MetricsOptions,
+    'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost' | 'databaseWorks' | 'clockAheadMs'
+  >,
 ): Pick<Metrics, 'ledgerBatch' | 'lockLost' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
   const { limited, bodies, http, events, reloads, lost } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
@@ -166,6 +172,8 @@ function ofProcess(
   );
   const works = 'Whether calls can be billed: 1, or 0 while the database or the ledger in it refuses what they need';
   gauges(registry, [], [['tollgate_database_works', works, async () => ((await databaseWorks()) ? 1 : 0)]], 'min');
+  const offset = "Seconds by which this machine's clock is ahead of the database's; negative: behind";
+  gauges(registry, [], [['tollgate_clock_offset_seconds', offset, () => clockAheadMs() / 1000]], 'max');
   /** By route, then method, then status, so that a lookup builds no new string. */
   const answers = new Map<string, Map<string, Map<number, CounterSeries>>>();
   const [size, time] = [histogramSeries(batchSize, {}), histogramSeries(batchTime, {})];

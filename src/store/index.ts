@@ -16,5 +16,6 @@ export { type OpenDatabase, type SqliteDatabase, openDatabase } from './open.ts'
 export { BUCKET_HOLDER, MEDIA_FOLDER, MEDIA_HOLDER, isMediaId, mediaPath } from './owner.ts';
 export type { PostgresDatabase, PostgresSession } from './postgres.ts';
 export { type RedisClient, connectRedis } from './redis.ts';
+export { type SharedClock, createSharedClock, followDatabase } from './shared-clock.ts';
 export type { Prepare } from './statement.ts';
 export { isOne, listParam, loadStatements, numberOrNull, rowReader } from './statement.ts';

@@ -22,6 +22,8 @@ export interface PostgresDatabase extends Database {
   readonly engine: 'postgres';
   /** Opens a dedicated connection, for a writer that runs one transaction after the other. */
   session(setup: readonly Statement[]): Promise<PostgresSession>;
+  /** The server's clock, in epoch milliseconds with fractions. */
+  clock(): Promise<number>;
 }
 
 const INT8 = 20;
@@ -52,6 +54,10 @@ const CONNECT_MS = 3_000;
 const QUERY_MS = 10_000;
 /** Timeout for migrations and audits, which read or write whole tables. */
 const LONG_MS = 3_600_000;
+const CLOCK: Statement = {
+  name: 'store/clock',
+  text: 'SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION) AS ms',
+};
 
 /**
  * The advisory lock for migrations, so that gateways migrate one after the other. The number is arbitrary, but every
@@ -162,6 +168,10 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
       ),
     session: (setup) =>
       openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),
+    async clock() {
+      const [row] = await withClient((client) => perform(client, { statement: CLOCK }));
+      return Number(row!['ms']);
+    },
     close: () => (closing ??= pool.end()),
   };
 }

@@ -282,6 +282,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'provide/wallet',
       'app',
       'app/journal',
+      'app/known-identity',
       'app/administration',
     ],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],

@@ -14,10 +14,12 @@ const ready = async (spine: Spine) => {
   const response = await fetch(`${spine.origin}/health/ready`);
   return [response.status, ((await response.json()) as { checks: Record<string, string> }).checks] as const;
 };
+/** With PostgreSQL, the clock is compared with that of the database. */
+const clock = ({ app }: Spine) => (app.database.engine === 'postgres' ? { clock: 'ok' } : {});
 const becomes = async (spine: Spine, status: number, database: string) => {
   await expect
     .poll(() => ready(spine), { timeout: 60_000, interval: 200 })
-    .toEqual([status, { gateway: 'ok', database }]);
+    .toEqual([status, { gateway: 'ok', database, ...clock(spine) }]);
 };
 
 describe('a gateway whose database can be read and not written', () => {
@@ -128,6 +130,48 @@ describe('a gateway whose database can be read and not written', () => {
     // The ledger tries to write again at most half a second later.
     await expect.poll(async () => (await call()).status, { timeout: 60_000, interval: 100 }).toBe(200);
     for (const id of held) await ledger.release({ id, detail: '{}' });
+    expect(await spine.faults()).toEqual([]);
+  });
+
+  it('is not ready on PostgreSQL while groups of the ledger have no room, and is again without a call', async () => {
+    const fresh = await freshDatabase(inject('postgresUrl'));
+    const spine = await startSpine({ databaseUrl: fresh.url });
+    onTestFinished(async () => {
+      await spine.stop();
+      await fresh.drop();
+    });
+    const call = async () => {
+      const response = await spine.post('/chat/completions', ask('hello !tokens:1'));
+      await response.text();
+      return response.status;
+    };
+    const works = async () => {
+      const authorization = `Bearer ${spine.adminKey}`;
+      const response = await fetch(`${spine.origin}/metrics`, { headers: { authorization } });
+      return /^tollgate_database_works (\d)$/m.exec(await response.text())?.[1];
+    };
+    expect(await call()).toBe(200);
+    await spine.quiet();
+    await becomes(spine, 200, 'ok');
+    // What a group needs is refused as on a full disk. Small writes to other tables are taken.
+    await command(
+      fresh.url,
+      `CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         RAISE EXCEPTION 'could not extend file "base/5/1": No space left on device' USING ERRCODE = '53100';
+       END $$`,
+    );
+    await command(
+      fresh.url,
+      'CREATE TRIGGER no_room BEFORE INSERT ON journal_batches FOR EACH ROW EXECUTE FUNCTION no_room()',
+    );
+    expect(await call()).toBe(503);
+    await becomes(spine, 503, 'cannot be written to: its disk is full');
+    expect(await works()).toBe('0');
+    expect(spine.logs.filter((line) => line.includes('cannot be written to: calls are refused')).length).toBe(1);
+    await command(fresh.url, 'DROP TRIGGER no_room ON journal_batches');
+    await becomes(spine, 200, 'ok');
+    expect(await works()).toBe('1');
+    expect(await call()).toBe(200);
     expect(await spine.faults()).toEqual([]);
   });
 

@@ -34,12 +34,18 @@ test('all that is over is swept at once', async () => {
 });
 
 /** A sweeper on the gateway's ledger. `sweep` is what its timer does; `logged` is what it has warned of. */
-function sweeperOf(swept: Parameters<typeof openSweeper>[1]) {
+function sweeperOf(
+  swept: Parameters<typeof openSweeper>[1],
+  { now = Date.now, elapsed = () => performance.now() }: { now?: () => number; elapsed?: () => number } = {},
+) {
   const logged: (readonly [object, string])[] = [];
   const logger = { warn: (fields: object, text: string) => logged.push([fields, text]) } as unknown as Logger;
   const timers = vi.spyOn(globalThis, 'setInterval');
   const outages = createOutageLog(logger, () => 0);
-  const sweeper = openSweeper({ ledger: spine.app.ledger, logger, outages, now: Date.now }, swept, SWEEP_MS);
+  const sweeper = openSweeper({ ledger: spine.app.ledger, logger, outages, now, elapsed }, swept, {
+    everyMs: SWEEP_MS,
+    longestLockMs: 600_000,
+  });
   const sweep = timers.mock.calls[0]![0] as () => void;
   timers.mockRestore();
   return { sweeper, sweep, logged };
@@ -123,4 +129,43 @@ test('sweeps do not overlap, and closing waits for the one that runs', async () 
   await closing;
   // The store had more to remove. That is left to the next start.
   expect({ batches, others, logged }).toEqual({ batches: 1, others: 0, logged: [] });
+});
+
+test('after a jump of the time, locks of calls that run do not expire', async () => {
+  const clock = { now: Date.now(), elapsed: 0 };
+  let swept = Promise.withResolvers<void>();
+  const store = {
+    async sweep() {
+      swept.resolve();
+      return 0;
+    },
+  };
+  const { sweeper, sweep, logged } = sweeperOf({ store }, { now: () => clock.now, elapsed: () => clock.elapsed });
+  const sweepNow = async () => {
+    swept = Promise.withResolvers();
+    sweep();
+    await swept.promise;
+    // The sweep ends in the turn after its last store.
+    await new Promise(setImmediate);
+  };
+  const { ledger, database } = spine.app;
+  const id = 'of-a-running-call';
+  const expiresAt = clock.now + 600_000;
+  const lock = { id, account: spine.account, amount: 5n, prices: [], expiresAt, detail: '{}' };
+  expect(await ledger.lock(lock)).toMatchObject({ ok: true });
+  const state = async () => (await database.query(adHoc(`SELECT state FROM locks WHERE id = '${id}'`)))[0]!['state'];
+  clock.now += 1_200_000;
+  clock.elapsed += 1_000;
+  await sweepNow();
+  expect(await state()).toBe('held');
+  expect(logged).toEqual([[{ jump_s: 1_199, rest_s: 600 }, expect.stringContaining('by a jump')]]);
+  clock.now += 599_000;
+  clock.elapsed += 599_000;
+  await sweepNow();
+  expect(await state()).toBe('held');
+  clock.now += 2_000;
+  clock.elapsed += 2_000;
+  await sweepNow();
+  expect(await state()).toBe('expired');
+  await sweeper.close();
 });

@@ -67,6 +67,8 @@ export interface SpineOptions {
   readonly now?: () => number;
   /** A monotonic clock in milliseconds. Default: `now`, if it is given. */
   readonly elapsed?: () => number;
+  /** The clock of this machine, which the database's corrects. Default: `Date.now`. */
+  readonly wall?: () => number;
   /** This and the next: default as in `NOTHING_LEFT_TO_LUCK`. */
   readonly random?: () => number;
   readonly keepAliveMs?: number;
@@ -213,6 +215,7 @@ ${more.replaceAll('{provider}', provider.url)}`;
     reloadAll: () => app.reload(() => listed.read()),
     ...(options.now ? { now: options.now } : {}),
     ...(options.elapsed ? { elapsed: options.elapsed } : {}),
+    ...(options.wall ? { wall: options.wall } : {}),
     ...(options.payments ? { payments: options.payments } : {}),
     ...(options.random ? { random: options.random } : {}),
     ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),

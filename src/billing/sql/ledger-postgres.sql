@@ -307,3 +307,7 @@ SELECT stripe FROM generate_series(0, 1023) AS s (stripe) WHERE pg_try_advisory_
 
 -- name: pgTransfers
 SELECT id FROM transfers WHERE id = ANY ($1::text[])
+
+-- name: pgTryBatch
+-- What a group writes, for a transaction that is rolled back. No group has this number.
+INSERT INTO journal_batches (chain, n, at, count, prev, hash, movements) VALUES ($1, -1, 0, 0, '', '', $2)
