@@ -76,18 +76,81 @@ async function* piecesOf(
   yield Buffer.from(`${lineText(['seal', sealOf(content.digest('hex'))])}\n`);
 }
 
-/** Passes bytes on, and counts and digests them. */
-function measure() {
+/** Passes bytes on, and counts and digests them. An error of `look` ends the stream. */
+function measure(look: (part: Buffer) => void = () => {}) {
   const digest: Hash = createHash('sha256');
   let bytes = 0;
   const stream = new Transform({
     transform(part: Buffer, _encoding, done) {
       digest.update(part);
       bytes += part.byteLength;
+      try {
+        look(part);
+      } catch (error) {
+        return done(error as Error);
+      }
       done(null, part);
     },
   });
   return { stream, result: () => ({ bytes, sha256: digest.digest('hex') }) };
+}
+
+const ZSTD_MAGIC = 0xfd2fb528;
+const NO_BYTES = Buffer.alloc(0);
+/** Bytes of the size of the content, and of the id of a dictionary, by their flags in the header (RFC 8878, 3.1.1). */
+const [CONTENT_SIZES, DICTIONARY_IDS] = [
+  [0, 2, 4, 8],
+  [0, 1, 2, 4],
+];
+const RLE = 1;
+const CHECKSUM_BYTES = 4;
+
+/**
+ * Takes the parts of a file in their order, and throws ArchiveError for bytes behind its frame of zstd. The decompressor
+ * passes over zeros and empty frames there, so nothing else would say that the file was changed.
+ */
+function createFrameEnd(): (part: Buffer) => void {
+  let stage: 'header' | 'blocks' | 'end' | 'other' = 'header';
+  let held = NO_BYTES;
+  /** Bytes to pass over before the next ones that are read. */
+  let passed = 0;
+  let checksum = 0;
+  const read = (bytes: Buffer) => {
+    if (stage === 'blocks') {
+      const block = bytes.readUIntLE(0, 3);
+      const type = (block >> 1) & 3;
+      const isLast = (block & 1) === 1;
+      passed = (type === RLE ? 1 : block >> 3) + (isLast ? checksum : 0);
+      if (isLast) stage = 'end';
+      return;
+    }
+    // Whatever is no frame of zstd is refused by the decompressor.
+    if (bytes.readUInt32LE(0) !== ZSTD_MAGIC) return void (stage = 'other');
+    const flags = bytes[4]!;
+    const isSingle = (flags & 0x20) !== 0;
+    const size = flags >> 6 === 0 && isSingle ? 1 : CONTENT_SIZES![flags >> 6]!;
+    passed = (isSingle ? 0 : 1) + DICTIONARY_IDS![flags & 3]! + size;
+    checksum = (flags & 4) === 0 ? 0 : CHECKSUM_BYTES;
+    stage = 'blocks';
+  };
+  return (part) => {
+    for (let at = 0; at < part.byteLength && stage !== 'other';) {
+      if (passed > 0) {
+        const some = Math.min(passed, part.byteLength - at);
+        passed -= some;
+        at += some;
+        continue;
+      }
+      if (stage === 'end') throw new ArchiveError('bytes follow its end');
+      const wanted = stage === 'header' ? 5 : 3;
+      const more = part.subarray(at, at + wanted - held.byteLength);
+      at += more.byteLength;
+      held = Buffer.concat([held, more]);
+      if (held.byteLength < wanted) return;
+      read(held);
+      held = NO_BYTES;
+    }
+  };
 }
 
 /** The longest line that is read: a group of the journal has at most some megabytes. */
@@ -104,7 +167,7 @@ export async function readArchiveFile(
   pace: () => Promise<void> | undefined = () => undefined,
 ): Promise<WrittenFile> {
   const content = createHash('sha256');
-  const tap = measure();
+  const tap = measure(createFrameEnd());
   let number = 0;
   let isSealed = false;
   const take = (bytes: Buffer) => {

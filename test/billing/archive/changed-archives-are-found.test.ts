@@ -67,6 +67,19 @@ describe.each(ENGINES)('an archive of %s', (name) => {
     expect(await archives()).toEqual([]);
   });
 
+  test('with bytes behind its end is refused by its proof, also if they decompress to nothing', async () => {
+    const bytes = readFileSync(paths[0]!);
+    const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 0x68, 0x69]);
+    const behind = [Buffer.alloc(1), Buffer.alloc(100_000), Buffer.from('x'), skippable, zstdCompressSync('')];
+    for (const more of behind) {
+      writeFileSync(paths[0]!, Buffer.concat([bytes, more]));
+      await expect(verifyArchive(paths[0]!)).rejects.toThrow('bytes follow its end');
+      expect(await archives()).toEqual([expect.stringContaining('is not the file that was archived')]);
+    }
+    writeFileSync(paths[0]!, bytes);
+    await verifyArchive(paths[0]!);
+  });
+
   test('that takes the place of another is found', async () => {
     copyFileSync(paths[0]!, join(place.folder, 'first'));
     renameSync(paths[1]!, paths[0]!);
