@@ -1,6 +1,6 @@
 /* WebM files with very many packets of Opus, each of 20 ms in seven bytes. */
 
-const BLOCK = Buffer.from('a385810000' + '8008', 'hex');
+const BLOCK = Buffer.from('a3858100008008', 'hex');
 const CLUSTER = '1f43b675';
 const START_OF_CLUSTER = Buffer.from('e78100', 'hex');
 
