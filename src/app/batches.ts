@@ -9,7 +9,7 @@ import {
   createBatchRunner,
   createFiles,
   createSealedContent,
-  LineSlots,
+  linePlaces,
   type BatchRunner,
 } from '#batches';
 import { createOffersById } from '#catalog';
@@ -75,7 +75,8 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
       calls: lines.calls,
       provider: createProviderBatchApi({ upstream: middle.upstream, offerOf: createOffersById(middle.catalog) }),
       lookMs: config.batches.providerLookMs,
-      slots: new LineSlots(config.batches.linesAtOnce, config.batches.accountLinesAtOnce),
+      linesAtOnce: config.batches.linesAtOnce,
+      places: linePlaces(config.batches),
       limits: {
         ...config.limits,
         linesMax: config.batches.linesMax,

@@ -70,6 +70,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     catchUp: routed.registry.catchUp,
     attemptsMax: config.upstream.attemptsMax,
     callTimeoutMs: config.upstream.callTimeoutMs,
+    canPay: routed.lockPayments.canPay,
     billed: openBilling(routed, quotes)(execute),
     unbilled: createFree(observer)(execute),
     observer,

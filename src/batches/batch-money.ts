@@ -1,4 +1,4 @@
-import type { Ledger } from '#billing';
+import { escrowOf, type Ledger } from '#billing';
 import type { Caller } from '#accounts';
 import type { Runs } from '#gateway';
 import type { Batch } from './batch.ts';
@@ -6,6 +6,8 @@ import { GRACE_MS, locksUntil } from './provider-api.ts';
 
 /** The money of batches: one lock for each, from which the locks of its lines come. */
 export interface BatchMoney {
+  /** Whether an account has money now. */
+  isFunded(account: string): Promise<boolean>;
   /** Whether a lock that was named can still be made, or is held. */
   isUsable(lockId: string): Promise<boolean>;
   /** Makes the named lock of a batch, unless it is made already, and keeps it. Rejects with GatewayError. */
@@ -22,7 +24,7 @@ export interface BatchMoney {
 }
 
 interface BatchMoneyOptions {
-  readonly ledger: Pick<Ledger, 'find' | 'keep' | 'lock' | 'release'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'find' | 'keep' | 'lock' | 'release'>;
   readonly runs: Runs;
   readonly now: () => number;
   /** This process is the only user of the database, so a call without a lock can get none any more. */
@@ -46,6 +48,10 @@ export function createBatchMoney({ ledger, runs, now, alone }: BatchMoneyOptions
   }
 
   return {
+    async isFunded(account) {
+      return ((await ledger.balance(escrowOf(account)))?.available ?? 0n) > 0n;
+    },
+
     async isUsable(lockId) {
       const record = await ledger.find(lockId);
       return record === null || record.state === 'held';

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createDueWorker, type Database, loadStatements } from '#store';
+import { getOrInsert, type Place } from '#wire';
 import type { Batch } from './batch.ts';
+import { checkPlaces, runPlaces, shareOf, UNPAID } from './batch-places.ts';
 import { Claim, NotNow } from './claim.ts';
 import { createToBatch } from './create-batches.ts';
 import type { Progress, WorkDeps } from './work-on-batch.ts';
@@ -17,14 +19,19 @@ export interface BatchRunner {
 
 interface BatchRunnerOptions extends WorkDeps {
   readonly database: Database;
+  /** Most lines that this gateway calls at the same time. */
+  readonly linesAtOnce: number;
   /** Whether this gateway has begun to stop. */
   readonly isStopping: () => boolean;
   /** This process is the only user of the database, so existing claims are those of a process that died. */
   readonly alone: boolean;
 }
 
-/** Batches that one gateway works on at the same time. How many lines are called at once is bounded apart. */
-const BATCHES_MAX = 64;
+/** Most due batches that are read in one turn, in all and of one account. */
+const READ_MAX = 256;
+const READ_PER_ACCOUNT = 16;
+/** A batch whose account has no other one keeps its place for so long, although others wait. */
+const TURN_MS = 5_000;
 const TICK_MS = 1_000;
 /** A gateway that does not renew its claim for this long is gone, and another one goes on. */
 const LEASE_MS = 15_000;
@@ -41,13 +48,35 @@ const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
   'renewBatch',
 ]);
 
+/** The place of a batch: among those that are checked, or among those that run. */
+interface Taken {
+  readonly account: string;
+  share: string;
+  place: Place;
+  isRun: boolean;
+  isLong: () => boolean;
+}
+
+/** The work of this gateway on a batch. */
+interface Work {
+  readonly claim: Claim;
+  readonly taken: Taken;
+  /** When it began, by `performance.now()`. */
+  readonly since: number;
+  progress: Progress;
+}
+
 export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
-  const { database, content, now, alone, onError } = options;
+  const { database, content, money, linesAtOnce, now, alone, onError } = options;
   const toBatch = createToBatch(content);
   let isClosed = false;
   const isStopping = () => isClosed || options.isStopping();
   /** The batches that this gateway works on. */
-  const claims = new Map<string, Claim>();
+  const claims = new Map<string, Work>();
+  const checks = checkPlaces();
+  const runs = runPlaces(linesAtOnce);
+  /** Due batches found no place. */
+  let isWaiting = false;
   let begun: Promise<unknown> | null = null;
 
   const worker = createDueWorker({ turn: claimDue, pauseMs: TICK_MS, onError });
@@ -59,25 +88,90 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       begun = null;
       throw error;
     });
-    const room = BATCHES_MAX - worker.jobs;
-    if (room <= 0) return false;
-    const due = await database.query(SQL.dueBatches, [now(), room]);
-    for (const { id } of due) {
+    const due = await database.query(SQL.dueBatches, [now(), READ_PER_ACCOUNT, READ_MAX]);
+    isWaiting = due.length === READ_MAX;
+    const funded = new Map<string, Promise<boolean>>();
+    /** Shares that have no batch here, and wait for a place. */
+    const waiting = new Set<string>();
+    for (const row of due) {
+      const [id, account, isCheck] = [row['id'] as string, row['account'] as string, row['status'] === 'validating'];
+      // oxlint-disable-next-line no-await-in-loop -- one claim after the other
+      const share = isCheck ? await checkShare(account) : shareOf({ account, amount: row['amount'] as bigint | null });
+      const taken = take(account, share, !isCheck);
+      if (taken === null) {
+        isWaiting = true;
+        if (!isCheck && runs.of(share) === 0) waiting.add(share);
+        continue;
+      }
       const claim = randomUUID();
       const at = now();
-      // oxlint-disable-next-line no-await-in-loop -- one claim after the other
-      const claimed = await database.query(SQL.claimBatch, [id!, claim, at + LEASE_MS, at]);
-      if (claimed.length > 0) worker.start(() => work(id as string, claim));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const claimed = await database.query(SQL.claimBatch, [id, claim, at + LEASE_MS, at]).catch((error: unknown) => {
+        taken.place.release();
+        throw error;
+      });
+      if (claimed.length === 0) taken.place.release();
+      else start(id, claim, taken);
     }
+    makeWay(waiting.size);
     return false;
+
+    async function checkShare(account: string): Promise<string> {
+      return (await getOrInsert(funded, account, () => money.isFunded(account))) ? account : UNPAID;
+    }
   }
 
-  async function work(id: string, claimId: string): Promise<void> {
+  function take(account: string, share: string, isRun: boolean): Taken | null {
+    let isLong = false;
+    const place = (isRun ? runs : checks).tryTake(account, { share, onLong: () => (isLong = true) });
+    return place && { account, share, place, isRun, isLong: () => isLong };
+  }
+
+  function start(id: string, claim: string, taken: Taken): void {
+    worker.start(
+      () => work(id, claim, taken),
+      () => {
+        taken.place.release();
+        if (isWaiting) worker.wake();
+      },
+    );
+  }
+
+  /** Asks as many batches as accounts wait to go on later: of those who have most, and first where no line is called. */
+  function makeWay(accounts: number): void {
+    const running = [...claims.values()].filter(({ taken }) => taken.isRun && !taken.isLong());
+    let asked = running.filter(({ claim }) => claim.givesWay).length;
+    for (const isIdle of [true, false])
+      for (; asked < accounts; asked += 1) {
+        const may = running.filter(
+          ({ claim, taken, since, progress }) =>
+            !claim.givesWay &&
+            (!isIdle || progress.running === 0) &&
+            (runs.of(taken.share) > 1 || performance.now() - since >= TURN_MS),
+        );
+        if (may.length === 0) break;
+        may.reduce((most, one) => (runs.of(one.taken.share) > runs.of(most.taken.share) ? one : most)).claim.giveWay();
+      }
+  }
+
+  async function work(id: string, claimId: string, taken: Taken): Promise<void> {
     const [row] = await database.query(SQL.findBatch, [id]);
     const batch = toBatch(row!);
-    const claim = new Claim(claimId, batch.status, isStopping);
-    claims.set(id, claim);
-    const lease = holdLease(batch, claim);
+    const claim = new Claim(claimId, batch.status, isStopping, {
+      mayRun(checked) {
+        if (taken.isRun) return true;
+        const place = take(taken.account, shareOf(checked), true);
+        if (place === null) return false;
+        taken.place.release();
+        Object.assign(taken, place);
+        return true;
+      },
+      becomeLong: () => taken.place.becomeLong(),
+    });
+    const progress = { completed: batch.completed, failed: batch.failed, running: 0 };
+    const own: Work = { claim, taken, since: performance.now(), progress };
+    claims.set(id, own);
+    const lease = holdLease(batch, own);
     let dueIn = 0;
     try {
       // Loaded with the first batch, because most gateways have none.
@@ -87,7 +181,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       dueIn = error instanceof NotNow ? error.pauseMs : AGAIN_MS;
       if (!(error instanceof NotNow)) throw error;
     } finally {
-      if (claims.get(id) === claim) claims.delete(id);
+      if (claims.get(id) === own) claims.delete(id);
       const { completed, failed } = await lease.end();
       const at = now();
       // It ends at its time. After that, it waits for providers to end its lines.
@@ -98,14 +192,14 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   }
 
   /** Renews the claim, writes how far the batch is, and learns whether it was cancelled. */
-  function holdLease({ id, completed, failed }: Batch, claim: Claim) {
-    let progress: Progress = { completed, failed };
+  function holdLease({ id }: Batch, work: Work) {
+    const { claim } = work;
     let renewing: Promise<void> = Promise.resolve();
     let heldUntil = performance.now() + LEASE_MS;
     const renew = async () => {
       const from = performance.now();
       try {
-        const params = [id, claim.id, now() + LEASE_MS, progress.completed, progress.failed];
+        const params = [id, claim.id, now() + LEASE_MS, work.progress.completed, work.progress.failed];
         const [row] = await database.query(SQL.renewBatch, params);
         if (row === undefined) return claim.lose();
         heldUntil = from + LEASE_MS;
@@ -118,13 +212,13 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     const timer = setInterval(() => (renewing = renewing.then(renew)), RENEW_MS);
     return {
       follow(run: Progress) {
-        progress = run;
+        work.progress = run;
       },
       /** Resolves with how far the batch is. */
       async end() {
         clearInterval(timer);
         await renewing;
-        return progress;
+        return work.progress;
       },
     };
   }
@@ -133,12 +227,14 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   return {
     wake: worker.wake,
     cancelled(id) {
-      const claim = claims.get(id);
+      const claim = claims.get(id)?.claim;
       if (claim !== undefined) claim.status = 'cancelling';
       worker.wake();
     },
     close() {
       isClosed = true;
+      // Those that wait for the place of a line wait no longer.
+      for (const { claim } of claims.values()) claim.giveWay();
       return worker.close();
     },
   };

@@ -1,5 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BatchStatus } from './batch.ts';
+import type { Batch, BatchStatus } from './batch.ts';
+
+/** The place of a batch among those whose lines a gateway calls. */
+interface RunPlace {
+  /** Takes a place for the batch, whose lines are checked. False if there is none now. */
+  mayRun(batch: Batch): boolean;
+  /** One of its lines is long, so another batch may have its place. */
+  becomeLong(): void;
+}
+
+const ALWAYS: RunPlace = { mayRun: () => true, becomeLong() {} };
 
 /** The hold of this gateway on a batch that it works on. */
 export class Claim {
@@ -8,12 +18,39 @@ export class Claim {
   /** The status of the batch, as of the last look. */
   status: BatchStatus;
   readonly #isStopping: () => boolean;
+  readonly #place: RunPlace;
   readonly #over = new AbortController();
+  readonly #way = new AbortController();
+  readonly #stop = AbortSignal.any([this.#over.signal, this.#way.signal]);
 
-  constructor(id: string, status: BatchStatus, isStopping: () => boolean) {
+  constructor(id: string, status: BatchStatus, isStopping: () => boolean, place: RunPlace = ALWAYS) {
     this.id = id;
     this.status = status;
     this.#isStopping = isStopping;
+    this.#place = place;
+  }
+
+  /** See RunPlace. */
+  mayRun(batch: Batch): boolean {
+    return this.#place.mayRun(batch);
+  }
+
+  becomeLong(): void {
+    this.#place.becomeLong();
+  }
+
+  /** Others wait for the place of this batch: no other line of it begins, and it goes on later. */
+  giveWay(): void {
+    this.#way.abort();
+  }
+
+  get givesWay(): boolean {
+    return this.#way.signal.aborted;
+  }
+
+  /** Aborts when the batch has to give way, or the claim is lost. */
+  get stop(): AbortSignal {
+    return this.#stop;
   }
 
   /** Another gateway has the batch, or may have it. */

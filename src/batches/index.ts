@@ -1,10 +1,10 @@
 export type { AnsweredRequest, Batch, Batches, LineCalls, LineError, LineReply, Measured } from './batch.ts';
 export { type BatchRunner, createBatchRunner } from './batch-runner.ts';
 export { createBatchMoney } from './batch-money.ts';
+export { linePlaces } from './batch-places.ts';
 export { createBatches } from './create-batches.ts';
 export { createFiles } from './create-files.ts';
 export type { StoredFile, StoredFiles } from './file.ts';
-export { LineSlots } from './line-slots.ts';
 export {
   type HeldRequest,
   locksUntil,

@@ -3,8 +3,8 @@ import { loadStatements, type Database, type Row } from '#store';
 import { getOrInsert } from '#wire';
 import type { Batch } from './batch.ts';
 import { unreadable } from './check-lines.ts';
+import { uploadPlace } from './batch-places.ts';
 import type { Claim } from './claim.ts';
-import { LineSlots } from './line-slots.ts';
 import { readAnswers, TOO_LARGE } from './provider-answers.ts';
 import {
   type HeldRequest,
@@ -65,8 +65,6 @@ const DOUBT_MS = 600_000;
 const READ_MS = 900_000;
 /** The pause between two looks at whether a file may still be read. */
 const WATCH_MS = 250;
-/** Uploads at the same time: all requests of a file are in memory, twice. */
-const UPLOADS_MAX = 4;
 
 type State = 'collecting' | 'ready' | 'uploaded' | 'creating' | 'sent' | 'doubted' | 'closing' | 'ended';
 
@@ -98,9 +96,6 @@ const NO_ANSWER = {
   message: 'The provider ended its batch without an answer to this line',
 };
 const CANCELLED = { code: 'provider_cancelled', message: 'The provider cancelled its batch before this line was made' };
-
-/** Of all batches. Each provider has one place, so one that does not answer holds up no other. */
-const uploads = new LineSlots(UPLOADS_MAX, 1);
 
 /**
  * The batches at providers that have lines of one batch. Each step is a row before it is taken: another gateway goes on
@@ -212,7 +207,8 @@ export class ProviderBatches {
 
   async #upload(one: ProviderBatch): Promise<void> {
     const { provider } = this.#deps;
-    const release = await uploads.take(provider.providerOf(one.offer));
+    const release = await uploadPlace(provider.providerOf(one.offer), this.#batch.account, this.#claim.stop);
+    if (release === null) return;
     let file: string | null | undefined;
     try {
       // It may have waited for its place.

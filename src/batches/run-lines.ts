@@ -1,15 +1,15 @@
 import { loadStatements, type Database, type Row } from '#store';
-import { OWN_TURN_BYTES, ownTurn } from '#wire';
+import { OWN_TURN_BYTES, ownTurn, type Place, type Places } from '#wire';
 import { newCallId } from '#gateway';
 import type { AnsweredRequest, Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
+import { shareOf } from './batch-places.ts';
 import { ofInput, unreadable } from './check-lines.ts';
 import { type Claim, NotNow } from './claim.ts';
 import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
 import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
-import type { LineSlots } from './line-slots.ts';
 import { answerOfLine } from './provider-answers.ts';
 import type { HeldRequest, ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
@@ -32,7 +32,7 @@ export interface RunDeps {
   readonly provider: ProviderApi;
   /** The pause between two looks at the batches of providers, in milliseconds. */
   readonly lookMs: number;
-  readonly slots: LineSlots;
+  readonly places: Places;
   readonly limits: LineLimits & {
     /** Bytes of the longest answer of a provider. */
     readonly replyBytesMax: number;
@@ -119,12 +119,14 @@ export class BatchRun {
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (this.#hasWork) await this.#pass();
       if (!this.#claim.goesOn) break;
+      if (this.#claim.givesWay) throw new NotNow('other accounts wait for the place of this batch', 0);
       if (this.#isUnsettled) throw new NotNow('answers of providers could not be settled yet', this.#deps.lookMs);
       if (!this.#providers.isLive) break;
       // oxlint-disable-next-line no-await-in-loop -- as above
       const answered = await this.#providers.turn();
       if (!this.#claim.goesOn) break;
-      if (!answered) throw new NotNow('providers have the rest of the lines', this.#deps.lookMs);
+      if (!answered && !this.#claim.givesWay)
+        throw new NotNow('providers have the rest of the lines', this.#deps.lookMs);
     }
     return this.#claim.goesOn;
   }
@@ -137,6 +139,16 @@ export class BatchRun {
     return known < this.#batch.total || (this.#poor.size > 0 && !this.#providers.isLive);
   }
 
+  /** Whether another line may begin. */
+  get #mayBegin(): boolean {
+    return this.#claim.goesOn && !this.#claim.givesWay;
+  }
+
+  /** Lines that are called now. */
+  get running(): number {
+    return this.#running.size;
+  }
+
   /** Goes once through the file. */
   async #pass(): Promise<void> {
     const { files, limits } = this.#deps;
@@ -146,7 +158,7 @@ export class BatchRun {
       // All lines were checked before the first was called, so none is longer than what was allowed at that time.
       for await (const { n, bytes } of linesOf(files.read(ofInput(inputFile, account)), Infinity)) {
         const { isCancelled } = this.#claim;
-        if (!this.#claim.goesOn || (isCancelled && this.#orphans.size + this.#answered.size === 0)) break;
+        if (!this.#mayBegin || (isCancelled && this.#orphans.size + this.#answered.size === 0)) break;
         const isOpen = this.#orphans.has(n) || this.#answered.has(n);
         if (this.#done.has(n) || (isCancelled && !isOpen)) continue;
         // What held lines do not use comes back only with their answers.
@@ -231,17 +243,20 @@ export class BatchRun {
 
   /** Begins a line as soon as there is a place for it, or ends it without a call. */
   async #next(n: number, line: LineRequest): Promise<void> {
-    const { slots, limits, now } = this.#deps;
+    const { limits, now } = this.#deps;
     const batch = this.#batch;
     const answered = this.#answered.get(n);
     if (answered !== undefined) {
       this.#answered.delete(n);
-      return this.#start(await slots.take(batch.account), () => this.#holding(() => this.#settle(n, answered, line)));
+      const place = await this.#place();
+      if (place !== null) this.#start(place, () => this.#holding(() => this.#settle(n, answered, line)));
+      return;
     }
     const orphan = this.#orphans.get(n);
     this.#orphans.delete(n);
     if (orphan?.isCharged) return this.#endWithout(n, orphan.callId, line, LOST(orphan.callId));
-    const release = await slots.take(batch.account);
+    const place = await this.#place();
+    if (place === null) return;
     const why =
       now() >= batch.expiresAt
         ? EXPIRED
@@ -249,16 +264,23 @@ export class BatchRun {
           ? TOO_MUCH(limits.resultBytesMax)
           : null;
     if (why !== null || !this.#claim.goesOn || this.#claim.isCancelled) {
-      release();
+      place.release();
       if (why === null || this.#claim.isCancelled) return;
       const callId = newCallId();
       if (await this.#begin(n, callId)) await this.#endWithout(n, callId, line, why);
       return;
     }
-    this.#start(release, () => this.#call(n, line));
+    this.#start(place, () => this.#call(n, line));
   }
 
-  #start(release: () => void, run: () => Promise<void>): void {
+  /** null if the batch begins no other line now. */
+  #place(): Promise<Place | null> {
+    const claim = this.#claim;
+    const options = { share: shareOf(this.#batch), stop: claim.stop, onLong: () => claim.becomeLong() };
+    return this.#deps.places.take(this.#batch.account, options);
+  }
+
+  #start(place: Place, run: () => Promise<void>): void {
     const running = run()
       .catch((error: unknown) => {
         // The line stays as it is. Whoever goes on with the batch finds out whether its call was charged.
@@ -267,7 +289,7 @@ export class BatchRun {
         this.#deps.onError(error);
       })
       .finally(() => {
-        release();
+        place.release();
         this.#running.delete(running);
       });
     this.#running.add(running);

@@ -5,7 +5,7 @@ import { newCallId } from '#gateway';
 import type { Batch, BatchFault, BatchStatus, LineCalls } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
 import { checkLines, faultOf } from './check-lines.ts';
-import type { Claim } from './claim.ts';
+import { type Claim, NotNow } from './claim.ts';
 import { BatchRun, type RunDeps, sumsOf } from './run-lines.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
@@ -32,6 +32,8 @@ export interface WorkDeps extends RunDeps {
 export interface Progress {
   readonly completed: number;
   readonly failed: number;
+  /** Its lines that are called now. */
+  readonly running: number;
 }
 
 /**
@@ -50,6 +52,7 @@ export async function workOnBatch(
   if (batch === null) return;
   // A batch that was cancelled before its lines were paid has no line.
   if (batch.inProgressAt !== null && batch.status !== 'finalizing') {
+    if (!claim.mayRun(batch)) throw new NotNow('other batches run', 0);
     const run = new BatchRun(deps, batch, claim);
     onRun(run);
     if (!(await run.run())) return;

@@ -1,4 +1,4 @@
-import { createDueWorker, loadStatements, type Database, type Row } from '#store';
+import { createDueWorker, listParam, loadStatements, type Database, type Row } from '#store';
 import { createSealedTexts, type SealedTexts } from '#security';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from './webhook-relay.ts';
@@ -53,7 +53,9 @@ const SQL = loadStatements(import.meta.url, './sql/notices.sql', [
 
 const EVERY_MS = 10_000;
 const DAY_MS = 86_400_000;
-const CLAIMED = 20;
+/** Most notices that are sent at the same time, in all and of one account. Each takes at most POST_MS. */
+const SENT_MAX = 64;
+const ACCOUNT_SENT_MAX = 4;
 const POST_MS = 10_000;
 /** How long a claimed notice is not sent by another gateway. Must be longer than a request takes. */
 const LEASE_MS = 60_000;
@@ -109,12 +111,33 @@ export function createBudgetNotices({
     await database.query(SQL.endAttempt, [row['budget']!, row['spend_limit']!, row['percent']!, again]);
   };
 
+  const sent = new Map<string, number>();
+  const count = (account: string, more: number) => sent.set(account, (sent.get(account) ?? 0) + more);
+  /** A notice was sent, and others wait for its place. */
+  let isFreed = false;
+  let isWaiting = false;
+
   const worker = createDueWorker({
-    async turn({ closed, start }) {
-      await poll();
-      const due = await database.query(SQL.claimDue, [now(), now() + LEASE_MS, CLAIMED]);
-      for (const row of due) start(() => send(row, closed));
-      return due.length === CLAIMED;
+    async turn({ closed, jobs, start, wake }) {
+      // What is spent is looked at in time, not after each notice.
+      if (!isFreed) await poll();
+      isFreed = false;
+      const busy = [...sent].filter(([, notices]) => notices >= ACCOUNT_SENT_MAX).map(([account]) => account);
+      const limits = [SENT_MAX - jobs, ACCOUNT_SENT_MAX, listParam(busy)];
+      const due = jobs < SENT_MAX ? await database.query(SQL.claimDue, [now(), now() + LEASE_MS, ...limits]) : [];
+      isWaiting = jobs >= SENT_MAX || due.length > 0;
+      for (const row of due) {
+        const account = row['account'] as string;
+        count(account, 1);
+        start(
+          () => send(row, closed),
+          () => {
+            if (count(account, -1).get(account) === 0) sent.delete(account);
+            isFreed = isWaiting;
+            if (isWaiting) wake();
+          },
+        );
+      }
     },
     pauseMs: everyMs,
     onError,

@@ -1,4 +1,4 @@
-import { formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
+import { escrowOf, formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
 import { GatewayError } from '#errors';
 import { needsCredential, type Caller, type CallerBudget } from '#accounts';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
@@ -29,6 +29,11 @@ export interface LockPayments {
    * be tried again. Rejects with `error`, or with the reason why the payment was not taken.
    */
   repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: Error): Promise<void>;
+  /**
+   * For work on a request before its lock. Rejects as the lock would if the caller cannot pay the least that the call
+   * takes. Resolves with whether its account has money: a payment is not taken yet, and proves nothing.
+   */
+  canPay(call: Call): Promise<boolean>;
   /** Both functions in the form that the billing middleware expects. */
   readonly ofCalls: {
     prepay(call: Call): Promise<void> | null;
@@ -36,7 +41,7 @@ export interface LockPayments {
   };
 }
 
-export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'budget'>): LockPayments {
+export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'balance' | 'budget'>): LockPayments {
   async function take({ caller }: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
     try {
       paymentAttempt.receipt = await payments.take(caller, paymentAttempt, needed);
@@ -84,6 +89,21 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bud
   return {
     prepay,
     repay,
+    async canPay(call) {
+      const { caller, payment } = call;
+      const least = leastOf(call);
+      if (caller.anonymous && least === 0n) throw needsCredential();
+      // The lock above pays for it.
+      if (call.parent !== null) return true;
+      const balance = await ledger.balance(escrowOf(caller.account));
+      const available = balance?.available ?? 0n;
+      if (available >= least || (payment && !payment.fault)) return available > 0n;
+      const reason = balance === null ? 'no_account' : 'insufficient';
+      const refusal: Refusal = { ok: false, reason, available };
+      const refused = refuseLock(call, refusal);
+      if (refused instanceof Error) await repay(call, refusal, least, refused);
+      return false;
+    },
     ofCalls: {
       prepay(call) {
         const { anonymous, paying } = call.caller;

@@ -10,6 +10,7 @@ import { webRequestOf } from '#http';
 import type { Call, Candidate, Handler, CallRequest, CallObserver } from './call.ts';
 import { mostOf } from './lock-payments.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
+import { releaseProbes } from './routing/router.ts';
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
@@ -49,6 +50,12 @@ export interface Pipeline {
    */
   prepare<R, D extends Piece>(request: CallRequest<R, D>, id?: string): Call<R, D> | Promise<Call<R, D>>;
   /**
+   * For work on a request before its call, such as measuring its file. `request`: the least that it can be. Rejects as
+   * the call would if the model is not there, or if the caller cannot pay for it. Resolves with the share of the work:
+   * the account, or one that all accounts without money have together. Nothing is locked and nothing is paid.
+   */
+  shareOf(request: CallRequest): Promise<string>;
+  /**
    * For routes that resolve a name before prepare. Resolves once this gateway has read the names that other gateways of
    * the database registered, or after a short time limit. null if the name is known already, or if there is nothing to
    * wait for.
@@ -72,12 +79,17 @@ interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
    * null.
    */
   readonly stopped?: (account: string) => GatewayError | null | Promise<GatewayError | null>;
+  /** LockPayments.canPay. Default: everybody can. */
+  readonly canPay?: (call: Call) => Promise<boolean>;
   /** bill(execute). */
   readonly billed: Handler;
   /** free(execute). */
   readonly unbilled: Handler;
   readonly observer: CallObserver;
 }
+
+/** The share of accounts without money: whoever they are, they get together what one account gets. */
+const UNPAID = '';
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
@@ -134,6 +146,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     count: rates.takeMore,
     countNewKey: rates.takeNewKey,
+
+    async shareOf(request) {
+      const call = await pipeline.prepare({ ...request, quote: null });
+      releaseProbes(options.health, call);
+      // A quote may be lower than the price of today.
+      const least = request.quote
+        ? { ...call, candidates: call.candidates.map((one) => ({ ...one, estimate: 1n })) }
+        : call;
+      const hasMoney = (await options.canPay?.(least)) ?? true;
+      return hasMoney ? request.caller.account : UNPAID;
+    },
 
     prepare<R, D extends Piece>(request: CallRequest<R, D>, id?: string) {
       return after(isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null, (error) => {

@@ -55,6 +55,7 @@ export {
   piecesOfText,
   wholePiece,
 } from './reply/large-strings.ts';
+export { type Place, Places } from './places.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';

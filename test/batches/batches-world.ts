@@ -9,10 +9,10 @@ import {
   createBatchMoney,
   createFiles,
   createSealedContent,
-  LineSlots,
   type Batch,
   type LineCalls,
 } from '#batches';
+import { Places } from '#wire';
 import type { SealedContent } from '../../src/batches/sealed-content.ts';
 import { Claim, NotNow } from '../../src/batches/claim.ts';
 
@@ -304,7 +304,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         calls: { ...callsOn(books), ...calls },
         provider: providerIn(life, creating),
         lookMs: LOOK_MS,
-        slots: new LineSlots(2, 2),
+        places: new Places({ total: 4, perShare: 2 }),
         limits: world.limits,
         tell: ({ id: ended, status }) => life.step(async () => void told.push(`${ended} ${status}`), gone),
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),

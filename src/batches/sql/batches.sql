@@ -19,7 +19,13 @@ UPDATE batches SET claim = $2, due_at = $3 WHERE id = $1 AND due_at <= $4 RETURN
 UPDATE batches SET claim = NULL, due_at = NULL WHERE id = $1 AND claim = $2 AND ended_at IS NOT NULL
 
 -- name: dueBatches
-SELECT id FROM batches WHERE due_at <= $1 ORDER BY due_at LIMIT $2
+-- In turns of accounts: the first batch of each, then the second of each, at most $2 of one account.
+SELECT id, account, status, amount FROM (
+  SELECT id, account, status, amount, due_at,
+    row_number() OVER (PARTITION BY account, CASE WHEN status = 'validating' THEN 1 ELSE 0 END ORDER BY due_at, id) AS turn
+  FROM batches WHERE due_at <= $1
+) AS due
+WHERE turn <= $2 ORDER BY turn, due_at, id LIMIT $3
 
 -- name: endBatch
 UPDATE batches SET status = $3, ended_at = $4, errors = $5, completed = $6, failed = $7, usage = $8

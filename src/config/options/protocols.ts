@@ -263,13 +263,14 @@ export const BATCHES = {
     max: 10_000,
     default: 16,
     meaning:
-      'Most lines that one gateway calls at the same time. Few, so that calls whose clients wait find the gateway and the providers free.',
+      'Most lines that one gateway calls at the same time. Few, so that calls whose clients wait find the gateway and the providers free. A line that takes longer than a minute does not count; at most four times as many such lines are called besides.',
   }),
   account_lines_at_once: whole({
     min: 1,
     max: 10_000,
     default: 8,
-    meaning: 'Most of them for one account.',
+    meaning:
+      'Most of them for one account. It gets another one only while at least as many are free as it then has, so it has fewer while others have some, and never more than half. Accounts whose batches cost nothing get together what one account gets.',
   }),
   provider_look_ms: whole({
     min: 10,

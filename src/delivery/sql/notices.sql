@@ -1,8 +1,12 @@
 -- name: claimDue
--- A gateway claims a notice by moving `due_at`, and owns it until that time.
+-- A gateway claims a notice by moving `due_at`, and owns it until that time. In turns of accounts: at most $4 of one, and
+-- none of those in $5, see listParam.
 UPDATE budget_notices SET due_at = $2, attempts = attempts + 1
 WHERE due_at <= $1 AND (budget, spend_limit, percent) IN
-  (SELECT budget, spend_limit, percent FROM budget_notices WHERE due_at <= $1 ORDER BY due_at LIMIT $3)
+  (SELECT budget, spend_limit, percent FROM (
+    SELECT budget, spend_limit, percent, due_at, row_number() OVER (PARTITION BY account ORDER BY due_at) AS turn
+    FROM budget_notices WHERE due_at <= $1 AND account NOT IN (SELECT value ->> 0 FROM json_each($5))
+  ) AS due WHERE turn <= $4 ORDER BY turn, due_at LIMIT $3)
 RETURNING budget, spend_limit, percent, account, body, attempts
 
 -- name: deleteWebhook

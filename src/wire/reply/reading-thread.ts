@@ -2,16 +2,19 @@ import { Worker } from 'node:worker_threads';
 import type { ReadingAnswer, ReadingJob } from './reading-worker.ts';
 
 interface Waiting {
-  readonly module: string;
-  readonly args: unknown;
-  readonly transfer: ArrayBuffer[];
-  readonly deadlineMs: number;
+  /** Made when the job begins. `transfer` lists the buffers that are moved to the thread. */
+  readonly message: () => { readonly job: ReadingJob; readonly transfer: ArrayBuffer[] };
+  readonly cpuMs: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
 /** If a job needs more heap, only that job fails: the worker ends, and the next job starts a new worker. */
 const WORKER_HEAP_MIB = 512;
+/** How often it is looked at how much of a processor a job has taken. */
+const LOOK_MS = 100;
+/** What the start of the thread and of the module takes of a processor. */
+const START_CPU_MS = 1_000;
 
 /**
  * A separate thread for what would block other calls if it was read in this one. The first job starts the thread,
@@ -26,21 +29,36 @@ export class ReadingThread {
   #worker: Worker | null = null;
   #running: Waiting | null = null;
   #timer: NodeJS.Timeout | undefined;
+  readonly #heapMib: number;
+
+  constructor(heapMib: number = WORKER_HEAP_MIB) {
+    this.#heapMib = heapMib;
+  }
 
   /**
-   * Runs a ReadingModule in the thread. `transfer` lists the buffers of `args` that are moved to the thread. A job that
-   * runs for longer than `deadlineMs` is ended with its thread; default: it may take any time. Rejects with Error if
-   * the job throws, runs out of memory or takes too long.
+   * Runs a ReadingModule in the thread. `transfer` lists the buffers of `args` that are moved to the thread. Rejects
+   * with Error if the job throws or runs out of memory.
    */
-  read(
-    account: string,
-    module: URL,
-    args: unknown,
-    transfer: ArrayBuffer[],
-    deadlineMs: number = Infinity,
-  ): Promise<unknown> {
+  read(account: string, module: URL, args: unknown, transfer: ArrayBuffer[]): Promise<unknown> {
+    return this.#queue(account, () => ({ job: { module: module.href, args }, transfer }), Infinity);
+  }
+
+  /**
+   * Runs a ReadingModule that gets a copy of a file, `{ bytes: ArrayBuffer }`. The copy is made when the job begins, so
+   * files that wait are in memory once. A job that takes more than `cpuMs` of a processor is ended with its thread: on
+   * a busy machine it may take longer. Rejects like `read`, and with Error if the job takes too much.
+   */
+  readFile(account: string, module: URL, file: Uint8Array, cpuMs: number): Promise<unknown> {
+    const message = () => {
+      const bytes = new Uint8Array(file).buffer;
+      return { job: { module: module.href, args: { bytes } }, transfer: [bytes] };
+    };
+    return this.#queue(account, message, cpuMs);
+  }
+
+  #queue(account: string, message: Waiting['message'], cpuMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const job: Waiting = { module: module.href, args, transfer, deadlineMs, resolve, reject };
+      const job: Waiting = { message, cpuMs, resolve, reject };
       const own = this.#waiting.get(account);
       if (own) own.push(job);
       else this.#waiting.set(account, [job]);
@@ -57,24 +75,45 @@ export class ReadingThread {
     this.#waiting.delete(account);
     this.#running = jobs.shift()!;
     if (jobs.length > 0) this.#waiting.set(account, jobs);
+    const isNew = this.#worker === null;
     const worker = (this.#worker ??= this.#start());
-    const { module, args, transfer, deadlineMs } = this.#running;
-    worker.postMessage({ module, args } satisfies ReadingJob, transfer);
-    if (deadlineMs !== Infinity) this.#timer = setTimeout(() => this.#tooLong(worker), deadlineMs).unref();
+    if (this.#running.cpuMs !== Infinity) this.#watch(worker, this.#running, isNew);
+    const { job, transfer } = this.#running.message();
+    worker.postMessage(job, transfer);
+  }
+
+  /** Ends a job that takes too much of a processor. */
+  #watch(worker: Worker, job: Waiting, isNew: boolean): void {
+    const usedMs = async () => {
+      const { user, system } = await worker.cpuUsage();
+      return (user + system) / 1_000;
+    };
+    const before = isNew ? Promise.resolve(START_CPU_MS) : usedMs();
+    const look = async () => {
+      // The thread may be about to start, or to end, which `failed` sees.
+      const used = await Promise.all([usedMs(), before]).then(
+        ([now, then]) => now - then,
+        () => 0,
+      );
+      if (this.#running !== job) return;
+      if (used > job.cpuMs) this.#tooLong(worker);
+      else this.#timer = setTimeout(look, LOOK_MS).unref();
+    };
+    this.#timer = setTimeout(look, LOOK_MS).unref();
   }
 
   #tooLong(worker: Worker): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
     void worker.terminate();
-    this.#ended((job) => job.reject(new Error(`it took longer than ${job.deadlineMs} ms`)));
+    this.#ended((job) => job.reject(new Error(`it took more than ${job.cpuMs} ms of a processor`)));
   }
 
   #start(): Worker {
     // The worker does not inherit the flags of this process, because workers refuse some of them (--input-type).
     const started = new Worker(new URL('./reading-worker.ts', import.meta.url), {
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MIB },
+      resourceLimits: { maxOldGenerationSizeMb: this.#heapMib },
     });
     started.on('message', (answer: ReadingAnswer) => {
       if (this.#worker === started)

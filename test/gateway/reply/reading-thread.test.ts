@@ -10,14 +10,20 @@ const ENDLESS = module('export function run() { for (;;); }');
 const LATER = module('export const run = async (value) => ({ value: await value, transfer: [] });');
 const THROWS = module('export function run() { throw new Error("broken"); }');
 
-test('a job without an end is ended, and those behind it are not', { timeout: atThisLoad(30_000) }, async () => {
-  const thread = new ReadingThread();
-  const endless = thread.read('a', ENDLESS, null, [], 1_000);
-  const behind = [thread.read('a', DOUBLE, 2, []), thread.read('b', DOUBLE, 3, [])];
-  await expect(endless).rejects.toThrow(/took longer than/);
-  expect(await Promise.all(behind)).toEqual([4, 6]);
-  expect(await thread.read('a', DOUBLE, 4, [])).toBe(8);
-});
+const FILE = module('export const run = ({ bytes }) => ({ value: bytes.byteLength, transfer: [] });');
+
+test(
+  'a file that takes too much of a processor is ended, and those behind it are not',
+  { timeout: atThisLoad(30_000) },
+  async () => {
+    const thread = new ReadingThread();
+    const endless = thread.readFile('a', ENDLESS, Buffer.alloc(1), 500);
+    const behind = [thread.read('a', DOUBLE, 2, []), thread.read('b', DOUBLE, 3, [])];
+    await expect(endless).rejects.toThrow(/took more than 500 ms of a processor/);
+    expect(await Promise.all(behind)).toEqual([4, 6]);
+    expect(await thread.readFile('a', FILE, Buffer.alloc(7), 500)).toBe(7);
+  },
+);
 
 test('a module may resolve later, and a failure is that of its job alone', async () => {
   const thread = new ReadingThread();

@@ -153,7 +153,7 @@ test('tables with four billion packets of no bytes are not followed to their end
   file.writeUInt32BE(0xffffffff, file.indexOf('stsc') + 16);
   await expect(measured(file)).rejects.toMatchObject({
     code: 'invalid_request',
-    cause: { message: 'it has more packets than bytes' },
+    cause: { message: 'it has more packets than sound has' },
   });
 });
 

@@ -374,7 +374,7 @@ test.each<[string, FormData | string, RegExp]>([
   [
     'no sound',
     form([
-      ['model', 'a'],
+      ['model', 'whisper-1'],
       ['file', new File(['What is it?'], 'a.wav')],
     ]),
     /file has no sound that can be measured/,

@@ -160,6 +160,7 @@ export async function startGateway(options: GatewayOptions) {
     admitCount: () => Promise.reject(new Error('no tokens are counted')),
     admitPoll: () => Promise.reject(new Error('nothing is polled')),
     visitor: async () => caller,
+    shareOf: async () => caller.account,
     lookUp: () => null,
     count: async () => {},
     countNewKey: async () => {},

@@ -33,23 +33,24 @@ export interface MeasuredAudio {
   readonly secondsMax: number;
 }
 
-/** A file of 30 MiB takes a second of a processor, and so does the start of the thread. A busy machine is slower. */
-const LEAST_MS = 5_000;
-const MS_PER_MIB = 500;
+/** What a file may take of a processor, and of memory beside its bytes. One of 30 MiB takes about a second. */
+const CPU_MS = 2_000;
+const HEAP_MIB = 256;
+/** Such a file has a minute of sound or so, and waits for no larger one. */
+const SMALL_BYTES = 2 ** 20;
 
 const WORKER = new URL('./measure-worker.ts', import.meta.url);
-const thread = new ReadingThread();
+const threads = { small: new ReadingThread(HEAP_MIB), large: new ReadingThread(HEAP_MIB) };
 
 /**
  * Measures the sound in a file, in a thread of its own, because the work for a file is what its author wants it to be.
- * `account`: files of one account wait for one another. Rejects with GatewayError `invalid_request`.
+ * `share`: files of one share wait for one another. Rejects with GatewayError `invalid_request`.
  */
-export async function measureAudio(bytes: Buffer, account: string): Promise<MeasuredAudio> {
-  const copy = new Uint8Array(bytes).buffer;
+export async function measureAudio(bytes: Buffer, share: string): Promise<MeasuredAudio> {
+  const thread = bytes.byteLength <= SMALL_BYTES ? threads.small : threads.large;
   let found: MeasuredAudio | null;
   try {
-    const deadlineMs = LEAST_MS + (MS_PER_MIB * bytes.byteLength) / 2 ** 20;
-    found = (await thread.read(account, WORKER, { bytes: copy }, [copy], deadlineMs)) as MeasuredAudio | null;
+    found = (await thread.readFile(share, WORKER, bytes, CPU_MS)) as MeasuredAudio | null;
   } catch (error) {
     throw refusal('cannot be read', error);
   }

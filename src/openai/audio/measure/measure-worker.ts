@@ -17,6 +17,7 @@ import {
   WEBM,
 } from 'mediabunny';
 import type { AudioFormat, MeasuredAudio } from './measure-audio.ts';
+import { refuseManyBlocks } from './count-blocks.ts';
 import { aacSeconds, adtsSeconds, LEAST_BYTES_PER_S, mp3Seconds, opusSeconds } from './packet-seconds.ts';
 
 /*
@@ -40,6 +41,14 @@ const FORMATS = new Map<InputFormat, AudioFormat>([
 /** Containers with timestamps of their own. In the others the packets themselves say how long they are. */
 const TIMED: ReadonlySet<AudioFormat> = new Set(['m4a', 'webm']);
 
+/** The packets of two and a half hours, if each has 20 ms, which is usual. */
+const PACKETS_MAX = 450_000;
+/** The shortest packet of any codec has 2.5 ms (Opus). */
+const PACKETS_PER_S = 400;
+/** Files whose timestamps are wrong have a few too many. */
+const PACKETS_SLACK = 10_000;
+const TRACKS_MAX = 64;
+
 /** Bytes beside the sound that any file may have: its headers, its tags, and what stands around each packet. */
 const HEADERS_BYTES = 64 * 1024;
 const PACKET_HEADER_BYTES = 16;
@@ -62,11 +71,16 @@ async function measure(input: Input, file: Uint8Array): Promise<MeasuredAudio | 
   const fileBytes = file.byteLength;
   const format = FORMATS.get(await input.getFormat());
   if (format === undefined) return null;
+  if (format === 'webm') refuseManyBlocks(file, PACKETS_MAX);
+  let packetsLeft = PACKETS_MAX;
   let seconds = 0;
   let explained = HEADERS_BYTES;
   let bytesPerS: number | null = null;
-  for (const track of await input.getTracks()) {
-    const found = await countPackets(track, format, fileBytes);
+  const tracks = await input.getTracks();
+  if (tracks.length > TRACKS_MAX) throw new Error(`it has more than ${TRACKS_MAX} tracks`);
+  for (const track of tracks) {
+    const found = await countPackets(track, format, Math.min(packetsLeft, fileBytes));
+    packetsLeft -= found.packets;
     explained += PACKET_HEADER_BYTES * found.packets;
     if (!track.isAudioTrack()) {
       explained += found.bytes;
@@ -120,8 +134,11 @@ interface Counted {
   readonly counted: boolean;
 }
 
-/** Throws Error for more packets than the file has bytes: its tables have no end, or name the same bytes again. */
-async function countPackets(track: InputTrack, format: AudioFormat, fileBytes: number): Promise<Counted> {
+/**
+ * Throws Error for more than `most` packets, and for more than sound can have. `most` is no more than the file has
+ * bytes: tables may have no end, or name the same bytes again.
+ */
+async function countPackets(track: InputTrack, format: AudioFormat, most: number): Promise<Counted> {
   const length = track.isAudioTrack() ? await packetLength(track, format) : null;
   const options = { metadataOnly: !(length?.needsData ?? false) };
   const sink = new EncodedPacketSink(track);
@@ -132,10 +149,11 @@ async function countPackets(track: InputTrack, format: AudioFormat, fileBytes: n
   // oxlint-disable-next-line no-await-in-loop -- packets follow one another
   for (let packet = await sink.getFirstPacket(options); packet; packet = await sink.getNextPacket(packet, options)) {
     packets++;
-    if (packets > fileBytes) throw new Error('it has more packets than bytes');
     bytes += packet.byteLength;
     end = Math.max(end, packet.timestamp + packet.duration);
     sum += length === null ? 0 : length.of(packet.data);
+    if (packets > most || packets > PACKETS_SLACK + Math.max(end, sum) * PACKETS_PER_S)
+      throw new Error('it has more packets than sound has');
   }
   return { packets, bytes, seconds: Math.max(end, sum), counted: length !== null };
 }

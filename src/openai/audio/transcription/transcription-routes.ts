@@ -13,20 +13,22 @@ import {
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
 import { type ChatDeps, paidRouteDeps } from '../../chat/chat-routes.ts';
-import { measureAudio, type MeasuredAudio } from '../measure/measure-audio.ts';
+import { measureAudio } from '../measure/measure-audio.ts';
 import { usageSchema } from '../shown-usage.ts';
 import { createReadUpload, type Upload } from './read-upload.ts';
 import { TRANSCRIPTION_ROUTES, type TranscriptionRoute, transcriptionForm } from './transcription-schema.ts';
-import { transcriptionToCall } from './transcription-to-call.ts';
+import { quotedTranscription, transcriptionToCall } from './transcription-to-call.ts';
 import type { TranscriptionResult } from './transcription-reader.ts';
 import { streamTranscript, writeTranscript } from './write-transcript.ts';
 
 interface TranscriptionRequest extends Payer {
   readonly upload: Upload;
-  readonly audio: MeasuredAudio;
 }
 
 type StartedTranscription = StartedProviderCall<TranscriptionResult, Uint8Array>;
+
+/** Less than any sound: what it costs is the least that a call costs. */
+const LEAST_S = 0.001;
 
 /** `POST /audio/transcriptions` and `POST /audio/translations`. Register it under `/api/v1`. */
 export function transcriptionRoutes(deps: ChatDeps): FastifyPluginAsync {
@@ -52,33 +54,33 @@ export function transcriptionRoutes(deps: ChatDeps): FastifyPluginAsync {
         },
         async decode(request, admitted) {
           const upload = readUpload(bodyFrom(request), request.headers);
-          const payer = await payerOf(payments, request.headers, admitted, upload.digest);
-          // The thread that measures gets a copy of the file.
-          const memory = app.requestBodies.beside(request);
-          try {
-            memory.grow(upload.file.byteLength);
-            return { upload, audio: await measureAudio(upload.file, payer.caller.account), ...payer };
-          } finally {
-            memory.release();
-          }
+          return { upload, ...(await payerOf(payments, request.headers, admitted, upload.digest)) };
         },
-        answer({ upload, audio, caller, payment }, { request, onError }) {
+        answer({ upload, caller, payment }, { request, onError }) {
           const { body } = upload;
-          const { request: call, dropped } = transcriptionToCall(route, upload, audio, {
+          const context = {
             caller,
             payment,
             requestId: request.id,
             headers: request.headers,
             replyBytesMax: upstream.replyBytesMax,
             receipts: billing.receipts,
-          });
+          };
+          let dropped: () => readonly string[] = () => [];
           const format = body.response_format ?? 'json';
-          const options = { format, dialect: dialectOf(request), dropped, onError };
+          const options = { format, dialect: dialectOf(request), dropped: () => dropped(), onError };
           const write = body.stream ? streamTranscript : writeTranscript;
           return {
             noun: 'A transcription',
             model: body.model,
-            open: (callId, gone) => openCall(pipeline, call, callId, gone),
+            async open(callId, gone) {
+              // Whoever cannot pay for any sound is refused before the file is measured.
+              const share = await pipeline.shareOf(quotedTranscription(body, LEAST_S, context));
+              const audio = await measureAudio(upload.file, share);
+              const made = transcriptionToCall(route, upload, audio, context);
+              dropped = made.dropped;
+              return openCall(pipeline, made.request, callId, gone);
+            },
             write: (opened, sink) => write(opened, options, sink),
           };
         },

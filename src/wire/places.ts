@@ -1,0 +1,174 @@
+import { getOrInsert } from './collections.ts';
+
+interface PlacesOptions {
+  /** Most jobs at the same time. */
+  readonly total: number;
+  /** Most of them in one share. */
+  readonly perShare: number;
+  /** After so many milliseconds a job is long: its place is free for another one. Default: no job becomes long by time. */
+  readonly longMs?: number;
+  /** Most long jobs. A job that finds no room among them keeps its place. Default 0. */
+  readonly longTotal?: number;
+}
+
+/** The place of a job. */
+export interface Place {
+  /** The job is long from now on, if there is room for one more of its share. */
+  becomeLong(): void;
+  /** The job has ended. Further calls have no effect. */
+  release(): void;
+}
+
+interface TakeOptions {
+  /** Default: the account's own. */
+  readonly share?: string;
+  /** The job has become long. */
+  readonly onLong?: (() => void) | undefined;
+}
+
+interface Held {
+  readonly share: string;
+  readonly onLong: TakeOptions['onLong'];
+  state: 'held' | 'asks' | 'long' | 'released';
+  timer: NodeJS.Timeout | undefined;
+}
+
+interface Waiting {
+  readonly share: string;
+  readonly onLong: TakeOptions['onLong'];
+  readonly give: (place: Place) => void;
+}
+
+/**
+ * Places for jobs of many accounts that run at the same time. A share gets a further place only while at least as many
+ * stay free as it then holds. So n shares that want all get about 1/(n + 1) each, and one that has none finds a place.
+ * A share is an account, or several that get together what one account gets. Accounts that wait take turns.
+ */
+export class Places {
+  readonly #perShare: number;
+  readonly #longMs: number | undefined;
+  readonly #held: Pool;
+  readonly #long: Pool;
+  /** By account. Whose turn comes next is first. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  /** Jobs that are long, and found no room among those. */
+  readonly #asking = new Set<Held>();
+
+  constructor({ total, perShare, longMs, longTotal = 0 }: PlacesOptions) {
+    this.#perShare = perShare;
+    this.#longMs = longMs;
+    this.#held = new Pool(total);
+    this.#long = new Pool(longTotal);
+  }
+
+  /** The places that a share has now, without those of long jobs. */
+  of(share: string): number {
+    return this.#held.of(share);
+  }
+
+  /** null if there is no place for the account now. */
+  tryTake(account: string, { share = account, onLong }: TakeOptions = {}): Place | null {
+    if (this.#waiting.has(account) || !this.#held.hasRoom(share, this.#perShare)) return null;
+    return this.#give(share, onLong);
+  }
+
+  /** Resolves with a place, or with null if `stop` aborts before. */
+  take(account: string, options: TakeOptions & { readonly stop?: AbortSignal } = {}): Promise<Place | null> {
+    const { share = account, onLong, stop } = options;
+    if (stop?.aborted) return Promise.resolve(null);
+    const place = this.tryTake(account, options);
+    if (place !== null) return Promise.resolve(place);
+    return new Promise((resolve) => {
+      const waiting: Waiting = { share, onLong, give };
+      const own = getOrInsert(this.#waiting, account, () => []);
+      own.push(waiting);
+      const leave = () => {
+        const all = this.#waiting.get(account)!;
+        all.splice(all.indexOf(waiting), 1);
+        if (all.length === 0) this.#waiting.delete(account);
+        resolve(null);
+      };
+      stop?.addEventListener('abort', leave, { once: true });
+      function give(given: Place) {
+        stop?.removeEventListener('abort', leave);
+        resolve(given);
+      }
+    });
+  }
+
+  #give(share: string, onLong: TakeOptions['onLong']): Place {
+    this.#held.add(share, 1);
+    const held: Held = { share, onLong, state: 'held', timer: undefined };
+    const becomeLong = () => {
+      if (held.state !== 'held') return;
+      held.state = 'asks';
+      this.#asking.add(held);
+      this.#settle();
+    };
+    if (this.#longMs !== undefined) held.timer = setTimeout(becomeLong, this.#longMs).unref();
+    return {
+      becomeLong,
+      release: () => {
+        if (held.state === 'released') return;
+        clearTimeout(held.timer);
+        (held.state === 'long' ? this.#long : this.#held).add(share, -1);
+        this.#asking.delete(held);
+        held.state = 'released';
+        this.#settle();
+      },
+    };
+  }
+
+  /** Lets jobs become long that ask for it, and gives all places that are free. */
+  #settle(): void {
+    for (const held of this.#asking) {
+      if (!this.#long.hasRoom(held.share, this.#perShare)) continue;
+      this.#asking.delete(held);
+      held.state = 'long';
+      this.#held.add(held.share, -1);
+      this.#long.add(held.share, 1);
+      held.onLong?.();
+    }
+    while (this.#giveNext());
+  }
+
+  #giveNext(): boolean {
+    for (const [account, waiting] of this.#waiting) {
+      if (!this.#held.hasRoom(waiting[0]!.share, this.#perShare)) continue;
+      const { share, onLong, give } = waiting.shift()!;
+      this.#waiting.delete(account);
+      // Behind the other accounts.
+      if (waiting.length > 0) this.#waiting.set(account, waiting);
+      give(this.#give(share, onLong));
+      return true;
+    }
+    return false;
+  }
+}
+
+class Pool {
+  readonly #total: number;
+  readonly #taken = new Map<string, number>();
+  #all = 0;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  of(share: string): number {
+    return this.#taken.get(share) ?? 0;
+  }
+
+  hasRoom(share: string, perShare: number): boolean {
+    const own = this.of(share);
+    const left = this.#total - this.#all - 1;
+    return own === 0 ? left >= 0 : own < perShare && own < left;
+  }
+
+  add(share: string, places: number): void {
+    const taken = this.of(share) + places;
+    this.#all += places;
+    if (taken === 0) this.#taken.delete(share);
+    else this.#taken.set(share, taken);
+  }
+}
