@@ -2,7 +2,7 @@ export { bearerKey, readUrl } from './blocks/block.ts';
 export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts';
 export { DECLARABLE } from './blocks/declared.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
-export { IMAGE_TOKENS_MAX, SEARCHES_MAX, servesRealtime } from './blocks/model-block.ts';
+export { SEARCHES_MAX, servesRealtime } from './blocks/model-block.ts';
 export { readProviders } from './blocks/provider-block.ts';
 export { isDefaultTier } from './blocks/price-tiers.ts';
 export {
@@ -18,6 +18,7 @@ export type { KeyPlace } from './chains.ts';
 export type { ChainConfig, ChainPaymentsConfig } from './chains.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
 export { type ExplainedOption, explainConfig, loadConfig } from './file.ts';
+export { imageTokensMax } from './image-tokens.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';
 export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';

@@ -32,7 +32,6 @@ const WIRE_NAMES: Readonly<Record<string, string>> = { guide_scale: 'guidance_sc
 const USUAL: ReadonlySet<string> = new Set([
   'background',
   'guide_scale',
-  'input_fidelity',
   'moderation',
   'negative_prompt',
   'output_compression',
@@ -67,7 +66,7 @@ function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Reco
   const body: Record<string, unknown> = { model: facts.upstreamModel, prompt: ask.prompt, n: ask.n };
   Object.assign(body, sizeFields(ask, offer, takes));
   if (ask.quality !== null) {
-    if (pricedQualities(ask, offer).length === 0) takes.must('quality');
+    refuseUnpriced(ask.quality, ask, offer, takes);
     body['quality'] = ask.quality;
   }
   if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
@@ -88,13 +87,25 @@ function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Reco
   return body;
 }
 
+/**
+ * Throws GatewayError `unprocessable` for a quality at an offer that has no prices of qualities, and does not list the
+ * field: a high one costs several times as much (decision 157). `standard` is what such an API makes anyway.
+ */
+function refuseUnpriced(quality: string, ask: ImageAsk, offer: Offer, takes: Takes): void {
+  if (quality === 'standard' || takes.lists('quality') || pricedQualities(ask, offer).length > 0) return;
+  throw unprocessable(
+    'quality',
+    `quality ${quality} has no price at ${offer.provider.name}: leave it out. The operator can set prices of qualities, or list quality in supported_params`,
+  );
+}
+
 interface Takes {
   readonly lists: (name: string) => boolean;
   /** Throws GatewayError `unprocessable` if the offer does not take the field. */
   readonly must: (name: string) => void;
 }
 
-const ALWAYS_TRIED: ReadonlySet<string> = new Set([...USUAL, 'quality', 'seed']);
+const ALWAYS_TRIED: ReadonlySet<string> = new Set([...USUAL, 'seed']);
 
 function takenBy({ media, provider, service }: Offer): Takes {
   const listed = media!.supportedParams;

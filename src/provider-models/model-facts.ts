@@ -94,14 +94,3 @@ export function outputMax(model: string, contextLength: number | null): number {
   const [, tokens] = OUTPUT.find(([pattern]) => pattern.test(name)) ?? [null, OUTPUT_OF_OTHERS];
   return contextLength === null ? tokens : Math.max(1, Math.min(tokens, Math.floor(contextLength / 2)));
 }
-
-/**
- * Tokens that one image may have. A claim of more is not charged, so a number below the provider's would sell below its
- * price; one above it only makes locks larger.
- */
-export function imageTokensMax(use: KnownProviderName, model: string): number {
-  // The small models of OpenAI count a multiple of the tokens of an image.
-  if (use === 'openai' || use === 'azure') return /mini|nano/.test(model) ? 26_000 : 12_000;
-  if (use === 'anthropic' || use === 'bedrock') return 6_000;
-  return use === 'google' ? 4_096 : 16_384;
-}

@@ -1,4 +1,4 @@
-import { serviceNameFault } from '#config';
+import { imageTokensMax, serviceNameFault } from '#config';
 import {
   KNOWN_PROVIDERS,
   type KnownProvider,
@@ -8,7 +8,7 @@ import {
 } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
 import { dearer, listPrice, type ListPrice, type Pricing, tierPrice } from './list-prices.ts';
-import { imageTokensMax, inputKinds, outputMax, unfit } from './model-facts.ts';
+import { inputKinds, outputMax, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
 /** The source of a model's price. */
@@ -268,7 +268,7 @@ const outputOf = ({ maxOutputTokens }: ListedModel, pricedAs: string, contextLen
 function chatParams(use: KnownProviderName, pricedAs: string) {
   const { wires, cap, strict } = KNOWN_PROVIDERS[use];
   return {
-    image_tokens_max: imageTokensMax(use, pricedAs),
+    image_tokens_max: imageTokensMax({ upstreamModel: pricedAs }, true),
     ...(wires === undefined ? {} : { wires }),
     ...(cap === undefined ? {} : { cap }),
     ...(strict === undefined ? {} : { strict_fields: strict }),

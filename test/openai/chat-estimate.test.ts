@@ -14,6 +14,7 @@ const body = (rest: Partial<ChatBody> = {}): ChatBody => ({
 });
 const budget = (request: ChatBody, offer = makeOffer()) => chatBudget(request, measurePrompt(request), offer);
 const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+const FEW = makeOffer({ model: { imageTokensMax: 2048 } });
 
 describe('the estimate of a chat call', () => {
   it('bounds the prompt by its bytes', () => {
@@ -22,9 +23,8 @@ describe('the estimate of a chat call', () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
     expect(budget(body({ tools })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 512 + JSON.stringify(tools).length);
     expect(budget(body({ response_format: { type: 'text' } })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 15);
-    expect(
-      budget(body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] })).promptTokensMax,
-    ).toBe(4 + 3 + 16 + 64 + 2048);
+    const seen = body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] });
+    expect(budget(seen, FEW).promptTokensMax).toBe(4 + 3 + 16 + 64 + 2048);
   });
 
   it('counts everything in a message that is text', () => {
@@ -97,6 +97,23 @@ describe('the estimate of a chat call', () => {
     expect(budget(request, makeOffer({ model: { imageTokensMax: 1_000_000 } })).promptTokensMax).toBe(8192);
   });
 
+  it.each([
+    ['gpt-4o-mini-2024-07-18', 48_169],
+    ['openai/gpt-4o-mini', 48_169],
+    ['gpt-4.1-nano', 26_000],
+    ['o4-mini', 26_000],
+    ['gpt-4o', 12_000],
+    ['us.anthropic.claude-haiku-4-5', 6_000],
+    ['gemini-2.5-flash', 4_096],
+    ['ministral-8b', 16_384],
+  ])('bounds an image of %s by the rule of its vendor, and one of a provider that dials in by 2,048', (name, most) => {
+    const request = body({ messages: [{ role: 'user', content: [picture] }] });
+    const model = { contextLength: 128_000, upstreamModel: name };
+    expect(budget(request, makeOffer({ model })).promptTokensMax).toBe(4 + 16 + 64 + most);
+    const endpoint = { kind: 'tunnel', provider: 'x', basePath: '/x' } as const;
+    expect(budget(request, { ...makeOffer({ model }), endpoint }).promptTokensMax).toBe(4 + 16 + 64 + 2_048);
+  });
+
   it('caps the completion by the client, else by the model, else by the context', () => {
     expect(budget(body({ max_tokens: 7 })).completionCap).toBe(7);
     expect(budget(body({ max_tokens: 9, max_completion_tokens: 8 })).completionCap).toBe(8);
@@ -138,7 +155,7 @@ describe('the estimate of a chat call', () => {
 
   it('counts every completion and every image', () => {
     const request = body({ n: 3, max_tokens: 10, messages: [{ role: 'user', content: [picture, picture] }] });
-    expect(toUsage(budget(request), measurePrompt(request), PLAIN)).toEqual({
+    expect(toUsage(budget(request, FEW), measurePrompt(request), PLAIN)).toEqual({
       prompt: BigInt(4 + 16 + 64 + 4096),
       completion: 30n,
       image: 2n,

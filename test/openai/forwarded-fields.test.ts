@@ -170,15 +170,22 @@ describe('a field beyond', () => {
     expect(bytes.toString()).toContain(`"y":${huge}`);
   });
 
-  it.each(['priority', 'web_search_options', 'prediction', 'lora', 'enable_search'])(
-    '%s costs more than tokens: providers that dial in list it by name',
+  it.each(['priority', 'web_search_options', 'prediction', 'enable_search', 'mcp_servers'])(
+    '%s costs more than tokens: every model lists it by name',
     (field) => {
-      for (const offer of [dialledIn(), dialledIn('all'), dialledIn(['x'])])
+      for (const offer of [own(), own('all'), dialledIn(), dialledIn('all'), dialledIn(['x'])])
         expect(sent(offer, { [field]: 'x' })).toEqual({ body: OURS, dropped: [field] });
-      for (const offer of [own(), dialledIn([field])])
+      for (const offer of [own([field]), dialledIn([field])])
         expect(sent(offer, { [field]: 'x' })).toEqual({ body: { ...OURS, [field]: 'x' }, dropped: [] });
     },
   );
+
+  it('lora costs memory: providers that dial in list it by name', () => {
+    for (const offer of [dialledIn(), dialledIn('all'), dialledIn(['x'])])
+      expect(sent(offer, { lora: 'x' })).toEqual({ body: OURS, dropped: ['lora'] });
+    for (const offer of [own(), dialledIn(['lora'])])
+      expect(sent(offer, { lora: 'x' })).toEqual({ body: { ...OURS, lora: 'x' }, dropped: [] });
+  });
 
   it.each([
     'api_base',

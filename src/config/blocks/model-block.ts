@@ -1,4 +1,5 @@
 import type { MicroUsd, Rates } from '#billing/amounts';
+import { IMAGE_TOKENS_OF_OTHERS, IMAGE_TOKENS_OF_OWN, imageTokensMax } from '../image-tokens.ts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
@@ -35,12 +36,10 @@ const MODALITIES = [...CHAT_MODALITIES, ...OTHER_MODALITIES];
 const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
-/** The most tokens of an image for a model that does not say. Most models have fewer. */
-export const IMAGE_TOKENS_MAX = 2048;
 /** The most searches of a call that sets no limit, for a model that does not say. */
 export const SEARCHES_MAX = 10;
 const FIELDS_MAX = 64;
-const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;
+const FIELD = /^[A-Za-z_][\w.:-]{0,63}$/;
 
 /** Prices that may depend on the length of the prompt and on the service tier. */
 const TIER_PRICES = { prompt: PROMPT_PRICE, completion: COMPLETION_PRICE, image: INPUT_IMAGE_PRICE, ...PARTS };
@@ -122,9 +121,8 @@ const offer = {
     optionalWhole({
       min: 1,
       max: 1_000_000,
-      meaning:
-        'Largest number of tokens that one image in a request may have. A call locks the price of this many for each image, and a claim beyond the lock is not charged. Raise it if the usage of the model reports more: `26000` for gpt-4o-mini.',
-      absent: String(IMAGE_TOKENS_MAX),
+      meaning: `Largest number of tokens that one image in a request may have. A call locks the price of this many for each image, and a claim beyond the lock is not charged. Raise it if the usage of the model reports more: \`${imageTokensMax({ upstreamModel: 'gpt-4o-mini' }, true)}\` for gpt-4o-mini.`,
+      absent: `${IMAGE_TOKENS_OF_OTHERS} in a provider's file; in a gateway's own file that of the vendor's rule, if \`params.model\` is a model of OpenAI, Anthropic or Google, else ${IMAGE_TOKENS_OF_OWN}`,
     }),
   ),
   'params.searches_max': optionalField(
@@ -214,13 +212,13 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
     takes: right,
     meaning: '',
     max: FIELDS_MAX,
-    fault: (field) => (FIELD.test(field) ? null : 'is not a name of 1 to 64 letters, digits, _ . -'),
+    fault: (field) => (FIELD.test(field) ? null : 'is not a name of 1 to 64 letters, digits, _ . : -'),
   });
   return option<'all' | readonly string[] | null>({
     takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
     meaning:
       'More request fields that are passed on to the upstream API, besides those of the published chat API and the usual sampling extensions. ' +
-      'A provider that dials in must list a field that costs more than tokens, such as `prediction`: `"all"` does not include it. `service_tier` is sent to models that have a price for the tier, or that list it. ' +
+      'What costs money beside tokens is sent only to a model that has a price for it or lists it by its name, also if the list is `"all"`: tools that the provider runs (`web_search`, `image_generation`), kinds of output (`modalities`), fields such as `service_tier` and `prediction`. See [prices.md](prices.md#what-has-no-price). ' +
       'A listed field for the output limit, such as `n_predict`, gets that limit. If it is not listed, it is left out.',
     optional: { text: 'none in a provider\'s file, `"all"` in a gateway\'s own', fallback: null },
     read: (value) => {

@@ -1,6 +1,7 @@
-import { foldName, isObject } from '#wire';
+import { foldName } from '#wire';
 import { asksHour } from './cache-times.ts';
 import type { ChatBody, ChatMessage, ContentPart } from './chat-schema.ts';
+import { asksForSound, chatExtras, paidBy } from './paid-extras.ts';
 import { type AskedParts, NO_SEARCHES } from './priced-parts.ts';
 
 /**
@@ -8,48 +9,27 @@ import { type AskedParts, NO_SEARCHES } from './priced-parts.ts';
  * the operator's own models get all fields.
  */
 export function askedParts(body: ChatBody): AskedParts {
-  let searches = false;
+  const extras = chatExtras(body);
+  let searches = extras.some(({ meter }) => meter === 'web_search');
   let unsaid = 0;
-  let audioOutput = false;
-  for (const field of Object.keys(body)) {
+  for (const field in body) {
     const value = body[field];
     if (value === undefined || value === null || value === false) continue;
     const name = foldName(field);
-    if (name === 'audio') audioOutput = true;
-    else if (name === 'modalities') audioOutput ||= asksForSound(value);
-    else if (name === 'tools') searches ||= Array.isArray(value) && (value as unknown[]).some(isSearch);
-    else if (SEARCHES.has(name)) {
-      searches = true;
-      // OpenAI's models search once for each request, and do not say so.
-      if (name === 'websearchoptions') unsaid = 1;
-    }
+    if (paidBy(name) !== 'web_search') continue;
+    searches = true;
+    // OpenAI's models search once for each request, and do not say so.
+    if (name === 'websearchoptions') unsaid = 1;
   }
   return {
     audio: body.messages.some(mayHaveSound),
-    audioOutput,
+    audioOutput: asksForSound(extras),
     cacheHour: () => asksHour(body),
     // Chat has no field for a limit.
     webSearches: { ...(searches ? { sure: 0, open: 1, usual: 1 } : NO_SEARCHES), unlimited: true },
     webSearchesUnsaid: unsaid,
   };
 }
-
-/** Folded names of the fields by which services of the chat API let a model search. */
-const SEARCHES: ReadonlySet<string> = new Set([
-  'websearchoptions',
-  'websearch',
-  'searchparameters',
-  'searchoptions',
-  'enablesearch',
-  'forcedsearch',
-]);
-
-/** Whether a tool searches at the provider. */
-const isSearch = (tool: unknown): boolean =>
-  isObject(tool) && typeof tool['type'] === 'string' && /search/i.test(tool['type']);
-
-const asksForSound = (modalities: unknown): boolean =>
-  !Array.isArray(modalities) || (modalities as unknown[]).some((one) => !/^(?:text|image)$/i.test(String(one)));
 
 /** Parts that are text or pictures. */
 const SILENT: ReadonlySet<string> = new Set(['text', 'image_url', 'refusal', 'thinking', 'redacted_thinking']);

@@ -53,7 +53,7 @@ export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): Chat
   const completionCap = Math.min(asked ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
   const sent = name !== 'none' && (asked !== null || (bound !== null && fitsContext(size, completionCap, offer)));
   return {
-    promptTokensMax: promptTokensMax(size, offer.model!),
+    promptTokensMax: promptTokensMax(size, offer),
     completionCap,
     completionTokensMax: completionCap * (body.n ?? 1),
     keptBy: sent ? 'provider' : asked === null ? 'model' : 'gateway',
@@ -61,8 +61,8 @@ export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): Chat
 }
 
 /** Whether an answer of `tokens` fits into the context beside the longest that the prompt in the request can be. */
-export function fitsContext(size: PromptSize, tokens: number, { model }: Offer): boolean {
-  return tokensInRequest(size, model!) + tokens <= model!.contextLength;
+export function fitsContext(size: PromptSize, tokens: number, offer: Offer): boolean {
+  return tokensInRequest(size, offer) + tokens <= offer.model!.contextLength;
 }
 
 /**
@@ -70,7 +70,7 @@ export function fitsContext(size: PromptSize, tokens: number, { model }: Offer):
  * that part only.
  */
 export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer): ChatBudget {
-  const prompt = promptTokensMax(received, offer.model!);
+  const prompt = promptTokensMax(received, offer);
   return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
 }
 

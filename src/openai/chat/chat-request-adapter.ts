@@ -21,6 +21,7 @@ import type { ChunkOutput } from '../stream/chunk-output.ts';
 import type { SentRequest } from './altered-headers.ts';
 import { FOR_ANOTHER_ROUTER, forwardedBody, type ForwardedCap, readReasoningRefusal } from './forwarded-body.ts';
 import { askedParts } from './asked-parts.ts';
+import { chatExtras, type PaidExtra, refuseUnpaid } from './paid-extras.ts';
 import { type AskedParts, linePriceAt, partsAt, priceAt, type PricedParts, provableTiers } from './priced-parts.ts';
 import { promptPrefix, type RepeatedPrompt } from './prompt-prefix.ts';
 import { measurePrompt, type PromptSize } from './prompt-size.ts';
@@ -90,6 +91,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   #form: Form | null = null;
   #refused: Refused | null = null;
   #asked: AskedParts | null = null;
+  #extras: readonly PaidExtra[] | null = null;
   /** The offer that refused the field `reasoning` in this call. */
   #withoutReasoning: Offer | null = null;
 
@@ -141,6 +143,11 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   lacks(offer: Offer, lost: readonly string[]): readonly string[] {
     const { dropped } = forwardedBody(this.#options.body, offer, { tokens: Infinity, field: null });
     return [...lost, ...dropped.filter((field) => !FOR_ANOTHER_ROUTER.has(field))];
+  }
+
+  /** Throws GatewayError `unprocessable` for what costs money of its own, and has no price at the offer. */
+  refuse(offer: Offer): void {
+    refuseUnpaid((this.#extras ??= chatExtras(this.#options.body)), offer);
   }
 
   sizeAt(_offer: Offer, size: PromptSize): PromptSize {

@@ -99,6 +99,7 @@ export function toCall(
     prefers: context.native?.isLossy ? (offer) => adapter.speaks(offer) : undefined,
     estimate(offer) {
       refuseForPackage(body, offer);
+      adapter.refuse(offer);
       if (!adapter.speaks(offer)) refuseManyStops(body, offer);
       const sent = adapter.sizeAt(offer, size);
       checkFits(sent, offer);

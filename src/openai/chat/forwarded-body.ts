@@ -3,6 +3,7 @@ import { foldName } from '#wire';
 import type { Offer } from '#catalog';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
 import { withUsualTimes } from './cache-times.ts';
+import { listed, OUTPUT_FIELDS, paidBy, SERVICE_TIERS } from './paid-extras.ts';
 import { prices, takesTier } from './priced-parts.ts';
 
 interface ForwardedBody {
@@ -101,8 +102,11 @@ function other(offer: Offer, field: string, value: unknown, cap: number, dropped
  * `dropped` gets the paths of the members that it does not get.
  */
 export function boundedField(field: string, value: unknown, { offer, ...bounds }: Omit<Bounds, 'known'>): unknown {
-  const known = listed(offer, field);
-  return bounded(field, foldName(field), value, { offer, ...bounds, known }, known);
+  const name = foldName(field);
+  const isListed = listed(offer, field);
+  // The members of a field that has a price belong to it, such as the size of the context of a search.
+  const known = isListed || paidBy(name) !== undefined;
+  return bounded(field, name, value, { offer, ...bounds, known }, isListed);
 }
 
 /** Whether a field asks for a service tier that the model has a price for. */
@@ -116,13 +120,13 @@ const isPaid = (offer: Offer, field: string, value: unknown): boolean =>
 function goes(offer: Offer, field: string, name: string): boolean {
   if (FOR_ANOTHER_ROUTER.has(field)) return false;
   if (listed(offer, field)) return true;
-  // A consumer could ask for a dearer tier at the price of the default tier.
-  if (SERVICE_TIERS.has(name)) return false;
+  const meter = paidBy(name);
+  if (meter === null || (meter !== undefined && !prices(offer, meter))) return false;
   // The operator chose the services in its own file, so they get all fields by default. A provider that dials in
   // lists the fields that it takes.
   const own = offer.endpoint.kind === 'direct';
   const all = (offer.model!.forward ?? (own ? 'all' : null)) === 'all';
-  return all && takes(offer, field) && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
+  return all && takes(offer, field) && !REDIRECTING.has(name) && (own || !COSTLY_TO_STRANGERS.has(name));
 }
 
 /** Whether the block of an offer names the field, or says that the model takes all. */
@@ -136,11 +140,6 @@ function addExtension(body: Json, dropped: string[], offer: Offer, field: string
 /** Whether an offer gets a field of `PUBLISHED` or a rule. A strict one gets only the extensions that it lists. */
 const takes = (offer: Offer, field: string): boolean =>
   offer.model!.strictFields !== true || !EXTENSIONS.has(field) || listed(offer, field);
-
-function listed({ model }: Offer, field: string): boolean {
-  const forward = model!.forward;
-  return Array.isArray(forward) && (forward as readonly string[]).includes(field);
-}
 
 /** The bounds for a field and everything inside it. */
 interface Bounds {
@@ -192,14 +191,15 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
 
 /**
  * Whether a member of an object inside a field may be forwarded. If the model lists the field, its members are
- * known. `n` is never forwarded, because further completions are not priced. Neither is a service tier that the model
- * does not list, because only the field `service_tier` is priced.
+ * known. `n` is never forwarded, because further completions are not priced. Neither is what costs money of its own and
+ * is not listed, because only fields of the request are priced.
  */
 function mayStand(key: string, { offer, known }: Bounds): boolean {
   const name = foldName(key);
   if (key.includes('\0') || name === 'n') return false;
   if (SERVICE_TIERS.has(name)) return listed(offer, key) || listed(offer, 'service_tier');
-  return known || listed(offer, key) || !(REDIRECTING.has(name) || OF_A_REQUEST.has(name));
+  if (known || listed(offer, key)) return true;
+  return !(REDIRECTING.has(name) || OF_A_REQUEST.has(name) || OUTPUT_FIELDS.has(name) || paidBy(name) !== undefined);
 }
 
 /** `reasoning` or `thinking` with its bounds lowered to the cap. Returns the same value if it has none. */
@@ -330,9 +330,6 @@ export const MORE_COMPLETIONS = words(`
  */
 const OF_A_REQUEST = words(`n model models messages prompt input stream streamoptions tools functions`);
 
-/** Folded names of the service tier; the second is that of Vertex in the options of its package. */
-const SERVICE_TIERS = words(`servicetier sharedrequesttype`);
-
 /** Folded names of the minimum output. On some servers the minimum overrides the cap. */
 const MINIMA = words(`mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`);
 
@@ -343,13 +340,10 @@ const REASONING_BOUNDS = words(`
 `);
 
 /**
- * Folded names of fields that cost money in addition to tokens, or that give a call a priority. `forward = "all"`
- * does not send them to models of a provider that dials in. A native request sends them only to a model that lists
- * them.
+ * Folded names of fields that cost memory or time. The operator's own models get them by default, and a provider that
+ * dials in lists them: its `"all"` does not name them.
  */
-export const COSTLY = words(`
-  servicetier priority speed inferencegeo prediction background deferred betas anthropicbeta
-  websearchoptions websearch searchparameters searchoptions enablesearch forcedsearch searchcontextsize
+export const COSTLY_TO_STRANGERS = words(`
   lora loras lorarequest loraadapter loraname loraid adapterid adaptersource promptlogprobs echo
 `);
 

@@ -1,5 +1,6 @@
 import { foldName, isObject } from '#wire';
-import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
+import { imageTokensMax } from '#config';
+import type { Offer } from '#catalog';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
 
@@ -141,23 +142,20 @@ function hidesTokens(name: string, value: unknown): boolean {
 /** An address, unless the data is in it. Base64 has no colon. */
 const isAddress = (value: unknown): boolean => typeof value === 'string' && /^\s*(?!data:)[a-z][\w.+-]*:/i.test(value);
 
-/** The facts of a model that bound a prompt. */
-type PromptFacts = Pick<ModelFacts, 'contextLength' | 'imageTokensMax'>;
-
 /** The most tokens that this prompt can have, at most the context. */
-export function promptTokensMax(size: PromptSize, facts: PromptFacts): number {
-  return size.hidden ? facts.contextLength : tokensInRequest(size, facts);
+export function promptTokensMax(size: PromptSize, offer: Offer): number {
+  return size.hidden ? offer.model!.contextLength : tokensInRequest(size, offer);
 }
 
 /** The most tokens of the part of the prompt that is in the request, at most the context. */
-export function tokensInRequest(size: PromptSize, { contextLength, imageTokensMax }: PromptFacts): number {
+export function tokensInRequest(size: PromptSize, { model, endpoint }: Offer): number {
   const tokens =
     size.bytes +
     TOKENS_PER_CALL +
     size.messages * TOKENS_PER_MESSAGE +
-    size.images * (imageTokensMax ?? IMAGE_TOKENS_MAX) +
+    (size.images === 0 ? 0 : size.images * imageTokensMax(model!, endpoint.kind === 'direct')) +
     (size.tools ? TOKENS_OF_TOOLS : 0);
-  return Math.min(tokens, contextLength);
+  return Math.min(tokens, model!.contextLength);
 }
 
 /** Average bytes of a token, for estimates. A bound needs another number. */

@@ -19,6 +19,7 @@ import {
 import { boundedReasoning } from '../chat/forwarded-body.ts';
 import { isSealedCall, isSealedHere } from '../chat/echo-fields.ts';
 import { isCount } from '../chat/chat-usage.ts';
+import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/paid-extras.ts';
 import { NO_SEARCHES } from '../chat/priced-parts.ts';
 import type { Content } from './gemini-schema.ts';
 import { usageMetadataOf } from './gemini-encoder.ts';
@@ -95,9 +96,10 @@ export const GEMINI_WIRE: NativeWire = {
       }
     return found;
   },
-  asks: ({ contents, tools, generationConfig: config }) => ({
+  extras: extrasOf,
+  asks: ({ contents, tools, generationConfig }) => ({
     audio: (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(mayHaveSound)),
-    audioOutput: isObject(config) && asksForSound(config['responseModalities']),
+    audioOutput: asksForSound(extrasOf({ generationConfig })),
     cacheHour: () => false,
     // Google takes no limit for searches.
     webSearches:
@@ -139,12 +141,23 @@ const runsThere = (tool: Json): boolean =>
   Object.keys(tool).some((name) => name !== 'functionDeclarations' && (tool[name] ?? null) !== null);
 
 /** Whether a tool searches the web at Google. */
-const searches = (tool: Json): boolean => SEARCHES.some((name) => (tool[name] ?? null) !== null);
-const SEARCHES = ['googleSearch', 'googleSearchRetrieval', 'enterpriseWebSearch'];
+const searches = (tool: Json): boolean =>
+  Object.keys(tool).some((name) => isSearchTool(name) && (tool[name] ?? null) !== null);
 
-/** ProtoJSON also takes the number of a modality. */
-const asksForSound = (modalities: unknown): boolean =>
-  Array.isArray(modalities) && (modalities as unknown[]).some((one) => !/^(?:text|image)$/i.test(String(one)));
+/** Members of a tool that the client runs. */
+const OF_THE_CLIENT: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse']);
+
+/** The tools of Google, and the kinds of output. A tool is a member of an element of `tools`. */
+function extrasOf({ tools, generationConfig: config }: Json): readonly PaidExtra[] {
+  const extras = [...outputs(isObject(config) ? config['responseModalities'] : null, MODALITIES)];
+  if (!Array.isArray(tools)) return extras;
+  for (const [index, tool] of (tools as unknown[]).entries())
+    for (const [name, member] of Object.entries(isObject(tool) ? tool : {}))
+      if (!OF_THE_CLIENT.has(name) && member !== null && member !== undefined)
+        extras.push(hostedTool(name, `tools[${index}].${name}`));
+  return extras;
+}
+const MODALITIES = 'generationConfig.responseModalities';
 
 /** Whether a part may have tokens of sound: a recording, a video, or a file of an unknown type. */
 function mayHaveSound({ inlineData, fileData, functionResponse: result }: Json): boolean {

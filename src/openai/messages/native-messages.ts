@@ -25,6 +25,7 @@ import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './to-chat-body.ts';
 import { isCount, unfallen } from '../chat/chat-usage.ts';
 import { asksHour, withUsualTimes } from '../chat/cache-times.ts';
+import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/paid-extras.ts';
 import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
@@ -39,17 +40,6 @@ const SEALED = /"tg(?:[12]\.|3_)/;
 
 /** JSON may escape the letters of a key. */
 const MAY_HAVE_TTL = /"ttl"|\\u00(?:74|6c)/i;
-/**
- * Betas that change what a call costs. Some have another price of a token, or use other models at their prices. Others
- * add something to the prompt that is not in the request, so that the lock would be too small. All other betas pass,
- * because clients ask for new ones with every version, and fail without them.
- */
-const COSTLY_BETA = new RegExp(
-  '^(?:context-[0-9]+[km]|extended-cache-ttl|fast-mode|speed|priority|service-tier|inference-geo|data-residency|' +
-    'user-profiles-billing|server-side-fallback|fallback|advisor|skills|' +
-    'compact|message-threads|agent-memory|managed-agents|dreaming)(?:-|$)',
-  'i',
-);
 const BETA_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/i;
 const FIELDS: ReadonlySet<string> = new Set([
   'model',
@@ -65,9 +55,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'tools',
   'tool_choice',
   'thinking',
-  'container',
   'context_management',
-  'mcp_servers',
   'output_config',
   'output_format',
   'cache_control',
@@ -86,7 +74,7 @@ export const MESSAGES_WIRE: NativeWire = {
   headers({ 'anthropic-version': version, 'anthropic-beta': beta }, lists) {
     const asked = typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];
     const passes = (one: string) =>
-      (BETA_NAME.test(one) && !COSTLY_BETA.test(one)) || lists('anthropic-beta') || lists(one);
+      (BETA_NAME.test(one) && !PAID_BETA.test(one)) || lists('anthropic-beta') || lists(one);
     const betas = asked.filter(passes);
     return {
       sent: {
@@ -125,6 +113,18 @@ export const MESSAGES_WIRE: NativeWire = {
       holds(messages, hasDocument)
     );
   },
+  extras({ tools, mcp_servers: servers }) {
+    const extras: PaidExtra[] = [];
+    if (Array.isArray(servers) && servers.length > 0) extras.push(SERVERS);
+    if (Array.isArray(tools))
+      (tools as unknown[]).forEach((tool, index) => {
+        if (!isObject(tool) || !runsThere(tool) || FREE_TOOL.test(String(tool['type']))) return;
+        const at = `tools[${index}]`;
+        // A toolset without its server is refused, as on the translated path.
+        extras.push(tool['type'] === 'mcp_toolset' ? { ...SERVERS, at } : hostedTool(tool['type'], at, { tool }));
+      });
+    return extras;
+  },
   asks({ tools, messages, system, cache_control: mark }, text) {
     const searches = Array.isArray(tools) ? (tools as unknown[]).filter(isSearch).map(usesOf) : [];
     return {
@@ -142,9 +142,13 @@ export const MESSAGES_WIRE: NativeWire = {
   decoder: createMessagesDecoder,
 };
 
+/** MCP servers that the provider would call. */
+const SERVERS: PaidExtra = { kind: 'tool', names: ['mcp_servers'], meter: null, at: 'mcp_servers' };
+/** Tools of the provider that it does not charge for: they choose among the tools of the request. */
+const FREE_TOOL = /^tool_search_tool/;
+
 /** Whether a tool searches the web at the provider. */
-const isSearch = (tool: unknown): tool is Json =>
-  isObject(tool) && typeof tool['type'] === 'string' && tool['type'].startsWith('web_search');
+const isSearch = (tool: unknown): tool is Json => isObject(tool) && runsThere(tool) && isSearchTool(tool['type']);
 
 /** How often the request allows a tool to be used; null if it does not say. */
 const usesOf = ({ max_uses: uses }: Json): number | null => (isCount(uses) ? uses : null);

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { rateOf } from '#billing/amounts';
-import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
+import { imageTokensMax, type ModelFacts } from '#config';
 import { GatewayError } from '#errors';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { tokensOf } from '../chat/prompt-size.ts';
@@ -103,8 +103,8 @@ function measureInput({ input }: ModerationBody): InputSize {
 /** Tokens that a model reads, if `count` gives those of so many bytes. */
 const tokensIn = (
   { texts, images }: InputSize,
-  { contextLength, imageTokensMax }: Pick<ModelFacts, 'contextLength' | 'imageTokensMax'>,
+  facts: Pick<ModelFacts, 'contextLength' | 'imageTokensMax' | 'upstreamModel'>,
   count: (bytes: number) => number,
 ): number =>
-  texts.reduce((sum, bytes) => sum + Math.min(count(bytes) + TOKENS_OF_FRAME, contextLength), 0) +
-  images * (imageTokensMax ?? IMAGE_TOKENS_MAX);
+  texts.reduce((sum, bytes) => sum + Math.min(count(bytes) + TOKENS_OF_FRAME, facts.contextLength), 0) +
+  images * imageTokensMax(facts, false);

@@ -13,6 +13,7 @@ import {
 } from '../chat/chat-budget.ts';
 import type { ChatRequestAdapter } from '../chat/chat-request-adapter.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
+import { isPaidFor, type PaidExtra, withoutUnpaid } from '../chat/paid-extras.ts';
 import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
 import {
   type AskedParts,
@@ -41,6 +42,15 @@ interface NativeRequestAdapterOptions {
   readonly replyBytesMax: number;
 }
 
+/** The request in the form that some offers get. Its size and its parts are measured once. */
+interface Form {
+  readonly native: NativeRequestFacts;
+  /** Names of the tools that were left out. */
+  readonly dropped: readonly string[];
+  size: PromptSize | null;
+  parts: AskedParts | null;
+}
+
 /** One refusal is enough, because it names the bound. */
 const REFUSALS_MAX = 1;
 
@@ -52,15 +62,20 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   readonly #options: NativeRequestAdapterOptions;
   readonly #headers: UpstreamRequest['headers'];
   readonly #budgets = new Map<Offer, ChatBudget>();
-  #size: PromptSize | null = null;
+  readonly #extras: readonly PaidExtra[];
+  /** The request as it came, and with fewer tools for offers that have no price for all of them. */
+  readonly #whole: Form;
+  readonly #others = new Map<Offer, Form>();
   #asked: Offer | null = null;
-  #parts: AskedParts | null = null;
   #dropped: readonly string[] = [];
   #callId = '';
   #refusals = 0;
 
   constructor(options: NativeRequestAdapterOptions) {
     this.#options = options;
+    const { native } = options;
+    this.#extras = native.wire.extras(native.asked);
+    this.#whole = { native, dropped: [], size: null, parts: null };
     this.#headers = {
       'content-type': 'application/json',
       accept: options.stream ? 'text/event-stream' : 'application/json',
@@ -92,11 +107,6 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     return cap === null || completionCap >= cap ? null : completionCap;
   }
 
-  /** The size of the prompt as it came. */
-  get size(): PromptSize {
-    return (this.#size ??= measureNative(this.#options.native));
-  }
-
   speaks({ model }: Offer): boolean {
     return model!.wires?.includes(this.#options.native.wire.name) ?? false;
   }
@@ -105,12 +115,20 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   lacks(offer: Offer, lost: readonly string[]): readonly string[] {
     const { native, chat } = this.#options;
     if (!this.speaks(offer)) return chat.lacks(offer, lost);
+    const unpaid = this.#extras.filter((extra) => !isPaidFor(offer, extra));
+    if (unpaid.length > 0) return unpaid.map(({ names }) => names[0]!);
     const { dropped } = nativeBody(native, offer, { tokens: Infinity, isSet: false });
     return [...dropped, ...native.wire.headers(native.headers, listsOf(offer)).dropped];
   }
 
+  /** Throws GatewayError `unprocessable` for what costs money of its own, and has no price at the offer. */
+  refuse(offer: Offer): void {
+    if (this.speaks(offer)) this.#formAt(offer);
+    else this.#options.chat.refuse(offer);
+  }
+
   sizeAt(offer: Offer, translated: PromptSize): PromptSize {
-    return this.speaks(offer) ? this.size : translated;
+    return this.speaks(offer) ? this.#sizeAt(offer) : translated;
   }
 
   /** The price of the service tier that the offer is asked for. */
@@ -122,9 +140,10 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
 
   /** See ChatRequestAdapter. */
   partsAt(offer: Offer): PricedParts {
-    const { native, chat } = this.#options;
-    if (!this.speaks(offer)) return chat.partsAt(offer);
-    return partsAt(offer, () => (this.#parts ??= native.wire.asks(native.asked, native.text)));
+    if (!this.speaks(offer)) return this.#options.chat.partsAt(offer);
+    const form = this.#formAt(offer);
+    const { wire, asked, text } = form.native;
+    return partsAt(offer, () => (form.parts ??= wire.asks(asked, text)));
   }
 
   /**
@@ -143,15 +162,15 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   }
 
   request(offer: Offer): UpstreamRequest {
-    const { native, chat } = this.#options;
     this.#asked = offer;
-    if (!this.speaks(offer)) return chat.request(offer);
+    if (!this.speaks(offer)) return this.#options.chat.request(offer);
+    const { native, dropped: unpaid } = this.#formAt(offer);
     const { completionCap, keptBy } = this.budgetAt(offer);
     const isOwn = this.#cap !== null && completionCap >= this.#cap;
     const cap = { tokens: completionCap, isSet: !isOwn && keptBy !== 'model' };
     const { text, dropped } = nativeBody(native, offer, cap);
     const headers = native.wire.headers(native.headers, listsOf(offer));
-    this.#dropped = [...dropped, ...headers.dropped];
+    this.#dropped = [...dropped, ...unpaid, ...headers.dropped];
     return {
       method: 'POST',
       path: native.wire.path(offer, this.#options.stream),
@@ -172,7 +191,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
       serviceTiers: provableTiers(offer, price),
       parts: this.partsAt(offer),
       budget: this.budgetAt(offer),
-      size: this.size,
+      size: this.#sizeAt(offer),
       created,
       replyBytesMax,
       unseen: unseenTokens(offer),
@@ -203,9 +222,31 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
 
   #nativeBudget(offer: Offer): ChatBudget {
     const cap = this.#cap;
-    const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, this.size, offer);
+    const size = this.#sizeAt(offer);
+    const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, size, offer);
     const { bound } = takenCap(offer);
-    const isSent = cap !== null || (bound !== null && fitsContext(this.size, budget.completionCap, offer));
+    const isSent = cap !== null || (bound !== null && fitsContext(size, budget.completionCap, offer));
     return { ...budget, keptBy: isSent ? 'provider' : 'model' };
+  }
+
+  #sizeAt(offer: Offer): PromptSize {
+    const form = this.#formAt(offer);
+    return (form.size ??= measureNative(form.native));
+  }
+
+  /** The request in the form that an offer gets. Throws GatewayError, see `refuse`. */
+  #formAt(offer: Offer): Form {
+    if (this.#extras.length === 0) return this.#whole;
+    let form = this.#others.get(offer);
+    if (form === undefined) {
+      const { native } = this.#options;
+      const { asked, dropped } = withoutUnpaid(native.asked, this.#extras, offer);
+      form =
+        asked === native.asked
+          ? this.#whole
+          : { native: { ...native, asked, fewerTools: true }, dropped, size: null, parts: null };
+      this.#others.set(offer, form);
+    }
+    return form;
   }
 }

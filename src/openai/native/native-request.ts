@@ -9,13 +9,14 @@ import {
   boundedField,
   boundedReasoning,
   CAPS,
-  COSTLY,
+  COSTLY_TO_STRANGERS,
   FOR_ANOTHER_ROUTER,
   FOR_THE_GATEWAY,
   isPaidTier,
   MORE_COMPLETIONS,
   REDIRECTING,
 } from '../chat/forwarded-body.ts';
+import { listed, OUTPUT_FIELDS, paidBy } from '../chat/paid-extras.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 
 /** The fields that every wire has for the gateway. */
@@ -115,8 +116,9 @@ interface NativeBody {
  * The client's body for `offer`, with the provider's name of the model. No field asks for more output than the cap.
  * Throws GatewayError `invalid_request` for a duplicate key at any level.
  */
-export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Offer, cap: NativeCap): NativeBody {
-  const changes: Record<string, string | null> = {};
+export function nativeBody(native: NativeRequestFacts, offer: Offer, cap: NativeCap): NativeBody {
+  const { wire, text, asked, fewerTools } = native;
+  const changes: Record<string, string | null> = fewerTools ? { tools: JSON.stringify(asked['tools']) } : {};
   const dropped: string[] = [];
   const lists = listsOf(offer);
   const changed = wire.changed(asked, text, lists, offer);
@@ -146,10 +148,10 @@ export function nativeBody({ wire, text, asked }: NativeRequestFacts, offer: Off
 }
 
 /** Whether the model of `offer` lists a name in `params.forward`. */
-export function listsOf({ model }: Offer): Lists {
-  const { forward } = model!;
-  return (name) => Array.isArray(forward) && (forward as readonly string[]).includes(name);
-}
+export const listsOf =
+  (offer: Offer): Lists =>
+  (name) =>
+    listed(offer, name);
 
 /**
  * Whether a field may be forwarded. Fields that ask for more than the cap, cost more than the price, or send the
@@ -160,8 +162,11 @@ function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): 
   // One answer is priced, so `n` is not forwarded either: these APIs do not have it, but a service may.
   if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name) || name === 'n') return false;
   if (lists(field)) return true;
-  if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name) || COSTLY.has(name)) return false;
-  return wire.fields.has(field) || !Array.isArray(model!.forward);
+  if (wire.fields.has(field)) return true;
+  if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name) || COSTLY_TO_STRANGERS.has(name)) return false;
+  // Only fields of the wire itself have a price here.
+  if (paidBy(name) !== undefined || OUTPUT_FIELDS.has(name)) return false;
+  return !Array.isArray(model!.forward);
 }
 
 interface Bounding {

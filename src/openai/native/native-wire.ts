@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
 import type { Offer } from '#catalog';
 import type { GatewayError } from '#errors';
+import type { PaidExtra } from '../chat/paid-extras.ts';
 import type { AskedParts } from '../chat/priced-parts.ts';
 import { isObject, RawJsonError, spanAt, splice, withMembers } from '#wire';
 import { toHttpError } from '#http';
@@ -67,6 +68,8 @@ export interface NativeWire {
    * model, and documents that the provider fetches or unpacks.
    */
   hidesPrompt(asked: Json): boolean;
+  /** The tools and kinds of output of the request that cost money of their own. */
+  extras(asked: Json): readonly PaidExtra[];
   /** The parts that the request asks for besides text. */
   asks(asked: Json, text: string): AskedParts;
   /** The pictures in the conversation. Absent: they are those of blocks and items with a `type`. */
@@ -89,6 +92,8 @@ export interface NativeRequestFacts {
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;
   readonly asked: Json;
+  /** `asked` has fewer `tools` than the text. */
+  readonly fewerTools?: true;
   /** The model as the client named it. */
   readonly model: string;
   /** Headers of the client. */

@@ -16,6 +16,7 @@ import type { Offer } from '#catalog';
 import type { PassedCall, PassedContext } from './passed-route.ts';
 import { foldName } from '#wire';
 import type { ChatBody } from '../chat/chat-schema.ts';
+import { listed } from '../chat/paid-extras.ts';
 import { isLine, linePriceAt } from '../chat/priced-parts.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
 
@@ -29,16 +30,12 @@ const OPTION_CHARS_MAX = 256;
  * Whether a field may be forwarded. A server might read a long text or a list, but only the published fields are
  * priced. A model that lists such a field gets it.
  */
-function isGiven(field: string, value: unknown, { model }: Offer): boolean {
-  if (listsField(model!, field)) return true;
+function isGiven(field: string, value: unknown, offer: Offer): boolean {
+  if (listed(offer, field)) return true;
   // These requests have no prices by service tier, also if the model has them for chat.
   if (foldName(field) === 'servicetier') return false;
   return typeof value === 'string' ? value.length <= OPTION_CHARS_MAX : typeof value !== 'object' || value === null;
 }
-
-/** Whether a model lists a field by its name in `params.forward`. */
-export const listsField = ({ forward }: NonNullable<Offer['model']>, field: string): boolean =>
-  Array.isArray(forward) && (forward as readonly string[]).includes(field);
 
 /**
  * The body for `offer`. It gets the fields of `sent`. Unpublished fields go to providers that list them, as in a chat

@@ -1,6 +1,7 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import type { Offer } from '#catalog';
+import { listed } from '../chat/paid-extras.ts';
 import { bytesPerSecond, type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -23,16 +24,11 @@ export interface EventRules {
 
 /** The rules at an offer. */
 export function rulesAt(
-  { model }: Offer,
+  offer: Offer,
   of: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond' | 'spokenBytesOfSecond'>,
 ): EventRules {
-  const { inputModalities: takes, outputModalities: gives, forward } = model!;
-  return {
-    ...of,
-    takes,
-    gives,
-    lists: (field) => Array.isArray(forward) && (forward as readonly string[]).includes(field),
-  };
+  const { inputModalities: takes, outputModalities: gives } = offer.model!;
+  return { ...of, takes, gives, lists: (field) => listed(offer, field) };
 }
 
 /** An event of the client, as its provider gets it. */
@@ -170,10 +166,19 @@ function readResponse(event: Json, rules: EventRules): Read {
   let grows: Growth = { ...NO_GROWTH, bytes: bytesOf(response['instructions']) + bytesOf(response['tools']) };
   if (response['input'] !== undefined) {
     if (!Array.isArray(response['input'])) throw wrong('response.input', 'must be a list of items');
+    const ids = new Set<unknown>();
     sent['input'] = (response['input'] as unknown[]).map((one, index) => {
-      // It was in the conversation before, so it counts already.
-      if (isObject(one) && one['type'] === 'item_reference') return { type: 'item_reference', ...texts(one, ['id']) };
-      const item = readItem(one, `response.input[${index}]`, rules);
+      const at = `response.input[${index}]`;
+      const id = isObject(one) ? (one['id'] ?? null) : null;
+      // The conversation counts each of its items once, and a provider would count each reference.
+      if (id !== null && ids.has(id)) throw wrong(`${at}.id`, 'is that of an item before it: name each item once');
+      ids.add(id);
+      if (isObject(one) && one['type'] === 'item_reference') {
+        if (typeof id !== 'string' || id === '' || id.length > ID_MAX)
+          throw wrong(`${at}.id`, `must be the id of an item, of at most ${ID_MAX} characters`);
+        return { type: 'item_reference', id };
+      }
+      const item = readItem(one, at, rules);
       grows = plus(grows, item.grows);
       return item.sent;
     });

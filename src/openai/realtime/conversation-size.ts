@@ -71,7 +71,7 @@ export function boundsAt(offer: Offer, grown: Growth, outputMax: number): Respon
     tools: true,
     hidden: false,
   };
-  const prompt = promptTokensMax(size, model);
+  const prompt = promptTokensMax(size, offer);
   const audioTokensMax = hears || speaks ? Math.min(grown.audioTokens, prompt) : 0;
   const { atMost, ...parts } = partsAt(offer, () => ({
     audio: audioTokensMax > 0,

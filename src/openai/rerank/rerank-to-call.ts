@@ -1,8 +1,9 @@
 import { pricedMeters, rateOf } from '#billing/amounts';
 import { GatewayError } from '#errors';
 import type { Offer } from '#catalog';
+import { listed } from '../chat/paid-extras.ts';
 import { reranks, wrongKind } from '../model-kinds.ts';
-import { listsField, passedBody, passedCall } from '../passing/passed-call.ts';
+import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
 import { createRerankReader, type RerankResult } from './rerank-reader.ts';
 import type { RerankBody } from './rerank-schema.ts';
@@ -45,6 +46,6 @@ function bodyFor(body: RerankBody, offer: Offer): ReturnType<typeof passedBody> 
   const { [RETURNS_DOCUMENTS]: _answered, ...rest } = body;
   const passed = passedBody(rest, offer, SENT);
   // Some servers repeat the documents unless they are told not to, and others refuse the field.
-  if (listsField(offer.model!, RETURNS_DOCUMENTS)) passed.body[RETURNS_DOCUMENTS] = false;
+  if (listed(offer, RETURNS_DOCUMENTS)) passed.body[RETURNS_DOCUMENTS] = false;
   return passed;
 }

@@ -1,4 +1,4 @@
-import { IMAGE_TOKENS_MAX, type ModelFacts } from '#config';
+import { imageTokensMax, type ModelFacts } from '#config';
 import { tokensOf } from '../chat/prompt-size.ts';
 import type { RerankBody, RerankDocument } from './rerank-schema.ts';
 
@@ -40,12 +40,12 @@ function bytesOf(document: RerankDocument): number {
   return Buffer.byteLength(JSON.stringify(hasImage(document) ? rest : document));
 }
 
-type Facts = Pick<ModelFacts, 'contextLength' | 'imageTokensMax'>;
+type Facts = Pick<ModelFacts, 'contextLength' | 'imageTokensMax' | 'upstreamModel'>;
 
 /** Tokens that a model reads, if `count` gives those of so many bytes: it reads the query with each document. */
 function tokens({ query, documents, images, perDocument }: SearchSize, facts: Facts, count: (bytes: number) => number) {
   const ofQuery = count(query);
-  let sum = images * (facts.imageTokensMax ?? IMAGE_TOKENS_MAX);
+  let sum = images * imageTokensMax(facts, false);
   for (const bytes of documents)
     sum += Math.min(ofQuery + Math.min(count(bytes), perDocument) + TOKENS_OF_FRAME, facts.contextLength);
   return sum;

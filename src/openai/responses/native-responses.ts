@@ -21,6 +21,7 @@ import {
 import { holds } from '../native/native-request.ts';
 import { plainId, isSealedHere } from '../chat/echo-fields.ts';
 import { isCount } from '../chat/chat-usage.ts';
+import { hostedTool, isSearchTool, type PaidExtra } from '../chat/paid-extras.ts';
 import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
 import { isPlainFile } from '../chat/prompt-size.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
@@ -64,7 +65,6 @@ const FIELDS: ReadonlySet<string> = new Set([
   'truncation',
   'user',
   'metadata',
-  'context_management',
 ]);
 
 /** OpenAI's Responses API, as providers speak it. */
@@ -94,6 +94,19 @@ export const RESPONSES_WIRE: NativeWire = {
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
+  extras({ tools, input }) {
+    const extras = paidTools(tools, 'tools');
+    if (Array.isArray(input))
+      (input as unknown[]).forEach((item, index) => {
+        const at = `input[${index}]`;
+        // They are only in the history of the conversation, so leaving one out would change what was said.
+        holds(item, ({ tools: inside }) => {
+          extras.push(...paidTools(inside, at).map(({ tool: _tool, ...extra }) => ({ ...extra, at })));
+          return false;
+        });
+      });
+    return extras;
+  },
   asks({ tools, input, max_tool_calls: calls }) {
     const asked = isCount(calls) ? { sure: Math.min(calls, SEARCHES_LOCKED_MAX), open: 0 } : { sure: 0, open: 1 };
     return {
@@ -114,7 +127,25 @@ const searches = ({ tools, input }: Json): boolean => hasSearch({ tools }) || ho
 const hasSearch = ({ tools }: Json): boolean => Array.isArray(tools) && (tools as unknown[]).some(isSearch);
 
 const isSearch = (tool: unknown): boolean =>
-  isObject(tool) && ((typeof tool['type'] === 'string' && tool['type'].startsWith('web_search')) || hasSearch(tool));
+  isObject(tool) && ((runsThere(tool) && isSearchTool(tool['type'])) || hasSearch(tool));
+
+/** Tools that OpenAI does not charge for: the client runs the first two, and the last chooses among tools. */
+const FREE_TOOL = /^(?:computer|computer_use(?:_preview)?|tool_search)$/;
+
+/** The tools in a list of them, and in its namespaces, that run at the provider for money. */
+function paidTools(tools: unknown, at: string): PaidExtra[] {
+  if (!Array.isArray(tools)) return [];
+  return (tools as unknown[]).flatMap((tool, index): PaidExtra[] => {
+    const here = `${at}[${index}]`;
+    if (!isObject(tool)) return [];
+    const { type } = tool;
+    if (type === 'namespace')
+      return paidTools(tool['tools'], `${here}.tools`).map(({ tool: _tool, ...extra }) => extra);
+    if (!runsThere(tool) || FREE_TOOL.test(String(type))) return [];
+    // What another server does for the model cannot be left out: the translated path refuses it, too.
+    return [hostedTool(type, here, type === 'mcp' ? {} : { tool })];
+  });
+}
 
 /** Offers whose models do not give their thinking in encrypted form, and refuse to be asked for it. */
 const WITHOUT_THINKING = new WeakSet<Offer>();

@@ -32,7 +32,7 @@ beforeAll(async () => {
       UNHURRIED +
       modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, params }).replace(
         'context_length',
-        'input_modalities = ["text", "image", "audio", "file"]\ncontext_length',
+        'input_modalities = ["text", "image", "audio", "file"]\noutput_modalities = ["text", "image"]\ncontext_length',
       ),
   });
   client = clientAt(`${spine.origin}/api`);

@@ -136,7 +136,7 @@ test('each gets the key of its own upstream, at the address of the API', () => {
 
 describe('the bytes of a request', () => {
   const BODY = `{ "contents":[{"role":"user","parts":[{"text":"Hi \\ud83c\\udf0d", "videoMetadata":{"fps":1.0}}]}],
-  "tools":[{"googleSearch":{}}], "generationConfig" : {"maxOutputTokens":50, "temperature":1.0}, "futureField":{"seed":12345678901234567890} }`;
+  "tools":[{"computerUse":{}}], "generationConfig" : {"maxOutputTokens":50, "temperature":1.0}, "futureField":{"seed":12345678901234567890} }`;
 
   test('reach the provider as they came', async () => {
     const reply = await post(`${DIRECT}:generateContent`, BODY);

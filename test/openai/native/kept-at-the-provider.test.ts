@@ -11,7 +11,11 @@ let spine: Spine;
 beforeAll(async () => {
   upstream = await startWireUpstream();
   upstream.answer = ({ path }) => ({ text: path.endsWith('messages') ? message() : response() });
-  const native = { provider: 'Acme', url: upstream.url, params: 'wires = ["messages", "responses"]' };
+  const native = {
+    provider: 'Acme',
+    url: upstream.url,
+    params: 'wires = ["messages", "responses"]\nforward = ["code_interpreter"]',
+  };
   const block = modelBlock({ name: NATIVE, ...native });
   spine = await startSpine({
     toml: UNHURRIED + block.replace('[models.pricing]', 'input_modalities = ["text", "image"]\n[models.pricing]'),

@@ -10,7 +10,11 @@ let upstream: WireUpstream;
 let spine: Spine;
 beforeAll(async () => {
   upstream = await startWireUpstream();
-  const native = { provider: 'Acme', url: upstream.url, params: 'wires = ["messages", "responses"]' };
+  const native = {
+    provider: 'Acme',
+    url: upstream.url,
+    params: 'wires = ["messages", "responses"]\nforward = ["web_search", "shell"]',
+  };
   const block = modelBlock({ name: NATIVE, ...native });
   spine = await startSpine({
     toml: UNHURRIED + block.replace('[models.pricing]', 'input_modalities = ["text", "image"]\n[models.pricing]'),

@@ -48,8 +48,8 @@ const MESSAGES_BODY = `{ "max_tokens":50,
   "model" : "${NATIVE}", "temperature":1.0, "future_field":{"a":[1e3,"\\u00e9"]},
   "system":[{"type":"text","text":"Be brief","cache_control":{"type":"ephemeral"}}],
   "messages":[{"role":"user","content":"Hi \\ud83c\\udf0d"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"${SIGNATURE}"},{"type":"text","text":"a"}]},{"role":"user","content":"on"}],
-  "tools":[{"type":"web_search_20260209","name":"web_search"}] }`;
-const RESPONSES_BODY = `{"model":"${NATIVE}","max_output_tokens": 50,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAB"}],"include":["reasoning.encrypted_content"],"tools":[{"type":"web_search"}],"store":false,"stream":true}`;
+  "tools":[{"type":"tool_search_tool_regex_20251119","name":"tool_search_tool_regex"}] }`;
+const RESPONSES_BODY = `{"model":"${NATIVE}","max_output_tokens": 50,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAB"}],"include":["reasoning.encrypted_content"],"tools":[{"type":"tool_search"}],"store":false,"stream":true}`;
 
 describe('the bytes of a request', () => {
   test('keep numbers that no double holds', async () => {
@@ -327,10 +327,10 @@ describe('a model that some providers speak the wire of', () => {
     upstream.answer = () => ({ text: message() });
     for (const more of [
       {
-        tools: [{ type: 'web_search_20260209', name: 'web_search' }],
-        tool_choice: { type: 'tool', name: 'web_search' },
+        tools: [{ type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }],
+        tool_choice: { type: 'tool', name: 'tool_search_tool_regex' },
       },
-      { tools: [{ type: 'code_execution_20260101', name: 'code_execution' }] },
+      { tools: [{ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }] },
       { system: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
     ]) {
       // oxlint-disable-next-line no-await-in-loop -- one provider answers for all

@@ -66,6 +66,34 @@ const REFUSED: readonly (readonly [string, Json, string])[] = [
     'response.model',
   ],
   [
+    'an item that is named twice',
+    {
+      type: 'response.create',
+      event_id: 'mine',
+      response: { conversation: 'none', input: ['a', 'b', 'a'].map((id) => ({ type: 'item_reference', id })) },
+    },
+    'response.input[2].id',
+  ],
+  [
+    'a reference to an item of the same input',
+    {
+      type: 'response.create',
+      event_id: 'mine',
+      response: {
+        input: [
+          { type: 'message', id: 'a', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] },
+          { type: 'item_reference', id: 'a' },
+        ],
+      },
+    },
+    'response.input[1].id',
+  ],
+  [
+    'a reference to nothing',
+    { type: 'response.create', event_id: 'mine', response: { input: [{ type: 'item_reference' }] } },
+    'response.input[0].id',
+  ],
+  [
     'an approval',
     { type: 'conversation.item.create', event_id: 'mine', item: { type: 'mcp_approval_response' } },
     'item.type',
