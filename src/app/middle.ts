@@ -42,6 +42,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
   const stops = new Set<StopCall>();
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
+    drain: config.billing,
     upstream: routed.upstream,
     health,
     router,

@@ -1,6 +1,7 @@
-import { failedByItsOwnWords, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
-import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
+import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { tokensOf } from '../chat/prompt-size.ts';
+import type { Undelivered } from '../passing/passed-route.ts';
 
 /** The size of the inputs. */
 export interface InputSize {
@@ -42,11 +43,11 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
  * Reads a reply with embeddings, which pass as they came. Only the edges of the reply are searched, for its usage
  * and the name of its model. Parsing thousands of embeddings would block all streams of the process.
  */
-export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | null> {
+export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | Undelivered> {
   return new EmbeddingsReader(context);
 }
 
-class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | null> {
+class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | Undelivered> {
   kept = 0;
   readonly #context: ReaderContext;
   readonly #chunks: Uint8Array[] = [];
@@ -88,9 +89,16 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
     };
   }
 
-  /** An incomplete embedding is useless, so it is free. */
-  cut({ reason }: Cut): ReplyEnd<null> {
-    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
+  /** An incomplete embedding is useless. */
+  cut(cut: Cut): ReplyEnd<Undelivered> {
+    const { size, tokensMax } = this.#context;
+    const used = (claim: Readonly<Record<string, unknown>> | null) => {
+      const { prompt, flags } = billedTokens(claim, size, tokensMax);
+      return { usage: { prompt: BigInt(prompt) }, isReported: !flags.includes('usage_missing') };
+    };
+    const { usage, isReported } = used(lastObjectIn(Buffer.concat(this.#chunks), 'usage', cut.rest));
+    const reported = isReported ? usage : null;
+    return undeliveredEnd(cut, { reported, input: used(null).usage }, { undelivered: cut });
   }
 }
 

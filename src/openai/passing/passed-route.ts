@@ -3,12 +3,12 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Caller } from '#accounts';
 import { requireAdmission } from '#auth';
 import type { Settlement } from '#billing/amounts';
-import { GatewayError } from '#errors';
-import { PARSED_JSON } from '#http';
+import { dialectOf, PARSED_JSON, toHttpError } from '#http';
 import {
   addPaidRoute,
   bodyFrom,
   type CallRequest,
+  type Cut,
   openCall,
   type PaidRoute,
   type Payer,
@@ -36,9 +36,14 @@ export interface PassedContext {
   readonly lost?: readonly string[];
 }
 
-/** A request as the pipeline takes it. */
+/** The result of a reply that was cut, of which nothing can be delivered. */
+export interface Undelivered {
+  readonly undelivered: Cut;
+}
+
+/** A request as the pipeline takes it. The result is null if no reply had begun. */
 export interface PassedCall<R> {
-  readonly request: CallRequest<R | null, Uint8Array>;
+  readonly request: CallRequest<R | Undelivered | null, Uint8Array>;
   /** Names of the fields that the latest offer did not get. */
   readonly dropped: () => readonly string[];
 }
@@ -94,7 +99,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
   const name = version?.name ?? '';
   const publicOnly = config.webhooks?.allowPrivate === false;
 
-  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null>> = {
+  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | Undelivered | null>> = {
     path: wire.path,
     options: {
       schema: {
@@ -134,15 +139,10 @@ export function passedRoutes<B extends { readonly model: string }, R>(
           writeAnswer(opened, sink, {
             dropped,
             onError,
-            pieces(result, settlement, providerName) {
-              if (result === null)
-                throw new GatewayError('provider_unavailable', `The ${wire.noun.toLowerCase()} did not arrive in time`);
-              return wire.answer(
-                result,
-                { id: opened.id, service: opened.call.service, providerName, settlement },
-                body,
-              );
-            },
+            noun: wire.noun,
+            toHttp: (error) => (version ? version.toError(error, request) : toHttpError(error, dialectOf(request))),
+            pieces: (result, settlement, providerName) =>
+              wire.answer(result, { id: opened.id, service: opened.call.service, providerName, settlement }, body),
           }),
       };
     },
