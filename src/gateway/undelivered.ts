@@ -11,16 +11,18 @@ import { wasCharged } from './paid-route.ts';
 interface CutUse {
   readonly reported: Usage | null;
   readonly input: Usage;
+  /** A part of it went out nevertheless. Default false. */
+  readonly came?: boolean;
 }
 
-/** The end of a cut reply of which nothing can be delivered. Its input may be charged, see `chargeOfCut`. */
-export function undeliveredEnd<R>(cut: Cut, { reported, input }: CutUse, result: R): ReplyEnd<R> {
-  const charge = chargeOfCut(cut, { came: false, reported: reported !== null });
-  const usage = charge === 'usage' ? reported : charge === 'input' ? input : null;
+/** The end of a cut reply that is useless in part. Its input may be charged, see `chargeOfCut`. */
+export function undeliveredEnd<R>(cut: Cut, { reported, input, came = false }: CutUse, result: R): ReplyEnd<R> {
+  const charge = chargeOfCut(cut, { came, reported: reported !== null });
+  const usage = charge === 'usage' ? reported : charge === 'nothing' ? null : input;
   return {
     usage,
     outcome: usage === null ? 'free' : 'cut',
-    estimated: charge === 'input',
+    estimated: usage !== null && charge !== 'usage',
     finishReason: cut.reason,
     flags: [],
     result,

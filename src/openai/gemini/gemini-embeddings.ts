@@ -44,7 +44,7 @@ interface EmbedRequest extends Payer {
 }
 
 type Method = 'embedContent' | 'batchEmbedContents';
-type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | Undelivered | null>;
+type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | Undelivered | null, Uint8Array>;
 
 const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
 
@@ -88,7 +88,7 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
       const payer = await payerOf(payments, headers, admitted, bodyHash);
       return { ...toEmbeddings(given, isBatch), ...payer };
     },
-    answer({ body, dropped, caller, payment }, { request, onError: failed }) {
+    answer({ body, dropped, caller, payment }, { request, client, onError: failed }) {
       const { request: call, dropped: droppedBelow } = embeddingsToCall(body, {
         caller,
         payment,
@@ -108,6 +108,7 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
             dropped: lost,
             onError: failed,
             noun: 'Embeddings',
+            client,
             toHttp: (error) => toGeminiError(error, request),
             pieces: (result, settlement) => [answerOf(result, settlement, isBatch)],
           }),

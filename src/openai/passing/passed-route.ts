@@ -18,6 +18,7 @@ import {
 } from '#gateway';
 import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
 import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
+import { isLine } from '../chat/priced-parts.ts';
 import { refusePrivateUrls } from '../chat/refusals.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
@@ -31,6 +32,8 @@ export interface PassedContext {
   /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly replyBytesMax: number;
+  /** A large reply may go out as it comes. Default: a reply is whole before any of it goes out. */
+  readonly passes?: boolean;
   readonly receipts: 'always' | 'on-request';
   /** Names of fields that were lost before, which no offer gets; absent for none. */
   readonly lost?: readonly string[];
@@ -99,7 +102,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
   const name = version?.name ?? '';
   const publicOnly = config.webhooks?.allowPrivate === false;
 
-  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | Undelivered | null>> = {
+  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | Undelivered | null, Uint8Array>> = {
     path: wire.path,
     options: {
       schema: {
@@ -122,13 +125,15 @@ export function passedRoutes<B extends { readonly model: string }, R>(
       const bodyHash = () => hash('sha256', `${name}${wire.path} ${hash('sha256', bytes)}`);
       return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
     },
-    answer({ body, caller, payment }, { request, onError }) {
+    answer({ body, caller, payment }, { request, client, onError }) {
       const { request: call, dropped } = wire.toCall(body, {
         caller,
         payment,
         requestId: request.id,
         headers: request.headers,
         replyBytesMax: upstream.replyBytesMax,
+        // The line of a batch has its answer in memory.
+        passes: !isLine(caller),
         receipts: billing.receipts,
       });
       return {
@@ -140,6 +145,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
             dropped,
             onError,
             noun: wire.noun,
+            client,
             toHttp: (error) => (version ? version.toError(error, request) : toHttpError(error, dialectOf(request))),
             pieces: (result, settlement, providerName) =>
               wire.answer(result, { id: opened.id, service: opened.call.service, providerName, settlement }, body),
