@@ -57,6 +57,12 @@ export const ENDINGS = {
     own: INPUT,
     dialledIn: FREE,
   },
+  mute: {
+    ending: 'given up for its size without a word, by a model of chat, messages, responses or Gemini',
+    cause: 'provider',
+    own: { reported: 'usage', unreported: 'nothing' },
+    dialledIn: FREE,
+  },
   too_large_midway: { ending: 'cut for its size midway', cause: 'consumer', ...both('usage', 'measure') },
   late: {
     ending: 'not done within the time of a call, without output',

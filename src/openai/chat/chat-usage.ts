@@ -142,11 +142,12 @@ export function cutUsage(
   const saidPrompt = claimed.usage === null ? 0n : promptTokens(claimed.usage);
   if (cut !== null && measuredUsage.usage === null) {
     const charge = chargeOfCut(cut, { came: false, reported: saidPrompt > 0n });
-    if (charge === 'input') {
+    // No request asks for so many bytes without a word.
+    if (charge === 'input' && cut.reason !== 'too_large') {
       const usage = toUsage(prompt, 0, bounds, { claim: null, output });
       return { ...measuredUsage, usage, shown: shownMeasured(prompt, 0), estimated: true };
     }
-    if (charge === 'nothing') return { ...measuredUsage, estimated: true };
+    if (charge !== 'usage') return { ...measuredUsage, estimated: true };
   }
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
   const said = completionTokens(claimed.usage);

@@ -18,7 +18,11 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
  * if `kept` is only its beginning.
  */
 export function lastObjectIn(kept: Buffer, name: string, rest?: Buffer): Readonly<Record<string, unknown>> | null {
-  const bytes = rest === undefined ? kept : Buffer.concat([kept.subarray(-OBJECT_BYTES_MAX), rest]);
+  const atEnd = rest && lastIn(Buffer.concat([kept.subarray(-OBJECT_BYTES_MAX), rest]), name);
+  return atEnd ?? lastIn(kept, name);
+}
+
+function lastIn(bytes: Buffer, name: string): Readonly<Record<string, unknown>> | null {
   const key = `"${name}"`;
   for (let at = bytes.lastIndexOf(key); at !== -1; at = at === 0 ? -1 : bytes.lastIndexOf(key, at - 1)) {
     let from = at + key.length;
