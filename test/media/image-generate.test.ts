@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatUsd } from '#billing/amounts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import {
   answerWith,

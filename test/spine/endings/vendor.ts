@@ -4,12 +4,18 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { KINDS, type Kind } from './kinds.ts';
 
-/* A vendor of every kind of model. Each request says in its text how its reply ends: `!e:left !u:1`. */
+/*
+ * A vendor of every kind of model. Each request says in its text how its reply ends, such as `!e:left !u:1`, and may
+ * say which usage the vendor counts: `!p:12 !c:3`.
+ */
 
 /** The bytes above which the gateways of these tests give a reply up. */
 export const REPLY_BYTES_MAX = 64 * 1024;
 /** The usage that the vendor reports: tokens of the prompt, and of the answer. */
 export const REPORTED = { prompt: 30, completion: 7 };
+
+/** The text of its answers. */
+export const SAID = 'hello to you';
 
 export interface Vendor {
   readonly url: string;
@@ -33,12 +39,10 @@ export async function startVendor(): Promise<Vendor> {
       if (said === null) return void response.writeHead(400).end('{"error":{"message":"no script"}}');
       const [, kind, ending, reported, id] = said;
       at(id!).resolve();
-      answer(
-        KINDS.find(({ name }) => name === kind)!,
-        ending!,
-        reported === '1',
-        response,
-      );
+      const counted = / !p:(\d+) !c:(\d+)/.exec(body);
+      const tokens = counted === null ? REPORTED : { prompt: Number(counted[1]), completion: Number(counted[2]) };
+      const told = KINDS.find(({ name }) => name === kind)!;
+      answer(told, ending!, reported === '1' ? told.usage(tokens) : null, response);
     });
   });
   server.listen(0, '127.0.0.1');
@@ -53,27 +57,29 @@ export async function startVendor(): Promise<Vendor> {
   };
 }
 
-function answer(kind: Kind, ending: string, reported: boolean, response: ServerResponse): void {
-  const usage = reported ? kind.usage(REPORTED) : {};
+/** `told`: the members of the reply that report a usage; null for none. */
+function answer(kind: Kind, ending: string, told: ReturnType<Kind['usage']> | null, response: ServerResponse): void {
+  const reported = told !== null;
+  const usage = told ?? {};
   const head = () => response.writeHead(200, { 'content-type': kind.type });
   switch (ending) {
     case 'complete':
-      return void head().end(kind.reply('hello to you', usage));
+      return void head().end(kind.reply(SAID, usage));
     case 'empty':
       return void head().end(kind.reply('', usage));
     case 'left':
       // A vendor that reports answers while the gateway waits for its usage.
-      if (reported) setTimeout(() => head().end(kind.reply('hello to you', usage)), 50);
+      if (reported) setTimeout(() => head().end(kind.reply(SAID, usage)), 50);
       return;
     case 'left_midway':
-      head().write(kind.begin!('hello to you'));
+      head().write(kind.begin!(SAID));
       if (reported) setTimeout(() => response.end(kind.end!(usage)), 50);
       return;
     case 'too_large':
     case 'mute':
       return void head().end(kind.padded!('x'.repeat(2 * REPLY_BYTES_MAX), usage));
     case 'too_large_midway':
-      return void head().end(kind.padded!('x'.repeat(2 * REPLY_BYTES_MAX), usage, 'hello to you'));
+      return void head().end(kind.padded!('x'.repeat(2 * REPLY_BYTES_MAX), usage, SAID));
     case 'refused':
       return void response
         .writeHead(429, { 'content-type': 'application/json' })

@@ -1,31 +1,13 @@
 import { expect, test } from 'vitest';
 import { type Charge, type Ending, ENDINGS } from '#gateway';
 import { imageBlock } from '../../media/support/image-provider.ts';
-import { modelBlock, type Spine } from '../../support/spine.ts';
+import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
+import { ask, type CallRecord, records, ROWS } from './ends-of-calls.ts';
 import { type Kind, KINDS } from './kinds.ts';
-import { REPLY_BYTES_MAX, REPORTED, startVendor, type Vendor } from './vendor.ts';
+import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
 
 /* Every row of the table of endings, for each kind of model, at the operator's own provider and at one that dials in. */
-
-/** How a call of a kind can end here, with the row that it belongs to. */
-const ROWS: readonly (readonly [script: string, row: Ending, applies: (kind: Kind) => boolean])[] = [
-  ['complete', 'complete', () => true],
-  ['empty', 'empty', (kind) => kind.words === true || kind.name === 'transcription'],
-  ['left', 'left', () => true],
-  ['left_midway', 'left_midway', ({ begin }) => begin !== undefined],
-  ['too_large', 'too_large', ({ padded, words }) => padded !== undefined && !words],
-  ['mute', 'mute', ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json')],
-  [
-    'too_large_midway',
-    'too_large_midway',
-    ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json'),
-  ],
-  ['refused', 'refused', () => true],
-  ['failed', 'failed', () => true],
-  ['malformed', 'failed', ({ name }) => name !== 'speech'],
-  ['lost', 'failed', () => true],
-];
 
 /** Rows that other tests run: what keeps the time of a call, the cap of an answer, and a gateway that stops. */
 const ELSEWHERE: Partial<Record<Ending, string>> = {
@@ -76,62 +58,8 @@ const CASES: readonly Case[] = KINDS.flatMap((kind) =>
   ),
 );
 
-async function run(spine: Spine, vendor: Vendor, { kind, side, script, reported, id }: Case): Promise<void> {
-  const leaving = new AbortController();
-  const text = `!k:${kind.name} !e:${script} !u:${reported ? 1 : 0} !n:${id}`;
-  const { path, body } = kind.ask(`${side}/${kind.name}`, text);
-  const isForm = body instanceof FormData;
-  const asked = fetch(spine.origin + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${spine.key}`,
-      'x-request-id': id,
-      ...(isForm ? {} : { 'content-type': 'application/json' }),
-    },
-    body: isForm ? body : JSON.stringify(body),
-    signal: leaving.signal,
-  });
-  try {
-    if (script === 'left') {
-      asked.catch(() => {});
-      await vendor.arrived(id);
-      leaving.abort();
-    }
-    const response = await asked;
-    if (script === 'left_midway') {
-      const reader = response.body!.getReader();
-      await reader.read();
-      leaving.abort();
-    }
-    await response.arrayBuffer();
-  } catch {
-    // The client has left, or the reply broke off.
-  }
-}
-
-interface Record_ {
-  readonly request_id: string;
-  readonly cost_micro_usdc: number;
-  readonly estimated: boolean;
-  readonly tokens_completion: number;
-  readonly flags: readonly string[];
-  readonly outcome: string;
-}
-
-async function records(spine: Spine): Promise<ReadonlyMap<string, Record_>> {
-  const all = new Map<string, Record_>();
-  for (let cursor: string | null = ''; cursor !== null;) {
-    // oxlint-disable-next-line no-await-in-loop -- pages come one after the other
-    const page = await (await spine.get(`/generations?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`)).json();
-    const { data, next_cursor: next } = page as { readonly data: Record_[]; readonly next_cursor: string | null };
-    for (const record of data) all.set(record.request_id, record);
-    cursor = next;
-  }
-  return all;
-}
-
 /** What a record should say; null if it is right. */
-function fault(one: Case, record: Record_ | undefined): string | null {
+function fault(one: Case, record: CallRecord | undefined): string | null {
   const { kind, side, row, reported, script } = one;
   const worth = kind.worth(REPORTED);
   // Of a provider that dialled in, no more is read of what is given up.
@@ -177,6 +105,8 @@ test('every row of the table, on every kind of model, own and dialled in', async
       `[billing]\ndrain_ms = 700\n${KINDS.map((kind) => block('own', kind, vendor.url)).join('')}`,
   );
   await dialIn({ services: KINDS.map((kind) => block('far', kind, vendor.url)).join('') });
+  const run = ({ kind, side, script, reported, id }: Case) =>
+    ask({ spine, vendor, kind, model: `${side}/${kind.name}`, script, reported, id });
   const failing = new Set(['refused', 'failed', 'malformed', 'lost']);
   // What goes well first: a provider that failed may rest.
   for (const one of [
@@ -186,7 +116,7 @@ test('every row of the table, on every kind of model, own and dialled in', async
     // oxlint-disable-next-line no-await-in-loop -- see above
     for (let at = 0; at < one.length; at += 12)
       // oxlint-disable-next-line no-await-in-loop -- a few at once
-      await Promise.all(one.slice(at, at + 12).map((each) => run(spine, vendor, each)));
+      await Promise.all(one.slice(at, at + 12).map((each) => run(each)));
   expect(await spine.faults()).toEqual([]);
   const found = await records(spine);
   expect(CASES.map((one) => fault(one, found.get(one.id))).filter((one) => one !== null)).toEqual([]);
