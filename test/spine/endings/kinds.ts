@@ -38,7 +38,7 @@ export interface Kind {
 const JSON_TYPE = 'application/json';
 const STREAM = 'text/event-stream';
 const sse = (...events: readonly object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
-const typed = (...events: readonly { readonly type: string }[]) =>
+const typed = (...events: readonly { readonly type: string; readonly [member: string]: unknown }[]) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
 /** 1 USD for a million tokens in, 2 out. */
 const tokens = ({ prompt, completion }: Tokens) => prompt + 2 * completion;
@@ -170,7 +170,7 @@ export const KINDS: readonly Kind[] = [
     usage: inOut,
     reply: (text, usage) =>
       typed(
-        { type: 'message_start', message: JSON.parse(message('', {})) } as never,
+        { type: 'message_start', message: JSON.parse(message('', {})) },
         ...(text === ''
           ? []
           : [
@@ -178,19 +178,19 @@ export const KINDS: readonly Kind[] = [
               { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
               { type: 'content_block_stop', index: 0 },
             ]),
-        { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, ...usage } as never,
+        { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, ...usage },
         { type: 'message_stop' },
       ),
     begin: (text) =>
       typed(
-        { type: 'message_start', message: JSON.parse(message('', {})) } as never,
-        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } } as never,
-        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } } as never,
+        { type: 'message_start', message: JSON.parse(message('', {})) },
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
       ),
     end: (usage) =>
       typed(
-        { type: 'content_block_stop', index: 0 } as never,
-        { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, ...usage } as never,
+        { type: 'content_block_stop', index: 0 },
+        { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, ...usage },
         { type: 'message_stop' },
       ),
     worth: tokens,
