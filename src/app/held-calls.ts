@@ -138,6 +138,7 @@ function upstreamOf(answer: AnsweredRequest, { endpoint }: Offer): Upstream {
   return {
     send: (): UpstreamExchange => ({
       head: Promise.resolve(new WholeReply(answer, scrub)),
+      sent: true,
       abort() {},
       over() {},
     }),

@@ -43,6 +43,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
   const stops = new Set<StopCall>();
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
+    drain: config.billing,
     upstream: routed.upstream,
     health,
     router,

@@ -5,6 +5,7 @@ import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
+import { isOwn } from './endings.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {
@@ -14,6 +15,16 @@ export interface AttemptsOptions {
   readonly observer: CallObserver;
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
+}
+
+/** The requests of an attempt that threw. */
+interface Ended {
+  /** Why the call was stopped early; null while it was not. */
+  readonly stopped: Error | null;
+  /** The whole request has gone out. */
+  readonly sent: boolean;
+  /** See `Cut.rest`. */
+  readonly rest?: Buffer | undefined;
 }
 
 const NEVER = -1;
@@ -121,7 +132,7 @@ export class Attempts<R> {
     providerStream: ProviderStream<R, Piece> | null,
     error: unknown,
     left: boolean,
-    stopped: Error | null,
+    { stopped, sent, rest }: Ended,
   ): EndFrame<R> | null {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
@@ -130,7 +141,8 @@ export class Attempts<R> {
       health.notProbed(offer, this.#call.caller.account);
       throw stopped;
     }
-    const cut = cutOf(left, stopped, error);
+    const isFault = error instanceof UpstreamFailure && !error.tooLarge;
+    const cut = cutOf({ left, stopped, error, own: sent && !isFault && isOwn(offer), rest });
     const end =
       cut === null || providerStream === null ? null : providerStream.cut ? providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
@@ -307,11 +319,18 @@ const toldOf = (count: number | undefined): number | undefined => (count === 0 ?
 const isRefusal = ({ attributedTo, tooLarge }: UpstreamFailure): boolean => attributedTo === 'request' || tooLarge;
 
 /** Why the gateway ended an attempt; null if the attempt failed. */
-function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null {
+function cutOf({
+  left,
+  stopped,
+  error,
+  own,
+  rest,
+}: Omit<Ended, 'sent'> & { readonly left: boolean; readonly error: unknown; readonly own: boolean }): Cut | null {
   if (error instanceof GatewayError) return null;
-  if (left) return { reason: 'cancelled', message: 'its client left' };
-  if (stopped !== null) return { reason: 'timeout', message: stopped.message };
-  return error instanceof UpstreamFailure && error.tooLarge ? { reason: 'too_large', message: error.message } : null;
+  if (left) return { reason: 'cancelled', message: 'its client left', own };
+  if (stopped !== null) return { reason: 'timeout', message: stopped.message, own };
+  if (!(error instanceof UpstreamFailure) || !error.tooLarge) return null;
+  return { reason: 'too_large', message: error.message, own, ...(rest === undefined ? {} : { rest }) };
 }
 
 const BUSY = {

@@ -289,6 +289,10 @@ export interface Cut {
   readonly reason: 'cancelled' | 'timeout' | 'too_large';
   /** The reason in words, to follow "The reply was cut: ". */
   readonly message: string;
+  /** The operator's own provider has taken the whole request, so its input is paid although nothing may have come. */
+  readonly own: boolean;
+  /** The end of a reply that was given up for its size, with the usage that it may have; absent for any other. */
+  readonly rest?: Buffer;
 }
 
 /** The most that a call is charged, whatever it uses. */

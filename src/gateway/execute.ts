@@ -4,10 +4,18 @@ import type { Frame, CancelSignal, Piece } from '#billing';
 import type { Endpoint, Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
+import { isOwn } from './endings.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
 import type { ReplyMemory } from './reply-memory.ts';
 
+interface DrainLimits {
+  readonly drainMs: number;
+  readonly drainBytes: number;
+}
+
 interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {
+  /** Limits for reading the usage of a reply that was given up for its size. Absent: it is not read on. */
+  readonly drain?: DrainLimits;
   /** Ends a running call early: each call adds its own function. Absent: only the client or the time ends a call. */
   readonly stops?: Set<StopCall>;
 }
@@ -84,7 +92,12 @@ async function* execute<R, D extends Piece>(
         yield attempts.succeeded(end);
         return;
       } catch (error) {
-        const end = attempts.failed(providerStream, error, signal.aborted, requests.stopped);
+        const rest =
+          options.drain && isOwn(offer) && error instanceof UpstreamFailure && error.tooLarge
+            ? await requests.rest(options.drain)
+            : undefined;
+        const { stopped, sent } = requests;
+        const end = attempts.failed(providerStream, error, signal.aborted, { stopped, sent, rest });
         if (end !== null) {
           yield end;
           return;
@@ -102,6 +115,9 @@ async function* execute<R, D extends Piece>(
     requests.forget();
   }
 }
+
+/** The usage stands in the last bytes of a reply. */
+const REST_BYTES = 16 * 1024;
 
 interface CallRequestsOptions {
   readonly upstream: Upstream;
@@ -121,6 +137,35 @@ class CallRequests {
   constructor(options: CallRequestsOptions, { caller }: Call) {
     this.#options = options;
     this.#account = caller.account;
+  }
+
+  /** A whole request of the current attempt has gone out. */
+  get sent(): boolean {
+    return this.#sent.some(({ sent }) => sent === true);
+  }
+
+  /** Reads on what was given up for its size. Resolves with its end, in which the usage stands; undefined without one. */
+  async rest({ drainMs, drainBytes }: DrainLimits): Promise<Buffer | undefined> {
+    const exchange = this.#sent.at(-1);
+    if (exchange === undefined || drainBytes === 0) return undefined;
+    const late = setTimeout(() => exchange.abort(new Error('the rest of the reply did not come in time')), drainMs);
+    let end: Buffer = Buffer.alloc(0);
+    try {
+      const reply = await exchange.head;
+      for (let bytes = 0; bytes <= drainBytes;) {
+        // oxlint-disable-next-line no-await-in-loop -- chunks come one after the other
+        const chunks = await reply.read();
+        if (chunks === null) break;
+        const arrived = Buffer.concat(chunks);
+        bytes += arrived.length;
+        end = Buffer.concat([end, arrived]).subarray(-REST_BYTES);
+      }
+    } catch {
+      // What came until then is read.
+    } finally {
+      clearTimeout(late);
+    }
+    return end.length === 0 ? undefined : end;
   }
 
   /** Aborts when the call is stopped. */

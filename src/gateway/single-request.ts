@@ -53,9 +53,9 @@ export interface ReplyReader<R = unknown, D extends Piece = Uint8Array> {
   /** Number of bytes of the reply that it holds in memory until its end; absent if it passes them on. */
   readonly kept?: number | undefined;
   /**
-   * The gateway ended the reply. Returns what was produced so far, as the provider claimed it or else as measured;
-   * `free` if that is nothing. Also called after `data` or `end` threw a failure that is `tooLarge`. Throws
-   * UpstreamFailure if the reply was broken before.
+   * The gateway ended the reply, perhaps before its head. Returns what is charged for it by `chargeOfCut`: what the
+   * provider claimed, what was measured, or nothing (`free`). Also called after `data` or `end` threw a failure that is
+   * `tooLarge`. Throws UpstreamFailure if the reply was broken before.
    */
   cut(cut: Cut): ReplyEnd<R>;
   /**
@@ -90,6 +90,8 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   readonly #offer: Offer;
   readonly #send: Send;
   #reader: ReplyReader<R, D> | null = null;
+  /** The provider refuses the request: its answer has an error status. */
+  #refusing = false;
   #reply: UpstreamReply | null = null;
   #end: ReplyEnd<R> | null = null;
 
@@ -128,8 +130,10 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   }
 
   cut(cut: Cut): ReplyEnd<R> | null {
+    // Of a request that was taken the input may be paid before a reply has begun. Nothing is paid for a refusal.
+    if (this.#refusing || (this.#reader === null && !cut.own)) return null;
     try {
-      return this.#reader === null ? null : this.#reader.cut(cut);
+      return (this.#reader ?? this.#adapter.reader(this.#offer)).cut(cut);
     } catch (error) {
       if (error instanceof UpstreamFailure) return null;
       throw error;
@@ -139,8 +143,9 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   /** Returns false for an error status. */
   #accept(reply: UpstreamReply): boolean {
     const reader = (this.#reader = this.#adapter.reader(this.#offer));
+    this.#refusing = reply.status >= 400;
     reader.head(reply.status, reply.headers);
-    if (reply.status >= 400) return false;
+    if (this.#refusing) return false;
     this.status = reply.status;
     this.#reply = reply;
     return true;
@@ -156,6 +161,7 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
     request.abort(failure);
     request.memory?.release();
     this.#reader = null;
+    this.#refusing = false;
     return null;
   }
 }

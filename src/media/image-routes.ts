@@ -103,8 +103,10 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     };
     const { request: callRequest, ask } = imageToCall(image.body, context, singleRequest);
     const { stream, seed, n } = ask;
+    const dialect = dialectOf(request);
+    const toHttp = (error: GatewayError) => (route.ownErrors ? toMediaError(error) : toHttpError(error, dialect));
     const errorBody = (error: GatewayError) =>
-      (route.ownErrors ? toMediaError(error) : toHttpError(error, route.streamDialect ?? dialectOf(request))).body;
+      (route.ownErrors ? toMediaError(error) : toHttpError(error, route.streamDialect ?? dialect)).body;
     return {
       noun: n === 1 ? 'An image' : `${n} images`,
       model: body.model,
@@ -115,7 +117,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       },
       write: (opened, sink) =>
         stream === null
-          ? writeImages(opened, ask, route.answerOf(body), sink, onError)
+          ? writeImages(opened, ask, route.answerOf(body), sink, { toHttp, onError })
           : writeStream(opened, { stream, seed, usage: route.usage, errorBody, onError }, sink),
       taken: (by) => kept.repeat(caller.account, by, client),
       largeAnswers: {

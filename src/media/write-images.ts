@@ -1,7 +1,7 @@
 import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, onceSettled, type StartedProviderCall, type ToHttp, wasCharged } from '#gateway';
 import type { Answer, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
@@ -16,10 +16,12 @@ export const writeImages = (
   ask: ImageAsk,
   answer: Answer,
   sink: ReplySink,
-  onError: (error: unknown) => void,
+  { toHttp, onError }: { readonly toHttp: ToHttp; readonly onError: (error: unknown) => void },
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
     const { id, call } = opened;
+    const cut = settled.result?.cut;
+    if (cut !== undefined) return answerUndelivered(id, settled, cut, sink, toHttp);
     const { headers, length, pieces } = answer(cameIn(settled.result), settled.settlement, {
       id,
       model: call.service,
@@ -43,6 +45,11 @@ export const writeImages = (
 /** Throws GatewayError for a call that was cut before it had a result. */
 function cameIn(result: ImagesResult | null): ImagesResult {
   if (result === null) throw new GatewayError('provider_unavailable', 'The images did not arrive in time');
+  if (result.cut !== undefined)
+    throw new GatewayError(
+      'unprocessable',
+      `The reply cannot be used: ${result.cut.message}. What was ordered is charged, because it was made`,
+    );
   return result;
 }
 

@@ -15,6 +15,7 @@ export {
   parseReplyObject,
   retryAfterOf,
 } from './reply/provider-reply.ts';
+export { lastObjectIn } from './reply/last-object.ts';
 export { ReadingThread, readElsewhere } from './reply/reading-thread.ts';
 export { type ReplyBytes, createReplyBytes } from './reply/reply-bytes.ts';
 export {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatUsd } from '#billing/amounts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import {
   answerWith,
@@ -388,13 +389,17 @@ describe('what the provider answers', () => {
     expect(sent()).not.toHaveProperty('response_format');
   });
 
-  test('a reply that is too large is free, and its provider is not blamed', async () => {
+  test('a reply that is too large costs what was ordered, because it was made, and its provider is not blamed', async () => {
     provider.answer(answerWith({ b64_json: 'A'.repeat(5 * 1024 * 1024) }));
     const before = await spine.balance();
     const response = await generate(ask());
     expect(response.status).toBe(422);
     expect(await response.text()).toContain('larger than 4194304 bytes');
-    expect(await spine.balance()).toEqual(before);
+    const { available } = await spine.balance();
+    expect(response.headers.get('x-cost-usd')).toBe(formatUsd(before.available - available));
+    expect(available).toBeLessThan(before.available);
+    const record = await spine.generation(response.headers.get('x-generation-id'));
+    expect(record).toMatchObject({ outcome: 'cut', finish_reason: 'too_large', estimated: true, flags: [] });
   });
 
   test('a large image passes unchanged', async () => {

@@ -16,7 +16,7 @@ import {
 
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
 
-const LEFT = { reason: 'cancelled', message: 'its client left' } as const;
+const LEFT = { reason: 'cancelled', message: 'its client left', own: false } as const;
 
 const keys = (count: number) => Array(count).fill('"":0').join(',');
 
@@ -193,7 +193,7 @@ describe('a stream that is cut', () => {
     const word = events(chunkOf([delta('12345678')]));
     const noise = ': nothing\n\n'.repeat(3_100);
     expect(() => reader.data([Buffer.from(word + noise)])).toThrow('more than 200 bytes');
-    const end = reader.cut({ reason: 'too_large', message: 'too large' });
+    const end = reader.cut({ reason: 'too_large', message: 'too large', own: false });
     expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
     expect(textBefore(end.result)).toContain('12345678');
   });

@@ -21,7 +21,7 @@ const read = (
   return feed(new ChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
 };
 
-const LATE = { reason: 'timeout', message: 'the call took longer than 1 s' } as const;
+const LATE = { reason: 'timeout', message: 'the call took longer than 1 s', own: false } as const;
 
 describe('a reply in one piece', () => {
   it('carries our id and the name of the service, and keeps what nobody here knows', () => {

@@ -37,7 +37,7 @@ test.each([
   });
 });
 
-test('a consumer that leaves before any word came pays nothing', async () => {
+test('a consumer that leaves before any word came pays the input', async () => {
   const upstream = await startScriptedUpstream(() => ({ words: [], usage: undefined }));
   const params = 'hidden_reasoning_max = 5000\nhidden_reasoning_usual = 1200';
   const { spine } = await startTunnelSpine(
@@ -54,5 +54,6 @@ test('a consumer that leaves before any word came pays nothing', async () => {
   );
   leaving.abort();
   await spine.quiet();
-  expect((await spine.generation(response.headers.get('x-generation-id'))).cost_micro_usdc).toBe(0);
+  const record = await spine.generation(response.headers.get('x-generation-id'));
+  expect(record).toMatchObject({ cost_micro_usdc: 2, tokens_prompt: 2, tokens_completion: 0, estimated: true });
 });

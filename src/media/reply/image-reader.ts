@@ -13,7 +13,7 @@ import {
   tooLarge,
 } from '#wire/replies';
 import type { MicroUsd, Usage } from '#billing/amounts';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from './image-file.ts';
 
 /** The images of a settled call, from which a route writes its answer. */
@@ -21,6 +21,8 @@ export interface ImagesResult {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */
   readonly raw: Readonly<Record<string, unknown>>;
+  /** The reply was cut, so that there is no image; absent for any other. */
+  readonly cut?: Cut;
 }
 
 export interface ReaderContext {
@@ -89,9 +91,10 @@ class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
     }
   }
 
-  /** An incomplete image cannot be given out, so a cut reply is free. */
-  cut({ reason }: Cut): ReplyEnd<ImagesResult> {
-    return { ...NOTHING, finishReason: reason };
+  /** An incomplete image cannot be given out. Who makes images bills all that were ordered. */
+  cut(cut: Cut): ReplyEnd<ImagesResult> {
+    const { n, inputs } = this.#context;
+    return undeliveredEnd(cut, { reported: null, input: imagesUsed(n, inputs) }, { images: [], raw: {}, cut });
   }
 
   #read() {
@@ -104,15 +107,6 @@ export const imagesUsed = (made: number, inputs: number): Usage => ({
   image: BigInt(made),
   ...(inputs === 0 ? {} : { input_image: BigInt(inputs) }),
 });
-
-const NOTHING: ReplyEnd<ImagesResult> = {
-  usage: null,
-  outcome: 'free',
-  estimated: false,
-  finishReason: null,
-  flags: [],
-  result: { images: [], raw: {} },
-};
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
 function* readReply(

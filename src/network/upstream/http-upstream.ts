@@ -114,6 +114,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   #discarding: NodeJS.Timeout | undefined;
   #entry: Entry | null = null;
   readonly #secrets: DirectEndpoint['headers'];
+  sent = false;
 
   constructor(
     pool: Dispatcher,
@@ -140,6 +141,10 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.error) controller.abort(this.error);
+  }
+
+  onRequestSent(): void {
+    this.sent = true;
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {

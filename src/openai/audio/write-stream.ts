@@ -1,7 +1,7 @@
 import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement } from '#billing/amounts';
-import { type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, type Cut, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../chat/altered-headers.ts';
 
 /** An answer of this kind, which is written as it comes. */
@@ -14,6 +14,7 @@ export interface StreamedAnswer<R> {
   readonly endOf: (result: R, settlement: Settlement, receipt: string | null) => Uint8Array;
   /** The last bytes of one that breaks off. */
   readonly brokenOf: (error: GatewayError) => Uint8Array;
+  readonly dialect: Dialect;
   readonly dropped: () => readonly string[];
   readonly onError: (error: unknown) => void;
 }
@@ -24,9 +25,9 @@ const NOTHING = new Uint8Array(0);
  * Writes an answer to its client as it comes; the end follows the settlement. Resolves with whether anything was
  * charged; false if the client is gone. Throws the errors of the call before the first byte.
  */
-export async function writeStream<R extends { readonly cut: { readonly message: string } | null }>(
+export async function writeStream<R extends { readonly cut: Cut | null }>(
   { id, frames }: StartedProviderCall<R, Uint8Array>,
-  { what, headersOf, pieceOf, endOf, brokenOf, dropped, onError }: StreamedAnswer<R>,
+  { what, headersOf, pieceOf, endOf, brokenOf, dialect, dropped, onError }: StreamedAnswer<R>,
   sink: ReplySink,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
@@ -59,6 +60,8 @@ export async function writeStream<R extends { readonly cut: { readonly message: 
       }
       if (value.type !== 'settled') continue;
       const { result, settlement, receipt } = value;
+      if (!begun && result !== null && result.cut !== null)
+        return answerUndelivered(id, value, result.cut, sink, (error) => toHttpError(error, dialect));
       if (result === null || result.cut !== null) throw cutOff(what, result?.cut?.message);
       provider = value.providerName;
       begin(NOTHING, {

@@ -122,19 +122,25 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 }
 
 /**
- * The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. It is
- * free if nothing was produced.
+ * The end of a reply that was cut, by the provider's claim, else by what the gateway counted. See `chargeOfCut` for one
+ * of which nothing came.
  */
-export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd<ChatResult> {
-  const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
+export function cutEnd(context: ReplyContext, produced: Produced, cut: Cut): ReplyEnd<ChatResult> {
+  const usage = cutUsage(produced.claim, context, produced, cut);
   const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
-  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
   return {
     ...end,
-    finishReason: end.finishReason ?? reason,
-    result: { ...end.result, cut },
+    finishReason: end.finishReason ?? cut.reason,
+    result: { ...end.result, cut: replyCut(cut, produced) },
   };
 }
+
+/** The error of a reply that was cut, which says what is charged. */
+export const replyCut = ({ message }: Cut, { outputBytes, otherBytes }: Output): GatewayError =>
+  new GatewayError(
+    'reply_cut',
+    `The reply was cut: ${message}. ${outputBytes + otherBytes > 0 ? 'The part that arrived' : 'The input that its provider took'} is charged`,
+  );
 
 /**
  * The end of a reply that ran past its budget. If the cap was sent, this is the provider's fault. Otherwise the
@@ -144,7 +150,7 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd<
   const atLength = { ...produced, finishReasons: ['length'] };
   if (context.budget.keptBy === 'provider')
     return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
-  const usage = cutUsage(produced.claim, context, produced);
+  const usage = cutUsage(produced.claim, context, produced, null);
   return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
 }
 

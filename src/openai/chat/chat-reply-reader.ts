@@ -20,7 +20,7 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader<Chat
   }
 
   data(chunks: readonly Uint8Array[]): null {
-    for (const chunk of chunks) this.#collected.push(chunk);
+    this.#collected.push(chunks);
     return null;
   }
 
@@ -37,7 +37,7 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader<Chat
   }
 
   cut(cut: Cut): ReplyEnd<ChatResult> {
-    return cutEnd(this.#context, partialReply(this.#context, this.#collected.take()), cut);
+    return cutEnd(this.#context, partialReply(this.#context, this.#collected.take(), cut.rest), cut);
   }
 }
 
@@ -61,12 +61,14 @@ export class Collector {
 
   /**
    * Throws UpstreamFailure if the body becomes larger than the maximum: `tooLarge`, or a failure of the provider if
-   * the whole body is white space. The last chunk is kept nevertheless.
+   * the whole body is white space. The last chunks are kept nevertheless.
    */
-  push(chunk: Uint8Array): void {
-    this.bytes += chunk.byteLength;
-    this.#chunks.push(chunk);
-    this.#isBlank &&= isBlank(chunk);
+  push(chunks: readonly Uint8Array[]): void {
+    for (const chunk of chunks) {
+      this.bytes += chunk.byteLength;
+      this.#chunks.push(chunk);
+      this.#isBlank &&= isBlank(chunk);
+    }
     if (this.bytes <= this.#bytesMax) return;
     if (this.#isBlank) throw malformed(`its reply had no output in ${this.#bytesMax} bytes`);
     throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);

@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
-import type { ProviderFlag } from '#gateway';
+import { chargeOfCut, type Cut, type ProviderFlag } from '#gateway';
 import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
 import { chargedSearches, PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
 import { type PromptSize, tokensOf } from './prompt-size.ts';
@@ -110,12 +110,15 @@ function detail(claim: object, name: string): number {
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
   return {
-    usage: output.outputBytes > 0 ? toUsage(prompt, completion, bounds, { claim: null, output }) : null,
+    usage: cameOf(output) ? toUsage(prompt, completion, bounds, { claim: null, output }) : null,
     details: NO_DETAILS,
     flags: NO_FLAGS,
     shown: shownMeasured(prompt, completion),
   };
 }
+
+const cameOf = ({ outputBytes, otherBytes, webSearches = 0 }: Output): boolean =>
+  outputBytes > 0 || otherBytes > 0 || webSearches > 0;
 
 /** A claim counts for the whole output if the measured tokens are at most this many times the claimed ones. */
 const CLAIM_BEHIND_MAX = 2;
@@ -123,26 +126,36 @@ const CLAIM_BEHIND_MAX = 2;
 /**
  * The usage of a reply that was cut. A claim in the middle of a stream may cover only its beginning, because some
  * servers send zeros, or only the prompt, until the end. So a claim far below the measured output is raised to the
- * measure. A claim of 0 tokens is flagged, unless the client `left`. Otherwise any client could leave early to get a
- * provider flagged that reports its usage at the end. `estimated`: the usage is measured, at least in part.
+ * measure. A claim of 0 tokens is flagged, unless the client left. Otherwise any client could leave early to get a
+ * provider flagged that reports its usage at the end. `estimated`: the usage is measured, at least in part. `cut`: null
+ * for output past a cap that the provider does not take.
  */
 export function cutUsage(
   claim: unknown,
   bounds: UsageBounds,
   output: Output,
-  left = false,
+  cut: Cut | null,
 ): ChatUsage & { readonly estimated: boolean } {
   const claimed = readUsage(claim, bounds, output);
   const measuredUsage = measureUsage(bounds, output);
+  const { prompt, completion } = measured(bounds, output);
+  const saidPrompt = claimed.usage === null ? 0n : promptTokens(claimed.usage);
+  if (cut !== null && measuredUsage.usage === null) {
+    const charge = chargeOfCut(cut, { came: false, reported: saidPrompt > 0n });
+    // No request asks for so many bytes without a word.
+    if (charge === 'input' && cut.reason !== 'too_large') {
+      const usage = toUsage(prompt, 0, bounds, { claim: null, output });
+      return { ...measuredUsage, usage, shown: shownMeasured(prompt, 0), estimated: true };
+    }
+    if (charge !== 'usage') return { ...measuredUsage, estimated: true };
+  }
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
   const said = completionTokens(claimed.usage);
-  const saidPrompt = promptTokens(claimed.usage);
-  const { prompt, completion } = measured(bounds, output);
   if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
   const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : prompt;
   const tokens = Math.max(Number(said), completion);
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
-  const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
+  const flags = saidPrompt === 0n && said === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
   return {
     usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: claim as Json, details: claimed.details }, output }),
     details: claimed.details,

@@ -1,5 +1,12 @@
 import { isObject } from '#wire';
-import { failedByItsOwnWords, malformed, parseReplyObject, tooLarge, type JsonLimits } from '#wire/replies';
+import {
+  failedByItsOwnWords,
+  lastObjectIn,
+  malformed,
+  parseReplyObject,
+  tooLarge,
+  type JsonLimits,
+} from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
@@ -151,19 +158,20 @@ export function partialTexts(bytes: Buffer): { readonly said: string; readonly o
   return { said, outputBytes };
 }
 
-const USAGE = Buffer.from('"usage":');
-const USAGE_BYTES_MAX = 4096;
-
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
  * Reads a completion that is not streamed, and that was cut or has more structure than is parsed. Each text, as far
- * as it came, becomes a choice that ended by its length. The claim is read if it came. Keys are found by their
- * bytes. A key inside a text is not taken for a key, because its quotes are escaped.
+ * as it came, becomes a choice that ended by its length. The claim is read if it came, also in the `rest` of a reply
+ * that was given up for its size. Keys are found by their bytes. A key inside a text is not taken for a key, because its quotes are escaped.
  */
-export function partialReply({ callId, created, service, provider, budget }: ReplyContext, bytes: Buffer): Produced {
+export function partialReply(
+  { callId, created, service, provider, budget }: ReplyContext,
+  bytes: Buffer,
+  rest?: Buffer,
+): Produced {
   const texts: string[] = [];
   let room = outputBytesMax(budget);
   let outputBytes = 0;
@@ -198,7 +206,7 @@ export function partialReply({ callId, created, service, provider, budget }: Rep
   return {
     body,
     before: null,
-    claim: claimIn(bytes),
+    claim: lastObjectIn(bytes, 'usage', rest),
     outputBytes,
     otherBytes: 0,
     finishReasons: [],
@@ -233,7 +241,7 @@ function textAt(bytes: Buffer, from: number): string {
   }
 }
 
-/** Removes an incomplete escape at the end: `\\`, `\\u`, `\\u12`. */
+/** Removes an incomplete escape at the end: `\`, `\\u`, `\\u12`. */
 function withoutBrokenEscape(text: string): string {
   const digits = /u[0-9a-fA-F]{0,3}$/.exec(text.slice(-4))?.[0].length ?? 0;
   for (const end of [text.length, text.length - digits]) {
@@ -242,23 +250,4 @@ function withoutBrokenEscape(text: string): string {
     if (escapes % 2 === 1) return text.slice(0, end - 1);
   }
   return text;
-}
-
-/** The last `usage` of a reply; undefined if it is missing or incomplete. */
-function claimIn(bytes: Buffer): unknown {
-  const at = bytes.lastIndexOf(USAGE);
-  if (at === -1) return undefined;
-  const text = bytes.toString('utf8', at + USAGE.length, at + USAGE.length + USAGE_BYTES_MAX);
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    if (text[i] === '{') depth++;
-    if (text[i] === '}' && --depth === 0) {
-      try {
-        return JSON.parse(text.slice(0, i + 1));
-      } catch {
-        return undefined;
-      }
-    }
-  }
-  return undefined;
 }

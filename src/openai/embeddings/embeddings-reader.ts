@@ -1,6 +1,7 @@
-import { failedByItsOwnWords, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
-import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
+import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { tokensOf } from '../chat/prompt-size.ts';
+import type { Undelivered } from '../passing/passed-route.ts';
 
 /** The size of the inputs. */
 export interface InputSize {
@@ -10,11 +11,13 @@ export interface InputSize {
   readonly counted: boolean;
 }
 
-/** The parts from which a reply is written after its settlement. */
+/** The parts from which a reply, or the end of a large one, is written after its settlement. */
 export interface EmbeddingsResult {
   readonly bytes: Buffer;
   /** Places of the members that the gateway replaces, in order. */
   readonly members: readonly Member[];
+  /** The members that went out before, because the reply is large. */
+  readonly given: ReadonlySet<Member['name']>;
   /** The `usage` for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
 }
@@ -30,11 +33,16 @@ interface ReaderContext {
   readonly size: InputSize;
   /** The most tokens that are charged: those that were locked, or fewer, see `plausibleTokens`. */
   readonly tokensMax: number;
+  /** A larger reply passes as it comes, or is given up. */
   readonly replyBytesMax: number;
+  /** The name of the model for a reply that passes as it comes; null if no reply does. */
+  readonly passesAs: string | null;
 }
 
 /** The members beside the embeddings are within this many bytes of the start or the end of a reply. */
 const EDGE_BYTES = 4096;
+/** The bytes of 8,192 numbers as JSON, a few times as long as those of models today. */
+const EMBEDDING_BYTES_MAX = 256 * 1024;
 const USAGE = /"usage"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g;
 const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 
@@ -42,41 +50,50 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
  * Reads a reply with embeddings, which pass as they came. Only the edges of the reply are searched, for its usage
  * and the name of its model. Parsing thousands of embeddings would block all streams of the process.
  */
-export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | null> {
+export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | Undelivered> {
   return new EmbeddingsReader(context);
 }
 
-class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | null> {
+class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | Undelivered> {
   kept = 0;
   readonly #context: ReaderContext;
-  readonly #chunks: Uint8Array[] = [];
+  #received = 0;
+  #chunks: Uint8Array[] = [];
+  /** What went out of a reply that passes as it comes: its embeddings, and the members in its first bytes. */
+  #passed: { readonly found: Embeddings; readonly head: readonly Member[]; claim: Claim | null } | null = null;
 
   constructor(context: ReaderContext) {
     super();
     this.#context = context;
   }
 
-  data(arrived: readonly Uint8Array[]): null {
-    const { replyBytesMax } = this.#context;
-    for (const chunk of arrived) this.kept += chunk.byteLength;
+  data(arrived: readonly Uint8Array[]): Uint8Array | null {
+    const { replyBytesMax, passesAs, size } = this.#context;
+    for (const chunk of arrived) {
+      this.kept += chunk.byteLength;
+      this.#received += chunk.byteLength;
+    }
     this.#chunks.push(...arrived);
-    if (this.kept > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
-    return null;
+    if (this.#passed === null && this.kept <= replyBytesMax) return null;
+    if (passesAs === null) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+    const bytesMax = replyBytesMax + size.each.length * EMBEDDING_BYTES_MAX;
+    if (this.#received > bytesMax) throw tooLarge(`its reply is larger than ${bytesMax} bytes`);
+    return this.#pass(passesAs);
   }
 
   end(): ReplyEnd<EmbeddingsResult> {
     const { size, tokensMax } = this.#context;
     const bytes = Buffer.concat(this.#chunks);
-    checkReply(bytes);
-    const { count, empty } = embeddingsIn(bytes);
+    const passed = this.#passed;
+    if (passed === null) checkReply(bytes);
+    else if (!endsObject(bytes)) throw malformed('its reply is not a JSON object');
+    const { count, empty } = embeddingsIn(bytes, bytes.length, passed?.found);
     if (empty > 0) throw malformed(`${empty} of the embeddings in its reply are empty`);
     if (count !== size.each.length)
       throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
     const members = membersOf(bytes);
-    const place = members.find(({ name }) => name === 'usage');
-    const claim = place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
-    const { prompt, flags } = billedTokens(claim, size, tokensMax);
-    const shown = { ...claim, prompt_tokens: prompt, total_tokens: prompt };
+    const { prompt, flags } = billedTokens(claimAt(bytes, members) ?? passed?.claim ?? null, size, tokensMax);
+    const shown = { ...claimAt(bytes, members), prompt_tokens: prompt, total_tokens: prompt };
     const estimated = flags.includes('usage_missing');
     return {
       usage: { prompt: BigInt(prompt) },
@@ -84,27 +101,88 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
       estimated,
       finishReason: 'stop',
       flags,
-      result: { bytes, members, usage: estimated ? { ...shown, estimated } : shown },
+      result: {
+        bytes,
+        members,
+        given: new Set(passed?.head.map(({ name }) => name)),
+        usage: estimated ? { ...shown, estimated } : shown,
+      },
     };
   }
 
-  /** An incomplete embedding is useless, so it is free. */
-  cut({ reason }: Cut): ReplyEnd<null> {
-    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
+  /** An incomplete reply is useless, but who has got nearly all of it has the embeddings. */
+  cut(cut: Cut): ReplyEnd<Undelivered> {
+    const { size, tokensMax } = this.#context;
+    const used = (claim: Claim | null) => {
+      const { prompt, flags } = billedTokens(claim, size, tokensMax);
+      return { usage: { prompt: BigInt(prompt) }, isReported: !flags.includes('usage_missing') };
+    };
+    const { usage, isReported } = used(lastObjectIn(Buffer.concat(this.#chunks), 'usage', cut.rest));
+    const came = this.#passed !== null;
+    return undeliveredEnd(
+      cut,
+      { reported: isReported ? usage : null, input: used(null).usage, came },
+      { undelivered: cut },
+    );
+  }
+
+  /** All but the last bytes, which may be in the end of the reply. */
+  #pass(service: string): Uint8Array | null {
+    const bytes = Buffer.concat(this.#chunks);
+    const until = bytes.length - EDGE_BYTES;
+    if (until <= 0) return null;
+    this.kept = EDGE_BYTES;
+    this.#chunks = [bytes.subarray(until)];
+    const passed = this.#passed;
+    const found = embeddingsIn(bytes, until, passed?.found);
+    if (passed !== null) {
+      this.#passed = { ...passed, found };
+      return bytes.subarray(0, until);
+    }
+    checkHead(bytes);
+    const head = membersIn(bytes, 0);
+    this.#passed = { found, head, claim: claimAt(bytes, head) };
+    const model = head.find(({ name }) => name === 'model');
+    if (model === undefined) return bytes.subarray(0, until);
+    return Buffer.concat([
+      bytes.subarray(0, model.start),
+      Buffer.from(JSON.stringify(service)),
+      bytes.subarray(model.end, until),
+    ]);
   }
 }
 
+type Claim = Readonly<Record<string, unknown>>;
+
+function claimAt(bytes: Buffer, members: readonly Member[]): Claim | null {
+  const place = members.find(({ name }) => name === 'usage');
+  return place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
+}
+
+const latin1 = (bytes: Buffer, start: number, end: number): string => bytes.toString('latin1', start, end).trim();
+const endsObject = (bytes: Buffer): boolean => latin1(bytes, bytes.length - 64, bytes.length).endsWith('}');
+
 /** Throws UpstreamFailure if the reply is not a list of embeddings. */
 function checkReply(bytes: Buffer): void {
-  const text = (start: number, end: number) => bytes.toString('latin1', start, end).trim();
-  if (!text(0, EDGE_BYTES).startsWith('{') || !text(bytes.length - 64, bytes.length).endsWith('}'))
-    throw malformed('its reply is not a JSON object');
+  if (!endsObject(bytes)) throw malformed('its reply is not a JSON object');
   if (bytes.length <= EDGE_BYTES) {
     const reply = parsed(bytes.toString());
     if (reply === null) throw malformed('its reply is not valid JSON');
     if (reply['error']) throw failedByItsOwnWords(reply['error']);
     if (!Array.isArray(reply['data'])) throw malformed('its reply has no data');
-  } else if (!/"data"\s*:\s*\[/.test(text(0, EDGE_BYTES))) throw malformed('its reply has no data');
+  } else checkHead(bytes);
+}
+
+/** Throws UpstreamFailure if a large reply does not begin as a list of embeddings. */
+function checkHead(bytes: Buffer): void {
+  const text = latin1(bytes, 0, EDGE_BYTES);
+  if (!text.startsWith('{')) throw malformed('its reply is not a JSON object');
+  if (!/"data"\s*:\s*\[/.test(text)) throw malformed('its reply has no data');
+}
+
+interface Embeddings {
+  readonly count: number;
+  readonly empty: number;
 }
 
 const KEY = Buffer.from('"embedding');
@@ -115,12 +193,11 @@ const COLON = ':'.charCodeAt(0);
 /**
  * Counts the embeddings in a reply, and those of them that have no content: its members `embedding`, or `embeddings`,
  * which some models have for an input with several vectors. The reply is searched and not parsed, because that blocks
- * the process for less time.
+ * the process for less time. Counts those that begin before `until`, in addition to `before`.
  */
-function embeddingsIn(bytes: Buffer): { readonly count: number; readonly empty: number } {
-  let count = 0;
-  let empty = 0;
-  for (let at = bytes.indexOf(KEY); at !== -1; at = bytes.indexOf(KEY, at)) {
+function embeddingsIn(bytes: Buffer, until: number, before: Embeddings = { count: 0, empty: 0 }): Embeddings {
+  let { count, empty } = before;
+  for (let at = bytes.indexOf(KEY); at !== -1 && at < until; at = bytes.indexOf(KEY, at)) {
     at += KEY.length;
     if (bytes[at] === S) at++;
     if (bytes[at] !== QUOTE) continue;
@@ -160,15 +237,20 @@ function parsed(text: string): Readonly<Record<string, unknown>> | null {
 
 function membersOf(bytes: Buffer): readonly Member[] {
   const tailAt = Math.max(0, bytes.length - EDGE_BYTES);
+  const atEnd = membersIn(bytes, tailAt);
+  const atStart = tailAt === 0 ? [] : membersIn(bytes, 0).filter(({ name }) => !atEnd.some((one) => one.name === name));
+  return [...atStart, ...atEnd];
+}
+
+/** The members in the bytes of an edge, in their order. */
+function membersIn(bytes: Buffer, from: number): readonly Member[] {
+  // In latin1 each byte is one character, so places in the text are places in the bytes.
+  const text = bytes.toString('latin1', from, from + EDGE_BYTES);
   const find = (name: Member['name'], pattern: RegExp): Member[] => {
-    for (const from of tailAt === 0 ? [0] : [tailAt, 0]) {
-      // In latin1 each byte is one character, so places in the text are places in the bytes.
-      const found = [...bytes.toString('latin1', from, from + EDGE_BYTES).matchAll(pattern)].at(-1);
-      if (found === undefined) continue;
-      const end = from + found.index + found[0].length;
-      return [{ name, start: end - found[1]!.length, end }];
-    }
-    return [];
+    const found = [...text.matchAll(pattern)].at(-1);
+    if (found === undefined) return [];
+    const end = from + found.index + found[0].length;
+    return [{ name, start: end - found[1]!.length, end }];
   };
   return [...find('usage', USAGE), ...find('model', MODEL)].toSorted((one, other) => one.start - other.start);
 }

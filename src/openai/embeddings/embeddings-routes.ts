@@ -28,7 +28,7 @@ export const embeddingsRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRo
 
 /** The provider's bytes, with the name that was called and the billed usage. Not empty. */
 function piecesOf(
-  { bytes, members, usage }: EmbeddingsResult,
+  { bytes, members, given, usage }: EmbeddingsResult,
   settlement: Settlement,
   service: string,
 ): readonly Uint8Array[] {
@@ -39,7 +39,9 @@ function piecesOf(
     pieces.push(bytes.subarray(at, start), Buffer.from(values[name]));
     at = end;
   }
-  const missing = (['model', 'usage'] as const).filter((name) => !members.some((member) => member.name === name));
+  const missing = (['model', 'usage'] as const).filter(
+    (name) => !given.has(name) && !members.some((member) => member.name === name),
+  );
   if (missing.length === 0) return [...pieces, bytes.subarray(at)];
   const brace = bytes.lastIndexOf('}');
   const added = missing.map((name) => `,"${name}":${values[name]}`).join('');

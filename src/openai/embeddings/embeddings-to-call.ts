@@ -11,11 +11,17 @@ const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): PassedCall<EmbeddingsResult> {
   const size = measureInput(body);
-  const { replyBytesMax } = context;
+  const { replyBytesMax, passes } = context;
   return passedCall(body, context, {
     path: '/embeddings',
     bodyFor: (offer) => passedBody(body, offer, SENT),
-    reader: (offer) => createEmbeddingsReader({ size, tokensMax: plausibleTokens(size, offer), replyBytesMax }),
+    reader: (offer) =>
+      createEmbeddingsReader({
+        size,
+        tokensMax: plausibleTokens(size, offer),
+        replyBytesMax,
+        passesAs: passes ? offer.service : null,
+      }),
     // Embeddings of one model differ slightly between providers.
     staysAs: `embeddings ${body.model}`,
     estimate(offer) {

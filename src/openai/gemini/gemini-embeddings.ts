@@ -20,6 +20,7 @@ import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
 import type { EmbeddingsBody } from '../embeddings/embeddings-schema.ts';
 import { embeddingsToCall } from '../embeddings/embeddings-to-call.ts';
 import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';
+import type { Undelivered } from '../passing/passed-route.ts';
 import { writeAnswer } from '../passing/write-answer.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
@@ -43,7 +44,7 @@ interface EmbedRequest extends Payer {
 }
 
 type Method = 'embedContent' | 'batchEmbedContents';
-type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null>;
+type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | Undelivered | null, Uint8Array>;
 
 const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
 
@@ -87,7 +88,7 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
       const payer = await payerOf(payments, headers, admitted, bodyHash);
       return { ...toEmbeddings(given, isBatch), ...payer };
     },
-    answer({ body, dropped, caller, payment }, { request, onError: failed }) {
+    answer({ body, dropped, caller, payment }, { request, client, onError: failed }) {
       const { request: call, dropped: droppedBelow } = embeddingsToCall(body, {
         caller,
         payment,
@@ -106,6 +107,9 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
           writeAnswer(opened, sink, {
             dropped: lost,
             onError: failed,
+            noun: 'Embeddings',
+            client,
+            toHttp: (error) => toGeminiError(error, request),
             pieces: (result, settlement) => [answerOf(result, settlement, isBatch)],
           }),
       };
@@ -168,9 +172,8 @@ function textOf({ parts }: Content, at: string): string {
   return text;
 }
 
-/** The answer in the form of the Gemini API. Throws GatewayError if there is no result. */
-function answerOf(result: EmbeddingsResult | null, settlement: Settlement, isBatch: boolean): Uint8Array {
-  if (result === null) throw new GatewayError('provider_unavailable', 'The embeddings did not arrive in time');
+/** The answer in the form of the Gemini API. */
+function answerOf(result: EmbeddingsResult, settlement: Settlement, isBatch: boolean): Uint8Array {
   const embeddings = embeddingsIn(result);
   const usageMetadata = usageOf(result, settlement);
   return Buffer.from(JSON.stringify({ ...(isBatch ? { embeddings } : { embedding: embeddings[0] }), usageMetadata }));

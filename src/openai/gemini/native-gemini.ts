@@ -231,6 +231,7 @@ export function createGeminiDecoder(model: string): NativeDecoder {
 
 class GeminiDecoder implements NativeDecoder {
   readonly isUntyped = true;
+  readonly usageMember = 'usageMetadata';
   readonly isOver = false;
   readonly serviceTier = null;
   finish: string | null = null;
@@ -274,7 +275,7 @@ class GeminiDecoder implements NativeDecoder {
   take(_type: string, event: Json, text: string): string | null {
     if (event['error']) throw failedByItsOwnWords(event['error']);
     if (!isAnswer(event)) throw malformed('its stream has an event that is no answer');
-    this.#takeUsage(event['usageMetadata']);
+    this.takeUsage(event['usageMetadata']);
     this.#takeSearches(event['candidates']);
     const ends = this.#stopped(event);
     if (!ends && this.#held === null) return withMembersOf(text, event, null, { modelVersion: this.#model });
@@ -305,7 +306,7 @@ class GeminiDecoder implements NativeDecoder {
 
   takeWhole(reply: Json): EventSize {
     if (!isAnswer(reply)) throw malformed('its reply has no candidates');
-    this.#takeUsage(reply['usageMetadata']);
+    this.takeUsage(reply['usageMetadata']);
     this.#takeSearches(reply['candidates']);
     this.#stopped(reply);
     return sizeOfAnswer(reply);
@@ -326,7 +327,7 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   /** A running total never falls, so a smaller count replaces no larger one. */
-  #takeUsage(given: unknown): void {
+  takeUsage(given: unknown): void {
     if (!isObject(given)) return;
     for (const name of COUNTS) {
       const count = given[name];

@@ -233,6 +233,7 @@ export function createMessagesDecoder(model: string): NativeDecoder {
 }
 
 class MessagesDecoder implements NativeDecoder {
+  readonly usageMember = 'usage';
   finish: string | null = null;
   isOver = false;
   webSearches = 0;
@@ -263,7 +264,7 @@ class MessagesDecoder implements NativeDecoder {
       case 'message_start': {
         const { message } = given;
         if (!isObject(message)) throw malformed('its stream began without a message');
-        this.#takeUsage(message['usage']);
+        this.takeUsage(message['usage']);
         return 'model' in message ? withMembersOf(text, given, 'message', { model: this.#model }) : text;
       }
       case 'content_block_start':
@@ -275,7 +276,7 @@ class MessagesDecoder implements NativeDecoder {
         return text;
       case 'message_delta': {
         const before = this.#usage;
-        this.#takeUsage(given['usage']);
+        this.takeUsage(given['usage']);
         const larger = this.#held === null ? this.#usage : largerUsage(before, this.#usage);
         this.#held = larger === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...larger } };
         this.#usage = larger;
@@ -312,7 +313,7 @@ class MessagesDecoder implements NativeDecoder {
   takeWhole(reply: Json): EventSize {
     const { content, usage: given, stop_reason: reason } = reply;
     if (!Array.isArray(content)) throw malformed('its reply has no content');
-    this.#takeUsage(given);
+    this.takeUsage(given);
     this.#stopped(reason);
     return sumOf((content as unknown[]).map((block) => (isObject(block) ? sizeOfBlock(block) : NOTHING)));
   }
@@ -330,7 +331,7 @@ class MessagesDecoder implements NativeDecoder {
     return JSON.stringify({ ...message, content, ...stop, usage: shown(this.#usage, end), ...noteOf(end.cut) });
   }
 
-  #takeUsage(given: unknown): void {
+  takeUsage(given: unknown): void {
     if (!isObject(given)) return;
     const counts: Record<string, unknown> = {};
     for (const name of COUNTS) if (typeof given[name] === 'number') counts[name] = given[name];

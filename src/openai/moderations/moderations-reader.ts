@@ -1,6 +1,7 @@
 import { isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
-import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import type { Undelivered } from '../passing/passed-route.ts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 /** A provider's reply, and the tokens that are charged. */
@@ -21,10 +22,10 @@ interface ModerationBounds {
 }
 
 /** Reads a reply in the form of OpenAI's moderations. */
-export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | null> =>
+export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | Undelivered> =>
   new ModerationReader(bounds);
 
-class ModerationReader extends WholeJsonReader implements ReplyReader<ModerationResult | null> {
+class ModerationReader extends WholeJsonReader implements ReplyReader<ModerationResult | Undelivered> {
   readonly #bounds: ModerationBounds;
 
   constructor(bounds: ModerationBounds) {
@@ -35,17 +36,14 @@ class ModerationReader extends WholeJsonReader implements ReplyReader<Moderation
   end(): ReplyEnd<ModerationResult> {
     const { results: wanted, tokens: of, priced } = this.#bounds;
     const reply = this.parsed();
-    const { error, results, usage } = reply;
+    const { error, results } = reply;
     if (error) throw failedByItsOwnWords(error);
     if (!Array.isArray(results) || results.length !== wanted)
       throw malformed(`its reply has not one result for each of ${wanted} inputs`);
     for (const each of results as readonly unknown[])
       if (!isObject(each) || typeof each['flagged'] !== 'boolean')
         throw malformed('its reply has a result without flagged');
-    const { total_tokens: total, prompt_tokens: prompt } = isObject(usage) ? usage : {};
-    const claim = [total, prompt].find((one) => Number.isSafeInteger(one) && (one as number) >= 0) as
-      | number
-      | undefined;
+    const claim = claimIn(reply);
     const estimated = priced && claim === undefined;
     const tokens = Math.min(claim ?? of.usual, of.max);
     const flags: ProviderFlag[] = priced && claim !== undefined && claim > of.max ? ['usage_implausible'] : [];
@@ -60,8 +58,18 @@ class ModerationReader extends WholeJsonReader implements ReplyReader<Moderation
     };
   }
 
-  /** A judgement that did not arrive is free. */
-  cut({ reason }: Cut): ReplyEnd<null> {
-    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
+  /** A judgement that did not arrive is useless. */
+  cut(cut: Cut): ReplyEnd<Undelivered> {
+    const { usual, max } = this.#bounds.tokens;
+    const claim = claimIn(this.found('usage', cut.rest));
+    const used = (tokens: number) => ({ call: 1n, prompt: BigInt(Math.min(tokens, max)) });
+    const reported = claim === undefined ? null : used(claim);
+    return undeliveredEnd(cut, { reported, input: used(usual) }, { undelivered: cut });
   }
+}
+
+/** The tokens that a reply reports; undefined without a count. */
+function claimIn({ usage }: Readonly<Record<string, unknown>>): number | undefined {
+  const { total_tokens: total, prompt_tokens: prompt } = isObject(usage) ? usage : {};
+  return [total, prompt].find((one) => Number.isSafeInteger(one) && (one as number) >= 0) as number | undefined;
 }

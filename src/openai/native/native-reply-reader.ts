@@ -1,8 +1,7 @@
-import { WholeHeadReader } from '#wire/replies';
+import { lastObjectIn, WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { GatewayError } from '#errors';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/chat-end.ts';
+import { type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { partialTexts, parseReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
@@ -22,7 +21,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
   }
 
   data(chunks: readonly Uint8Array[]): null {
-    for (const chunk of chunks) this.#collected.push(chunk);
+    this.#collected.push(chunks);
     return null;
   }
 
@@ -46,8 +45,11 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
   }
 
   cut(cut: Cut): ReplyEnd<ChatResult> {
-    const { said, outputBytes } = partialTexts(this.#collected.take());
+    const bytes = this.#collected.take();
+    const { said, outputBytes } = partialTexts(bytes);
     const decoder = this.#decoder;
+    const usage = lastObjectIn(bytes, decoder.usageMember, cut.rest);
+    if (usage !== null) decoder.takeUsage(usage);
     const write: Parameters<typeof nativeCut>[1]['write'] = (end) => decoder.cutWhole(said, end);
     return nativeCut(this.#context, { decoder, before: null, outputBytes, otherBytes: 0, write }, cut);
   }
@@ -71,17 +73,13 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
   });
 }
 
-/** The end of a reply that was cut. It is charged by the provider's claim, else by what the gateway counted. */
-export function nativeCut(
-  context: ReplyContext,
-  produced: NativeProduced,
-  { reason, message }: Cut,
-): ReplyEnd<ChatResult> {
-  const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), reason === 'cancelled');
-  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. The part that arrived is charged`);
+/** See `cutEnd`. */
+export function nativeCut(context: ReplyContext, produced: NativeProduced, cut: Cut): ReplyEnd<ChatResult> {
+  const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), cut);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
-  return { ...end, finishReason: end.finishReason ?? reason, result: { ...end.result, cut } };
+  const error = replyCut(cut, produced);
+  return { ...end, finishReason: end.finishReason ?? cut.reason, result: { ...end.result, cut: error } };
 }
 
 /**
@@ -94,7 +92,7 @@ export function nativeOverCap(context: ReplyContext, produced: NativeProduced): 
     const usage: ChatUsage = { ...measureUsage(context, shownBy(produced)), flags: ['over_cap'] };
     return toEnd(context, produced, usage, { outcome: 'over_cap', estimated: true, isBroken: true });
   }
-  const usage = cutUsage(produced.decoder.claim, context, shownBy(produced));
+  const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), null);
   return toEnd(context, produced, usage, { outcome: 'cut', estimated: usage.estimated, isBroken: true });
 }
 

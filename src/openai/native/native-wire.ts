@@ -153,6 +153,10 @@ export interface NativeDecoder {
    * one.
    */
   last(end: NativeEnd, sequence: number | null): string;
+  /** The member of a reply that is not streamed that has its usage. */
+  readonly usageMember: 'usage' | 'usageMetadata';
+  /** Takes the usage of a reply that is not read otherwise. */
+  takeUsage(given: Json): void;
   /**
    * Takes a reply that is not streamed, and returns its output. Throws UpstreamFailure if it is no reply of the
    * wire.

@@ -3,12 +3,12 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Caller } from '#accounts';
 import { requireAdmission } from '#auth';
 import type { Settlement } from '#billing/amounts';
-import { GatewayError } from '#errors';
-import { PARSED_JSON } from '#http';
+import { dialectOf, PARSED_JSON, toHttpError } from '#http';
 import {
   addPaidRoute,
   bodyFrom,
   type CallRequest,
+  type Cut,
   openCall,
   type PaidRoute,
   type Payer,
@@ -18,6 +18,7 @@ import {
 } from '#gateway';
 import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
 import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
+import { isLine } from '../chat/priced-parts.ts';
 import { refusePrivateUrls } from '../chat/refusals.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
@@ -31,14 +32,21 @@ export interface PassedContext {
   /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly replyBytesMax: number;
+  /** A large reply may go out as it comes. Default: a reply is whole before any of it goes out. */
+  readonly passes?: boolean;
   readonly receipts: 'always' | 'on-request';
   /** Names of fields that were lost before, which no offer gets; absent for none. */
   readonly lost?: readonly string[];
 }
 
-/** A request as the pipeline takes it. */
+/** The result of a reply that was cut, of which nothing can be delivered. */
+export interface Undelivered {
+  readonly undelivered: Cut;
+}
+
+/** A request as the pipeline takes it. The result is null if no reply had begun. */
 export interface PassedCall<R> {
-  readonly request: CallRequest<R | null, Uint8Array>;
+  readonly request: CallRequest<R | Undelivered | null, Uint8Array>;
   /** Names of the fields that the latest offer did not get. */
   readonly dropped: () => readonly string[];
 }
@@ -94,7 +102,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
   const name = version?.name ?? '';
   const publicOnly = config.webhooks?.allowPrivate === false;
 
-  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null>> = {
+  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | Undelivered | null, Uint8Array>> = {
     path: wire.path,
     options: {
       schema: {
@@ -117,13 +125,15 @@ export function passedRoutes<B extends { readonly model: string }, R>(
       const bodyHash = () => hash('sha256', `${name}${wire.path} ${hash('sha256', bytes)}`);
       return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
     },
-    answer({ body, caller, payment }, { request, onError }) {
+    answer({ body, caller, payment }, { request, client, onError }) {
       const { request: call, dropped } = wire.toCall(body, {
         caller,
         payment,
         requestId: request.id,
         headers: request.headers,
         replyBytesMax: upstream.replyBytesMax,
+        // The line of a batch has its answer in memory.
+        passes: !isLine(caller),
         receipts: billing.receipts,
       });
       return {
@@ -134,15 +144,11 @@ export function passedRoutes<B extends { readonly model: string }, R>(
           writeAnswer(opened, sink, {
             dropped,
             onError,
-            pieces(result, settlement, providerName) {
-              if (result === null)
-                throw new GatewayError('provider_unavailable', `The ${wire.noun.toLowerCase()} did not arrive in time`);
-              return wire.answer(
-                result,
-                { id: opened.id, service: opened.call.service, providerName, settlement },
-                body,
-              );
-            },
+            noun: wire.noun,
+            client,
+            toHttp: (error) => (version ? version.toError(error, request) : toHttpError(error, dialectOf(request))),
+            pieces: (result, settlement, providerName) =>
+              wire.answer(result, { id: opened.id, service: opened.call.service, providerName, settlement }, body),
           }),
       };
     },

@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import { malformed, tooLarge, WholeHeadReader } from '#wire/replies';
+import { lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 
 /** Reads a reply that is a small JSON object in one piece. */
 export abstract class WholeJsonReader extends WholeHeadReader {
@@ -17,6 +17,15 @@ export abstract class WholeJsonReader extends WholeHeadReader {
     this.#chunks.push(...arrived);
     if (this.kept > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
     return null;
+  }
+
+  /**
+   * A member of a reply that is given up, such as its usage, with this name; absent if it is not found. `rest`: see
+   * `Cut`.
+   */
+  protected found(name: string, rest?: Buffer): Readonly<Record<string, unknown>> {
+    const value = lastObjectIn(Buffer.concat(this.#chunks), name, rest);
+    return value === null ? {} : { [name]: value };
   }
 
   /** The reply. Throws UpstreamFailure if it is no JSON object. */

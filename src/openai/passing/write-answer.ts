@@ -1,40 +1,95 @@
-import type { ReplySink } from '#http';
+import { GatewayError } from '#errors';
+import { isObject } from '#wire';
+import { type ClientSink, type ReplySink, toGatewayError, writeSlices } from '#http';
 import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
-import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../chat/altered-headers.ts';
+import type { Undelivered } from './passed-route.ts';
 
 /** How an answer in one piece is written. */
 interface AnswerOptions<R> {
   readonly dropped: () => readonly string[];
-  /** The bytes of the answer, in pieces, at least one. Throws GatewayError if there is no result. */
-  readonly pieces: (result: R | null, settlement: Settlement, providerName: string) => readonly Uint8Array[];
+  /** Names the answer in errors. */
+  readonly noun: string;
+  /** The connection, which is cut if an answer breaks off. */
+  readonly client: Pick<ClientSink, 'cut'>;
+  /** An error in the form of the route. */
+  readonly toHttp: Parameters<typeof answerUndelivered>[4];
+  /** The bytes of the answer, in pieces, at least one. */
+  readonly pieces: (result: R, settlement: Settlement, providerName: string) => readonly Uint8Array[];
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Writes the answer of a call to its client, after the settlement. Resolves with whether anything was charged; false if
- * the client is gone. Throws the errors of the call.
+ * Writes the answer of a call to its client: the beginning of a large one as it comes, and the end, which is nearly
+ * always all of it, after the settlement. Resolves with whether anything was charged; false if the client is gone.
+ * Throws the errors of the call before the first byte, and GatewayError if there is no result.
  */
-export const writeAnswer = <R>(
-  opened: StartedProviderCall<R | null>,
+export async function writeAnswer<R>(
+  { id, frames }: StartedProviderCall<R | Undelivered | null, Uint8Array>,
   sink: ReplySink,
-  { dropped, pieces: piecesOf, onError }: AnswerOptions<R>,
-): Promise<boolean> =>
-  onceSettled(opened, sink, onError, (settled) => {
-    const pieces = piecesOf(settled.result, settled.settlement, settled.providerName);
+  { dropped, noun, toHttp, client, pieces: piecesOf, onError }: AnswerOptions<R>,
+): Promise<boolean> {
+  const iterator = frames[Symbol.asyncIterator]();
+  let provider = '';
+  let begun = false;
+  const begin = (more: Readonly<Record<string, string | number>>) => {
+    if (begun) return;
+    begun = true;
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
-      'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
-      'x-generation-id': opened.id,
-      'x-provider': settled.providerName,
-      'x-cost-usd': formatUsd(settled.settlement.charged),
+      'x-generation-id': id,
+      'x-provider': provider,
+      ...more,
     };
     addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
-    if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
     sink.head(200, headers);
-    pieces.forEach((piece, index) => (index === pieces.length - 1 ? sink.end(piece) : sink.write(piece)));
-    return wasCharged(settled);
-  });
+  };
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- frames come one after the other
+      const next = await iterator.next();
+      if (sink.closed) return false;
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
+      if (value.type === 'head') provider = value.provider.name;
+      if (value.type === 'data') {
+        begin({});
+        // oxlint-disable-next-line no-await-in-loop -- pieces go out in their order
+        await writeSlices(value.data, sink);
+      }
+      if (value.type !== 'settled') continue;
+      const { result, settlement, providerName, receipt } = value;
+      provider = providerName;
+      if (result === null || (isUndelivered(result) && begun))
+        throw new GatewayError('provider_unavailable', `The ${noun.toLowerCase()} did not arrive in time`);
+      if (isUndelivered(result)) return answerUndelivered(id, value, result.undelivered, sink, toHttp);
+      const pieces = piecesOf(result, settlement, providerName);
+      begin({
+        'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
+        'x-cost-usd': formatUsd(settlement.charged),
+        ...(receipt === null ? {} : { 'x-receipt': receipt }),
+      });
+      pieces.forEach((piece, index) => (index === pieces.length - 1 ? sink.end(piece) : sink.write(piece)));
+      return wasCharged(value);
+    }
+  } catch (error) {
+    if (sink.closed) return false;
+    if (!begun) throw error;
+    if (toGatewayError(error).code === 'internal') onError(error);
+    // What ends like a whole answer would be taken for one.
+    client.cut();
+    sink.fail(NOTHING);
+    return false;
+  } finally {
+    // This has no effect after the end. If the client left, the call goes on and is settled.
+    iterator.return?.().catch(onError);
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+const isUndelivered = (result: unknown): result is Undelivered => isObject(result) && 'undelivered' in result;
 
 /** The members of `usage` that say what a call cost. */
 export const costMembers = ({ charged, fee }: Settlement) => ({

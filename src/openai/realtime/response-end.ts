@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
-import type { ProviderFlag, ReplyEnd } from '#gateway';
+import { chargeOfCut, type Cut, isOwn, type ProviderFlag, type ReplyEnd } from '#gateway';
 import type { Offer } from '#catalog';
 import { unseenTokens } from '../chat/chat-budget.ts';
 import { isCount, readUsage } from '../chat/chat-usage.ts';
@@ -30,11 +30,12 @@ const SPOKEN_MOST = 50;
 const SPOKEN_USUAL = 20;
 
 /** Why a response ended without a `response.done` of its provider. */
-type Unfinished = 'cancelled' | 'timeout' | 'too_large' | 'provider_left';
+type Unfinished = Cut['reason'] | 'provider_left';
 
 /**
- * The end of a response by its `response.done`. One that failed, and one of which nothing came, is free: tokens of the
- * input alone are no work. Without a claim, what came is measured.
+ * The end of a response by its `response.done`. One that failed is free. One of which nothing came, because it was
+ * cancelled or all of it was thinking, is paid at the operator's own provider, which bills its input; a provider that
+ * dialled in is paid for what came. Without a claim, what came is measured.
  */
 export function endOfResponse(
   offer: Offer,
@@ -47,8 +48,11 @@ export function endOfResponse(
   // A provider may send its output whole, in place of deltas.
   const delivered = cameOf(deltas) ? deltas : { ...deltas, textBytes: textBytesOf(response['output']) };
   const claimed = toChatClaim(claim, bounds);
-  if (status === 'failed' || !cameOf(delivered)) return free(finishReason, claimed.claim && toShown(claimed.claim));
+  const isPaid = status !== 'failed' && (cameOf(delivered) || isOwn(offer));
+  if (!isPaid) return free(finishReason, claimed.claim && toShown(claimed.claim));
   if (claimed.claim === null) {
+    // Who cancels before the first word may also cancel the report.
+    if (!cameOf(delivered) && status !== 'cancelled') return { ...free(finishReason, null), flags: ['usage_missing'] };
     const flag = claim === undefined || claim === null ? 'usage_missing' : 'usage_invalid';
     return measuredEnd(offer, bounds, delivered, { finishReason, flag });
   }
@@ -62,7 +66,10 @@ export function endUnfinished(
   delivered: Delivered,
   why: Unfinished,
 ): ReplyEnd<ResponseResult> {
-  if (!cameOf(delivered)) return free(why, null);
+  const came = cameOf(delivered);
+  // A session of an own provider has taken what it was asked for.
+  const charge = why === 'provider_left' || chargeOfCut({ reason: why, own: isOwn(offer) }, { came, reported: false });
+  if (charge === 'nothing' || (charge === true && !came)) return free(why, null);
   return measuredEnd(offer, bounds, delivered, {
     finishReason: why,
     flag: why === 'provider_left' ? 'usage_missing' : null,

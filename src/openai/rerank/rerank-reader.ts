@@ -1,7 +1,8 @@
 import { isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
-import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Usage } from '#billing/amounts';
+import type { Undelivered } from '../passing/passed-route.ts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 /** How relevant a document is. */
@@ -38,9 +39,10 @@ interface SearchBounds {
  * Reads a reply in the form of Cohere's or Jina's API: `results` with `index` and `relevance_score`. Claims above the
  * bounds are cut to them, so that they never cost more than the lock.
  */
-export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | null> => new RerankReader(bounds);
+export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | Undelivered> =>
+  new RerankReader(bounds);
 
-class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult | null> {
+class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult | Undelivered> {
   readonly #bounds: SearchBounds;
 
   constructor(bounds: SearchBounds) {
@@ -49,19 +51,17 @@ class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult |
   }
 
   end(): ReplyEnd<RerankResult> {
-    const { tokens: ofTokens, units: ofUnits, priced } = this.#bounds;
+    const { priced } = this.#bounds;
     const reply = this.parsed();
     const results = resultsOf(reply, this.#bounds);
-    const units = counted(unitsIn(reply), ofUnits);
-    const tokens = counted(tokensIn(reply), ofTokens);
+    const { units, tokens } = this.#counted(reply);
     const estimated = (priced.units && units.missing) || (priced.tokens && tokens.missing);
     const flags: ProviderFlag[] = [];
     if (priced.tokens && tokens.missing) flags.push('usage_missing');
     if ((priced.units && units.above) || (priced.tokens && tokens.above)) flags.push('usage_implausible');
     const known = priced.tokens || !tokens.missing ? tokens.count : null;
-    const usage: Usage = { ...(known === null ? {} : { prompt: BigInt(known) }), call: BigInt(units.count) };
     return {
-      usage,
+      usage: this.#usageOf(known, units),
       outcome: 'complete',
       estimated,
       finishReason: 'stop',
@@ -70,9 +70,23 @@ class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult |
     };
   }
 
-  /** An incomplete order is useless, so it is free. */
-  cut({ reason }: Cut): ReplyEnd<null> {
-    return { usage: null, outcome: 'free', estimated: false, finishReason: reason, flags: [], result: null };
+  /** An incomplete order is useless. */
+  cut(cut: Cut): ReplyEnd<Undelivered> {
+    const { priced } = this.#bounds;
+    const { units, tokens } = this.#counted({ ...this.found('usage', cut.rest), ...this.found('meta', cut.rest) });
+    const isReported =
+      (priced.units || priced.tokens) && !(priced.units && units.missing) && !(priced.tokens && tokens.missing);
+    const usage = this.#usageOf(tokens.count, units);
+    return undeliveredEnd(cut, { reported: isReported ? usage : null, input: usage }, { undelivered: cut });
+  }
+
+  #counted(reply: Json): { readonly units: Counted; readonly tokens: Counted } {
+    const { tokens, units } = this.#bounds;
+    return { units: counted(unitsIn(reply), units), tokens: counted(tokensIn(reply), tokens) };
+  }
+
+  #usageOf(tokens: number | null, { count }: Counted): Usage {
+    return { ...(tokens === null ? {} : { prompt: BigInt(tokens) }), call: BigInt(count) };
   }
 }
 

@@ -229,6 +229,7 @@ export function createResponsesDecoder(model: string, told: Json = {}): NativeDe
 }
 
 class ResponsesDecoder implements NativeDecoder {
+  readonly usageMember = 'usage';
   finish: string | null = null;
   readonly #own: Json;
   #usage: JsonObject | null = null;
@@ -299,6 +300,10 @@ class ResponsesDecoder implements NativeDecoder {
       return eventText(data.type, JSON.stringify(data));
     }
     return eventText(held.type, withMembersOf(held.text, held.event, 'response', this.#told(end)));
+  }
+
+  takeUsage(given: JsonObject): void {
+    this.#usage = given;
   }
 
   takeWhole(reply: Json): EventSize {

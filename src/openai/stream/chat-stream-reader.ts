@@ -63,7 +63,7 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
 
   data(chunks: readonly Uint8Array[]): D | null {
     if (!this.#whole) return this.read(chunks);
-    for (const chunk of chunks) this.#whole.push(chunk);
+    this.#whole.push(chunks);
     return null;
   }
 
@@ -85,7 +85,10 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
   cut(cut: Cut): ReplyEnd<ChatResult> {
     const { context } = this;
     this.refuseBroken();
-    if (this.#whole) return this.#withChunk(cutEnd(context, asChunk(partialReply(context, this.#whole.take())), cut));
+    if (this.#whole) {
+      const produced = partialReply(context, this.#whole.take(), cut.rest);
+      return this.#withChunk(cutEnd(context, asChunk(produced), cut));
+    }
     const produced = this.#rewriter.produced('length');
     return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
   }

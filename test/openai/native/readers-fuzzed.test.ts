@@ -171,7 +171,7 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
         try {
           reader.head(200, { 'content-type': 'text/event-stream' });
           sent += reader.data([input])?.toString() ?? '';
-          const end = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
+          const end = isCut ? reader.cut({ reason: 'timeout', message: 'it took long', own: false }) : reader.end();
           sent += textBefore(end.result) + end.result.native!({ cost: 1 }, null);
           const { prompt = 0n, completion = 0n } = end.usage ?? {};
           holds(prompt <= 500n && completion <= 1000n && prompt >= 0n && completion >= 0n, 'what is billed');
@@ -195,7 +195,9 @@ describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
         try {
           reader.head(200, {});
           reader.data([Buffer.from(input)]);
-          const { result } = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
+          const { result } = isCut
+            ? reader.cut({ reason: 'timeout', message: 'it took long', own: false })
+            : reader.end();
           const end = result.native!({ cost: 1 }, null);
           holds(isObject(JSON.parse(end)), end);
         } catch (error) {

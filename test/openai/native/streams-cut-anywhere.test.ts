@@ -102,7 +102,7 @@ test('a response that is cut ends with the next number, and is charged by what i
         const reader = createNativeStreamReader(CONTEXT, createResponsesDecoder(NAME));
         reader.head(200, { 'content-type': 'text/event-stream' });
         for (const one of reads) reader.data([one]);
-        const { usage, result } = reader.cut({ reason: 'cancelled', message: 'it was cancelled' });
+        const { usage, result } = reader.cut({ reason: 'cancelled', message: 'it was cancelled', own: false });
         return { usage, last: result.native!(COST, null) };
       });
       deepEqual(pieces, whole);

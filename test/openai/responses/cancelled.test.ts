@@ -168,11 +168,16 @@ describe('a cancelled response', () => {
     expect(spine.logs.filter((line) => line.includes('TypeError') || line.includes('the client is gone'))).toEqual([]);
   });
 
-  test('costs nothing if its model has said nothing', async () => {
+  test('costs its input if its model has said nothing', async () => {
+    const asked = spine.provider.log.length;
     const { id } = await begin('!head-delay:forever');
+    await until(() => spine.provider.log.length > asked, 'its model is asked');
     expect(await client.responses.cancel(id)).toMatchObject({ status: 'cancelled', output: [] });
     await spine.quiet();
-    expect(await spine.generation(callOf(id))).toMatchObject({ cost_micro_usdc: 0 });
+    const record = await spine.generation(callOf(id));
+    expect(record).toMatchObject({ outcome: 'cut', tokens_completion: 0, estimated: true });
+    expect(record.cost_micro_usdc).toBe(record.tokens_prompt);
+    expect(record.cost_micro_usdc).toBeGreaterThan(0);
   });
 
   test('has not ended yet, is not answered in place, and is the own', async () => {

@@ -1,6 +1,6 @@
 import { createEventReader, EventError, isObject } from '#wire';
-import { contentTypeOf, failedByItsOwnWords, HeadReader, malformed, tooLarge } from '#wire/replies';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import { contentTypeOf, failedByItsOwnWords, HeadReader, lastObjectIn, malformed, tooLarge } from '#wire/replies';
+import { chargeOfCut, type Cut, type ReplyEnd, type ReplyReader } from '#gateway';
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 
@@ -18,6 +18,8 @@ interface ReaderContext {
   readonly offer: Offer;
   readonly replyBytesMax: number;
 }
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** An event has the base64 of a part of the sound. */
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
@@ -74,7 +76,9 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   }
 
   cut(cut: Cut): ReplyEnd<SpeechResult> {
-    if (this.#bytes > 0) return this.#endOf(cut);
+    if (this.#form === 'events') this.#claim ??= lastObjectIn(NO_BYTES, 'usage', cut.rest);
+    const charge = chargeOfCut(cut, { came: this.#bytes > 0, reported: this.#claim !== null });
+    if (charge !== 'nothing') return this.#endOf(cut);
     const result = { usage: {}, cut };
     return { usage: null, outcome: 'free', estimated: false, finishReason: cut.reason, flags: [], result };
   }

@@ -1,6 +1,6 @@
 import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
-import type { ProviderFlag } from '#gateway';
+import { isOwn, type ProviderFlag } from '#gateway';
 import { tokensOf } from '../../chat/prompt-size.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';
@@ -106,10 +106,13 @@ interface SpeechUse {
 
 /**
  * The use of speech: its characters, and the tokens that the reply reports, at most those that are locked. A provider
- * that dialled in is also held against the sound that came. Of a reply that was cut, only what came is counted.
+ * that dialled in is also held against the sound that came, and of its reply that was cut only what came is counted.
+ * The operator's own provider bills all characters that it got.
  */
 export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, came: CameIn): SpeechUse {
-  const characters = came.whole ? bound.characters : Math.min(bound.characters, spokenCharacters(size, came.bytes));
+  const isOwnOffer = isOwn(offer);
+  const characters =
+    came.whole || isOwnOffer ? bound.characters : Math.min(bound.characters, spokenCharacters(size, came.bytes));
   const counted = { character: BigInt(characters) };
   const shown = { type: 'characters', characters };
   if (!pricedByToken(offer)) return { usage: counted, estimated: !came.whole, flags: [], shown };
@@ -118,8 +121,7 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
   const isClaimed = claimed.input !== null && claimed.output !== null;
   const most = {
     input: bound.promptTokens,
-    output:
-      offer.endpoint.kind === 'direct' ? bound.audioTokens : Math.min(bound.audioTokens, tokensIn(size, came.bytes)),
+    output: isOwnOffer ? bound.audioTokens : Math.min(bound.audioTokens, tokensIn(size, came.bytes)),
   };
   const told = isClaimed
     ? { input: claimed.input!, output: claimed.output! }
@@ -147,13 +149,20 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
 const tokensIn = ({ format }: SpeechSize, bytes: number): number =>
   Math.ceil((bytes / LEAST_BYTES_PER_S[format] + 1) * TOKENS_PER_S);
 
-/** Raw sound of 24,000 samples of 16 bits a second, as vendors make it. */
-const RAW_BYTES_PER_S = 48_000;
-/** MP3 as vendors make it, at 128 kbit/s; other formats have fewer bytes. */
-const USUAL_BYTES_PER_S = 16_000;
+/**
+ * Bytes of a second, as vendors make speech at their low rates: MP3 with 32 kbit/s, Opus with 24, AAC with 48, and raw
+ * sound of 24,000 samples of 16 bits, of which FLAC needs half.
+ */
+const LOW_BYTES_PER_S: Readonly<Record<SpeechFormat, number>> = {
+  mp3: 4_000,
+  opus: 3_000,
+  aac: 6_000,
+  flac: 24_000,
+  wav: 48_000,
+  pcm: 48_000,
+};
 
-const secondsOf = (format: SpeechFormat, bytes: number): number =>
-  bytes / (format === 'pcm' || format === 'wav' ? RAW_BYTES_PER_S : USUAL_BYTES_PER_S);
+const secondsOf = (format: SpeechFormat, bytes: number): number => bytes / LOW_BYTES_PER_S[format];
 
 /** The characters that were spoken in the part of a reply that came. */
 const spokenCharacters = ({ format, speed }: SpeechSize, bytes: number): number =>

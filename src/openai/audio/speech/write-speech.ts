@@ -36,6 +36,7 @@ export const writeSpeech = (
         client.cut();
         return NOTHING;
       },
+      dialect,
       dropped,
       onError,
     },

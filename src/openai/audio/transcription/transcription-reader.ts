@@ -12,11 +12,12 @@ import {
   createReplyBytes,
   failedByItsOwnWords,
   HeadReader,
+  lastObjectIn,
   malformed,
   parseReplyObject,
   tooLarge,
 } from '#wire/replies';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import { chargeOfCut, type Cut, type ReplyEnd, type ReplyReader } from '#gateway';
 import type { Offer } from '#catalog';
 import { eventOf } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
@@ -60,6 +61,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   readonly #bytesMax: number;
   #form: 'events' | 'json' | 'text' = 'json';
   #bytes: ReturnType<typeof createReplyBytes>;
+  #whole: Buffer | null = null;
   readonly #events: ReturnType<typeof createEventReader>;
   #received = 0;
   /** Bytes of the words that were given out in events. */
@@ -92,10 +94,10 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     const given: Buffer[] = [];
     for (const chunk of arrived) {
       this.#received += chunk.byteLength;
-      if (this.#received > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
       if (this.#form === 'events') given.push(...this.#eventsIn(chunk));
       else this.#bytes.push(chunk);
     }
+    if (this.#received > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
     return given.length === 0 ? null : Buffer.concat(given);
   }
 
@@ -107,10 +109,11 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
 
   end(): ReturnType<ReplyReader<TranscriptionResult>['end']> {
     if (this.#form === 'events') return this.#endOfEvents();
-    const bytes = wholeOf(this.#bytes.take());
-    if (bytes.byteLength === 0) throw malformed('its reply is empty');
+    const bytes = this.#taken();
+    // A transcript of silence is empty.
+    if (bytes.byteLength === 0 && this.#form !== 'text') throw malformed('its reply is empty');
     const { format, stream } = this.#context;
-    const transcript = this.#form === 'json' ? parseReplyObject(bytes, JSON_LIMITS) : bytes;
+    const transcript = this.#form === 'json' ? parseReplyObject(bytes, JSON_LIMITS, tooMuch) : bytes;
     if (!Buffer.isBuffer(transcript)) {
       if (transcript['error']) throw failedByItsOwnWords(transcript['error']);
       if (typeof transcript['text'] !== 'string') throw malformed('its reply has no text');
@@ -122,12 +125,20 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     return { ...end, rest, result: { ...end.result, transcript: { type: 'transcript.text.done', text } } };
   }
 
-  /** A transcript in one piece is useless if it is cut, so it is free. */
+  /** A transcript in one piece is useless if it is cut. */
   cut(cut: Cut): ReplyEnd<TranscriptionResult> {
-    const claim = { usage: null, duration: null, bytes: this.#words, mayClaim: false };
-    if (this.#words > 0) return this.#endOf(claim, {}, cut);
+    const usage = this.#form === 'text' ? null : lastObjectIn(this.#taken(), 'usage', cut.rest);
+    const came = this.#words > 0;
+    const charge = chargeOfCut(cut, { came, reported: usage !== null });
+    const claim = { usage, duration: null, bytes: this.#words, mayClaim: false };
+    if (charge !== 'nothing') return this.#endOf(claim, {}, cut);
     const result = { transcript: {}, usage: {}, cut };
     return { usage: null, outcome: 'free', estimated: false, finishReason: cut.reason, flags: [], result };
+  }
+
+  /** The bytes of a reply in one piece. */
+  #taken(): Buffer {
+    return (this.#whole ??= wholeOf(this.#bytes.take()));
   }
 
   #endOf(
@@ -183,6 +194,8 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     return [Buffer.from(`data: ${data.replaceAll(/[\r\n]+/g, ' ')}\n\n`)];
   }
 }
+
+const tooMuch = (what: string, cause: unknown) => tooLarge(what, { cause });
 
 function claimOf(transcript: TranscriptionResult['transcript'], bytes: number, mayClaim: boolean): TranscriptClaim {
   if (Buffer.isBuffer(transcript)) return { usage: null, duration: null, bytes, mayClaim };

@@ -1,6 +1,6 @@
-import type { Dialect, ReplySink } from '#http';
+import { type Dialect, type ReplySink, toHttpError } from '#http';
 import { formatUsd } from '#billing/amounts';
-import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../../chat/altered-headers.ts';
 import { withCost } from '../shown-usage.ts';
 import { cutOff, errorEvent, eventOf, EVENTS_TYPE, writeStream } from '../write-stream.ts';
@@ -24,12 +24,14 @@ const WHAT = 'transcript';
  */
 export const writeTranscript = (
   opened: Started,
-  { format, dropped, onError }: WriteOptions,
+  { format, dialect, dropped, onError }: WriteOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
     const { result, settlement, receipt } = settled;
-    if (result === null || result.cut !== null) throw cutOff(WHAT, result?.cut?.message);
+    if (result === null) throw cutOff(WHAT);
+    if (result.cut !== null)
+      return answerUndelivered(opened.id, settled, result.cut, sink, (error) => toHttpError(error, dialect));
     const { transcript, usage } = result;
     const bytes = Buffer.isBuffer(transcript)
       ? transcript
@@ -64,6 +66,7 @@ export const streamTranscript = (
       endOf: ({ transcript, usage }, settlement, receipt) =>
         eventOf({ ...(Buffer.isBuffer(transcript) ? {} : transcript), usage: withCost(usage, settlement, receipt) }),
       brokenOf: (error) => errorEvent(error, dialect),
+      dialect,
       dropped,
       onError,
     },

@@ -1,0 +1,95 @@
+import type { Ending } from '#gateway';
+import type { Spine } from '../../support/spine.ts';
+import type { Kind } from './kinds.ts';
+import type { Vendor } from './vendor.ts';
+
+/** How a call of a kind can end here, with the row that it belongs to. */
+export const ROWS: readonly (readonly [script: string, row: Ending, applies: (kind: Kind) => boolean])[] = [
+  ['complete', 'complete', () => true],
+  ['empty', 'empty', (kind) => kind.words === true || kind.name === 'transcription'],
+  ['left', 'left', () => true],
+  ['left_midway', 'left_midway', ({ begin }) => begin !== undefined],
+  ['too_large', 'too_large', ({ padded, words }) => padded !== undefined && !words],
+  ['mute', 'mute', ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json')],
+  [
+    'too_large_midway',
+    'too_large_midway',
+    ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json'),
+  ],
+  ['refused', 'refused', () => true],
+  ['failed', 'failed', () => true],
+  ['malformed', 'failed', ({ name }) => name !== 'speech'],
+  ['lost', 'failed', () => true],
+];
+
+interface Asked {
+  readonly spine: Spine;
+  readonly vendor: Vendor;
+  readonly kind: Kind;
+  readonly model: string;
+  /** How it ends, see ROWS. */
+  readonly script: string;
+  /** The vendor reports its usage. */
+  readonly reported: boolean;
+  /** The id of the request. */
+  readonly id: string;
+  /** The rest of its text. */
+  readonly more?: string;
+}
+
+/** Makes a call that ends in this way. */
+export async function ask({ spine, vendor, kind, model, script, reported, id, more = '' }: Asked): Promise<void> {
+  const leaving = new AbortController();
+  const text = `!k:${kind.name} !e:${script} !u:${reported ? 1 : 0} !n:${id}${more}`;
+  const { path, body } = kind.ask(model, text);
+  const isForm = body instanceof FormData;
+  const asked = fetch(spine.origin + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${spine.key}`,
+      'x-request-id': id,
+      ...(isForm ? {} : { 'content-type': 'application/json' }),
+    },
+    body: isForm ? body : JSON.stringify(body),
+    signal: leaving.signal,
+  });
+  try {
+    if (script === 'left') {
+      asked.catch(() => {});
+      await vendor.arrived(id);
+      leaving.abort();
+    }
+    const response = await asked;
+    if (script === 'left_midway') {
+      const reader = response.body!.getReader();
+      await reader.read();
+      leaving.abort();
+    }
+    await response.arrayBuffer();
+  } catch {
+    // The client has left, or the reply broke off.
+  }
+}
+
+/** The record of a call. */
+export interface CallRecord {
+  readonly request_id: string;
+  readonly cost_micro_usdc: number;
+  readonly estimated: boolean;
+  readonly tokens_completion: number;
+  readonly flags: readonly string[];
+  readonly outcome: string;
+}
+
+/** The records of all calls, by the id of their request. */
+export async function records(spine: Spine): Promise<ReadonlyMap<string, CallRecord>> {
+  const all = new Map<string, CallRecord>();
+  for (let cursor: string | null = ''; cursor !== null;) {
+    // oxlint-disable-next-line no-await-in-loop -- pages come one after the other
+    const page = await (await spine.get(`/generations?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`)).json();
+    const { data, next_cursor: next } = page as { readonly data: CallRecord[]; readonly next_cursor: string | null };
+    for (const record of data) all.set(record.request_id, record);
+    cursor = next;
+  }
+  return all;
+}

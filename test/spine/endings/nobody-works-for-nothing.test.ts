@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ENDINGS } from '#gateway';
+import { imageBlock } from '../../media/support/image-provider.ts';
+import { modelBlock } from '../../support/spine.ts';
+import { startTunnelSpine } from '../../support/tunnel-spine.ts';
+import { ask, records, ROWS } from './ends-of-calls.ts';
+import { KINDS } from './kinds.ts';
+import { REPLY_BYTES_MAX, SAID, startVendor } from './vendor.ts';
+
+/*
+ * The vendor bills what it took, at the prices of the gateway. Whatever ends a call, its consumer pays at least that
+ * bill, less one micro-USD. Excepted are the rows that the provider causes, and complete answers of chat without usage.
+ */
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const [ROUNDS, CALLS] = DEEP ? [10, 120] : [1, 40];
+
+/** Hundredths of a USD for a million units. */
+const rate = fc.integer({ min: 0, max: 5_000 });
+const arbitrary = fc
+  .record({
+    kind: fc.constantFrom(...KINDS),
+    reported: fc.boolean(),
+    letters: fc.integer({ min: 1, max: 400 }),
+    completion: fc.integer({ min: 0, max: 12 }),
+    prompt: rate,
+    answer: rate,
+    end: fc.nat(),
+  })
+  .map(({ end, ...one }) => {
+    const rows = ROWS.filter(
+      ([, row, applies]) => applies(one.kind) && ENDINGS[row].cause !== 'provider' && ENDINGS[row].cause !== 'gateway',
+    ).filter(([script]) => one.reported || one.kind.measures || !['complete', 'empty'].includes(script));
+    const [script] = rows[end % rows.length]!;
+    return { ...one, script };
+  });
+
+type Case = ReturnType<typeof arbitrary.generate>['value'];
+
+/** The vendor counts one token for each four letters, and does not see the words around the text. */
+const promptOf = ({ letters }: Case) => Math.floor(letters / 4);
+
+/** Micro-USD that the vendor bills. */
+function billOf({ kind, script, reported, completion, prompt, answer, ...one }: Case): number {
+  if (kind.images) return 40_000;
+  const rates = { prompt: prompt / 100, answer: answer / 100 };
+  if (kind.name === 'speech') return one.letters * rates.prompt;
+  if (kind.name === 'transcription') return 2 * Math.floor((prompt * 10_000) / 60 / 1_000_000);
+  const tokens = promptOf({ kind, script, reported, completion, prompt, answer, ...one });
+  if (!kind.words) return tokens * rates.prompt;
+  const isAnswered = reported || script.endsWith('midway');
+  const said = reported ? completion : Math.floor(SAID.length / 4);
+  return tokens * rates.prompt + (isAnswered ? said * rates.answer : 0);
+}
+
+const blockOf = ({ kind, prompt, answer }: Case, name: string, url: string) => {
+  const { lines = '', params = '', images, noTokens, pricing = '' } = kind;
+  if (images) return imageBlock({ url, name, provider: 'own' });
+  const rates = noTokens ? { prompt: 0, completion: 0 } : { prompt: prompt / 100, completion: answer / 100 };
+  const priced =
+    kind.name === 'speech'
+      ? `character = ${prompt / 100}`
+      : kind.name === 'transcription'
+        ? `per_minute = ${prompt / 100}`
+        : pricing;
+  return modelBlock({ name, provider: 'own', url, lines, params, pricing: priced, ...rates });
+};
+
+test.each(Array.from({ length: ROUNDS }, (_, round) => round))(
+  'no call costs less than the bill of its vendor (%i)',
+  async () => {
+    const seed = Number(process.env['ENDINGS_SEED'] ?? Date.now() % 1_000_000_000);
+    const cases: readonly Case[] = fc.sample(arbitrary, { numRuns: CALLS, seed });
+    const vendor = await startVendor();
+    const { spine } = await startTunnelSpine(
+      `[upstream]\ncooldown_ms = 0\nattempts_max = 1\nreply_bytes_max = ${REPLY_BYTES_MAX}\nimages_reply_bytes_max = ${REPLY_BYTES_MAX}\n` +
+        `[billing]\ndrain_ms = 700\n${cases.map((one, at) => blockOf(one, `own/m${at}`, vendor.url)).join('')}`,
+    );
+    const idOf = (at: number) => `call${at}`;
+    for (let at = 0; at < cases.length; at += 12)
+      // oxlint-disable-next-line no-await-in-loop -- a few at once
+      await Promise.all(
+        cases.slice(at, at + 12).map((one, place) => {
+          const { kind, script, reported, completion, letters } = one;
+          const more = ` !p:${promptOf(one)} !c:${completion} ${'x'.repeat(letters)}`;
+          return ask({
+            spine,
+            vendor,
+            kind,
+            model: `own/m${at + place}`,
+            script,
+            reported,
+            id: idOf(at + place),
+            more,
+          });
+        }),
+      );
+    expect(await spine.faults()).toEqual([]);
+    const found = await records(spine);
+    const short = cases
+      .map((one, at) => ({
+        ...one,
+        kind: one.kind.name,
+        bill: billOf(one),
+        paid: found.get(idOf(at))?.cost_micro_usdc ?? 0,
+      }))
+      .filter(({ bill, paid }) => paid < bill - 1);
+    expect(short, `seed ${seed}`).toEqual([]);
+  },
+  300_000,
+);

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { type Charge, type Ending, ENDINGS } from '#gateway';
+import { imageBlock } from '../../media/support/image-provider.ts';
+import { modelBlock } from '../../support/spine.ts';
+import { startTunnelSpine } from '../../support/tunnel-spine.ts';
+import { ask, type CallRecord, records, ROWS } from './ends-of-calls.ts';
+import { type Kind, KINDS } from './kinds.ts';
+import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
+
+/* Every row of the table of endings, for each kind of model, at the operator's own provider and at one that dials in. */
+
+/** Rows that other tests run: what keeps the time of a call, the cap of an answer, and a gateway that stops. */
+const ELSEWHERE: Partial<Record<Ending, string>> = {
+  late: 'six-endings.test.ts',
+  late_midway: 'six-endings.test.ts',
+  over_cap: 'six-endings.test.ts',
+  stopped: 'graceful-shutdown.test.ts',
+};
+
+const block = (
+  side: 'own' | 'far',
+  { name, lines = '', pricing = '', params = '', images, noTokens }: Kind,
+  url: string,
+) =>
+  images
+    ? imageBlock({ url, name: `${side}/${name}`, provider: side })
+    : modelBlock({
+        name: `${side}/${name}`,
+        provider: side,
+        url,
+        lines,
+        pricing,
+        params,
+        ...(noTokens ? { prompt: 0, completion: 0 } : {}),
+      });
+
+interface Case {
+  readonly kind: Kind;
+  readonly side: 'own' | 'far';
+  readonly script: string;
+  readonly row: Ending;
+  readonly reported: boolean;
+  readonly id: string;
+}
+
+const CASES: readonly Case[] = KINDS.flatMap((kind) =>
+  (['own', 'far'] as const).flatMap((side) =>
+    ROWS.filter(([, , applies]) => applies(kind)).flatMap(([script, row]) =>
+      [true, false].map((reported, at) => ({
+        kind,
+        side,
+        script,
+        row,
+        reported,
+        id: `${side}${kind.name}${script}${at}`.replaceAll('_', ''),
+      })),
+    ),
+  ),
+);
+
+/** What a record should say; null if it is right. */
+function fault(one: Case, record: CallRecord | undefined): string | null {
+  const { kind, side, row, reported, script } = one;
+  const worth = kind.worth(REPORTED);
+  // Of a provider that dialled in, no more is read of what is given up.
+  const isRead = side === 'own' || !script.startsWith('too_large');
+  const isReported = reported && isRead && Object.keys(kind.usage(REPORTED)).length > 0 && worth !== null;
+  const charges = ENDINGS[row][side === 'own' ? 'own' : 'dialledIn'];
+  // A vendor that reports after its client has left has given a whole answer.
+  const charge: Charge =
+    reported && (script === 'left' || script === 'left_midway')
+      ? isReported
+        ? 'usage'
+        : 'flag'
+      : isReported
+        ? charges.reported
+        : charges.unreported;
+  const cost = record?.cost_micro_usdc ?? 0;
+  const said = `${one.id}: ${charge}, but cost ${cost} ${record?.outcome} estimated ${record?.estimated} ${record?.flags.join()}`;
+  const isMeasured = cost > 0 && (record!.estimated || worth === cost || worth === null);
+  switch (charge) {
+    case 'usage':
+      return cost === worth ? null : `${said}, not ${worth}`;
+    case 'measure':
+      return isMeasured ? null : said;
+    case 'input':
+      return isMeasured && record!.tokens_completion === 0 ? null : said;
+    case 'flag':
+      return kind.measures
+        ? isMeasured
+          ? null
+          : said
+        : cost === 0 && record!.flags.includes('usage_missing')
+          ? null
+          : said;
+    default:
+      return cost === 0 ? null : said;
+  }
+}
+
+test('every row of the table, on every kind of model, own and dialled in', async () => {
+  const vendor = await startVendor();
+  const { spine, dialIn } = await startTunnelSpine(
+    `[upstream]\ncooldown_ms = 0\nattempts_max = 1\nreply_bytes_max = ${REPLY_BYTES_MAX}\nimages_reply_bytes_max = ${REPLY_BYTES_MAX}\n` +
+      `[billing]\ndrain_ms = 700\n${KINDS.map((kind) => block('own', kind, vendor.url)).join('')}`,
+  );
+  await dialIn({ services: KINDS.map((kind) => block('far', kind, vendor.url)).join('') });
+  const run = ({ kind, side, script, reported, id }: Case) =>
+    ask({ spine, vendor, kind, model: `${side}/${kind.name}`, script, reported, id });
+  const failing = new Set(['refused', 'failed', 'malformed', 'lost']);
+  // What goes well first: a provider that failed may rest.
+  for (const one of [
+    CASES.filter(({ script }) => !failing.has(script)),
+    CASES.filter(({ script }) => failing.has(script)),
+  ])
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    for (let at = 0; at < one.length; at += 12)
+      // oxlint-disable-next-line no-await-in-loop -- a few at once
+      await Promise.all(one.slice(at, at + 12).map((each) => run(each)));
+  expect(await spine.faults()).toEqual([]);
+  const found = await records(spine);
+  expect(CASES.map((one) => fault(one, found.get(one.id))).filter((one) => one !== null)).toEqual([]);
+}, 240_000);
+
+test('no row is without a test', () => {
+  const run_ = new Set(ROWS.map(([, row]) => row));
+  expect(Object.keys(ENDINGS).filter((row) => !run_.has(row as Ending) && !(row in ELSEWHERE))).toEqual([]);
+});
