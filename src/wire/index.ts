@@ -1,4 +1,6 @@
 export { bodyLengthOf, fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
+export { BOUNDS, type Bound } from './bounds.ts';
+export { foreignObject, parseForeign, readForeign } from './foreign.ts';
 export { type Placed, PlacedList, dropOldest, getOrInsert } from './collections.ts';
 export {
   type JsonLimits,
@@ -56,6 +58,7 @@ export {
   wholePiece,
 } from './reply/large-strings.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
+export { readElsewhere } from './reply/reading-thread.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';

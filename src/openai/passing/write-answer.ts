@@ -7,7 +7,11 @@ import { addAlteredHeaders } from '../chat/altered-headers.ts';
 interface AnswerOptions<R> {
   readonly dropped: () => readonly string[];
   /** The bytes of the answer, in pieces, at least one. Throws GatewayError if there is no result. */
-  readonly pieces: (result: R | null, settlement: Settlement, providerName: string) => readonly Uint8Array[];
+  readonly pieces: (
+    result: R | null,
+    settlement: Settlement,
+    providerName: string,
+  ) => readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -20,8 +24,8 @@ export const writeAnswer = <R>(
   sink: ReplySink,
   { dropped, pieces: piecesOf, onError }: AnswerOptions<R>,
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, (settled) => {
-    const pieces = piecesOf(settled.result, settled.settlement, settled.providerName);
+  onceSettled(opened, sink, onError, async (settled) => {
+    const pieces = await piecesOf(settled.result, settled.settlement, settled.providerName);
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),

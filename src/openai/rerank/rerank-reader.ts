@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import type { Cut, ProviderFlag, ReplyEnd, ReplyReader } from '#gateway';
 import type { Usage } from '#billing/amounts';
@@ -40,17 +40,16 @@ interface SearchBounds {
  */
 export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | null> => new RerankReader(bounds);
 
-class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult | null> {
+class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<RerankResult | null> {
   readonly #bounds: SearchBounds;
 
   constructor(bounds: SearchBounds) {
-    super(bounds.replyBytesMax);
+    super(BOUNDS.rerank, bounds.replyBytesMax);
     this.#bounds = bounds;
   }
 
-  end(): ReplyEnd<RerankResult> {
+  protected endOf(reply: Json): ReplyEnd<RerankResult> {
     const { tokens: ofTokens, units: ofUnits, priced } = this.#bounds;
-    const reply = this.parsed();
     const results = resultsOf(reply, this.#bounds);
     const units = counted(unitsIn(reply), ofUnits);
     const tokens = counted(tokensIn(reply), ofTokens);
