@@ -53,16 +53,14 @@ if (isMainThread && path) {
   })
     // Child processes of the program aren't watched, because the socket is in use. A program that replaces itself by
     // another Node leaves a socket at which nobody listens.
-    .on('error', () =>
-      connect(path)
-        .on('connect', function connected() {
-          this.destroy();
-        })
+    .on('error', () => {
+      const other = connect(path)
+        .on('connect', () => other.destroy())
         .on('error', () => {
           rmSync(path, { force: true });
           server.listen(path).unref();
-        }),
-    )
+        });
+    })
     .listen(path)
     .unref();
 }
