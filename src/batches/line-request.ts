@@ -1,4 +1,4 @@
-import { isObject, readJson, type JsonLimits } from '#wire';
+import { BOUNDS, foreignObject, isObject, readJson, type JsonLimits } from '#wire';
 import { GatewayError } from '#errors';
 import type { BatchFault } from './batch.ts';
 
@@ -61,10 +61,6 @@ export async function readLine(
 
 /** The `custom_id` of a line that was read before, with other limits. '' if it has none. */
 export function customIdOf(bytes: Buffer): string {
-  try {
-    const line: unknown = JSON.parse(bytes.toString());
-    return isObject(line) && typeof line['custom_id'] === 'string' ? line['custom_id'] : '';
-  } catch {
-    return '';
-  }
+  const customId = foreignObject(bytes, BOUNDS.fileLine)?.['custom_id'];
+  return typeof customId === 'string' ? customId : '';
 }

@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { BOUNDS, isObject, readForeign } from '#wire';
 import type { Batch, BatchTokens, LineReply } from './batch.ts';
 
 /** A line of a file of results. */
@@ -14,7 +14,7 @@ const OK = 200;
 const REDIRECT = 300;
 
 /** The line for a request that was answered, with an answer or with an error. */
-export function answeredLine(batch: Batch, n: number, customId: string, reply: LineReply): LineResult {
+export async function answeredLine(batch: Batch, n: number, customId: string, reply: LineReply): Promise<LineResult> {
   const { status, requestId } = reply;
   // A line end in JSON is white space: those in texts are escaped.
   const body = reply.body.replace(LINE_ENDS, ' ');
@@ -23,7 +23,7 @@ export function answeredLine(batch: Batch, n: number, customId: string, reply: L
   return {
     state: isDone ? 'completed' : 'failed',
     text: `{"id":"${idOf(batch, n)}","custom_id":${JSON.stringify(customId)},"response":${response},"error":null}\n`,
-    tokens: isDone ? tokensOf(body) : NO_TOKENS,
+    tokens: isDone ? await tokensOf(body) : NO_TOKENS,
   };
 }
 
@@ -46,8 +46,8 @@ const NAMES = {
 } as const;
 
 /** The tokens in the usage of an answer, of chat and embeddings or of responses. */
-function tokensOf(body: string): BatchTokens {
-  const answer: unknown = JSON.parse(body);
+async function tokensOf(body: string): Promise<BatchTokens> {
+  const answer = await readForeign(body, BOUNDS.batchAnswer).catch(() => null);
   const usage = isObject(answer) ? answer['usage'] : null;
   if (!isObject(usage)) return NO_TOKENS;
   const part = (whole: keyof typeof NAMES, name: string): number =>

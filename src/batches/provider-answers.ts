@@ -1,7 +1,7 @@
 import { loadStatements, type Database } from '#store';
-import { isObject, type JsonLimits, readJson } from '#wire';
+import { OWN_TURN_BYTES, readElsewhere } from '#wire';
+import { readLine, type SaidLine } from './read-answer-worker.ts';
 import { oneLine, type Scrub } from '#security';
-import { GatewayError } from '#errors';
 import type { Batch } from './batch.ts';
 import type { Claim } from './claim.ts';
 import { linesOf } from './input-lines.ts';
@@ -28,8 +28,6 @@ interface AnswersOf {
 export const TOO_LARGE = 'provider_answer_too_large';
 /** Bytes of a line of answers beside the answer. */
 const FRAME_BYTES = 4_096;
-/** An answer is nested a little deeper in its line. Embeddings have many numbers. */
-const JSON_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 1_000_000, jsonElementsMax: 10_000_000 };
 const TEXT_MAX = 300;
 
 /**
@@ -45,7 +43,7 @@ export async function readAnswers(
   const bytesMax = limits.replyBytesMax + FRAME_BYTES;
   for await (const line of linesOf(pieces, bytesMax)) {
     if (!claim.goesOn) return;
-    const read = line.bytes === null ? tooLarge(line, bytesMax) : await readAnswer(line.bytes, scrub);
+    const read = line.bytes === null ? tooLarge(line, bytesMax) : await readAnswer(line.bytes, batch.account, scrub);
     if (read === null) continue;
     // What the provider had not begun when the batch was cancelled has no result.
     const answer: ProviderAnswer = 'error' in read.answer && claim.isCancelled ? { dropped: true } : read.answer;
@@ -62,27 +60,36 @@ function tooLarge({ size, start }: { readonly size: number; readonly start: Buff
   return { callId, answer: { error: { code: TOO_LARGE, message } } };
 }
 
-/** Reads a line of a provider's file; null if it has another form. */
-async function readAnswer(bytes: Buffer, scrub: Scrub): Promise<{ callId: string; answer: ProviderAnswer } | null> {
-  let line: unknown;
+/** Reads a line of a provider's file; null if it has another form. A large one is read in a thread. */
+async function readAnswer(
+  bytes: Buffer,
+  account: string,
+  scrub: Scrub,
+): Promise<{ callId: string; answer: ProviderAnswer } | null> {
+  let line: SaidLine;
   try {
-    line = await readJson(bytes, JSON_LIMITS);
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
+    line = bytes.length <= OWN_TURN_BYTES ? readLine(bytes) : await readLineElsewhere(bytes, account);
+  } catch {
     return null;
   }
-  if (!isObject(line) || typeof line['custom_id'] !== 'string') return null;
-  const { custom_id: callId, response, error } = line;
-  if (isObject(response)) {
-    const { status_code: status, body } = response;
-    if (!isStatus(status) || body === undefined) return null;
-    return { callId, answer: { status, body: JSON.stringify(body) } };
+  const { customId: callId, response, error } = line;
+  if (typeof callId !== 'string') return null;
+  if (response !== null) {
+    const { status, body } = response;
+    return isStatus(status) && body !== null ? { callId, answer: { status, body } } : null;
   }
-  if (!isObject(error)) return null;
+  if (error === null) return null;
   const text = (value: unknown, otherwise: string) =>
     typeof value === 'string' && value !== '' ? oneLine(scrub(value)).slice(0, TEXT_MAX) : otherwise;
-  const code = text(error['code'], 'provider_error');
-  return { callId, answer: { error: { code, message: text(error['message'], 'The provider could not answer') } } };
+  const code = text(error.code, 'provider_error');
+  return { callId, answer: { error: { code, message: text(error.message, 'The provider could not answer') } } };
+}
+
+const WORKER = new URL('./read-answer-worker.ts', import.meta.url);
+
+function readLineElsewhere(bytes: Buffer, account: string): Promise<SaidLine> {
+  const { buffer } = Uint8Array.from(bytes);
+  return readElsewhere(account, WORKER, buffer, [buffer]) as Promise<SaidLine>;
 }
 
 const isStatus = (status: unknown): status is number =>

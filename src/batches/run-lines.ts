@@ -1,5 +1,5 @@
 import { loadStatements, type Database, type Row } from '#store';
-import { OWN_TURN_BYTES, ownTurn, type Place, type Places } from '#wire';
+import type { Place, Places } from '#wire';
 import { newCallId } from '#gateway';
 import type { AnsweredRequest, Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
@@ -328,8 +328,7 @@ export class BatchRun {
         await this.#claim.rest(pauseMs * (1 - JITTER * random()));
       } else {
         // oxlint-disable-next-line no-await-in-loop -- it is the last
-        if (reply.body.length > OWN_TURN_BYTES) await ownTurn();
-        return this.#end(n, callId, answeredLine(batch, n, customId, reply));
+        return this.#end(n, callId, await answeredLine(batch, n, customId, reply));
       }
     }
   }
@@ -367,8 +366,7 @@ export class BatchRun {
           }
           await money.endCall(batch, callId);
         }
-        if (reply.body.length > OWN_TURN_BYTES) await ownTurn();
-        return this.#end(n, callId, answeredLine(batch, n, line.customId, reply));
+        return this.#end(n, callId, await answeredLine(batch, n, line.customId, reply));
       }
     }
     const isCharged = await money.endCall(batch, callId);

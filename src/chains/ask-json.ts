@@ -1,4 +1,4 @@
-import { fetchText } from '#wire';
+import { BOUNDS, fetchText, readForeign } from '#wire';
 import { ChainUnavailable, type SignedPayment } from './chain.ts';
 
 const FACILITATOR_BYTES_MAX = 64 * 1024;
@@ -96,7 +96,7 @@ export async function askJson(url: URL, body: unknown, limits: AskLimits): Promi
     throw new ChainUnavailable(`${url.host}: ${why}`, { cause: error });
   }
   try {
-    return { status, body: JSON.parse(text) as unknown };
+    return { status, body: await readForeign(text, BOUNDS.chain) };
   } catch (error) {
     throw new ChainUnavailable(`${url.host} answered ${status} with text that is no JSON`, { cause: error });
   }

@@ -1,6 +1,6 @@
 import { type ServiceConfig, serviceNameFault, type ModelFacts } from '#config';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
-import { isObject, fetchText } from '#wire';
+import { BOUNDS, fetchText, foreignObject, isObject } from '#wire';
 import { parseRates, type Rates } from '#billing';
 
 /** A provider that this machine can reach, and to which the development gateway could route. */
@@ -130,7 +130,7 @@ const namesOf = (model: string): readonly string[] =>
 /** The facts that Ollama tells of a model. One that it does not tell has the usual value. */
 async function factsOf(base: string, model: string) {
   const shown = await askLocal(`${base}/api/show`, { body: { model } }).then(
-    ({ status, text }) => (status === 200 ? parsed(text) : null),
+    ({ status, text }) => (status === 200 ? foreignObject(text, BOUNDS.modelList) : null),
     () => null,
   );
   const { capabilities, details, model_info: info, parameters } = shown ?? {};
@@ -297,17 +297,7 @@ async function listLocal(
     throw new Error(
       `Its models could not be listed: ${host} answered ${status}${status === 401 ? ': the key is not accepted' : ''}`,
     );
-  const items = parsed(text)?.[list];
+  const items = foreignObject(text, BOUNDS.modelList)?.[list];
   if (!Array.isArray(items)) throw new Error(`${host} did not answer with a list of models at ${url}. ${hint}`);
   return items.filter(isObject);
-}
-
-/** The object in a text; null for any other text. */
-function parsed(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

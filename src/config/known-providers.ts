@@ -1,6 +1,9 @@
 import type { Table } from './toml.ts';
 import { GEMINI_PATH, MESSAGES_PATH, type NativeWireName } from './upstream-api.ts';
 
+/** The largest context that a block may have, in tokens. */
+export const TOKENS_MAX = 100_000_000;
+
 /* The providers that `[[providers]]` knows by name. `docs/providers-in-one-line.md` has the same table. */
 
 /** A provider that a file may name with `use`. */

@@ -1,3 +1,4 @@
+import { BOUNDS as JSON_BOUNDS, foreignObject } from '#wire';
 /** The request fields that can cap completion tokens. `none` means that the provider takes no cap. */
 export const CAP_NAMES = ['max_tokens', 'max_completion_tokens', 'none'] as const;
 
@@ -107,7 +108,7 @@ const BOUNDS: readonly BoundPattern[] = [
 /** Reads an error response as a refusal of `cap`, which was sent as `field`; null if it refuses something else. */
 export function readCapRefusal(status: number, body: Uint8Array, field: CapField, cap: number): CapRefusal | null {
   if (status !== 400 && status !== 422) return null;
-  const answer = parse(body);
+  const answer = foreignObject(body, JSON_BOUNDS.providerError);
   if (answer === null) return null;
   for (const text of wordsOf(answer)) {
     const refusal = readWords(text.slice(0, WORDS_MAX), field, cap);
@@ -139,15 +140,6 @@ function boundOf(tokens: number, cap: number, lasting: boolean): CapRefusal | nu
 }
 
 type Json = Readonly<Record<string, unknown>>;
-
-function parse(body: Uint8Array): Json | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
-  } catch {
-    return null;
-  }
-}
 
 /** The texts that may contain the provider's error message. Some providers put it into `param`. */
 function wordsOf(answer: Json): readonly string[] {

@@ -16,7 +16,6 @@ export {
   resultTextOf,
 } from './message.ts';
 export {
-  ANSWER_LIMITS,
   type LargeReply,
   type Marker,
   type Received,

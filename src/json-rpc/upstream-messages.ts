@@ -1,4 +1,5 @@
 import {
+  BOUNDS,
   tooLarge,
   UpstreamFailure,
   guardStructure,
@@ -319,7 +320,7 @@ function eventOf(text: string, id: string | null): string {
     .join('')}\n`;
 }
 
-/** Parses a message from an event. Throws UpstreamFailure if it has more structure than ANSWER_LIMITS. */
+/** Parses a message from an event. Throws UpstreamFailure if it has more structure than BOUNDS.message. */
 export function parseGuarded(data: string, status: number, parse = parseMessage): ReturnType<typeof parseMessage> {
   if (data.length > UNGUARDED_MAX) guard(Buffer.from(data), status);
   return parse(data);
@@ -327,16 +328,11 @@ export function parseGuarded(data: string, status: number, parse = parseMessage)
 
 /** A text up to this length cannot have much structure, so it is not checked. */
 const UNGUARDED_MAX = 16 * 1024;
-/**
- * A tool's answer may be large, but parsing more structure than this would block other calls for too long: 20,000 keys
- * take about 30 ms.
- */
-export const ANSWER_LIMITS = { jsonDepthMax: 256, jsonKeysMax: 20_000, jsonElementsMax: 200_000 } as const;
 
 function guard(body: Buffer, status: number): void {
   if (body.byteLength <= UNGUARDED_MAX) return;
   try {
-    guardStructure(body, ANSWER_LIMITS);
+    guardStructure(body, BOUNDS.message);
   } catch (error) {
     if (!(error instanceof TooMuchStructure))
       throw broken('the answer of the provider is nested deeper than any message', status, error);

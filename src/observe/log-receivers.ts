@@ -1,5 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '#config';
+import { BOUNDS, foreignObject, isObject, readStart } from '#wire';
 import { createAlerts } from './alerts.ts';
 import type { Logger } from './logger.ts';
 import { otlpReceiver, otlpResource, otlpAttributes, toLogRecord } from './otlp.ts';
@@ -115,7 +116,9 @@ export function createLogExport(
         signal: AbortSignal.any([AbortSignal.timeout(POST_MS), ended.signal]),
       });
       if (response.ok) {
-        const refused = refusedOf(await response.text());
+        const refused = refusedOf(
+          await readStart(response.body as AsyncIterable<Uint8Array>, BOUNDS.receiver.bytesMax),
+        );
         return refused === 0 ? null : { lines: refused, reason: 'the collector refused some', isFinal: true };
       }
       await response.body?.cancel();
@@ -186,11 +189,7 @@ interface Failure {
  * 200.
  */
 function refusedOf(text: string): number {
-  try {
-    const { partialSuccess } = JSON.parse(text) as { partialSuccess?: { rejectedLogRecords?: unknown } };
-    const refused = Number(partialSuccess?.rejectedLogRecords ?? 0);
-    return Number.isSafeInteger(refused) && refused > 0 ? refused : 0;
-  } catch {
-    return 0;
-  }
+  const partial = foreignObject(text, BOUNDS.receiver)?.['partialSuccess'];
+  const refused = Number(isObject(partial) ? (partial['rejectedLogRecords'] ?? 0) : 0);
+  return Number.isSafeInteger(refused) && refused > 0 ? refused : 0;
 }

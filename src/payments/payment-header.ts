@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { hash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { GatewayError } from '#errors';
-import { parseJson, type JsonLimits, isObject } from '#wire';
+import { BOUNDS, parseJson, isObject } from '#wire';
 import { type ReplySink, PAYMENT_HEADERS } from '#http';
 import type { Caller } from '#accounts';
 import { type PaymentAttempt, paymentHeader } from './payments.ts';
@@ -12,7 +12,6 @@ import { type PaymentAttempt, paymentHeader } from './payments.ts';
  * rest are terms.
  */
 const PAYMENT_CHARS_MAX = 16 * 1024;
-const LIMITS: JsonLimits = { jsonDepthMax: 16, jsonKeysMax: 256, jsonElementsMax: 1_024 };
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const RIGHT = 'the PaymentPayload of x402 version 2, an object with x402Version: 2, accepted and payload';
 
@@ -39,7 +38,7 @@ export function readPayment(headers: IncomingHttpHeaders, request: () => string)
   if (!BASE64.test(text)) throw invalid(`${shown} must be base64 and sent once: ${RIGHT}`, name);
   let payload: unknown;
   try {
-    payload = parseJson(Buffer.from(text, 'base64'), LIMITS);
+    payload = parseJson(Buffer.from(text, 'base64'), BOUNDS.header);
   } catch (error) {
     throw invalid(`${shown} contains no valid JSON: it must be base64 of ${RIGHT}`, name, error);
   }

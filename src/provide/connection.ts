@@ -7,7 +7,7 @@ import {
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { Timers, readStart } from '#wire';
+import { BOUNDS, foreignObject, isObject, readStart, Timers } from '#wire';
 import { oneLine } from '#security';
 import { TUNNEL_PATH } from '#config';
 import { CONTROL_PATH, createSocketStream, keepAlive, SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
@@ -273,13 +273,10 @@ async function readRejection(response: IncomingMessage, sent: readonly string[],
 }
 
 async function readMessage(response: IncomingMessage): Promise<string> {
-  try {
-    const body = JSON.parse(await readStart(response, ANSWER_BYTES_MAX)) as { error?: { message?: unknown } } | null;
-    if (typeof body?.error?.message === 'string') return body.error.message;
-  } catch {
-    // Not JSON, or cut off: use the status text.
-  }
-  return response.statusMessage ?? '';
+  const text = await readStart(response, ANSWER_BYTES_MAX).catch(() => '');
+  const error = foreignObject(text, BOUNDS.providerError)?.['error'];
+  // What is not JSON, or cut off, says nothing: the status text does.
+  return isObject(error) && typeof error['message'] === 'string' ? error['message'] : (response.statusMessage ?? '');
 }
 
 /**

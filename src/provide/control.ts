@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerHttp2Stream } from 'node:http2';
-import { createLines, isObject, type JsonObject } from '#wire';
+import { BOUNDS, createLines, parseForeign, isObject, type JsonObject } from '#wire';
 import {
   CONTROL_LINE_BYTES_MAX,
   registrationText,
@@ -120,7 +120,7 @@ export function answerControl(options: ControlOptions): Control {
     line(text) {
       let message: unknown;
       try {
-        message = JSON.parse(text);
+        message = parseForeign(text, BOUNDS.routerMessage);
       } catch {
         return options.broken('the router sent a line that is not JSON');
       }

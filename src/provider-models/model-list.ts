@@ -1,6 +1,6 @@
 import { ANTHROPIC_VERSION, keyHeaders } from '#config';
 import { KNOWN_PROVIDERS, type ListedProvider } from '#config/known-providers';
-import { fetchText, isObject } from '#wire';
+import { BOUNDS, fetchText, isObject, readForeign } from '#wire';
 
 /* The models that a provider lists for a key, as `GET /models` of its API tells them. */
 
@@ -18,7 +18,6 @@ export interface ListedModel {
 }
 
 const ASK_MS = 5_000;
-const BYTES_MAX = 16 * 1024 * 1024;
 const MODELS_MAX = 5_000;
 
 /** The provider does not accept the key. */
@@ -44,14 +43,14 @@ export async function listModels(
   const timeout = AbortSignal.timeout(ASK_MS);
   const { status, text } = await fetchText(address, {
     headers,
-    bytesMax: BYTES_MAX,
+    bytesMax: BOUNDS.modelList.bytesMax,
     signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
   }).catch((error: unknown) => {
     throw new Error(`${host} could not be asked for its models: ${reasonOf(error)}`, { cause: error });
   });
   if (status === 401) throw new KeyRefused(`${host} does not accept the key (401)`);
   if (status < 200 || status > 299) throw new Error(`${host} answered ${status} to the question for its models`);
-  const items = itemsOf(text);
+  const items = await itemsOf(text);
   if (items === null) throw new Error(`${host} did not answer with a list of models`);
   return items.slice(0, MODELS_MAX).flatMap((item) => toModel(item) ?? []);
 }
@@ -68,13 +67,8 @@ function reasonOf(error: unknown): string {
 type Json = Readonly<Record<string, unknown>>;
 
 /** The objects of a list: a list itself, or the one in `data` or `models`. null for anything else. */
-function itemsOf(text: string): readonly Json[] | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
+async function itemsOf(text: string): Promise<readonly Json[] | null> {
+  const value = await readForeign(text, BOUNDS.modelList).catch(() => null);
   const list: unknown = isObject(value) ? (value['data'] ?? value['models']) : value;
   return Array.isArray(list) ? (list as readonly unknown[]).filter(isObject) : null;
 }

@@ -5,6 +5,7 @@ import {
   type KnownProviderName,
   type ListedProvider,
   type OfferedBlock,
+  TOKENS_MAX,
 } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
 import { dearer, listPrice, type ListPrice, type Pricing, tierPrice } from './list-prices.ts';
@@ -143,6 +144,11 @@ function offerModel(
   const { use, markupBps } = provider;
   const { priced_as: as, ...settings } = Object.hasOwn(provider.models, model.id) ? provider.models[model.id]! : {};
   const pricedAs = typeof as === 'string' ? as : model.id;
+  // A number that no block may have would refuse the whole file.
+  if (settings['context_length'] === undefined && (model.contextLength ?? 0) > TOKENS_MAX)
+    return withhold(
+      `its provider lists a context of ${model.contextLength} tokens, and at most ${TOKENS_MAX} are possible: give it a context_length`,
+    );
   const fault = serviceNameFault(name);
   if (fault !== null) return withhold(`its name ${fault}`);
   const listed =

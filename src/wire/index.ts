@@ -1,4 +1,6 @@
 export { bodyLengthOf, fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
+export { BOUNDS, type Bound } from './bounds.ts';
+export { foreignObject, parseForeign, readForeign } from './foreign.ts';
 export { type Placed, PlacedList, dropOldest, getOrInsert } from './collections.ts';
 export {
   type JsonLimits,
@@ -57,6 +59,7 @@ export {
 } from './reply/large-strings.ts';
 export { type Place, Places } from './places.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
+export { readElsewhere } from './reply/reading-thread.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '#errors';
-import { syntaxFault } from './json/syntax-error.ts';
+import { parsePieces, PieceError, stringEnd } from './json/parse-pieces.ts';
+import { faultAt, syntaxFault } from './json/syntax-error.ts';
 import { Halves, wellFormedText } from './json/well-formed.ts';
 import { ownTurn } from './reply/long-work.ts';
 
@@ -17,6 +18,8 @@ export interface JsonLimits {
   readonly jsonKeysMax: number;
   /** The most commas, which counts array elements and members. Default: 20 per allowed key. */
   readonly jsonElementsMax?: number;
+  /** The most bytes of the text. Default: its source has a bound of its own. */
+  readonly bytesMax?: number;
   /** For replies: invalid UTF-8 is replaced instead of refused, and escaped lone surrogates stay. */
   readonly repairText?: boolean;
 }
@@ -48,12 +51,6 @@ const NAME_BYTES_PER_KEY = 64;
  */
 const LONG_NUMBER = 64;
 const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
-
-/**
- * From this length on, the native search finds the end of a string. For shorter strings the loop is faster than the
- * call.
- */
-const SHORT_STRING = 64;
 
 /**
  * Parses untrusted JSON bytes in linear time. Throws GatewayError `invalid_request` for structure beyond the limits,
@@ -128,6 +125,9 @@ function isPlain(value: unknown, depthMax: number): boolean {
 
 /** A larger body is read over several turns of the event loop. The slowest body of this size takes about 20 ms. */
 const IN_TURNS_BYTES = 512 * 1024;
+/** The same for more keys than this, because a text of keys alone takes several times as long. */
+const MANY_KEYS = 20_000;
+const MANY_KEYS_BYTES = 128 * 1024;
 /** Bytes of a large body that are read per turn. The slowest take about 10 ms. */
 const SLICE_BYTES = 1024 * 1024;
 
@@ -136,44 +136,57 @@ const SLICE_BYTES = 1024 * 1024;
  * A large body gives a promise, which is read over several turns of the event loop and resolves in a separate turn.
  */
 export function readJson(buffer: Buffer, limits: JsonLimits): unknown {
-  return buffer.byteLength <= IN_TURNS_BYTES ? parseJson(buffer, limits) : parseInTurns(buffer, limits);
+  const most = limits.jsonKeysMax > MANY_KEYS ? MANY_KEYS_BYTES : IN_TURNS_BYTES;
+  return buffer.byteLength <= most ? parseJson(buffer, limits) : parseInTurns(buffer, limits);
 }
 
 async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown> {
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   const structure = new Structure(buffer, start, limits);
-  const text = await textInTurns(buffer, start, structure);
-  await ownTurn();
-  const value = parseText(text, structure.inexact, start);
-  await ownTurn();
-  return value;
+  const bytes = await bytesInTurns(buffer, start, structure, limits);
+  const work = parsePieces(bytes, structure.inexact ? parseInexact : JSON.parse);
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one piece per turn of the event loop
+      await ownTurn();
+      const { done, value } = work.next();
+      if (done) return value;
+    }
+  } catch (error) {
+    if (error instanceof PieceError) throw noJson(faultAt(bytes, error.position, start), error);
+    throw error;
+  }
 }
 
-async function textInTurns(buffer: Buffer, start: number, structure: Structure): Promise<string> {
+/** The bytes without a byte order mark, whose structure and whose characters are checked. */
+async function bytesInTurns(buffer: Buffer, start: number, structure: Structure, limits: JsonLimits): Promise<Buffer> {
   do await ownTurn();
   while (!structure.look(SLICE_BYTES));
+  const bytes = start === 0 ? buffer : buffer.subarray(start);
+  if (limits.repairText) return bytes;
   await ownTurn();
   if (!isUtf8(buffer)) throw noUtf8();
-  const halves = new Halves(start === 0 ? buffer : buffer.subarray(start));
+  const halves = new Halves(bytes);
   while (!halves.repair(SLICE_BYTES)) await ownTurn();
-  await ownTurn();
-  return halves.json.toString('utf8');
+  return halves.json;
 }
+
+const parseInexact = (text: string): unknown => JSON.parse(text, keepExact) as unknown;
 
 function parseText(text: string, inexact: boolean, start: number): unknown {
   try {
-    return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;
+    return inexact ? parseInexact(text) : (JSON.parse(text) as unknown);
   } catch (error) {
-    const fault = syntaxFault(text, error, start);
-    throw new GatewayError(
-      'invalid_request',
-      fault === null ? 'The body is empty; send a JSON object' : `The body is not valid JSON: ${fault}`,
-      {
-        cause: error,
-      },
-    );
+    throw noJson(syntaxFault(text, error, start), error);
   }
 }
+
+const noJson = (fault: string | null, cause: unknown): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    fault === null ? 'The body is empty; send a JSON object' : `The body is not valid JSON: ${fault}`,
+    { cause },
+  );
 
 /** The bytes are not valid UTF-8. */
 export class NotUtf8 extends GatewayError {}
@@ -195,7 +208,9 @@ export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
 export async function readJsonText(buffer: Buffer, limits: JsonLimits): Promise<string> {
   if (buffer.byteLength <= IN_TURNS_BYTES) return jsonText(buffer, limits);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
-  const text = await textInTurns(buffer, start, new Structure(buffer, start, limits));
+  const bytes = await bytesInTurns(buffer, start, new Structure(buffer, start, limits), limits);
+  await ownTurn();
+  const text = bytes.toString('utf8');
   await ownTurn();
   return text;
 }
@@ -225,6 +240,9 @@ class Structure {
   readonly #buffer: Buffer;
   readonly #limits: Required<Pick<JsonLimits, 'jsonDepthMax' | 'jsonKeysMax' | 'jsonElementsMax'>>;
   #at: number;
+  /** The next backslash, or the end. */
+  #backslash = -1;
+  #escapes = 0;
   #inString = false;
   #stringFrom = 0;
   #stringBytes = 0;
@@ -239,8 +257,9 @@ class Structure {
   constructor(
     buffer: Buffer,
     start: number,
-    { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY }: JsonLimits,
+    { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY, bytesMax = Infinity }: JsonLimits,
   ) {
+    if (buffer.length > bytesMax) throw tooMuch(`has more than ${bytesMax} bytes`, bytesMax);
     this.#buffer = buffer;
     this.#at = start;
     this.#limits = { jsonDepthMax, jsonKeysMax, jsonElementsMax };
@@ -295,10 +314,27 @@ class Structure {
   #throughString(from: number, until: number): number {
     const end = stringEnd(this.#buffer, from, until);
     this.#inString = end < 0;
+    this.#countEscapes(from, end < 0 ? ~end : end);
     // A string without an end is a syntax error, which JSON.parse reports later.
     if (end < 0) return ~end;
     this.#stringBytes = end - this.#stringFrom;
     return end + 1;
+  }
+
+  #countEscapes(from: number, to: number): void {
+    const buffer = this.#buffer;
+    if (this.#backslash < from) {
+      const next = buffer.indexOf(BACKSLASH, from);
+      this.#backslash = next === -1 ? buffer.length : next;
+    }
+    if (this.#backslash >= to) return;
+    for (let i = this.#backslash; i < to; i++)
+      if (buffer[i] === BACKSLASH) {
+        this.#escapes++;
+        i++;
+      }
+    this.#backslash = to;
+    if (this.#escapes > ESCAPES_MAX) throw tooMuch(`has more than ${ESCAPES_MAX} escapes in its texts`, to);
   }
 
   /** The index of the number's last character. */
@@ -315,6 +351,9 @@ class Structure {
     return i;
   }
 }
+
+/** Decoding so many takes about 20 ms, in a text of any length. */
+const ESCAPES_MAX = 2_000_000;
 
 /** A double holds every integer with this many digits. */
 const SAFE_DIGITS = 15;
@@ -345,33 +384,6 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   if (typeof value !== 'number' || context?.source === undefined) return value;
   if (Number.isFinite(value) && (String(value) === context.source || !/^-?\d+$/.test(context.source))) return value;
   return rawJSON(context.source);
-}
-
-/**
- * The index of the quote that ends a string. `from` is inside the string and not directly after a backslash. If there
- * is no such quote up to about `until`, the result is the bitwise complement of a position from which to continue.
- */
-function stringEnd(buffer: Buffer, from: number, until: number): number {
-  const { length } = buffer;
-  let i = from;
-  for (;;) {
-    const near = Math.min(i + SHORT_STRING, length);
-    for (; i < near; i++) {
-      const byte = buffer[i];
-      if (byte === QUOTE) return i;
-      if (byte === BACKSLASH) i++;
-    }
-    if (i >= length) return ~length;
-    if (i >= until) return ~i;
-    // For a long string, such as an image, the native search is faster. The character at `i` is not escaped, so
-    // backslashes before `i` do not count.
-    const quote = buffer.indexOf(QUOTE, i);
-    if (quote === -1) return ~length;
-    let backslashes = 0;
-    while (quote - 1 - backslashes >= i && buffer[quote - 1 - backslashes] === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return quote;
-    i = quote + 1;
-  }
 }
 
 /** The JSON has more keys, objects or elements than allowed. It may be valid but too large. */

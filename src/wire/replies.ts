@@ -1,3 +1,4 @@
+export { BOUNDS } from './bounds.ts';
 export type { JsonLimits } from './json-guard.ts';
 export {
   bytesOfString,
@@ -13,6 +14,7 @@ export {
   contentTypeOf,
   parseReplyJson,
   parseReplyObject,
+  readReplyObject,
   retryAfterOf,
 } from './reply/provider-reply.ts';
 export { lastObjectIn } from './reply/last-object.ts';

@@ -1,4 +1,6 @@
+import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 
@@ -42,15 +44,23 @@ if (isMainThread && path) {
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) garbageMs = Math.max(garbageMs, duration);
   }).observe({ entryTypes: ['gc'] });
-  createServer((_request, response) => {
+  const server = createServer((_request, response) => {
     // Waits two intervals, so that a stall that is just happening counts as well.
     setTimeout(() => {
       response.end(JSON.stringify({ delayMs, cpuMs, garbageMs } satisfies Stalls));
       delayMs = cpuMs = garbageMs = 0;
     }, 2 * EVERY_MS);
   })
-    // Child processes of the program aren't watched, because the socket is in use.
-    .on('error', () => {})
+    // Child processes of the program aren't watched, because the socket is in use. A program that replaces itself by
+    // another Node leaves a socket at which nobody listens.
+    .on('error', () => {
+      const other = connect(path)
+        .on('connect', () => other.destroy())
+        .on('error', () => {
+          rmSync(path, { force: true });
+          server.listen(path).unref();
+        });
+    })
     .listen(path)
     .unref();
 }

@@ -1,8 +1,7 @@
-import { isObject, type LargeStrings, OWN_TURN_BYTES, ownTurn, UpstreamFailure, guardStructure } from '#wire';
+import { isObject, type LargeStrings, OWN_TURN_BYTES, ownTurn, UpstreamFailure, BOUNDS, parseForeign } from '#wire';
 import {
   type JsonRpcError,
   type JsonRpcMessage,
-  ANSWER_LIMITS,
   readEventData,
   readBatches,
   readText,
@@ -152,12 +151,9 @@ const BY_REASON: ReadonlyMap<unknown, number> = new Map(
   Object.values(A2A_ERRORS).map(({ reason, code }) => [reason, code]),
 );
 
-const UNGUARDED_MAX = 16 * 1024;
-
 function parse(text: string, status: number): unknown {
   try {
-    if (text.length > UNGUARDED_MAX) guardStructure(Buffer.from(text), ANSWER_LIMITS);
-    return JSON.parse(text);
+    return parseForeign(text, BOUNDS.message);
   } catch (error) {
     throw broken(
       status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with text that is not JSON',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
-import { jsonText } from '#wire';
+import { BOUNDS, parseForeign } from '#wire';
 import { type Offer, pinned } from '#catalog';
 import { endOnly, runFree, type Pipeline, type Send } from '#gateway';
 import { OWN_ACCOUNT } from '#accounts';
@@ -21,8 +21,7 @@ export type FetchCard = (offer: Offer, path: string, signal: AbortSignal) => Pro
 
 /** Requests the newest version, whose card lists the interfaces of all versions. */
 export const CARD_REQUEST_HEADERS = { accept: 'application/json', 'a2a-version': '1.0' } as const;
-export const CARD_BYTES_MAX = 256 * 1024;
-const LIMITS = { jsonDepthMax: 32, jsonKeysMax: 10_000, jsonElementsMax: 20_000 };
+export const CARD_BYTES_MAX = BOUNDS.card.bytesMax;
 
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
@@ -62,7 +61,7 @@ function readReply({ status, body }: CardReply, basePath: string | null): KnownC
   if (body.byteLength > CARD_BYTES_MAX) return `is larger than ${CARD_BYTES_MAX} bytes`;
   let card: unknown;
   try {
-    card = JSON.parse(jsonText(body, LIMITS));
+    card = parseForeign(body, BOUNDS.card);
   } catch (error) {
     if (error instanceof GatewayError || error instanceof SyntaxError) return 'is not JSON that this gateway can read';
     throw error;

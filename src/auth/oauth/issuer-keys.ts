@@ -1,7 +1,7 @@
 import type { JWTVerifyGetKey } from 'jose';
 import { GatewayError } from '#errors';
 import { isLoopback, isIssuerUrl } from '#security';
-import { fetchText } from '#wire';
+import { BOUNDS, fetchText, parseForeign } from '#wire';
 
 export interface IssuerKeysOptions {
   readonly issuer: string;
@@ -16,7 +16,7 @@ export interface IssuerKeysOptions {
 }
 
 const TIMEOUT_MS = 5_000;
-const BYTES_MAX = 256 * 1024;
+const BYTES_MAX = BOUNDS.issuer.bytesMax;
 const KEYS_MAX = 100;
 /** Keys of this age are fetched again, so that a key that the issuer withdrew is not accepted for much longer. */
 const FRESH_MS = 10 * 60_000;
@@ -148,5 +148,5 @@ interface FetchJsonOptions {
 async function fetchJson(url: string, { bytesMax, signal }: FetchJsonOptions): Promise<unknown> {
   const { status, text } = await fetchText(url, { bytesMax, signal });
   if (status !== 200) throw new Error(`answers ${status}`);
-  return JSON.parse(text) as unknown;
+  return parseForeign(text, BOUNDS.issuer);
 }

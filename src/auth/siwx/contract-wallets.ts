@@ -1,4 +1,4 @@
-import { fetchText, dropOldest } from '#wire';
+import { BOUNDS, dropOldest, fetchText, readForeign } from '#wire';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
 import type { ChainConfig } from '#config';
@@ -156,7 +156,7 @@ async function rpc(
     bytesMax: ANSWER_BYTES_MAX,
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const answer: unknown = JSON.parse(text);
+  const answer = await readForeign(text, BOUNDS.chain);
   if (typeof answer !== 'object' || answer === null) throw new Error(`${method}: the node's answer is not JSON-RPC`);
   if ('error' in answer && answer.error) {
     const { code, message } = answer.error as { code?: unknown; message?: unknown };

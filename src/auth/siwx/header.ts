@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { SIGN_IN_HEADERS } from '#security';
+import { BOUNDS, foreignObject } from '#wire';
 import { signInError, quoted } from './message.ts';
 
 /** The longest accepted header value, in characters. */
@@ -39,7 +40,7 @@ export function decodeSignIn(value: string): SignedMessage {
     throw signInError(`The sign-in header is longer than ${VALUE_LENGTH_MAX} characters`);
   if (!BASE64.test(value))
     throw signInError('The sign-in header is not base64 or base64url, or was sent more than once');
-  const fields = parseObject(Buffer.from(value, 'base64').toString());
+  const fields = foreignObject(Buffer.from(value, 'base64'), BOUNDS.header);
   if (!fields) throw signInError('The sign-in header is not the base64 of a JSON object {"message", "signature"}');
   const { message, signature } = fields;
   if (typeof signature !== 'string' || signature === '')
@@ -47,17 +48,6 @@ export function decodeSignIn(value: string): SignedMessage {
   if (message === undefined) return { text: textOfFields(fields), signature };
   if (typeof message !== 'string') throw signInError('The "message" of the sign-in header is not a text');
   return { text: message, signature };
-}
-
-function parseObject(json: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
 }
 
 /**

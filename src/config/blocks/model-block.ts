@@ -1,5 +1,6 @@
 import type { MicroUsd, Rates } from '#billing/amounts';
 import { IMAGE_TOKENS_OF_OTHERS, IMAGE_TOKENS_OF_OWN, imageTokensMax } from '../image-tokens.ts';
+import { TOKENS_MAX } from '../known-providers.ts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
@@ -33,7 +34,6 @@ const CHAT_MODALITIES = ['text', 'image', 'audio', 'video', 'file'];
 /** Each has a route of its own. */
 const OTHER_MODALITIES = ['embeddings', 'embedding', 'speech', 'transcription', 'rerank', 'moderation'];
 const MODALITIES = [...CHAT_MODALITIES, ...OTHER_MODALITIES];
-const TOKENS_MAX = 100_000_000;
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
 /** The most searches of a call that sets no limit, for a model that does not say. */

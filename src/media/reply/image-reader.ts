@@ -4,10 +4,10 @@ import {
   createReplyBytes,
   failedByItsOwnWords,
   HeadReader,
-  type JsonLimits,
   malformed,
   outlineInTurns,
   parseReplyObject,
+  BOUNDS,
   type ReplyBytes,
   textOfString,
   tooLarge,
@@ -39,10 +39,9 @@ export interface ReaderContext {
 const IN_TURNS_BYTES = 1024 * 1024;
 /** Faulty items of a reply that are checked in addition to the images that were asked for. Each one costs time. */
 const FAULTY_MAX = 16;
-const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 20_000, repairText: true };
 
 /** Parses a reply without its images, or an event of a stream. Throws UpstreamFailure if it is not a JSON object. */
-export const parseImageReply = (json: Buffer): Record<string, unknown> => parseReplyObject(json, LIMITS);
+export const parseImageReply = (json: Buffer): Record<string, unknown> => parseReplyObject(json, BOUNDS.image);
 
 /**
  * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a

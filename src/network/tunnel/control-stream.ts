@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { GatewayError } from '#errors';
-import { parseJson, createLines } from '#wire';
+import { BOUNDS, createLines, parseForeign } from '#wire';
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
 
 interface ControlHandlers {
@@ -68,9 +68,6 @@ export function openControl(session: ClientHttp2Session, { opened, message, ende
   };
 }
 
-/** Limits for any message. A registration document is a string inside its message, so its content does not count. */
-const MESSAGE_LIMITS = { jsonDepthMax: 16, jsonKeysMax: 1_000 };
-
 /**
  * A line of a control stream that violates the protocol. The message names the fault. It becomes the reason with which
  * the tunnel is closed.
@@ -125,9 +122,9 @@ function parseProxyMessage(line: string): ProxyMessage | null {
 
 function parse(line: string): unknown {
   try {
-    return parseJson(Buffer.from(line), MESSAGE_LIMITS);
+    return parseForeign(line, BOUNDS.tunnelMessage);
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
+    if (!(error instanceof GatewayError || error instanceof SyntaxError)) throw error;
     throw new ControlFault('a line of the control stream is not JSON, or has more structure than any message', {
       cause: error,
     });

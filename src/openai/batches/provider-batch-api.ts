@@ -1,4 +1,4 @@
-import { isObject, UpstreamFailure } from '#wire';
+import { BOUNDS, foreignObject, isObject, UpstreamFailure } from '#wire';
 import { oneLine, type Scrub, scrubNothing, scrubOf } from '#security';
 import { FormBody } from '#http';
 import { batchPriceOf, type DirectEndpoint, type Offer } from '#catalog';
@@ -19,7 +19,7 @@ interface Request extends Pick<UpstreamRequest, 'method' | 'path'>, Partial<Pick
 type Json = Readonly<Record<string, unknown>>;
 
 /** Bytes of an answer that is no file. */
-const ANSWER_BYTES_MAX = 1024 * 1024;
+const ANSWER_BYTES_MAX = BOUNDS.providerBatch.bytesMax;
 const PAGE = 100;
 /** Pages of a list that are read to find a batch. */
 const PAGES_MAX = 50;
@@ -85,13 +85,8 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
 
   async function askJson(place: ProviderPlace, request: Request): Promise<Json> {
     const bytes = await answerOf(place, request);
-    let answer: unknown;
-    try {
-      answer = JSON.parse(bytes.toString());
-    } catch {
-      answer = null;
-    }
-    if (!isObject(answer)) throw new ProviderFailure('The answer about a batch is no JSON object');
+    const answer = foreignObject(bytes, BOUNDS.providerBatch);
+    if (answer === null) throw new ProviderFailure('The answer about a batch is no JSON object');
     return answer;
   }
 
@@ -237,13 +232,7 @@ async function bytesOf(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
 
 /** The provider's words for a refusal, after a colon; '' without any. */
 function detailOf(text: string, scrub: Scrub): string {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch {
-    return '';
-  }
-  const error = isObject(answer) ? answer['error'] : null;
+  const error = foreignObject(text, BOUNDS.providerBatch)?.['error'];
   const message = isObject(error) ? error['message'] : error;
   return typeof message === 'string' && message !== '' ? `: ${shown(message, scrub)}` : '';
 }

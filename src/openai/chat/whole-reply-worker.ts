@@ -1,7 +1,7 @@
-import { UpstreamFailure } from '#wire/replies';
+import { BOUNDS, UpstreamFailure } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import type { ChatResult, ReplyContext } from './chat-end.ts';
-import { completeStrictly, ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
+import { completeStrictly, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
  * The result of the thread: an end whose result has `written` instead of `body`, or the parts of an UpstreamFailure.
@@ -30,7 +30,7 @@ interface Reading {
 export function run(args: unknown): { readonly value: ReadReply; readonly transfer: ArrayBuffer[] } {
   const { context, bytes, form } = args as Reading;
   try {
-    const end = endHere(context, new Uint8Array(bytes), form, ELSEWHERE);
+    const end = endHere(context, new Uint8Array(bytes), form, BOUNDS.largeReply);
     const { body, ...result } = end.result;
     body['usage'] = undefined;
     if (form === 'completion' && context.dialect === 'openai') completeStrictly(body);

@@ -1,9 +1,11 @@
 import { isObject } from '#wire';
 import {
+  BOUNDS,
   failedByItsOwnWords,
   lastObjectIn,
   malformed,
   parseReplyObject,
+  readReplyObject,
   tooLarge,
   type JsonLimits,
 } from '#wire/replies';
@@ -18,26 +20,30 @@ type Json = Record<string, unknown>;
 /** The form in which a whole reply goes out: as a completion, or as the one chunk of a stream. */
 export type ReplyForm = 'completion' | 'chunk';
 
-/** The event loop builds 20,000 keys in about 30 ms. */
-const HERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 20_000, jsonElementsMax: 200_000, repairText: true };
-/** High, because log probabilities alone have a dozen keys for each token. */
-export const ELSEWHERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
-
 /** The end of a reply that is not streamed. Throws UpstreamFailure for anything that is not a completion. */
 export function endHere(
   context: ReplyContext,
   bytes: Uint8Array,
   form: ReplyForm,
-  limits: JsonLimits = HERE,
+  limits: JsonLimits = BOUNDS.reply,
 ): ReplyEnd<ChatResult> {
   const produced = readCompletion(context, parseReply(bytes, limits));
   return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
 }
 
 /** Parses a provider's JSON. Throws UpstreamFailure if it is not an object, or if the object reports an error. */
-export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
-  // The request may have caused so much structure.
-  const reply: Json = parseReplyObject(bytes, limits, (what, cause) => tooLarge(what, { cause }));
+export function parseReply(bytes: Uint8Array, limits: JsonLimits = BOUNDS.reply): Json {
+  return unlessError(parseReplyObject(bytes, limits, tooMuch));
+}
+
+/** As parseReply, for a reply that may be large. It is parsed over several turns of the event loop. */
+export const readReply = async (bytes: Buffer): Promise<Json> =>
+  unlessError(await readReplyObject(bytes, BOUNDS.reply, tooMuch));
+
+/** The request may have caused so much structure. */
+const tooMuch = (what: string, cause: unknown) => tooLarge(what, { cause });
+
+function unlessError(reply: Json): Json {
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   return reply;
 }

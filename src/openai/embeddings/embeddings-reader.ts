@@ -1,3 +1,4 @@
+import { BOUNDS, foreignObject } from '#wire';
 import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { tokensOf } from '../chat/prompt-size.ts';
@@ -226,14 +227,7 @@ function hasContent(bytes: Buffer, at: number): boolean {
 /** White space of JSON. */
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-function parsed(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
-}
+const parsed = (text: string) => foreignObject(text, BOUNDS.embeddings);
 
 function membersOf(bytes: Buffer): readonly Member[] {
   const tailAt = Math.max(0, bytes.length - EDGE_BYTES);

@@ -14,6 +14,9 @@ import {
   routingFields,
   type StartedProviderCall,
 } from '#gateway';
+import { OWN_TURN_BYTES } from '#wire';
+import { readElsewhere } from '#wire/replies';
+import { embeddingsIn } from './embeddings-worker.ts';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
 import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
@@ -110,7 +113,9 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
             noun: 'Embeddings',
             client,
             toHttp: (error) => toGeminiError(error, request),
-            pieces: (result, settlement) => [answerOf(result, settlement, isBatch)],
+            pieces: async (result, settlement) => [
+              await answerOf(result, settlement, { isBatch, account: caller.account }),
+            ],
           }),
       };
     },
@@ -173,24 +178,22 @@ function textOf({ parts }: Content, at: string): string {
 }
 
 /** The answer in the form of the Gemini API. */
-function answerOf(result: EmbeddingsResult, settlement: Settlement, isBatch: boolean): Uint8Array {
-  const embeddings = embeddingsIn(result);
-  const usageMetadata = usageOf(result, settlement);
-  return Buffer.from(JSON.stringify({ ...(isBatch ? { embeddings } : { embedding: embeddings[0] }), usageMetadata }));
+async function answerOf(
+  result: EmbeddingsResult,
+  settlement: Settlement,
+  { isBatch, account }: { readonly isBatch: boolean; readonly account: string },
+): Promise<Uint8Array> {
+  const { bytes } = result;
+  const embeddings = bytes.length <= OWN_TURN_BYTES ? embeddingsIn(bytes) : await embeddingsElsewhere(bytes, account);
+  const found = isBatch ? `"embeddings":[${embeddings.join(',')}]` : `"embedding":${embeddings[0]}`;
+  return Buffer.from(`{${found},"usageMetadata":${JSON.stringify(usageOf(result, settlement))}}`);
 }
 
-/** The embeddings of a reply of `/embeddings`, in the order of the inputs. */
-function embeddingsIn({ bytes }: EmbeddingsResult): readonly { readonly values: readonly number[] }[] {
-  const { data } = JSON.parse(bytes.toString('utf8')) as { readonly data: readonly Json[] };
-  const placed = data.map((one, place) => ({ index: typeof one['index'] === 'number' ? one['index'] : place, one }));
-  return placed.toSorted((a, b) => a.index - b.index).map(({ one }) => ({ values: numbersIn(one['embedding']) }));
-}
+const WORKER = new URL('./embeddings-worker.ts', import.meta.url);
 
-/** A provider may write the base64 of 32-bit floats although it was asked for numbers. */
-function numbersIn(embedding: unknown): readonly number[] {
-  if (Array.isArray(embedding)) return embedding as readonly number[];
-  const bytes = Buffer.from(String(embedding), 'base64');
-  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
+function embeddingsElsewhere(bytes: Buffer, account: string): Promise<readonly string[]> {
+  const { buffer } = Uint8Array.from(bytes);
+  return readElsewhere(account, WORKER, buffer, [buffer]) as Promise<readonly string[]>;
 }
 
 function usageOf({ usage }: EmbeddingsResult, { charged, fee }: Settlement): object {

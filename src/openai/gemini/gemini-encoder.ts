@@ -2,7 +2,7 @@ import { type FilePart, jsonInside } from '#bridge';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
-import { ELSEWHERE } from '../chat/whole-reply.ts';
+import { BOUNDS } from '#wire/replies';
 import { CALLS_MAX, imageText } from '../chat/chat-decoder.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import {
@@ -154,7 +154,7 @@ class GeminiEncoder implements WireEncoder {
 
   #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): Json[] {
     return calls.flatMap(({ id, name, arguments: given }) => {
-      const args = given.trim() === '' ? {} : objectIn(given, ELSEWHERE);
+      const args = given.trim() === '' ? {} : objectIn(given, BOUNDS.reply);
       // The arguments of a call that was cut are not complete. A client must not run it.
       if (args === null && end.fault !== null) return [];
       const { thoughtSignature, id: shown } = signedCall(id);

@@ -1,5 +1,5 @@
 import { objectIn } from '../bridge/to-ask.ts';
-import { ELSEWHERE } from '../chat/whole-reply.ts';
+import { BOUNDS } from '#wire/replies';
 import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
 import type { ToolNames } from './tools.ts';
 import {
@@ -139,7 +139,7 @@ function contentOf({ thinking, text, calls }: ChatSaid, options: MessageEncoderO
 /** Arguments are an object on this wire. Anything else that a model wrote is passed on as text inside an object. */
 function inputOf(given: string): unknown {
   if (given.trim() === '') return {};
-  return objectIn(given, ELSEWHERE) ?? { arguments: given };
+  return objectIn(given, BOUNDS.reply) ?? { arguments: given };
 }
 
 type Json = Readonly<Record<string, unknown>>;

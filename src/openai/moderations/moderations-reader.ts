@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Undelivered } from '../passing/passed-route.ts';
@@ -6,10 +6,32 @@ import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 /** A provider's reply, and the tokens that are charged. */
 export interface ModerationResult {
-  readonly reply: Readonly<Record<string, unknown>>;
+  /** null if the reply has none. */
+  readonly id: string | null;
+  readonly results: readonly Judged[];
   /** null if the reply names none and none are charged. */
   readonly tokens: number | null;
   readonly estimated: boolean;
+}
+
+type Judged = Readonly<Record<string, unknown>>;
+
+/** The members of a result that APIs have. What else a provider writes is left out. */
+const KEPT = ['flagged', 'categories', 'category_scores', 'category_applied_input_types'] as const;
+/** OpenAI's API has 13. */
+const CATEGORIES_MAX = 100;
+
+function resultOf(result: unknown): Judged {
+  if (!isObject(result) || typeof result['flagged'] !== 'boolean')
+    throw malformed('its reply has a result without flagged');
+  const kept: Record<string, unknown> = {};
+  for (const name of KEPT) {
+    const value = result[name];
+    if (isObject(value) && Object.keys(value).length > CATEGORIES_MAX)
+      throw malformed(`its reply has a result with more than ${CATEGORIES_MAX} categories`);
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
 }
 
 interface ModerationBounds {
@@ -25,24 +47,24 @@ interface ModerationBounds {
 export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | Undelivered> =>
   new ModerationReader(bounds);
 
-class ModerationReader extends WholeJsonReader implements ReplyReader<ModerationResult | Undelivered> {
+class ModerationReader
+  extends WholeJsonReader<ModerationResult>
+  implements ReplyReader<ModerationResult | Undelivered>
+{
   readonly #bounds: ModerationBounds;
 
   constructor(bounds: ModerationBounds) {
-    super(bounds.replyBytesMax);
+    super(BOUNDS.moderation, bounds.replyBytesMax);
     this.#bounds = bounds;
   }
 
-  end(): ReplyEnd<ModerationResult> {
+  protected endOf(reply: Readonly<Record<string, unknown>>): ReplyEnd<ModerationResult> {
     const { results: wanted, tokens: of, priced } = this.#bounds;
-    const reply = this.parsed();
-    const { error, results } = reply;
+    const { error, id, results } = reply;
     if (error) throw failedByItsOwnWords(error);
     if (!Array.isArray(results) || results.length !== wanted)
       throw malformed(`its reply has not one result for each of ${wanted} inputs`);
-    for (const each of results as readonly unknown[])
-      if (!isObject(each) || typeof each['flagged'] !== 'boolean')
-        throw malformed('its reply has a result without flagged');
+    const judged = (results as readonly unknown[]).map(resultOf);
     const claim = claimIn(reply);
     const estimated = priced && claim === undefined;
     const tokens = Math.min(claim ?? of.usual, of.max);
@@ -54,7 +76,12 @@ class ModerationReader extends WholeJsonReader implements ReplyReader<Moderation
       finishReason: 'stop',
       // OpenAI's own replies have no usage.
       flags,
-      result: { reply, tokens: priced || claim !== undefined ? tokens : null, estimated },
+      result: {
+        id: typeof id === 'string' ? id : null,
+        results: judged,
+        tokens: priced || claim !== undefined ? tokens : null,
+        estimated,
+      },
     };
   }
 

@@ -32,13 +32,13 @@ const WIRE: PassedWire<ModerationBody, ModerationResult> = {
   complete: withDefaultModel,
   check: checkModerated,
   toCall,
-  answer: ({ reply, tokens, estimated }, { id, service, providerName, settlement }) => [
+  answer: ({ id: given, results, tokens, estimated }, { id, service, providerName, settlement }) => [
     Buffer.from(
       JSON.stringify({
-        ...reply,
-        id: typeof reply['id'] === 'string' ? reply['id'] : id,
+        id: given ?? id,
         model: service,
         provider: providerName,
+        results,
         usage: {
           ...(tokens === null ? {} : { prompt_tokens: tokens, total_tokens: tokens }),
           ...(estimated ? { estimated } : {}),

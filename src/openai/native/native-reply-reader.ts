@@ -1,9 +1,10 @@
+import { OWN_TURN_BYTES } from '#wire';
 import { lastObjectIn, WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
 import { type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
-import { partialTexts, parseReply } from '../chat/whole-reply.ts';
+import { partialTexts, parseReply, readReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
 import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../chat/chat-usage.ts';
 
@@ -29,9 +30,19 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     return this.#collected.bytes;
   }
 
+  /** A large reply is parsed over several turns of the event loop. */
+  endElsewhere(): Promise<ReplyEnd<ChatResult>> | null {
+    if (this.#collected.bytes <= OWN_TURN_BYTES) return null;
+    const bytes = this.#collected.take();
+    return readReply(bytes).then((reply) => this.#endOf(bytes, reply));
+  }
+
   end(): ReplyEnd<ChatResult> {
     const bytes = this.#collected.take();
-    const reply = parseReply(bytes);
+    return this.#endOf(bytes, parseReply(bytes));
+  }
+
+  #endOf(bytes: Buffer, reply: Record<string, unknown>): ReplyEnd<ChatResult> {
     const { texts, other } = this.#decoder.takeWhole(reply);
     const decoder = this.#decoder;
     const outputBytes = bytesOfTexts(texts);

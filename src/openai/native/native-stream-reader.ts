@@ -1,5 +1,4 @@
-import type { JsonLimits } from '#wire';
-import { contentTypeOf, malformed } from '#wire/replies';
+import { BOUNDS, contentTypeOf, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ChatResult, ReplyContext } from '../chat/chat-end.ts';
 import { type OutputCounter, roomOf, runDiscountOf } from '../chat/output-bound.ts';
@@ -9,10 +8,6 @@ import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/
 import { EventStreamReader, parseChunk } from '../stream/event-stream-reader.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-reply-reader.ts';
 import { bytesOfTexts, eventText, type NativeDecoder } from './native-wire.ts';
-
-/** The last event of a response repeats the whole response, and the request. */
-const EVENT_BYTES_MAX = 8 * 1024 * 1024;
-const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000, repairText: true };
 
 /**
  * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.
@@ -30,7 +25,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
   #overCap = false;
 
   constructor(context: ReplyContext, decoder: NativeDecoder, output: ByteOutput) {
-    super(context, output, EVENT_BYTES_MAX);
+    super(context, output, BOUNDS.nativeEvent.bytesMax);
     this.#output = output;
     this.#decoder = decoder;
     this.#forms = new NativeForms(this.counter, output);
@@ -74,7 +69,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     const text = bytes.toString('utf8', start, end);
     // Some servers end every stream with the `[DONE]` of chat.
     if (text.trim() === '[DONE]') return true;
-    const event = parseChunk(bytes.subarray(start, end), text, LIMITS);
+    const event = parseChunk(bytes.subarray(start, end), text, BOUNDS.nativeEvent);
     const { isUntyped } = this.#decoder;
     const type = isUntyped ? '' : event['type'];
     if (typeof type !== 'string' || (!isUntyped && !TYPE.test(type)))

@@ -1,15 +1,18 @@
-import { isObject } from '#wire';
-import { lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
+import { OWN_TURN_BYTES, type Bound } from '#wire';
+import { lastObjectIn, parseReplyObject, readReplyObject, tooLarge, WholeHeadReader } from '#wire/replies';
+import type { ReplyEnd } from '#gateway';
 
-/** Reads a reply that is a small JSON object in one piece. */
-export abstract class WholeJsonReader extends WholeHeadReader {
+/** Reads a reply that is a JSON object in one piece. A large one is parsed over several turns of the event loop. */
+export abstract class WholeJsonReader<R> extends WholeHeadReader {
   kept = 0;
+  readonly #bound: Bound;
   readonly #bytesMax: number;
   readonly #chunks: Uint8Array[] = [];
 
-  constructor(bytesMax: number) {
+  constructor(bound: Bound, replyBytesMax: number) {
     super();
-    this.#bytesMax = bytesMax;
+    this.#bound = bound;
+    this.#bytesMax = Math.min(replyBytesMax, bound.bytesMax ?? Infinity);
   }
 
   data(arrived: readonly Uint8Array[]): null {
@@ -28,15 +31,17 @@ export abstract class WholeJsonReader extends WholeHeadReader {
     return value === null ? {} : { [name]: value };
   }
 
-  /** The reply. Throws UpstreamFailure if it is no JSON object. */
-  protected parsed(): Readonly<Record<string, unknown>> {
-    let reply: unknown;
-    try {
-      reply = JSON.parse(Buffer.concat(this.#chunks).toString());
-    } catch (error) {
-      throw malformed('its reply is not valid JSON', error);
-    }
-    if (!isObject(reply)) throw malformed('its reply is not a JSON object');
-    return reply;
+  end(): ReplyEnd<R> {
+    return this.endOf(parseReplyObject(Buffer.concat(this.#chunks), this.#bound, tooMuch));
   }
+
+  endElsewhere(): Promise<ReplyEnd<R>> | null {
+    if (this.kept <= OWN_TURN_BYTES) return null;
+    return readReplyObject(Buffer.concat(this.#chunks), this.#bound, tooMuch).then((reply) => this.endOf(reply));
+  }
+
+  /** Throws UpstreamFailure. */
+  protected abstract endOf(reply: Readonly<Record<string, unknown>>): ReplyEnd<R>;
 }
+
+const tooMuch = (what: string, cause: unknown) => tooLarge(what, { cause });

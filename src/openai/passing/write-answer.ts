@@ -16,7 +16,11 @@ interface AnswerOptions<R> {
   /** An error in the form of the route. */
   readonly toHttp: Parameters<typeof answerUndelivered>[4];
   /** The bytes of the answer, in pieces, at least one. */
-  readonly pieces: (result: R, settlement: Settlement, providerName: string) => readonly Uint8Array[];
+  readonly pieces: (
+    result: R,
+    settlement: Settlement,
+    providerName: string,
+  ) => readonly Uint8Array[] | Promise<readonly Uint8Array[]>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -64,7 +68,8 @@ export async function writeAnswer<R>(
       if (result === null || (isUndelivered(result) && begun))
         throw new GatewayError('provider_unavailable', `The ${noun.toLowerCase()} did not arrive in time`);
       if (isUndelivered(result)) return answerUndelivered(id, value, result.undelivered, sink, toHttp);
-      const pieces = piecesOf(result, settlement, providerName);
+      // oxlint-disable-next-line no-await-in-loop -- the last frame
+      const pieces = await piecesOf(result, settlement, providerName);
       begin({
         'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
         'x-cost-usd': formatUsd(settlement.charged),

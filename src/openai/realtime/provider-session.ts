@@ -1,4 +1,4 @@
-import { isObject, UpstreamFailure } from '#wire';
+import { BOUNDS, foreignObject, isObject, UpstreamFailure } from '#wire';
 import { failedByItsOwnWords } from '#wire/replies';
 import type { MessageSocket } from '#http';
 import type { Offer } from '#catalog';
@@ -68,13 +68,8 @@ const SKIPPED_MAX = 16;
 
 /** An event with its type; null for anything else. */
 export function parseEvent(message: Buffer | 'binary'): Json | null {
-  if (message === 'binary') return null;
-  try {
-    const event: unknown = JSON.parse(message.toString('utf8'));
-    return isObject(event) && typeof event['type'] === 'string' ? event : null;
-  } catch {
-    return null;
-  }
+  const event = message === 'binary' ? null : foreignObject(message, BOUNDS.realtimeEvent);
+  return typeof event?.['type'] === 'string' ? event : null;
 }
 
 const broken = (what: string): UpstreamFailure =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError, GatewayStopping } from '#errors';
-import { isObject, parseJson, type JsonLimits } from '#wire';
+import { isObject, readJson, type JsonLimits } from '#wire';
 import { type MessageSocket, toGatewayError, toHttpError } from '#http';
 import type { Scrub } from '#security';
 import type { Offer } from '#catalog';
@@ -130,7 +130,7 @@ export class RealtimeSession {
     try {
       if (message === 'binary')
         throw new GatewayError('invalid_request', 'Events are text messages with JSON, and this message is binary');
-      const event = parseJson(message, limits);
+      const event = await readJson(message, limits);
       if (!isObject(event)) throw new GatewayError('invalid_request', 'An event is a JSON object with a type');
       if (typeof event['event_id'] === 'string') id = event['event_id'].slice(0, 512);
       await this.#forward(readClientEvent(event, this.#rules()));

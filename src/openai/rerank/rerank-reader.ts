@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Usage } from '#billing/amounts';
@@ -42,17 +42,16 @@ interface SearchBounds {
 export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | Undelivered> =>
   new RerankReader(bounds);
 
-class RerankReader extends WholeJsonReader implements ReplyReader<RerankResult | Undelivered> {
+class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<RerankResult | Undelivered> {
   readonly #bounds: SearchBounds;
 
   constructor(bounds: SearchBounds) {
-    super(bounds.replyBytesMax);
+    super(BOUNDS.rerank, bounds.replyBytesMax);
     this.#bounds = bounds;
   }
 
-  end(): ReplyEnd<RerankResult> {
+  protected endOf(reply: Json): ReplyEnd<RerankResult> {
     const { priced } = this.#bounds;
-    const reply = this.parsed();
     const results = resultsOf(reply, this.#bounds);
     const { units, tokens } = this.#counted(reply);
     const estimated = (priced.units && units.missing) || (priced.tokens && tokens.missing);

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { isObject } from '#wire';
+import { BOUNDS, foreignObject, isObject } from '#wire';
 import { dialectOf, toHttpError } from '#http';
 import type { GatewayError } from '#errors';
 import { contextExceeded } from '#wire/replies';
@@ -194,12 +194,8 @@ export const inputOf = (given: string): string => contentOf(given) ?? given;
 
 /** The text in the JSON wrapper; null if the wrapper is missing or incomplete. */
 function contentOf(given: string): string | null {
-  try {
-    const content = (JSON.parse(given) as Json | null)?.[CONTENT];
-    return typeof content === 'string' ? content : null;
-  } catch {
-    return null;
-  }
+  const content = foreignObject(given, BOUNDS.reply)?.[CONTENT];
+  return typeof content === 'string' ? content : null;
 }
 
 /** Parses a text from the inside of its JSON string. */

@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { type JsonLimits, parseJson, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
+import { type Bound, BOUNDS, parseForeign, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
 import type { Piece } from '#billing/amounts';
 import type { ReplyContext } from '../chat/chat-end.ts';
@@ -136,14 +136,11 @@ const asBuffer = (bytes: Uint8Array) =>
 
 type Json = Record<string, unknown>;
 
-const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 10_000, jsonElementsMax: 100_000, repairText: true };
-
 /** Parses one event of a stream. Throws UpstreamFailure for anything but a JSON object of a bounded structure. */
-export function parseChunk(bytes: Buffer, text: string, limits: JsonLimits = EVENT_LIMITS): Json {
+export function parseChunk(bytes: Buffer, text: string, limits: Bound = BOUNDS.chatEvent): Json {
   let parsed: unknown;
   try {
-    // Most events are too small to hold a structure that is expensive to build.
-    parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, limits);
+    parsed = parseForeign(text, limits);
   } catch (error) {
     if (error instanceof TooMuchStructure)
       throw tooLarge('its stream has an event with more structure than is read', { cause: error });

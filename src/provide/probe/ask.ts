@@ -1,4 +1,4 @@
-import { createEventReader, isObject, readBounded, type JsonObject } from '#wire';
+import { BOUNDS, createEventReader, foreignObject, parseForeign, isObject, readBounded, type JsonObject } from '#wire';
 import { loadAgent, loadRequest, skipInterimReplies } from '#wire/undici';
 import { oneLine } from '#security';
 import { describeFault } from '../connection.ts';
@@ -115,7 +115,7 @@ export function eventData(text: string): readonly string[] {
 export function jsonObject(text: string, what: string): JsonObject {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseForeign(text, BOUNDS.probed);
   } catch {
     throw new ProbeFailure(`${what} is not JSON`);
   }
@@ -125,12 +125,8 @@ export function jsonObject(text: string, what: string): JsonObject {
 
 /** Returns the server's error message on one line, with at most `max` characters. */
 export function wordsOf(text: string, max = SHOWN): string {
-  let words = text;
-  try {
-    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };
-    words = typeof error === 'string' ? error : String(error?.message ?? text);
-  } catch {
-    // Not JSON: use the text as it is.
-  }
+  const error = foreignObject(text, BOUNDS.probed)?.['error'];
+  // What is not JSON is shown as it is.
+  const words = typeof error === 'string' ? error : String((isObject(error) ? error['message'] : null) ?? text);
   return oneLine(words).slice(0, max);
 }

@@ -1,4 +1,5 @@
 import { readCapRefusal, type CapField, type CapName, type ModelFacts } from '#config';
+import { BOUNDS, foreignObject, isObject } from '#wire';
 import { mustSucceed, wordsOf, type Answer, ProbeFailure } from './ask.ts';
 
 /** Sends the model one small request. */
@@ -87,12 +88,8 @@ async function adviceOnName(chat: Chat, { text, name, cap, refused }: FirstAnswe
 
 /** Tells whether the model produced more tokens than the cap allows. */
 function ignores(text: string, cap: Readonly<Record<string, number>>): boolean {
-  try {
-    const { usage } = JSON.parse(text) as { readonly usage?: { readonly completion_tokens?: unknown } };
-    return Number(usage?.completion_tokens) > Object.values(cap)[0]!;
-  } catch {
-    return false;
-  }
+  const usage = foreignObject(text, BOUNDS.probed)?.['usage'];
+  return isObject(usage) && Number(usage['completion_tokens']) > Object.values(cap)[0]!;
 }
 
 async function adviceOnBound(chat: Chat, name: CapName, said: number | null): Promise<string | null> {

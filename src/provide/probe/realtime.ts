@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
-import { isObject, readStart } from '#wire';
+import { BOUNDS, foreignObject, readStart } from '#wire';
 import { oneLine } from '#security';
 import { type Check, ProbeFailure, wordsOf } from './ask.ts';
 
@@ -49,11 +49,4 @@ export const realtimeCheck = (name: string, { url, apiKey }: HttpTarget, model: 
   },
 });
 
-function typeOf(text: string): unknown {
-  try {
-    const event: unknown = JSON.parse(text);
-    return isObject(event) ? event['type'] : null;
-  } catch {
-    return null;
-  }
-}
+const typeOf = (text: string): unknown => foreignObject(text, BOUNDS.probed)?.['type'];

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isObject, type JsonObject } from '#wire';
+import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
 import type { CommandTarget, HttpTarget, Service } from '#config';
 import type { Log } from '../log.ts';
 import { envelope, MODERN } from '../stdio/era.ts';
@@ -100,13 +100,7 @@ const isRefusal = (text: string): boolean => parsed(text)?.['error'] !== undefin
 const hasTools = (text: string): boolean =>
   Array.isArray((parsed(text)?.['result'] as JsonObject | undefined)?.['tools']);
 
-function parsed(text: string): JsonObject | null {
-  try {
-    return JSON.parse(text) as JsonObject | null;
-  } catch {
-    return null;
-  }
-}
+const parsed = (text: string) => foreignObject(text, BOUNDS.probed);
 
 /** Finds the response with this id, in a JSON reply or in a stream of events. */
 function resultOf(text: string, id: number, method: string): JsonObject {

@@ -9,15 +9,18 @@ export function syntaxFault(text: string, error: unknown, start = 0): string | n
   if (text.trim() === '') return null;
   if (text.length > PLACED_BYTES_MAX) return (error as Error).message;
   const at = syntaxErrorAt(text);
-  const position = start + Buffer.byteLength(text.slice(0, at));
-  const char = text[at];
-  if (char === undefined) return `it ends too early, at position ${position}`;
-  const shown =
-    char > ' ' && char < '\x7f'
-      ? `'${char}'`
-      : `byte 0x${Buffer.from(text.slice(at, at + 2))[0]!
-          .toString(16)
-          .padStart(2, '0')}`;
+  return described(Buffer.from(text.slice(at, at + 2))[0], start + Buffer.byteLength(text.slice(0, at)));
+}
+
+/** As syntaxFault, for a fault that was found at `at`. */
+export function faultAt(bytes: Buffer, at: number, start: number): string {
+  return described(bytes[at], start + at);
+}
+
+function described(byte: number | undefined, position: number): string {
+  if (byte === undefined) return `it ends too early, at position ${position}`;
+  const isShown = byte > 0x20 && byte < 0x7f;
+  const shown = isShown ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16).padStart(2, '0')}`;
   return `unexpected ${shown} at position ${position}`;
 }
 
@@ -32,7 +35,7 @@ type Expected = 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'comma
  * the position of some errors only, so the text is scanned again after JSON.parse has failed.
  */
 // oxlint-disable-next-line complexity -- the branches are the characters of the grammar
-function syntaxErrorAt(text: string): number {
+export function syntaxErrorAt(text: string): number {
   const open: string[] = [];
   let i = 0;
   let expects = 'value' as Expected;

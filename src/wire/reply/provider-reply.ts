@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { type UpstreamFailure, malformed, toFailure } from './upstream-failure.ts';
-import { type JsonLimits, parseJson, TooMuchStructure, isObject } from '../json-guard.ts';
+import { type JsonLimits, parseJson, readJson, TooMuchStructure, isObject } from '../json-guard.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -62,15 +62,34 @@ export function parseReplyJson(bytes: Uint8Array, limits: JsonLimits, tooMuch: T
   try {
     return parseJson(bytes, limits);
   } catch (error) {
-    if (error instanceof TooMuchStructure) throw tooMuch('its reply has more structure than is read', error);
-    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
-    throw error;
+    throw failureOf(error, tooMuch);
   }
 }
 
 /** As parseReplyJson. Also throws UpstreamFailure if the reply is not an object. */
 export function parseReplyObject(bytes: Uint8Array, limits: JsonLimits, tooMuch?: ToFailure): Record<string, unknown> {
-  const parsed = parseReplyJson(bytes, limits, tooMuch);
+  return objectIn(parseReplyJson(bytes, limits, tooMuch));
+}
+
+/** As parseReplyObject, for a reply that may be large. A large reply is parsed over several turns of the event loop. */
+export async function readReplyObject(
+  bytes: Buffer,
+  limits: JsonLimits,
+  tooMuch: ToFailure = malformed,
+): Promise<Record<string, unknown>> {
+  try {
+    return objectIn(await readJson(bytes, limits));
+  } catch (error) {
+    throw failureOf(error, tooMuch);
+  }
+}
+
+function objectIn(parsed: unknown): Record<string, unknown> {
   if (!isObject(parsed)) throw malformed('its reply is not a JSON object');
   return parsed;
+}
+
+function failureOf(error: unknown, tooMuch: ToFailure): unknown {
+  if (error instanceof TooMuchStructure) return tooMuch('its reply has more structure than is read', error);
+  return error instanceof GatewayError ? malformed('its reply is not valid JSON', error) : error;
 }

@@ -1,4 +1,6 @@
 import { oneLine } from '#security';
+import { BOUNDS } from '../bounds.ts';
+import { foreignObject } from '../foreign.ts';
 
 /**
  * One attempt failed.
@@ -136,7 +138,7 @@ const DETAIL_CHARACTERS_MAX = 300;
  * contain secrets. Then it is only in `cause`, for the operator.
  */
 export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
-  const parsed = parsedBody(body);
+  const parsed = foreignObject(body, BOUNDS.providerError);
   const words = wordsOf(errorIn(parsed)) ?? wordsOf(parsed);
   const policy = POLICY_STATUSES.has(status) && isPolicy(errorIn(parsed) ?? parsed);
   const refusal = policy || REFUSALS.has(status);
@@ -171,15 +173,6 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
     busy: busyOf(null, error),
     cause: new Error(words),
   });
-}
-
-function parsedBody(body: Uint8Array): unknown {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
 }
 
 const errorIn = (parsed: unknown): unknown => (parsed as { readonly error?: unknown } | null)?.error;

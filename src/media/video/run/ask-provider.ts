@@ -2,7 +2,7 @@ import { endOnly, type FreeCall, type Pipeline, runFree, type Send, type Upstrea
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned } from '#catalog';
 import type { Task } from '#tasks';
-import { checkHead, parseReplyJson, retryAfterOf, toFailure, tooLarge } from '#wire/replies';
+import { BOUNDS, checkHead, parseReplyJson, retryAfterOf, toFailure, tooLarge } from '#wire/replies';
 
 interface Asking {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -39,8 +39,7 @@ export async function askProvider<T>(
   return answered.value;
 }
 
-const BYTES_MAX = 256 * 1024;
-const LIMITS = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 2_000, repairText: true };
+const BYTES_MAX = BOUNDS.video.bytesMax;
 
 /**
  * Sends a request and reads the small JSON answer; null for an answer without a body. Rejects with UpstreamFailure,
@@ -64,5 +63,5 @@ export async function askForJson(send: Send, request: UpstreamRequest): Promise<
     throw toFailure(reply.status, words, retryAfterOf(reply.headers['retry-after']));
   }
   if (body.byteLength === 0) return null;
-  return parseReplyJson(body, LIMITS);
+  return parseReplyJson(body, BOUNDS.video);
 }

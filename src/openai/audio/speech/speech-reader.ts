@@ -1,5 +1,13 @@
-import { createEventReader, EventError, isObject } from '#wire';
-import { contentTypeOf, failedByItsOwnWords, HeadReader, lastObjectIn, malformed, tooLarge } from '#wire/replies';
+import { BOUNDS, createEventReader, EventError, foreignObject, isObject } from '#wire';
+import {
+  contentTypeOf,
+  failedByItsOwnWords,
+  HeadReader,
+  lastObjectIn,
+  malformed,
+  parseReplyObject,
+  tooLarge,
+} from '#wire/replies';
 import { chargeOfCut, type Cut, type ReplyEnd, type ReplyReader } from '#gateway';
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
@@ -21,8 +29,6 @@ interface ReaderContext {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** An event has the base64 of a part of the sound. */
-const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 /** A reply that is no sound is read this far, for its error. */
 const ERROR_BYTES_MAX = 64 * 1024;
 
@@ -35,7 +41,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   finished = false;
   readonly #context: ReaderContext;
   #form: 'sound' | 'events' | 'text' = 'sound';
-  readonly #events = createEventReader({ bytesMax: EVENT_BYTES_MAX });
+  readonly #events = createEventReader({ bytesMax: BOUNDS.speechEvent.bytesMax });
   readonly #text: Uint8Array[] = [];
   #received = 0;
   /** Bytes of the sound. */
@@ -115,8 +121,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
 
   #take(data: string): readonly Uint8Array[] {
     if (data === '' || data === '[DONE]' || this.finished) return [];
-    const event = parsed(data);
-    if (event === null) throw malformed('an event of its stream is not a JSON object');
+    const event = parseReplyObject(Buffer.from(data), BOUNDS.speechEvent);
     const { type, audio, usage, error } = event;
     if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
     if (type === 'speech.audio.done') {
@@ -129,15 +134,6 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
 }
 
 function errorIn(bytes: Buffer) {
-  const reply = parsed(bytes.toString());
+  const reply = foreignObject(bytes, BOUNDS.speechEvent);
   return reply?.['error'] ? failedByItsOwnWords(reply['error']) : malformed('its reply is text and not sound');
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

@@ -1,12 +1,4 @@
-import {
-  createEventReader,
-  EventError,
-  isObject,
-  type JsonLimits,
-  OWN_TURN_BYTES,
-  ownTurn,
-  type SseEvent,
-} from '#wire';
+import { BOUNDS, createEventReader, EventError, isObject, OWN_TURN_BYTES, type SseEvent } from '#wire';
 import {
   contentTypeOf,
   createReplyBytes,
@@ -15,6 +7,7 @@ import {
   lastObjectIn,
   malformed,
   parseReplyObject,
+  readReplyObject,
   tooLarge,
 } from '#wire/replies';
 import { chargeOfCut, type Cut, type ReplyEnd, type ReplyReader } from '#gateway';
@@ -42,10 +35,6 @@ interface ReaderContext {
   readonly replyBytesMax: number;
 }
 
-/** A longer transcript is of no file that can be uploaded. It is parsed in this thread. */
-const TRANSCRIPT_BYTES_MAX = 8 * 1024 * 1024;
-const JSON_LIMITS: JsonLimits = { jsonDepthMax: 16, jsonKeysMax: 400_000 };
-
 /**
  * Reads a reply with a transcript, in one piece or as events. Its pieces are events for the client, and nothing if the
  * client does not stream. A reply in one piece becomes events for a client that streams, because some models ignore
@@ -71,7 +60,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   constructor(context: ReaderContext) {
     super();
     this.#context = context;
-    this.#bytesMax = Math.min(context.replyBytesMax, TRANSCRIPT_BYTES_MAX);
+    this.#bytesMax = Math.min(context.replyBytesMax, BOUNDS.transcript.bytesMax);
     this.#bytes = createReplyBytes(null, this.#bytesMax);
     this.#events = createEventReader({ bytesMax: this.#bytesMax });
   }
@@ -101,10 +90,10 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     return given.length === 0 ? null : Buffer.concat(given);
   }
 
-  /** A large reply is parsed in a turn of its own. */
+  /** A large reply is parsed over several turns of the event loop. */
   endElsewhere(): ReturnType<NonNullable<ReplyReader<TranscriptionResult>['endElsewhere']>> {
     if (this.#form !== 'json' || this.#bytes.length <= OWN_TURN_BYTES) return null;
-    return ownTurn().then(() => this.end());
+    return readReplyObject(this.#taken(), BOUNDS.transcript, tooMuch).then((reply) => this.#endOfWhole(reply));
   }
 
   end(): ReturnType<ReplyReader<TranscriptionResult>['end']> {
@@ -112,13 +101,16 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     const bytes = this.#taken();
     // A transcript of silence is empty.
     if (bytes.byteLength === 0 && this.#form !== 'text') throw malformed('its reply is empty');
+    return this.#endOfWhole(this.#form === 'json' ? parseReplyObject(bytes, BOUNDS.transcript, tooMuch) : bytes);
+  }
+
+  #endOfWhole(transcript: TranscriptionResult['transcript']): ReturnType<ReplyReader<TranscriptionResult>['end']> {
     const { format, stream } = this.#context;
-    const transcript = this.#form === 'json' ? parseReplyObject(bytes, JSON_LIMITS, tooMuch) : bytes;
     if (!Buffer.isBuffer(transcript)) {
       if (transcript['error']) throw failedByItsOwnWords(transcript['error']);
       if (typeof transcript['text'] !== 'string') throw malformed('its reply has no text');
     }
-    const end = this.#endOf(claimOf(transcript, bytes.byteLength, this.#form === 'json'), transcript, null);
+    const end = this.#endOf(claimOf(transcript, this.#received, this.#form === 'json'), transcript, null);
     if (!stream) return Buffer.isBuffer(transcript) || TRANSCRIPT_TYPES[format] === null ? end : asText(end);
     const text = Buffer.isBuffer(transcript) ? transcript.toString() : (transcript['text'] as string);
     const rest = eventOf({ type: 'transcript.text.delta', delta: text });
@@ -181,7 +173,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   /** The bytes for the client; none for the last event, which is held, and for events that are not known. */
   #take({ data }: SseEvent): readonly Buffer[] {
     if (data === '' || data === '[DONE]' || this.finished) return [];
-    const event = parseReplyObject(Buffer.from(data), JSON_LIMITS);
+    const event = parseReplyObject(Buffer.from(data), BOUNDS.transcriptEvent);
     const { type, delta, text, error } = event;
     if (type === 'error' || isObject(error)) throw failedByItsOwnWords(error ?? event);
     if (type === 'transcript.text.done') {

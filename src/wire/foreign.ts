@@ -1,0 +1,33 @@
+import type { Bound } from './bounds.ts';
+import { guardStructure, isObject, type JsonObject, readJson } from './json-guard.ts';
+
+/* The way in for JSON that others wrote and that is only read here. Its values are those of JSON.parse. */
+
+/** A shorter text cannot hold a structure that is expensive to build. */
+const UNGUARDED_BYTES = 4096;
+
+/** Parses it at once. Throws SyntaxError, and GatewayError for more than its bound. */
+export function parseForeign(said: string | Uint8Array, bound: Bound): unknown {
+  const isText = typeof said === 'string';
+  if (said.length >= UNGUARDED_BYTES) guardStructure(isText ? Buffer.from(said) : said, bound);
+  const text = isText ? said : Buffer.from(said.buffer, said.byteOffset, said.byteLength).toString('utf8');
+  return JSON.parse(text) as unknown;
+}
+
+/** As parseForeign; null for anything but an object. */
+export function foreignObject(said: string | Uint8Array, bound: Bound): JsonObject | null {
+  try {
+    const value = parseForeign(said, bound);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** As parseForeign. A large text is parsed in pieces, over several turns of the event loop. */
+export async function readForeign(said: string, bound: Bound): Promise<unknown> {
+  return said.length < IN_TURNS_CHARS ? parseForeign(said, bound) : readJson(Buffer.from(said), bound);
+}
+
+/** Up to this length a text is parsed at once. */
+const IN_TURNS_CHARS = 64 * 1024;
