@@ -9,6 +9,7 @@ export {
   type ClusterConfig,
   type Config,
   type LimitsConfig,
+  type PackagesConfig,
   type Mode,
   type SignInConfig,
   type TunnelConfig,
@@ -22,6 +23,7 @@ export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';
 export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';
 export { option } from './option.ts';
+export { PACKAGES } from './options/limits.ts';
 export type { AdmittedProviders } from './options/network.ts';
 export { otlpHeaderPairs } from './options/telemetry.ts';
 export { ConfigError, type ConfigProblem, WrongValue, nearest, show } from './problem.ts';
