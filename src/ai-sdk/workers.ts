@@ -4,6 +4,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
 import { findPackage, PACKAGE_FAILED, type PackagesConfig, type SdkTarget, type Target } from '#config';
 import type { Egress } from './egress.ts';
+import type { Candidate } from './wall/candidates.ts';
 import type { Wall } from './wall/find-wall.ts';
 import type { Worker, WorkerTimes } from './start-worker.ts';
 
@@ -23,6 +24,8 @@ interface SdkWorkersOptions {
   /** Called once, when the wall of this machine is known. */
   readonly tell: (news: WallNews) => void;
   readonly times?: WorkerTimes;
+  /** For tests: the walls that are tried. Default: those of this machine. */
+  readonly candidates?: readonly Candidate[];
 }
 
 export interface SdkWorkers {
@@ -53,14 +56,18 @@ const LIVED_MS = 20_000;
 
 /** Runs packages of the AI SDK, each in a process of its own. */
 export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
-  const { log, times, hidden, allowPrivate = false } = options;
+  const { log, times, hidden, candidates, allowPrivate = false } = options;
   let egress: Egress | null = null;
   let wall: Promise<Wall> | null = null;
   const wallFor = async (targets: readonly SdkTarget[]): Promise<Wall> => {
     const { findWall, missingWall } = await import('./wall/find-wall.ts');
     const find = async () => {
       const readable = targets.flatMap((target) => findPackage(target).readable);
-      const found = await findWall({ readable: [...new Set(readable)], hidden });
+      const found = await findWall({
+        readable: [...new Set(readable)],
+        hidden,
+        ...(candidates ? { candidates } : {}),
+      });
       options.tell({ text: `packages of the AI SDK run ${found.name}`, keeps: found.keeps, why: found.why });
       return found;
     };

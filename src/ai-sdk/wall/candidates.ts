@@ -86,9 +86,14 @@ export function listCandidates(
       launch: ({ args, readable }, limits) => ({
         command: bwrap,
         args: [
-          ...['--unshare-all', '--die-with-parent', '--cap-drop', 'ALL', '--proc', '/proc'],
+          ...BWRAP,
           ...seen(readable).flatMap((path) => ['--ro-bind', path, path]),
-          ...['--remount-ro', '/', '--chdir', '/', '--', ...limited(args, limits)],
+          '--remount-ro',
+          '/',
+          '--chdir',
+          '/',
+          '--',
+          ...limited(args, limits),
         ],
         cwd: '/',
       }),
@@ -98,7 +103,10 @@ export function listCandidates(
       spaces('in namespaces without network and files (unshare)', ['--user', '--map-root-user'], () => []),
     );
   const landlock = (readable: readonly string[]): readonly string[] => [
-    ...[setpriv!, '--no-new-privs', '--landlock-access', 'fs'],
+    setpriv!,
+    '--no-new-privs',
+    '--landlock-access',
+    'fs',
     ...seen([...readable, '/dev/null', '/etc/ssl/openssl.cnf']).flatMap((path) => [
       '--landlock-rule',
       `path-beneath:read-file,execute${isFolder(path) ? ',read-dir' : ''}:${path}`,
@@ -142,6 +150,7 @@ const isFolder = (path: string): boolean => existsSync(`${path}/.`);
 const ownUser = (): number => randomInt(60_578, 61_184);
 
 const NAMESPACES = ['--mount', '--net', '--ipc', '--uts', '--pid', '--fork', '--kill-child=SIGKILL'];
+const BWRAP = ['--unshare-all', '--die-with-parent', '--cap-drop', 'ALL', '--proc', '/proc'];
 const WITHOUT_PRIVILEGES = ['--bounding-set=-all', '--inh-caps=-all', '--no-new-privs'];
 
 /** Node with these arguments, without core files, and so that it can write no file and take no more memory. */

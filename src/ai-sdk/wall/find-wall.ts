@@ -142,9 +142,10 @@ function faultOf(report: ProbeReport | string): string | null {
 
 /** Resolves with the report, or with why there is none. */
 async function probe(candidate: Candidate, task: ProbeTask): Promise<ProbeReport | string> {
-  const args = ['--disable-warning=ExperimentalWarning', PROBE, JSON.stringify(task)];
+  const args = ['--disable-warning=ExperimentalWarning', PROBE];
   const { command, args: all, ...how } = candidate.launch({ args, readable: task.readable }, { dataBytes: null });
   const child = spawn(command, all, { ...how, env: {}, timeout: PROBE_MS, killSignal: 'SIGKILL' });
+  child.stdin.on('error', () => {}).end(JSON.stringify(task));
   let output = '';
   let complaint = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));

@@ -4,10 +4,11 @@ import type { ProbeReport, ProbeTask } from './find-wall.ts';
 
 /*
  * A program that tries to do what a package may not, without Node's permission model, so that only the wall stops it.
- * It writes what it found out as JSON.
+ * It reads the task and
+ * writes what it found out as JSON.
  */
 
-const task = JSON.parse(process.argv[2]!) as ProbeTask;
+const task = JSON.parse(readFileSync(0, 'utf8')) as ProbeTask;
 
 const opens = (path: string): boolean => {
   for (const open of [opendirSync, (file: string) => openSync(file, 'r')])

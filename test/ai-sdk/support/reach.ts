@@ -44,7 +44,7 @@ export const PROCESS = table({
     openStdin _fatalException setUncaughtExceptionCaptureCallback addUncaughtExceptionCaptureCallback
     hasUncaughtExceptionCaptureCallback emitWarning nextTick _tickCallback sourceMapsEnabled setSourceMapsEnabled
     getBuiltinModule _startProfilerIdleNotifier _stopProfilerIdleNotifier stdout stdin stderr abort umask chdir title
-    _preload_modules permission constructor`,
+    _preload_modules permission constructor mainModule`,
 });
 
 /** Members of `node:os`, `node:v8` and `node:module`, which act on more than JavaScript. */
@@ -139,7 +139,7 @@ export const WAYS: Readonly<Record<string, string>> = {
   'a report': `process.report.writeReport('report.json')`,
   'a snapshot of the heap': `v8.writeHeapSnapshot('/tmp/heap')`,
   'flags of V8': `v8.setFlagsFromString('--trace-turbo')`,
-  'traces': `const tracing = (await import('node:trace_events')).createTracing({ categories: ['v8'] }); tracing.enable()`,
+  traces: `const tracing = (await import('node:trace_events')).createTracing({ categories: ['v8'] }); tracing.enable()`,
   'compiled code': `const { status } = Module.enableCompileCache('/tmp/tollgate-cache'); if (status !== 1 && status !== 2) return 'nothing'`,
   'a connection': `await event(net.connect(port, '127.0.0.1'), 'connect')`,
   'a connection to a socket of the file system': `await event(net.connect('/var/run/docker.sock'), 'connect')`,
