@@ -58,7 +58,7 @@ const MEMORY_MIB = 768;
 const LEFT_MS = 1_000;
 
 /**
- * What Node's permission model does not cover: SQLite opens files, and so do the storages of the web; SIGUSR1 opens the
+ * Node's permission model does not cover all: SQLite opens files, and so do the storages of the web; SIGUSR1 opens the
  * debugger; and flags of V8 make it write files. A Node that does not know a flag would not start with it.
  */
 const NODE_FLAGS = [

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
 import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
-import { findPackage, PACKAGE_FAILED, type PackagesConfig, type SdkTarget, type Target } from '#config';
+import { type Config, findPackage, PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
 import type { Egress } from './egress.ts';
 import type { Candidate } from './wall/candidates.ts';
 import type { Wall } from './wall/find-wall.ts';
@@ -14,7 +14,7 @@ interface SdkWorkersOptions {
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
   /** `required`: no package starts without a wall that is not Node's own. */
-  readonly wall: PackagesConfig['wall'];
+  readonly wall: Config['packages']['wall'];
   /** Files and folders that the wall must keep from packages, such as the data directory. */
   readonly hidden: readonly string[];
   /** For tests: packages may also reach private addresses. Default false. */
@@ -28,10 +28,10 @@ interface SdkWorkersOptions {
   readonly candidates?: readonly Candidate[];
 }
 
-export interface SdkWorkers {
+interface SdkWorkers {
   /**
    * Finds the wall of this machine, if one of the targets is a package. Rejects with ConfigError if a wall is required
-   * and there is none.
+   * and there is no wall.
    */
   prepare(targets: readonly Target[]): Promise<void>;
   /**

@@ -13,7 +13,6 @@ export type LimitsConfig = Config['limits'];
 export type SignInConfig = Config['signIn'];
 export type TunnelConfig = Config['tunnel'];
 export type ClusterConfig = Config['cluster'];
-export type PackagesConfig = Config['packages'];
 
 /**
  * Combines the sections of options. The options of `server` and `telemetry` and the URLs of the stores become top-level

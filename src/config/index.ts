@@ -9,7 +9,6 @@ export {
   type ClusterConfig,
   type Config,
   type LimitsConfig,
-  type PackagesConfig,
   type Mode,
   type SignInConfig,
   type TunnelConfig,
@@ -44,7 +43,7 @@ export {
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
-export { PACKAGE_FAILED, PackageUnusable, findPackage } from './sdk-package.ts';
+export { PACKAGE_FAILED, findPackage } from './sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,

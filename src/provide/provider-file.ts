@@ -7,7 +7,6 @@ import {
   indexLines,
   isTable,
   PACKAGES,
-  type PackagesConfig,
   parseToml,
   readBlocks,
   readProviders,
@@ -16,6 +15,7 @@ import {
   show,
   unknownKey,
   valuesOf,
+  type Config,
   type Environment,
   type Reading,
   type ServiceConfig,
@@ -44,7 +44,7 @@ export interface ProviderConfig {
   readonly services: readonly ServiceConfig[];
   /** Providers whose models are offered at their list prices. */
   readonly providers: readonly ListedProvider[];
-  readonly packages: PackagesConfig;
+  readonly packages: Config['packages'];
 }
 
 export interface RouterConfig {
@@ -154,7 +154,7 @@ function readProvider({
 }
 
 /** Returns null if the section has problems. */
-function readPackages(section: unknown, reading: Reading): PackagesConfig | null {
+function readPackages(section: unknown, reading: Reading): Config['packages'] | null {
   if (section !== undefined && !isTable(section))
     complain(reading, 'packages', `is ${show(section)}`, 'a section [packages]');
   return valuesOf(readTable(isTable(section) ? section : {}, 'packages', PACKAGES, reading), PACKAGES);

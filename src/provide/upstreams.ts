@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
 import {
+  type Config,
   type ServiceConfig,
   GEMINI_PATH,
   IMAGE_PATHS,
   MESSAGES_PATH,
-  type PackagesConfig,
   type Primitive,
   RESPONSES_PATH,
   servesRealtime,
@@ -23,7 +23,7 @@ import { refuse } from './call-stream.ts';
 
 interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
-  readonly packages: PackagesConfig;
+  readonly packages: Config['packages'];
   /** Files that packages must not read. */
   readonly hidden: readonly string[];
   /** Timeout for the head of an upstream's reply. */

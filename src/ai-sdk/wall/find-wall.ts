@@ -12,9 +12,9 @@ import { type Candidate, type Confined, type Launch, listCandidates, withoutWall
 export interface Wall {
   /** Completes "packages run …". */
   readonly name: string;
-  /** What the kernel keeps from a package, as the probe found out. */
+  /** The kernel keeps these from a package, as the probe found out. */
   readonly keeps: { readonly files: boolean; readonly signals: boolean; readonly network: boolean };
-  /** What is missing, for the operator; null if there is a wall. */
+  /** Says to the operator why there is no wall; null if there is one. */
   readonly why: string | null;
   launch(confined: Confined): Launch;
 }
@@ -38,7 +38,7 @@ export interface ProbeReport {
   readonly dataBytes: number | null;
 }
 
-/** The error of a start for which a wall is required, and `why` there is none. */
+/** The error of a start for which a wall is required, and `why` there is no wall. */
 export const missingWall = (why: string): ConfigError =>
   new ConfigError([
     {
@@ -52,7 +52,7 @@ export const missingWall = (why: string): ConfigError =>
   ]);
 
 interface WallOptions {
-  /** What the processes read. */
+  /** The processes read these. */
   readonly readable: readonly string[];
   /** Files and folders of the gateway, such as its data directory. */
   readonly hidden: readonly string[];
@@ -63,7 +63,7 @@ interface WallOptions {
 const PROBE = fileURLToPath(new URL('./probe.ts', import.meta.url));
 const CODE = fileURLToPath(new URL('../../', import.meta.url));
 const PROBE_MS = 20_000;
-/** Where a process begins that sees the whole machine. It has only the program itself. */
+/** A process that sees the whole machine begins here. It has only the program itself. */
 const FOLDER = dirname(PROBE);
 /**
  * Memory of one process beyond what Node itself takes when it starts, in bytes: the heap of JavaScript
@@ -140,7 +140,7 @@ function faultOf(report: ProbeReport | string): string | null {
   return report.opened.length > 0 ? `it opens ${report.opened.join(', ')}` : null;
 }
 
-/** Resolves with the report, or with why there is none. */
+/** Resolves with the report, or with why there is no wall. */
 async function probe(candidate: Candidate, task: ProbeTask): Promise<ProbeReport | string> {
   const args = ['--disable-warning=ExperimentalWarning', PROBE];
   const { command, args: all, ...how } = candidate.launch({ args, readable: task.readable }, { dataBytes: null });

@@ -29,7 +29,7 @@ export interface Entry {
 interface ConnectionSharesOptions {
   /** Connections to the address, or bytes of memory. */
   readonly max: number;
-  /** What `max` counts. Default: connections. */
+  /** The unit of `max`. Default: connections. */
   readonly of?: 'connections' | 'bytes';
   /** How long a request waits for a connection. 0: it is refused at once. */
   readonly waitMs: number;

@@ -251,8 +251,8 @@ interface SdkUpstreamOptions extends UpstreamOptions {
 }
 
 /**
- * Bytes of the bodies of running calls that one process has in its memory, beside small ones. A body takes several times
- * its size there, as a prompt and as the request to the vendor.
+ * Bytes of the bodies of running calls that one process has in its memory, beside small ones. A body takes several
+ * times its size there, as a prompt and as the request to the vendor.
  */
 const BODIES_BYTES_MAX = 48 * 1024 * 1024;
 /** A body up to this size waits for no other, so that small calls never wait behind large ones. */
