@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createSdkWorkers } from '../../src/ai-sdk/workers.ts';
 import { GLOBALS, MODULE, MODULES, OS, PROCESS, V8, WAYS } from './support/reach.ts';
 
-// All that a package can reach in Node, and that nothing of it has been overlooked: by the walls of Node alone, so that the
-// second wall hides no hole in the first.
+// All that a package can reach in Node, and that nothing of it has been overlooked: by the walls of Node alone, so
+// that the second wall hides no hole in the first.
 
 /** A package that lists what it sees, and tries each way out. */
 const SOURCE = `
