@@ -5,8 +5,8 @@
 
 /**
  * `removed`: is not there. `refused`: Node's permission model or a flag refuses what it does elsewhere.
- * `shut`: worker/shut.ts has taken it away, in JavaScript. `own`: it acts on the process of the package alone, which may
- * do with itself what it likes. `told`: it tells something of the machine that is no secret: its kind, its size.
+ * `shut`: worker/shut.ts has taken it away, in JavaScript. `own`: it acts on the process of the package alone, which
+ * may do with itself what it likes. `told`: it tells something of the machine that is no secret: its kind, its size.
  */
 export type Verdict = 'removed' | 'refused' | 'shut' | 'own' | 'told';
 
