@@ -42,7 +42,10 @@ const workers = createSdkWorkers({
   connectionsMax: 100,
   headTimeoutMs: 10_000,
   idleTimeoutMs: 10_000,
+  wall: 'if_available',
+  hidden: [],
   log: (sdk, text) => console.error(sdk, text),
+  tell: ({ text }) => console.error(text),
 });
 const dispatcher = workers.open({
   kind: 'sdk',

@@ -1,6 +1,6 @@
 import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Stream, constants } from 'node:http2';
 import type { IncomingHttpHeaders as Http1Headers, OutgoingHttpHeaders } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { outboundUrlFault } from '#security';
 import { createGuardedConnector } from '#network/guarded-fetch';
@@ -15,12 +15,16 @@ interface EgressOptions {
 
 /** The way out of the processes of packages, which may open no connection themselves. */
 export interface Egress {
-  /**
-   * Serves the requests that come over a pipe. `origins`: those that the operator's settings name, which may be private
-   * ones. All others must be of the public internet.
-   */
-  serve(pipe: Duplex, origins: ReadonlySet<string>): void;
+  /** Serves the requests that come over a pipe. */
+  serve(pipe: Duplex, options: PipeOptions): void;
   close(): Promise<void>;
+}
+
+interface PipeOptions {
+  /** Those that the operator's settings name, which may be private ones. All others must be of the public internet. */
+  readonly origins: ReadonlySet<string>;
+  /** The process has sent more requests than any use of it explains. */
+  readonly flooded: () => void;
 }
 
 /** These headers are also in worker/outgoing-fetch.ts, because the program of the process shares no file. */
@@ -28,10 +32,16 @@ const FAILURE_HEADER = 'x-tollgate-egress-failure';
 const STRANGE_HEADER = 'x-tollgate-egress-strange';
 
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
-/** Requests of one process at the same time. */
+/**
+ * Requests of one process at the same time. Their bodies pass as they come: of each, HTTP/2 has at most 64 KiB on the
+ * way, so they never hold more than 64 MiB here.
+ */
 const STREAMS_MAX = 1_024;
 /** MiB that the session of one process may hold here. */
-const SESSION_MIB = 256;
+const SESSION_MIB = 64;
+/** Requests of one process in FLOOD_MS. One for each call is usual. */
+const FLOOD_MAX = 20_000;
+const FLOOD_MS = 5_000;
 
 /**
  * Makes the way out. A guarded connection looks its name up once, refuses addresses that are not public, and connects
@@ -51,29 +61,37 @@ export function createEgress({ allowPrivate, refused }: EgressOptions): Egress {
       refused(url?.host ?? '', fault ?? '');
       return refuse(stream, `the URL ${fault}`);
     }
-    takeBody(stream, (body) => {
-      (own ? named : guarded).dispatch(
-        {
-          origin: url.origin,
-          path: `${url.pathname}${url.search}`,
-          method: headers[':method'] as Dispatcher.HttpMethod,
-          headers: sentHeaders(headers),
-          body,
-        },
-        new OutgoingRequest(stream, (why) => refused(url.host, why)),
-      );
-    });
+    const length = stream.endAfterHeaders ? 0 : lengthOf(headers);
+    if (length === null) return refuse(stream, 'the request has a body without its length');
+    if (length > BODY_BYTES_MAX) return refuse(stream, `the body has more than ${BODY_BYTES_MAX} bytes`);
+    const sent = sentHeaders(headers);
+    if (length > 0) sent['content-length'] = String(length);
+    (own ? named : guarded).dispatch(
+      {
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: headers[':method'] as Dispatcher.HttpMethod,
+        headers: sent,
+        // Not the stream itself, which undici would destroy after a failure: the reason is still to be written to it.
+        body: length === 0 ? null : (stream.iterator({ destroyOnReturn: false }) as unknown as Readable),
+      },
+      new OutgoingRequest(stream, (why) => refused(url.host, why)),
+    );
   }
 
   return {
-    serve(pipe, origins) {
+    serve(pipe, { origins, flooded }) {
       const session = performServerHandshake(pipe, {
         settings: { maxConcurrentStreams: STREAMS_MAX },
         maxSessionMemory: SESSION_MIB,
       });
       session.on('error', () => session.destroy());
+      let requests = 0;
+      const counting = setInterval(() => (requests = 0), FLOOD_MS).unref();
+      session.on('close', () => clearInterval(counting));
       session.on('stream', (stream, headers) => {
         stream.on('error', () => {});
+        if (requests++ === FLOOD_MAX) return flooded();
         open(stream, headers, origins);
       });
     },
@@ -83,23 +101,16 @@ export function createEgress({ allowPrivate, refused }: EgressOptions): Egress {
   };
 }
 
-/** Calls `take` with the body, or refuses one that is too large. Does neither if the request is given up before. */
-function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | null) => void): void {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  stream.on('data', (chunk: Buffer) => {
-    bytes += chunk.byteLength;
-    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk);
-  });
-  stream.on('end', () => {
-    if (stream.aborted || stream.destroyed) return;
-    if (bytes > BODY_BYTES_MAX) return refuse(stream, `the body has more than ${BODY_BYTES_MAX} bytes`);
-    take(bytes === 0 ? null : Buffer.concat(chunks));
-  });
+/** The length of the body; null if the request does not say it. HTTP/2 itself holds the process to it. */
+function lengthOf(headers: IncomingHttpHeaders): number | null {
+  const length = headers['content-length'];
+  return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
 }
 
 function refuse(stream: ServerHttp2Stream, why: string): void {
   if (stream.destroyed || stream.closed || stream.headersSent) return;
+  // What still comes of its body is dropped.
+  stream.resume();
   stream.respond({ ':status': 502, [FAILURE_HEADER]: why.replace(/[^\x20-\x7e]/g, '?') }, { endStream: true });
 }
 

@@ -1,15 +1,19 @@
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createLines } from '#wire';
 import { findPackage, PACKAGE_FAILED, type SdkTarget } from '#config';
 import type { Egress } from './egress.ts';
-import type { FromWorker, ToWorker } from './worker/messages.ts';
+import { ownFiles, type Wall } from './wall/find-wall.ts';
+import { CALLS_FD, CONTROL_FD, FETCHES_FD, type ToWorker } from './worker/messages.ts';
 
 interface WorkerOptions {
   readonly target: SdkTarget;
   readonly egress: Egress;
+  /** The wall that is not Node's own. */
+  readonly wall: Wall;
   /** Lines that the package writes, and how its process ended. */
   readonly log: (text: string) => void;
   /** Default WORKER_TIMES. */
@@ -37,36 +41,77 @@ export interface Worker {
 }
 
 const PROGRAM = fileURLToPath(new URL('./worker/main.ts', import.meta.url));
-const CODE = fileURLToPath(new URL('../', import.meta.url));
 const LINE_BYTES_MAX = 2_048;
 /** Lines of one process that are logged. A package may write one for each call. */
 const LINES_MAX = 100;
+/** Bytes that are read of what a process logs or tells between two pings. A process that writes more waits. */
+const TOLD_BYTES_MAX = 1024 * 1024;
 /** Memory of a process for JavaScript in MiB. One that needs more ends, and the gateway goes on. */
 const HEAP_MIB = 512;
+/**
+ * All memory of a process in MiB. The kernel bounds it more exactly where it can (find-wall.ts). Elsewhere it is looked
+ * at with each ping.
+ */
+const MEMORY_MIB = 768;
+
+/** A process whose pipe is closed is ended after this time. */
+const LEFT_MS = 1_000;
+
+/**
+ * Node's permission model does not cover all: SQLite opens files, and so do the storages of the web; SIGUSR1 opens the
+ * debugger; and flags of V8 make it write files. A Node that does not know a flag would not start with it.
+ */
+const NODE_FLAGS = [
+  '--permission',
+  ...['--no-experimental-sqlite', '--no-experimental-webstorage', '--no-experimental-ffi', '--disable-sigusr1'].filter(
+    (flag) => process.allowedNodeEnvironmentFlags.has(flag),
+  ),
+  '--freeze-flags-after-init',
+  '--disable-warning=ExperimentalWarning',
+  `--max-old-space-size=${HEAP_MIB}`,
+];
 
 /**
  * Starts the process of a package. Node's permission model allows it to read the folders of packages and nothing else:
- * no connection, no other file, no program, no thread, no native addon. Its environment is empty. Throws
- * PackageUnusable.
+ * no connection, no other file, no program, no thread, no native addon. What that model does not cover is shut by
+ * NODE_FLAGS and in worker/shut.ts; and the wall holds if Node does not. Throws PackageUnusable.
  */
-export function startWorker({ target, egress, log, times = WORKER_TIMES }: WorkerOptions): Worker {
-  const { specifier, factory, from, readable } = findPackage(target);
+export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }: WorkerOptions): Worker {
+  const { specifier, factory, from, readable: folders } = findPackage(target);
   const ready = Promise.withResolvers<Socket>();
   const ended = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
-  const allowed = [...readable, ...ownFiles()].map((folder) => `--allow-fs-read=${folder}`);
-  const child = spawn(
-    process.execPath,
-    ['--permission', ...allowed, '--disable-warning=ExperimentalWarning', `--max-old-space-size=${HEAP_MIB}`, PROGRAM],
-    // A process group of its own: Ctrl-C in a terminal is for the gateway, which ends its calls first.
-    { env: {}, detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'ipc'] },
-  );
-  const tell = (message: ToWorker) => {
-    if (child.connected) child.send(message, () => {});
+  const readable = [...folders, ...ownFiles()];
+  const allowed = readable.map((path) => `--allow-fs-read=${path}`);
+  const { command, args, ...how } = wall.launch({ args: [...NODE_FLAGS, ...allowed, PROGRAM], readable });
+  // A process group of its own: Ctrl-C in a terminal is for the gateway, which ends its calls first; and helpers that
+  // made the wall end together with the package. Libraries ask for a home.
+  const child = spawn(command, args, {
+    ...how,
+    env: { HOME: '/' },
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  const [calls, fetches, control] = [CALLS_FD, FETCHES_FD, CONTROL_FD].map((fd) => child.stdio[fd] as Socket) as [
+    Socket,
+    Socket,
+    Socket,
+  ];
+  const tell = (message: ToWorker) => void (control.writable && control.write(`${JSON.stringify(message)}\n`));
+  const kill = () => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // All of the group has ended.
+    }
   };
-  const kill = () => void child.kill('SIGKILL');
   const fail = (why: string) => {
     ready.reject(startFailure(`${specifier}: ${why}`));
+    kill();
+  };
+  const end = (why: string) => {
+    log(`${why}, so it is ended`);
     kill();
   };
 
@@ -76,13 +121,30 @@ export function startWorker({ target, egress, log, times = WORKER_TIMES }: Worke
     line: (text) => void (lines++ < LINES_MAX && log(text)),
     tooLong: (beginning) => void (lines++ < LINES_MAX && log(`${beginning}…`)),
   });
-  child.stderr?.on('data', (chunk: Buffer) => output.push(chunk));
+  /** Infinity until the first answer: `startMs` bounds that time. */
+  let answeredAt = Infinity;
+  // Not Node's own messages between processes: those are read without a bound, and some of them mean something to Node.
+  const answers = createLines({
+    bytesMax: LINE_BYTES_MAX,
+    line(text) {
+      answeredAt = performance.now();
+      if (text === 'ready') {
+        clearTimeout(late);
+        ready.resolve(calls);
+      } else if (text.startsWith('failed ')) fail(text.slice('failed '.length));
+      else if (Number(text) > MEMORY_MIB) end(`it takes ${Number(text)} MiB of memory, more than ${MEMORY_MIB}`);
+    },
+    tooLong: () => end('it sent a message that is too long'),
+  });
+  const refills = [readBounded(child.stderr!, output.push), readBounded(control, answers.push)];
 
-  let answeredAt = performance.now();
   const ping = setInterval(() => {
-    if (performance.now() - answeredAt < times.stallMs) return tell('ping');
-    log(`it did not answer for ${times.stallMs} ms, so it is ended`);
-    kill();
+    for (const refill of refills) refill();
+    void tooLarge(child.pid).then((mib) => {
+      if (mib !== null) end(`it takes ${mib} MiB of memory, more than ${MEMORY_MIB}`);
+    });
+    if (!(performance.now() - answeredAt > times.stallMs)) return tell('ping');
+    end(`it did not answer for ${times.stallMs} ms`);
   }, times.pingMs).unref();
   const late = setTimeout(() => fail(`it was not loaded within ${times.startMs} ms`), times.startMs).unref();
   const over = (how: string) => {
@@ -92,34 +154,56 @@ export function startWorker({ target, egress, log, times = WORKER_TIMES }: Worke
     ended.resolve(how);
   };
 
-  child.on('message', (message: FromWorker) => {
-    answeredAt = performance.now();
-    if (message === 'ready') {
-      clearTimeout(late);
-      ready.resolve(child.stdio[3] as Socket);
-    } else if (typeof message === 'object') fail(message.failed);
-  });
   child.on('error', (error) => {
     if (child.pid === undefined) over(`could not be started: ${error.message}`);
   });
   child.on('exit', (code, signal) => over(signal === null ? `exited with code ${code}` : `was ended by ${signal}`));
-  egress.serve(child.stdio[4] as Socket, providerOrigins(target));
+  for (const pipe of [calls, fetches, control]) {
+    pipe.on('error', () => {});
+    // A process that cannot be called is of no use, but it could go on. One that ends says how first.
+    pipe.on('close', () => setTimeout(kill, LEFT_MS).unref());
+  }
+  egress.serve(fetches, { origins: providerOrigins(target), flooded: () => end('it sent too many requests') });
   tell({ start: { specifier, from, factory, settings: providerSettings(target) } });
   return { calls: ready.promise, ended: ended.promise, kill };
 }
 
-const startFailure = (message: string): Error => Object.assign(new Error(message), { code: PACKAGE_FAILED });
+/** Reads at most TOLD_BYTES_MAX of a pipe until the returned function is called, and then as much again. */
+function readBounded(pipe: Readable, push: (chunk: Buffer) => void): () => void {
+  let bytes = 0;
+  pipe.on('data', (chunk: Buffer) => {
+    push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes > TOLD_BYTES_MAX) pipe.pause();
+  });
+  return () => {
+    bytes = 0;
+    pipe.resume();
+  };
+}
 
 /**
- * The code of tollgate, because a release has that of the program in shared files. Node also looks for the nearest
- * package.json, which says how to read them.
+ * The memory of a process and of those that it started, in MiB, if it is too much; null if it is not, or if the system
+ * does not tell. Then the process itself tells it with its answer to a ping, which a package can falsify.
  */
-const ownFiles = (): readonly string[] => [CODE, ...ancestorsOf(CODE).map((one) => join(one, 'package.json'))];
+async function tooLarge(pid: number | undefined): Promise<number | null> {
+  if (process.platform !== 'linux' || pid === undefined) return null;
+  try {
+    const [status, children] = await Promise.all([
+      readFile(`/proc/${pid}/status`, 'utf8'),
+      readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => ''),
+    ]);
+    const mib = Math.round(Number(/^VmRSS:\s*(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024);
+    if (mib > MEMORY_MIB) return mib;
+    const below = await Promise.all(children.split(' ').filter(Boolean).map(Number).map(tooLarge));
+    return below.find((one) => one !== null) ?? null;
+  } catch {
+    // It has ended.
+    return null;
+  }
+}
 
-const ancestorsOf = (folder: string): readonly string[] => {
-  const above = dirname(folder);
-  return above === folder ? [folder] : [folder, ...ancestorsOf(above)];
-};
+const startFailure = (message: string): Error => Object.assign(new Error(message), { code: PACKAGE_FAILED });
 
 /** The settings as a package takes them: `headers.x-org` of the block is `{ headers: { 'x-org': … } }`. */
 function providerSettings({

@@ -2,8 +2,10 @@ import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
 import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
-import { PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
+import { type Config, findPackage, PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
 import type { Egress } from './egress.ts';
+import type { Candidate } from './wall/candidates.ts';
+import type { Wall } from './wall/find-wall.ts';
 import type { Worker, WorkerTimes } from './start-worker.ts';
 
 interface SdkWorkersOptions {
@@ -11,14 +13,27 @@ interface SdkWorkersOptions {
   readonly connectionsMax: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** `required`: no package starts without a wall that is not Node's own. */
+  readonly wall: Config['packages']['wall'];
+  /** Files and folders that the wall must keep from packages, such as the data directory. */
+  readonly hidden: readonly string[];
   /** For tests: packages may also reach private addresses. Default false. */
   readonly allowPrivate?: boolean;
   /** Called with the name of a package, and with what it wrote, or what became of its process. */
   readonly log: (sdk: string, text: string) => void;
+  /** Called once, when the wall of this machine is known. */
+  readonly tell: (news: WallNews) => void;
   readonly times?: WorkerTimes;
+  /** For tests: the walls that are tried. Default: those of this machine. */
+  readonly candidates?: readonly Candidate[];
 }
 
 interface SdkWorkers {
+  /**
+   * Finds the wall of this machine, if one of the targets is a package. Rejects with ConfigError if a wall is required
+   * and there is no wall.
+   */
+  prepare(targets: readonly Target[]): Promise<void>;
   /**
    * The dispatcher that answers OpenAI's API for chat, embeddings and images with the package of a block. Blocks with
    * the same settings share one process. It starts with the first call, and with the next call after it has ended.
@@ -29,6 +44,11 @@ interface SdkWorkers {
   close(): Promise<void>;
 }
 
+/** `text` completes with what the kernel keeps from packages, and with why it keeps nothing: null if it does. */
+interface WallNews extends Pick<Wall, 'keeps' | 'why'> {
+  readonly text: string;
+}
+
 /** After each start that failed, no other is tried for so long: a start takes a third of a second of a processor. */
 const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 /** A process that ends later did not fail at its start. */
@@ -36,20 +56,45 @@ const LIVED_MS = 20_000;
 
 /** Runs packages of the AI SDK, each in a process of its own. */
 export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
-  const { log, times, allowPrivate = false } = options;
+  const { log, times, hidden, candidates, allowPrivate = false } = options;
   let egress: Egress | null = null;
+  let wall: Promise<Wall> | null = null;
+  const wallFor = async (targets: readonly SdkTarget[]): Promise<Wall> => {
+    const { findWall, missingWall } = await import('./wall/find-wall.ts');
+    const find = async () => {
+      const readable = targets.flatMap((target) => findPackage(target).readable);
+      const found = await findWall({
+        readable: [...new Set(readable)],
+        hidden,
+        ...(candidates ? { candidates } : {}),
+      });
+      options.tell({ text: `packages of the AI SDK run ${found.name}`, keeps: found.keeps, why: found.why });
+      return found;
+    };
+    const found = await (wall ??= find());
+    if (found.why !== null && options.wall === 'required') throw missingWall(found.why);
+    return found;
+  };
   // Loaded with the first call, because most gateways have no package.
-  const load = async () => {
-    const [{ createEgress }, starting] = await Promise.all([import('./egress.ts'), import('./start-worker.ts')]);
+  const load = async (target: SdkTarget) => {
+    const [{ createEgress }, starting, around] = await Promise.all([
+      import('./egress.ts'),
+      import('./start-worker.ts'),
+      wallFor([target]),
+    ]);
     const refused = (host: string, why: string) =>
       log('', `a package asked for ${host}, which it does not get: it ${why}`);
     egress ??= createEgress({ allowPrivate, refused });
-    return { ...starting, egress };
+    return { ...starting, egress, around };
   };
   const running = new Map<string, Shared>();
   const keys = new WeakMap<SdkTarget, string>();
 
   return {
+    async prepare(targets) {
+      const packages = targets.filter((target) => target.kind === 'sdk');
+      if (packages.length > 0) await wallFor(packages);
+    },
     open(target) {
       let key = keys.get(target);
       if (key === undefined) keys.set(target, (key = JSON.stringify(target)));
@@ -81,10 +126,12 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     const say = (text: string) => log(target.sdk, text);
 
     const connect = async (): Promise<Socket> => {
-      const { startWorker, egress: way } = await load();
+      // Its pipe broke, and the process may go on: there is one for each package.
+      worker?.kill();
+      const { startWorker, egress: way, around } = await load(target);
       if (stopped || notBefore > performance.now())
         throw Object.assign(new Error('it failed a moment ago'), { code: PACKAGE_FAILED });
-      worker = startWorker({ target, egress: way, log: say, times });
+      worker = startWorker({ target, egress: way, wall: around, log: say, times });
       const begun = performance.now();
       const mine = worker;
       void mine.ended.then((how) => {

@@ -54,8 +54,12 @@ export async function openNetwork(access: Access) {
   late.tunnels = tunnels;
   const packages = createSdkWorkers({
     ...config.upstream,
+    ...config.packages,
+    hidden: [config.dataDir],
     log: (sdk, text) => logger.warn({ sdk }, `a package of the AI SDK: ${text}`),
+    tell: ({ text, keeps, why }) => (why === null ? logger.info({ keeps }, text) : logger.warn({ reason: why }, text)),
   });
+  await packages.prepare(config.services.map(({ target }) => target));
   const upstream = createUpstream({
     direct: createHttpUpstream(config.upstream),
     sdk: createSdkUpstream({ ...config.upstream, open: packages.open, close: packages.close }),

@@ -35,6 +35,7 @@ export function createReload(routed: Routed): Reload {
     const next = await load();
     const { options, services, chains } = configDifferences(running, next);
     const opened = prepareChains === null ? [] : next.chains.filter(isNew(chains));
+    await packages.prepare(next.services.map(({ target }) => target));
     const offers = await offersOf(next, { database, identity, now });
     await prices.remember(pricesOf(offers));
     // Before the chains are opened: the error of a chain's node may contain the key from its URL.

@@ -23,6 +23,7 @@ export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { ALIAS_PREFIX, SORT_SUFFIXES, TUNNEL_PATH, domainFault, foldName, serviceNameFault } from './names.ts';
 export { type NamedDifferences, configDifferences, secretsOf } from './option-values.ts';
 export { option } from './option.ts';
+export { PACKAGES } from './options/limits.ts';
 export type { AdmittedProviders } from './options/network.ts';
 export { otlpHeaderPairs } from './options/telemetry.ts';
 export { ConfigError, type ConfigProblem, WrongValue, nearest, show } from './problem.ts';
@@ -43,7 +44,7 @@ export {
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
-export { PACKAGE_FAILED, PackageUnusable, findPackage } from './sdk-package.ts';
+export { PACKAGE_FAILED, findPackage } from './sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,

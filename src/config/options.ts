@@ -2,7 +2,7 @@ import type { CamelKeys, Option, ValuesOf } from './option.ts';
 import { OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
 import { ALERTS, ANALYTICS, TELEMETRY } from './options/telemetry.ts';
 import { BILLING, PAYMENTS, QUOTES } from './options/billing.ts';
-import { LIMITS, UPSTREAM } from './options/limits.ts';
+import { LIMITS, PACKAGES, UPSTREAM } from './options/limits.ts';
 import { BATCHES, MEDIA, MCP, TASKS, WEBHOOKS, RESPONSES } from './options/protocols.ts';
 import { SERVER, DATABASE, REDIS } from './options/server.ts';
 import { CLUSTER, TUNNEL } from './options/network.ts';
@@ -24,6 +24,7 @@ export const SECTIONS = {
   tasks: TASKS,
   webhooks: WEBHOOKS,
   upstream: UPSTREAM,
+  packages: PACKAGES,
   media: MEDIA,
   payments: PAYMENTS,
   quotes: QUOTES,

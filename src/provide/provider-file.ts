@@ -6,6 +6,7 @@ import {
   freeze,
   indexLines,
   isTable,
+  PACKAGES,
   parseToml,
   readBlocks,
   readProviders,
@@ -14,6 +15,7 @@ import {
   show,
   unknownKey,
   valuesOf,
+  type Config,
   type Environment,
   type Reading,
   type ServiceConfig,
@@ -42,6 +44,7 @@ export interface ProviderConfig {
   readonly services: readonly ServiceConfig[];
   /** Providers whose models are offered at their list prices. */
   readonly providers: readonly ListedProvider[];
+  readonly packages: Config['packages'];
 }
 
 export interface RouterConfig {
@@ -122,7 +125,7 @@ function readProvider({
   const table = parseToml(text, file);
   const directory = resolve(dirname(file ?? '.'));
 
-  const known: readonly string[] = ['router', ...BLOCK_TABLES, 'providers'];
+  const known: readonly string[] = ['router', ...BLOCK_TABLES, 'providers', 'packages'];
   const elsewhere = Object.keys(ROUTER_OPTIONS).map((key) => `router.${key}`);
   for (const key of Object.keys(table)) if (!known.includes(key)) unknownKey(key, key, known, reading, elsewhere);
 
@@ -142,7 +145,19 @@ function readProvider({
     );
   } else if (services.length === 0 && reading.problems.length === 0)
     complain(reading, 'models', 'offers nothing', 'at least one block');
-  return { config: router && { file, router, services, providers }, walletConfig, reading };
+  const packages = readPackages(table['packages'], reading);
+  return {
+    config: router && packages && { file, router, services, providers, packages },
+    walletConfig,
+    reading,
+  };
+}
+
+/** Returns null if the section has problems. */
+function readPackages(section: unknown, reading: Reading): Config['packages'] | null {
+  if (section !== undefined && !isTable(section))
+    complain(reading, 'packages', `is ${show(section)}`, 'a section [packages]');
+  return valuesOf(readTable(isTable(section) ? section : {}, 'packages', PACKAGES, reading), PACKAGES);
 }
 
 interface ReadRouter {

@@ -160,6 +160,8 @@ export function createProxy(options: ProxyOptions): Proxy {
       const { headTimeoutMs, toolStop, lateMs } = limits;
       upstreams = startUpstreams({
         services: offering.services(),
+        packages: config.packages,
+        hidden: [config.router.wallet?.keypairFile ?? []].flat(),
         env,
         version,
         log,
@@ -169,16 +171,19 @@ export function createProxy(options: ProxyOptions): Proxy {
         toolStop,
         lateMs,
       });
-      run().then(
-        async (code) => {
-          await end();
-          closed.resolve(code);
-        },
-        (error: unknown) => {
-          kill();
-          closed.reject(error);
-        },
-      );
+      const { check } = upstreams;
+      check(offering.services())
+        .then(run)
+        .then(
+          async (code) => {
+            await end();
+            closed.resolve(code);
+          },
+          (error: unknown) => {
+            kill();
+            closed.reject(error);
+          },
+        );
     },
     async close() {
       log.info({}, 'stopping: running calls may finish');
@@ -186,7 +191,10 @@ export function createProxy(options: ProxyOptions): Proxy {
       await end();
       return closed.promise;
     },
-    reload: offering.replace,
+    async reload(services) {
+      await upstreams?.check(services);
+      return offering.replace(services);
+    },
     services: offering.services,
     kill,
   };

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { isDeepStrictEqual } from 'node:util';
 import {
+  type Config,
   type ServiceConfig,
   GEMINI_PATH,
   IMAGE_PATHS,
@@ -22,6 +23,9 @@ import { refuse } from './call-stream.ts';
 
 interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
+  readonly packages: Config['packages'];
+  /** Files that packages must not read. */
+  readonly hidden: readonly string[];
   /** Timeout for the head of an upstream's reply. */
   readonly headTimeoutMs: number;
   /** Timeouts for ending a tool's process. */
@@ -34,6 +38,8 @@ interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | '
 export interface Upstreams {
   /** Passes one call to its service. */
   readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+  /** Rejects with ConfigError if this machine cannot confine the packages of these services as the file wants it. */
+  check(services: readonly ServiceConfig[]): Promise<void>;
   /** Starts the upstreams of other services. Those that are new get calls at once, the others at `commit`. */
   prepare(services: readonly ServiceConfig[]): PreparedUpstreams;
   /** Ends the subscription streams, which have no end of their own. */
@@ -90,7 +96,10 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     headTimeoutMs,
     // There is no timeout inside a reply here either.
     idleTimeoutMs: 0,
+    ...options.packages,
+    hidden: options.hidden,
     log: (sdk, text) => log.warn({ sdk }, `a package of the AI SDK: ${text}`),
+    tell: ({ text, keeps, why }) => (why === null ? log.info({ ...keeps }, text) : log.warn({ reason: why }, text)),
   });
 
   function open(config: ServiceConfig): Upstream {
@@ -170,6 +179,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
 
   return {
     serve: createCallTable((key) => (current.get(key) ?? coming.get(key) ?? late.get(key))?.forward ?? null),
+    check: (services) => workers.prepare(services.map(({ target }) => target)),
     prepare(services) {
       const before = current;
       const table = tableOf(services, before);

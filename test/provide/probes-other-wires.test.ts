@@ -33,7 +33,13 @@ async function probe(): Promise<Record<string, string | undefined>> {
     wires: ['messages', 'responses', 'gemini'],
   });
   const router = { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' };
-  const config = { file: null, router, services: [service], providers: [] };
+  const config = {
+    file: null,
+    router,
+    services: [service],
+    providers: [],
+    packages: { wall: 'if_available' as const },
+  };
   const said: Record<string, string | undefined> = {};
   const checks = providerChecks(config, null, { env: {}, version: '1', log }, Date.now).slice(3);
   await runChecks(checks, Date.now, ({ name }, result) => void (said[name] = result.detail));

@@ -38,6 +38,7 @@ async function probe(name: string, cap: CapName | undefined, maxOutputTokens: nu
     router: { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' },
     services: [service],
     providers: [],
+    packages: { wall: 'if_available' as const },
   };
   const results: CheckResult[] = [];
   const checks = providerChecks(config, null, { env: {}, version: '1', log }, Date.now).slice(3);

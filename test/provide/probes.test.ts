@@ -56,7 +56,13 @@ async function probe(
   router = url,
   apiKey = 'k',
 ): Promise<{ ok: boolean; results: (CheckResult & { kind: string })[] }> {
-  const config = { file: null, router: { url: router, domain: 'x', wallet: null, apiKey }, services, providers: [] };
+  const config = {
+    file: null,
+    router: { url: router, domain: 'x', wallet: null, apiKey },
+    services,
+    providers: [],
+    packages: { wall: 'if_available' as const },
+  };
   const results: (CheckResult & { kind: string })[] = [];
   const checks = providerChecks(config, null, { env: { PATH: process.env['PATH'] }, version: '1', log }, Date.now);
   const ok = await runChecks(checks, Date.now, ({ kind }, result) => results.push({ ...result, kind }));

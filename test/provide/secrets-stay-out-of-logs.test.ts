@@ -60,6 +60,7 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
       toolOfScript('t', SCRIPT, [], { KEY: CANARIES.env }, { shared: true }),
     ],
     providers: [],
+    packages: { wall: 'if_available' as const },
   };
   let text = '';
   const logged = new EventTarget();

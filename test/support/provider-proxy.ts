@@ -36,7 +36,7 @@ export function runProxy({ url, services, options = {} }: ProxySetting): Running
   });
   const router = { url, domain: new URL(url).host, wallet: null, apiKey: 'the-api-key-of-the-provider' };
   const proxy = createProxy({
-    config: { file: null, router, services, providers: [] },
+    config: { file: null, router, services, providers: [], packages: { wall: 'if_available' as const } },
     wallet: null,
     log,
     now: Date.now,

@@ -1,6 +1,8 @@
 import { connect, performServerHandshake } from 'node:http2';
 import { Socket } from 'node:net';
-import { CALLS_FD, FETCHES_FD, type FromWorker, type ToWorker } from './messages.ts';
+import { createInterface } from 'node:readline';
+import { CALLS_FD, CONTROL_FD, FETCHES_FD, type FromWorker, type StartMessage, type ToWorker } from './messages.ts';
+import { shut } from './shut.ts';
 import { loadProvider } from './load-package.ts';
 import { createFetch } from './outgoing-fetch.ts';
 import { createAnswer } from './answer.ts';
@@ -12,26 +14,34 @@ import { createAnswer } from './answer.ts';
 
 /** MiB that a session may hold. Pictures in requests are large, and one session carries all of them. */
 const SESSION_MIB = 256;
+const MIB = 1024 * 1024;
 
-const tell = (message: FromWorker): void => void process.send?.(message);
-
-// The one thing that the permissions do not forbid, and that no provider needs.
-const sendNoSignal = () => {
-  throw new Error('a package may send no signals');
-};
-process.kill = sendNoSignal;
+shut();
+const control = new Socket({ fd: CONTROL_FD });
+const tell = (message: FromWorker): void => void control.write(`${message}\n`);
 // The process that started this one has ended.
-process.once('disconnect', () => process.exit());
+control.on('close', () => process.exit());
+control.on('error', () => process.exit());
 
-process.on('message', (message: ToWorker) => {
-  if (message === 'ping') return tell('pong');
-  void start(message).catch((error: unknown) => {
-    tell({ failed: error instanceof Error ? error.message : String(error) });
-    process.disconnect?.();
+const memoryMib = (): number => {
+  try {
+    return Math.round(process.memoryUsage.rss() / MIB);
+  } catch {
+    // There is no /proc to read it from, and then the process that started this one looks itself.
+    return 0;
+  }
+};
+
+createInterface({ input: control }).on('line', (line) => {
+  const message = JSON.parse(line) as ToWorker;
+  if (message === 'ping') return tell(`${memoryMib()}`);
+  void start(message.start).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    tell(`failed ${why.replaceAll('\n', ' ').slice(0, 1_000)}`);
   });
 });
 
-async function start({ start: message }: Exclude<ToWorker, string>): Promise<void> {
+async function start(message: StartMessage): Promise<void> {
   const fetches = connect('http://fetch', {
     createConnection: () => new Socket({ fd: FETCHES_FD }),
     maxSessionMemory: SESSION_MIB,

@@ -10,12 +10,19 @@ export interface StartMessage {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-/** `ping` asks whether the event loop of the process runs. */
+/** A line of JSON. `ping` asks whether the event loop of the process runs. */
 export type ToWorker = { readonly start: StartMessage } | 'ping';
 
-/** `failed`: the package cannot be used, for this reason. */
-export type FromWorker = 'ready' | 'pong' | { readonly failed: string };
+/**
+ * A line of text: `ready`; `failed` and why the package cannot be used; or the answer to a ping, which is the memory of
+ * the process in MiB.
+ */
+export type FromWorker = 'ready' | `failed ${string}` | `${number}`;
 
-/** The pipes of the process: calls come to it over one, its requests to the vendor leave over the other. */
+/**
+ * The pipes of the process: calls come to it over the first, its requests to the vendor leave over the second, and the
+ * third has the messages above.
+ */
 export const CALLS_FD = 3;
 export const FETCHES_FD = 4;
+export const CONTROL_FD = 5;

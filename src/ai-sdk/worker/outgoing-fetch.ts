@@ -15,6 +15,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Headers of an HTTP/1 connection, which HTTP/2 forbids. The other process writes its own. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'connection',
+  'content-length',
   'host',
   'keep-alive',
   'transfer-encoding',
@@ -72,6 +73,7 @@ function send(session: ClientHttp2Session, url: URL, { request, headers, body, s
       ':path': `${url.pathname}${url.search}`,
       ...sent,
       ...(strange ? { [STRANGE_HEADER]: '1' } : {}),
+      ...(body === null ? {} : { 'content-length': String(body.byteLength) }),
     },
     { endStream: body === null },
   );

@@ -1,4 +1,4 @@
-import { optionalWhole, whole, HOUR_MS, KIB, MIB, MINUTE_MS } from '../option.ts';
+import { choice, optionalWhole, whole, HOUR_MS, KIB, MIB, MINUTE_MS } from '../option.ts';
 
 /* Limits of those who call the gateway, and of its calls to providers. */
 
@@ -245,5 +245,15 @@ export const UPSTREAM = {
     max: HOUR_MS,
     default: 30_000,
     meaning: 'How long an offer is not used after it failed, if there are others.',
+  }),
+};
+
+/** `[packages]`: packages of the AI SDK. A provider's file has it too. */
+export const PACKAGES = {
+  wall: choice({
+    of: ['if_available', 'required'],
+    default: 'if_available',
+    meaning:
+      'Whether the packages of `params.sdk` need a wall of the operating system beside that of Node. With `required`, the start is refused on a machine that has none: see [ai-sdk-providers.md](ai-sdk-providers.md#security).',
   }),
 };

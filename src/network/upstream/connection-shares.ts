@@ -9,9 +9,10 @@ import { UpstreamFailure } from '#wire';
 export interface ConnectionShares {
   /**
    * Calls `begin` when the account may use a connection, at once or later. Calls `refuse` if the request waited too
-   * long, or if too many requests of the account wait.
+   * long, or if too many requests of the account wait. `size`: how much of the whole the request takes, at most a
+   * quarter; default 1.
    */
-  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void): Entry;
+  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size?: number): Entry;
   /** Whether no account has a connection or waits for one. */
   readonly idle: boolean;
   /** Refuses all waiting requests. */
@@ -26,11 +27,16 @@ export interface Entry {
 }
 
 interface ConnectionSharesOptions {
-  /** Connections to the address. */
+  /** Connections to the address, or bytes of memory. */
   readonly max: number;
+  /** The unit of `max`. Default: connections. */
+  readonly of?: 'connections' | 'bytes';
   /** How long a request waits for a connection. 0: it is refused at once. */
   readonly waitMs: number;
 }
+
+/** Requests of one account that wait. The largest number of connections of an address is as large. */
+const WAITING_MAX = 65_535;
 
 export function createConnectionShares(options: ConnectionSharesOptions): ConnectionShares {
   return new Shares(options);
@@ -54,13 +60,17 @@ class Shares implements ConnectionShares {
     this.#options = options;
   }
 
-  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void): Entry {
+  get of(): 'connections' | 'bytes' {
+    return this.#options.of ?? 'connections';
+  }
+
+  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size = 1): Entry {
     let share = this.#shares.get(account);
     if (!share) this.#shares.set(account, (share = { account, held: 0, waiting: new Set() }));
-    const request = new Request(this, share, begin, refuse);
+    const request = new Request(this, share, size, begin, refuse);
     const { max, waitMs } = this.#options;
-    if (share.waiting.size === 0 && this.#mayTake(share)) this.#begin(request);
-    else if (waitMs === 0 || share.waiting.size >= max) request.refuse();
+    if (share.waiting.size === 0 && this.#mayTake(share, size)) this.#begin(request);
+    else if (waitMs === 0 || share.waiting.size >= Math.min(max, WAITING_MAX)) request.refuse();
     else {
       share.waiting.add(request);
       this.#queue.add(share);
@@ -79,22 +89,22 @@ class Shares implements ConnectionShares {
 
   /** A request is over. `held`: whether it had a connection. */
   left(request: Request, held: boolean): void {
-    const { share } = request;
+    const { share, size } = request;
     if (held) {
-      share.held -= 1;
-      this.#held -= 1;
+      share.held -= size;
+      this.#held -= size;
     } else if (share.waiting.delete(request) && share.waiting.size === 0) this.#queue.delete(share);
     if (share.held === 0 && share.waiting.size === 0) this.#shares.delete(share.account);
     if (held && this.#queue.size > 0) this.#serve();
   }
 
-  #mayTake({ held }: Share): boolean {
-    return held < this.#options.max - this.#held;
+  #mayTake({ held }: Share, size: number): boolean {
+    return held + size <= this.#options.max - this.#held;
   }
 
   #begin(request: Request): void {
-    request.share.held += 1;
-    this.#held += 1;
+    request.share.held += request.size;
+    this.#held += request.size;
     request.begin();
   }
 
@@ -113,7 +123,10 @@ class Shares implements ConnectionShares {
   }
 
   #next(): Share | undefined {
-    for (const share of this.#queue) if (this.#mayTake(share)) return share;
+    for (const share of this.#queue) {
+      const [request] = share.waiting;
+      if (this.#mayTake(share, request!.size)) return share;
+    }
     return undefined;
   }
 }
@@ -121,15 +134,23 @@ class Shares implements ConnectionShares {
 /** A class and not closures, because there is one for each request. */
 class Request implements Entry {
   readonly share: Share;
+  readonly size: number;
   timer: NodeJS.Timeout | undefined;
   readonly #shares: Shares;
   readonly #begin: () => void;
   readonly #refuse: (failure: UpstreamFailure) => void;
   #state: 'waits' | 'holds' | 'left' = 'waits';
 
-  constructor(shares: Shares, share: Share, begin: () => void, refuse: (failure: UpstreamFailure) => void) {
+  constructor(
+    shares: Shares,
+    share: Share,
+    size: number,
+    begin: () => void,
+    refuse: (failure: UpstreamFailure) => void,
+  ) {
     this.#shares = shares;
     this.share = share;
+    this.size = size;
     this.#begin = begin;
     this.#refuse = refuse;
   }
@@ -143,7 +164,7 @@ class Request implements Entry {
   refuse(): void {
     const { held } = this.share;
     this.leave();
-    this.#refuse(crowded(held));
+    this.#refuse(crowded(held, this.#shares.of));
   }
 
   leave(): void {
@@ -156,10 +177,14 @@ class Request implements Entry {
 }
 
 /** Blames the account, not the provider, because the account has used up its share. */
-function crowded(held: number): UpstreamFailure {
+function crowded(held: number, of: 'connections' | 'bytes'): UpstreamFailure {
+  const [all, own] =
+    of === 'bytes'
+      ? ['All memory for large requests to this provider is', `${held} bytes of large requests`]
+      : ['All connections to this provider are', `${held} requests`];
   const message =
     held === 0
-      ? 'All connections to this provider are taken at the moment: retry in a moment'
-      : `This account has ${held} requests open at this provider, which is its share of the connections there: retry when one of them has ended`;
+      ? `${all} taken at the moment: retry in a moment`
+      : `This account has ${own} open at this provider, which is its share there: retry when one of them has ended`;
   return new UpstreamFailure(message, { retryable: true, attributedTo: 'account', unsent: true });
 }

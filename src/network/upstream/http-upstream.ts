@@ -6,7 +6,7 @@ import { type Scrub, scrubOf } from '#security';
 import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody } from '#http';
-import { type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
+import { bodyBytes, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
@@ -119,7 +119,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   constructor(
     pool: Dispatcher,
     sent: Dispatcher.DispatchOptions,
-    shares: ConnectionShares,
+    shares: Pick<ConnectionShares, 'enter'>,
     account: string,
     secrets: DirectEndpoint['headers'],
   ) {
@@ -255,32 +255,62 @@ interface SdkUpstreamOptions extends UpstreamOptions {
   readonly close: () => Promise<void>;
 }
 
-/** Sends requests to packages of the AI SDK. A process has as many calls at once as an origin has connections. */
+/**
+ * Bytes of the bodies of running calls that one process has in its memory, beside small ones. A body takes several
+ * times its size there, as a prompt and as the request to the vendor.
+ */
+const BODIES_BYTES_MAX = 48 * 1024 * 1024;
+/** A body up to this size waits for no other, so that small calls never wait behind large ones. */
+const SMALL_BYTES = 16 * 1024;
+
+/** The shares of one process. */
+interface ProcessShares {
+  readonly calls: ConnectionShares;
+  /** Of BODIES_BYTES_MAX. */
+  readonly bodies: ConnectionShares;
+}
+
+/**
+ * Sends requests to packages of the AI SDK. A process has as many calls at once as an origin has connections, and their
+ * bodies have a bound. Calls beyond either wait, in turns of accounts.
+ */
 export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs: waitMs } = options;
   /** By the dispatcher, because a reload may replace it. */
-  const shared = new WeakMap<Dispatcher, ConnectionShares>();
+  const shared = new WeakMap<Dispatcher, ProcessShares>();
   const all = new Set<ConnectionShares>();
+  const sharesOf = (dispatcher: Dispatcher): ProcessShares => {
+    let shares = shared.get(dispatcher);
+    if (shares === undefined) {
+      shares = {
+        calls: createConnectionShares({ max, waitMs }),
+        bodies: createConnectionShares({ max: BODIES_BYTES_MAX, of: 'bytes', waitMs }),
+      };
+      shared.set(dispatcher, shares);
+      all.add(shares.calls).add(shares.bodies);
+    }
+    return shares;
+  };
   return {
     send(endpoint, request, account) {
       const dispatcher = options.open(endpoint.sdk!);
-      let shares = shared.get(dispatcher);
-      if (!shares) {
-        shared.set(dispatcher, (shares = createConnectionShares({ max, waitMs })));
-        all.add(shares);
-      }
+      const { calls, bodies } = sharesOf(dispatcher);
+      const bytes = request.body === null ? 0 : bodyBytes(request.body);
+      const isSmall = bytes <= SMALL_BYTES;
+      const body = isSmall ? request.body : inPieces(request.body!);
       const headers: Record<string, string> = { ...request.headers };
-      if (request.body instanceof PiecedBody) headers['content-length'] = String(request.body.byteLength);
+      if (body instanceof PiecedBody) headers['content-length'] = String(bytes);
       const timeout = request.patient ? NO_TIMEOUT : null;
       const sent = {
         origin: 'http://ai-sdk',
         method: request.method,
         path: request.path,
         headers,
-        body: request.body as Exclude<typeof request.body, PiecedBody>,
+        body: body as Exclude<typeof body, PiecedBody>,
         headersTimeout: timeout,
         bodyTimeout: timeout,
       };
+      const shares = isSmall ? calls : inBoth(bodies, Math.min(bytes, BODIES_BYTES_MAX / 4), calls);
       return new HttpExchange(dispatcher, sent, shares, account, endpoint.headers);
     },
     async close() {
@@ -289,6 +319,32 @@ export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<Direc
     },
   };
 }
+
+/**
+ * The body in pieces, of which each waits until the one before it has left. The session to a process refuses new calls
+ * while more than 10 MB wait in it, which is less than two large prompts.
+ */
+function inPieces(body: Uint8Array | string | PiecedBody): PiecedBody {
+  if (body instanceof PiecedBody) return body;
+  return new PiecedBody().add(typeof body === 'string' ? Buffer.from(body) : body);
+}
+
+/** Enters `first` with a size, and then `second`. */
+const inBoth = (first: ConnectionShares, size: number, second: ConnectionShares): Pick<ConnectionShares, 'enter'> => ({
+  enter(account, begin, refuse) {
+    let entered: Entry | null = null;
+    const next = () => {
+      entered = second.enter(account, begin, refuse);
+    };
+    const before = first.enter(account, next, refuse, size);
+    return {
+      leave() {
+        before.leave();
+        entered?.leave();
+      },
+    };
+  },
+});
 
 interface UpstreamWays {
   readonly direct: UpstreamOf<DirectEndpoint>;

@@ -328,6 +328,13 @@ const CASES = {
     fallback: null,
   },
   'alerts.level': { toml: '"warn"', wrong: '"info"', of: (c) => c.alerts.level, is: 'warn', fallback: 'error' },
+  'packages.wall': {
+    toml: '"required"',
+    wrong: '"yes"',
+    of: (c) => c.packages.wall,
+    is: 'required',
+    fallback: 'if_available',
+  },
   'quotes.valid_ms': { toml: '60_000', wrong: '59_999', of: (c) => c.quotes.validMs, is: 60_000, fallback: 300_000 },
   'responses.keep_ms': { toml: '0', wrong: '-1', of: (c) => c.responses.keepMs, is: 0, fallback: 86_400_000 },
   'responses.account_bytes_max': {

@@ -1,0 +1,47 @@
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import v8 from 'node:v8';
+
+/** Functions that act beyond this process, which Node's permission model does not know and no provider needs. */
+const OF_PROCESS = [
+  'kill',
+  '_kill',
+  '_debugProcess',
+  '_debugEnd',
+  'setuid',
+  'seteuid',
+  'setgid',
+  'setegid',
+  'setgroups',
+  'initgroups',
+  'dlopen',
+  'execve',
+  'binding',
+  '_linkedBinding',
+  'loadEnvFile',
+];
+
+/** Globals that store files, or connect without the gateway. */
+const GLOBALS = ['localStorage', 'sessionStorage', 'Storage', 'StorageEvent', 'WebSocket', 'EventSource'];
+
+/**
+ * Takes away what the permission model leaves, before a package is loaded: signals and priorities of other processes,
+ * the debugger of others, other users, and flags of V8, some of which make it write files. These are walls of
+ * JavaScript: they hold as long as nothing of the package runs before, and as Node keeps no second way to the same
+ * function. test/ai-sdk/reach.test.ts looks for what is missing here.
+ */
+export function shut(): void {
+  for (const name of OF_PROCESS) replace(process, name, 'process');
+  replace(os, 'setPriority', 'os');
+  replace(v8, 'setFlagsFromString', 'v8');
+  for (const name of GLOBALS) delete (globalThis as Record<string, unknown>)[name];
+  syncBuiltinESMExports();
+}
+
+function replace(of: object, name: string, owner: string): void {
+  if (!(name in of)) return;
+  const value = () => {
+    throw Object.assign(new Error(`a package may not call ${owner}.${name}`), { code: 'ERR_ACCESS_DENIED' });
+  };
+  Object.defineProperty(of, name, { value, writable: false, configurable: false, enumerable: true });
+}
