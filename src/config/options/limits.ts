@@ -130,6 +130,20 @@ export const LIMITS = {
     default: 16,
     meaning: 'Largest number of open sessions at `/realtime` of one account at one gateway.',
   }),
+  realtime_events_per_second: whole({
+    min: 1,
+    max: 1_000_000,
+    default: 2_000,
+    meaning:
+      'Events per second in all sessions at `/realtime` of one account at one gateway, as a steady rate in each direction. Those beyond it wait, and hold back whoever sends them. Speech is sent as 10 to 100 events a second.',
+  }),
+  realtime_bytes_per_second: whole({
+    min: KIB,
+    max: 1024 * MIB,
+    default: 4 * MIB,
+    meaning:
+      'Bytes of events per second in all sessions at `/realtime` of one account at one gateway, as a steady rate in each direction. Those beyond it wait. Speech of 24 kHz has 64 KB a second in base64, so the default lets 16 sessions send four times as fast as somebody speaks.',
+  }),
   realtime_session_ms: whole({
     min: 1_000,
     max: 24 * HOUR_MS,

@@ -14,6 +14,9 @@ import { SessionSettings } from './session-state.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** Asks for the turn of an event, see `EventTurns`. */
+export type TakeTurn = (bytes: number, onLimited: () => void) => Promise<void> | null;
+
 interface RealtimeSessionOptions {
   readonly client: MessageSocket;
   readonly provider: MessageSocket;
@@ -22,6 +25,8 @@ interface RealtimeSessionOptions {
   /** The configuration of the session that its client secret has; null for none. Its provider has it. */
   readonly configured: Json | null;
   readonly locks: ResponseLocks;
+  /** The turns of the client's events, and of the provider's. */
+  readonly turns: { readonly client: TakeTurn; readonly provider: TakeTurn };
   readonly offer: Offer;
   /** The model as the client named it. */
   readonly model: string;
@@ -73,6 +78,7 @@ export class RealtimeSession {
   #heard = false;
   /** The session ends: nothing of the client goes to the provider any more. */
   #ending = false;
+  #toldOfRate = false;
   #idle: NodeJS.Timeout | undefined;
   /** Called when the last running response has ended. */
   #onQuiet: (() => void) | null = null;
@@ -111,17 +117,32 @@ export class RealtimeSession {
   }
 
   async #readClient(): Promise<void> {
-    const { client } = this.#options;
+    const { client, turns } = this.#options;
+    const tell = () => this.#tellOfRate();
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one event after the other
       const message = await client.next();
       if (message === null) break;
       if (this.#ending) continue;
       this.#touch();
+      const turn = turns.client(client.weigh(message), tell);
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await this.#take(message);
+      if (turn !== null) await turn;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (!this.#ending) await this.#take(message);
     }
     if (!this.#ending) this.#clientLeft();
+  }
+
+  /** Its events wait, so one error is enough: a session that is always too fast would get as many as it sends. */
+  #tellOfRate(): void {
+    if (this.#toldOfRate || this.#ending) return;
+    this.#toldOfRate = true;
+    const error = new GatewayError(
+      'rate_limit_exceeded',
+      'Events of this account come faster than they are taken here: nothing is lost, but from now on what is too fast waits',
+    );
+    void this.#options.client.send(errorEvent(error, null));
   }
 
   async #take(message: Buffer | 'binary'): Promise<void> {
@@ -204,11 +225,15 @@ export class RealtimeSession {
   }
 
   async #readProvider(): Promise<void> {
-    const { client, provider, locks } = this.#options;
+    const { client, provider, locks, turns } = this.#options;
+    const wait = () => {};
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one event after the other
       const message = await provider.next();
       if (message === null) break;
+      const turn = turns.provider(provider.weigh(message), wait);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (turn !== null) await turn;
       const event = parseEvent(message);
       if (event === null) {
         void this.#end(new GatewayError('provider_unavailable', 'The provider sent something that is not an event'));

@@ -44,6 +44,8 @@ export const LIMITS: LimitsConfig = {
   requestTimeoutMs: 5_000,
   listensMax: 128,
   realtimeSessionsMax: 16,
+  realtimeEventsPerSecond: 2_000,
+  realtimeBytesPerSecond: 4 * 1024 * 1024,
   realtimeSessionMs: 3_600_000,
   realtimeIdleMs: 600_000,
   keptRepliesBytesMax: 32 * 1024 * 1024,

@@ -94,6 +94,20 @@ export const LIMIT_CASES = {
     is: 7,
     fallback: 16,
   },
+  'limits.realtime_events_per_second': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.realtimeEventsPerSecond,
+    is: 7,
+    fallback: 2_000,
+  },
+  'limits.realtime_bytes_per_second': {
+    toml: '7000',
+    wrong: '1000',
+    of: (c) => c.limits.realtimeBytesPerSecond,
+    is: 7_000,
+    fallback: 4_194_304,
+  },
   'limits.realtime_session_ms': {
     toml: '7000',
     wrong: '10',
