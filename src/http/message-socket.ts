@@ -62,8 +62,8 @@ export class MessageSocket {
   #framing = -READ_AHEAD_BYTES;
 
   /**
-   * Create it before anything can arrive. `socket`: with MESSAGE_SOCKET_OPTIONS. `wire`: the socket below it; null if it
-   * is not open yet.
+   * Create it before anything can arrive. `socket`: with MESSAGE_SOCKET_OPTIONS. `wire`: the socket below it; null if
+   * it is not open yet.
    */
   constructor(socket: WebSocket, options: MessageSocketOptions, wire: Duplex | null) {
     this.#socket = socket;

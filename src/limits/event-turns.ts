@@ -102,7 +102,7 @@ class Turns implements EventTurns {
   #limit(account: Account): void {
     this.#ready.delete(account);
     this.#limited.add(account);
-    this.#timer ??= this.#releaseAt(account.freeAt);
+    if (this.#timer === undefined) this.#timer = this.#releaseAt(account.freeAt);
   }
 
   #releaseAt(freeAt: number): NodeJS.Timeout {

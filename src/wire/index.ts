@@ -58,5 +58,6 @@ export {
 export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
+export { Shares } from './shares.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { after, isPromise, orElse, NEVER_ABORTED, Timers } from './async.ts';

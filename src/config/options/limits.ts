@@ -117,6 +117,13 @@ export const LIMITS = {
     meaning:
       'Largest number of keys in a JSON body. The number of array elements may be 20 times as large, and all names together may have 64 times as many bytes.',
   }),
+  connections_max: whole({
+    min: 16,
+    max: 1_000_000,
+    default: 32_768,
+    meaning:
+      'Largest number of connections of clients to one gateway, WebSockets included. A network (an IPv4 address, or the first 64 bits of an IPv6 address) may have as many as it leaves free: half of them if it is the only one. A proxy of `server.trusted_proxies` may have all. The process needs as many open files, and those of its connections to providers.',
+  }),
   listens_max: whole({
     min: 1,
     max: 10_000,

@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { GatewayError, GatewayStopping } from '#errors';
+import { GatewayError } from '#errors';
 import { isObject, parseJson, type JsonLimits } from '#wire';
-import { type MessageSocket, toGatewayError, toHttpError } from '#http';
+import { type MessageSocket, toGatewayError } from '#http';
 import type { Scrub } from '#security';
 import type { Offer } from '#catalog';
 import { type ClientEvent, readClientEvent, rulesAt } from './client-events.ts';
 import { plus, TOKENS_PER_SECOND } from './conversation-size.ts';
+import { cancelOf, closeCodeOf, errorEvent, idIn, ownEventId, remember } from './own-events.ts';
 import { parseEvent, shownSession } from './provider-session.ts';
 import type { ResponseCall } from './response-call.ts';
 import { usageWithCost } from './response-end.ts';
@@ -15,7 +15,7 @@ import { SessionSettings } from './session-state.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** Asks for the turn of an event, see `EventTurns`. */
-export type TakeTurn = (bytes: number, onLimited: () => void) => Promise<void> | null;
+type TakeTurn = (bytes: number, onLimited: () => void) => Promise<void> | null;
 
 interface RealtimeSessionOptions {
   readonly client: MessageSocket;
@@ -486,33 +486,4 @@ export class RealtimeSession {
       );
     }, idleMs);
   }
-}
-
-const IDS_MAX = 256;
-
-/** Adds an id to those that are known, and forgets the oldest. */
-function remember(ids: Set<string>, id: string): void {
-  ids.add(id);
-  if (ids.size > IDS_MAX) ids.delete(ids.values().next().value!);
-}
-
-const cancelOf = (id: string): string => JSON.stringify({ type: 'response.cancel', response_id: id });
-
-const ownEventId = (): string => `event_${randomUUID().replaceAll('-', '')}`;
-
-const idIn = (response: unknown): string | null =>
-  isObject(response) && typeof response['id'] === 'string' && response['id'].length <= 256 ? response['id'] : null;
-
-/** An `error` event. `id`: of the client's event that it answers. */
-export function errorEvent(error: GatewayError, id: string | null): string {
-  const told = toHttpError(error, 'openai').body;
-  return JSON.stringify({ type: 'error', event_id: ownEventId(), error: { ...told.error, event_id: id } });
-}
-
-/** Close codes of RFC 6455 section 7.4.1 and of its registry: of a gateway that stops, of a fault, and of a refusal. */
-function closeCodeOf(error: GatewayError): number {
-  if (error instanceof GatewayStopping) return 1001;
-  const { status } = toHttpError(error);
-  if (error.code === 'request_timeout' || error.code === 'expired') return 1000;
-  return status >= 500 ? 1011 : 1008;
 }

@@ -238,6 +238,7 @@ const LIMITS = {
   jsonKeysMax: 1_000,
   requestTimeoutMs: 5_000,
   listensMax: 128,
+  connectionsMax: 32_768,
   realtimeSessionsMax: 16,
   realtimeEventsPerSecond: 2_000,
   realtimeBytesPerSecond: 4 * 1024 * 1024,
