@@ -82,7 +82,9 @@ async function readFigures(): Promise<void> {
   const range = { first: FIRST, last: FIRST + days - 1 };
   const shown = { until: Number.MAX_SAFE_INTEGER, usersMin: 0, development: false };
   const read = (name: string) =>
-    createFigurePages(database, { parts: 0 }).page(name, false, (query) => findMarket(query, range, shown).then(plain));
+    createFigurePages(database, { parts: 0 }).page('one', name, false, (query) =>
+      findMarket(query, range, shown).then(plain),
+    );
   const uncached: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const begun = performance.now();
@@ -93,7 +95,7 @@ async function readFigures(): Promise<void> {
   const cached: number[] = [];
   for (let round = 0; round <= ROUNDS * 100; round += 1) {
     const begun = performance.now();
-    await pages.page('kept', false, (query) => findMarket(query, range, shown).then(plain));
+    await pages.page('one', 'kept', false, (query) => findMarket(query, range, shown).then(plain));
     if (round > 0) cached.push(performance.now() - begun);
   }
   await database.close();

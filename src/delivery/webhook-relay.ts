@@ -1,3 +1,4 @@
+import { Shares } from '#wire';
 import { randomUUID, createHmac } from 'node:crypto';
 import { createDueWorker, loadStatements, type Database, type DueWorker, type Row } from '#store';
 import type { SealedTexts } from '#security';
@@ -74,8 +75,8 @@ export function createWebhookRelay({
   ...options
 }: WebhookRelayOptions): Pick<DueWorker, 'wake' | 'run' | 'close'> {
   const limits = { ...RELAY_LIMITS, ...options.limits };
-  const ofAccount = createCounts();
-  const ofReceiver = createCounts();
+  const ofAccounts = new Shares(limits.inFlightMax, limits.perAccountMax);
+  const ofReceivers = new Shares(limits.inFlightMax, limits.perReceiverMax);
   /** True if due webhooks had to wait for a free slot. */
   let waiting = false;
 
@@ -89,11 +90,7 @@ export function createWebhookRelay({
     for (const row of due) {
       const [id, account, receiver] = [row['id'] as string, row['account'] as string, row['receiver'] as string];
       if (closed.aborted) return;
-      if (
-        worker.jobs >= limits.inFlightMax ||
-        ofAccount.of(account) >= limits.perAccountMax ||
-        ofReceiver.of(receiver) >= limits.perReceiverMax
-      ) {
+      if (!ofAccounts.mayTake(account) || !ofReceivers.mayTake(receiver)) {
         waiting = true;
         continue;
       }
@@ -102,18 +99,19 @@ export function createWebhookRelay({
       const [taken] = await database.query(SQL.claimWebhook, [id, claim, at + limits.leaseMs, at]);
       if (taken) start(toClaimed(id, claim, taken));
       // The query gives at most `perAccountMax` webhooks per account, so the account may have more.
-      if (taken && ofAccount.of(account) >= limits.perAccountMax) waiting = true;
+      if (taken && !ofAccounts.mayTake(account)) waiting = true;
     }
   }
 
   function start(claimed: Claimed): void {
-    const releaseAccount = ofAccount.add(claimed.account);
-    const releaseReceiver = ofReceiver.add(claimed.receiver);
+    const { account, receiver } = claimed;
+    ofAccounts.take(account);
+    ofReceivers.take(receiver);
     worker.start(
       () => sendAll(claimed),
       () => {
-        releaseAccount();
-        releaseReceiver();
+        ofAccounts.leave(account);
+        ofReceivers.leave(receiver);
         if (waiting) worker.wake();
       },
     );
@@ -206,23 +204,6 @@ export function createWebhookRelay({
   }
 
   return worker;
-}
-
-/** Counters by key. */
-function createCounts() {
-  const counts = new Map<string, number>();
-  return {
-    of: (key: string) => counts.get(key) ?? 0,
-    /** Increments a counter. Returns the function that decrements it. */
-    add(key: string) {
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-      return () => {
-        const left = counts.get(key)! - 1;
-        if (left === 0) counts.delete(key);
-        else counts.set(key, left);
-      };
-    },
-  };
 }
 
 /** The result of one attempt. `retryAfter` is the receiver's header. */

@@ -1,19 +1,32 @@
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
 
 /**
  * WebSocket options of both ends. By default the library answers every ping and buffers the answers for a peer that
- * does not read them, and keeps each fragment of a message in a buffer of its own.
+ * does not read them, keeps each fragment of a message in a buffer of its own, and gives out all frames of a read at
+ * once, which are thousands of small ones. Here it gives out one message, ping or pong in each turn of the event loop.
  */
 export const MESSAGE_SOCKET_OPTIONS = {
   perMessageDeflate: false,
   autoPong: false,
+  allowSynchronousEvents: false,
   maxFragments: 1_024,
   maxBufferedChunks: 16_384,
 } as const;
 
 /** Bytes of received messages that wait for their reader before nothing more is read from the peer. */
 const WAITING_BYTES_MAX = 256 * 1024;
+/**
+ * Bytes that are not of a message weigh as many: they are frames of six bytes or so, such as fragments, of which each
+ * takes as long as the reading of 200 bytes.
+ */
+const FRAMING_WEIGHT = 32;
+/** Bytes of later messages that may have been read with the last one. */
+const READ_AHEAD_BYTES = 128 * 1024;
+/** Pings and unasked pongs in a burst, and in a second. */
+const PINGS_AT_ONCE = 100;
+const PINGS_PER_SECOND = 10;
 /** Bytes that wait for the peer to read them before `send` waits too. */
 const UNSENT_BYTES_MAX = 1024 * 1024;
 /** Time for the peer to answer a close. */
@@ -43,15 +56,25 @@ export class MessageSocket {
   #wake: (() => void) | null = null;
   #answering = false;
   #heard = true;
+  #pings = PINGS_AT_ONCE;
+  #pingAt = 0;
+  /** Bytes that came beside those of messages. */
+  #framing = -READ_AHEAD_BYTES;
 
-  /** Create it before anything can arrive. `socket`: with MESSAGE_SOCKET_OPTIONS. */
-  constructor(socket: WebSocket, options: MessageSocketOptions) {
+  /**
+   * Create it before anything can arrive. `socket`: with MESSAGE_SOCKET_OPTIONS. `wire`: the socket below it; null if
+   * it is not open yet.
+   */
+  constructor(socket: WebSocket, options: MessageSocketOptions, wire: Duplex | null) {
     this.#socket = socket;
     this.#options = options;
     socket.binaryType = 'nodebuffer';
-    socket.on('message', (data, isBinary) => this.#arrived(isBinary ? null : (data as Buffer)));
+    if (wire !== null) this.#countBytes(wire);
+    // A listener that is added before `open` would take the first bytes away from the library.
+    else socket.once('upgrade', ({ socket: opened }) => socket.once('open', () => this.#countBytes(opened)));
+    socket.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary));
     socket.on('ping', (data) => this.#pinged(data));
-    socket.on('pong', () => (this.#heard = true));
+    socket.on('pong', () => this.#ponged());
     // A close follows.
     socket.on('error', () => {});
     socket.on('close', (code, reason) => {
@@ -73,6 +96,16 @@ export class MessageSocket {
     this.#waitingBytes -= message?.byteLength ?? 0;
     if (this.#messages.length === 0 && this.#socket.isPaused) this.#socket.resume();
     return message ?? 'binary';
+  }
+
+  /**
+   * The bytes of a message of `next`, and what the bytes beside messages that came until now weigh, such as those of
+   * pings and of the thousand fragments of a message.
+   */
+  weigh(message: Buffer | 'binary'): number {
+    const beside = Math.max(0, this.#framing);
+    this.#framing -= beside;
+    return message.length + beside * FRAMING_WEIGHT;
   }
 
   /**
@@ -115,10 +148,11 @@ export class MessageSocket {
     this.#socket.terminate();
   }
 
-  #arrived(message: Buffer | null): void {
+  #arrived(message: Buffer, isBinary: boolean): void {
     this.#heard = true;
-    this.#messages.push(message);
-    this.#waitingBytes += message?.byteLength ?? 0;
+    this.#messages.push(isBinary ? null : message);
+    this.#framing -= message.byteLength;
+    this.#waitingBytes += isBinary ? 0 : message.byteLength;
     if (this.#waitingBytes > WAITING_BYTES_MAX || this.#messages.length > MESSAGES_MAX) this.#socket.pause();
     this.#woken();
   }
@@ -132,9 +166,30 @@ export class MessageSocket {
   /** One answer at a time (RFC 6455 section 5.5.3 allows to answer only the newest ping). */
   #pinged(data: Buffer): void {
     this.#heard = true;
-    if (this.#answering || this.#socket.readyState !== this.#socket.OPEN) return;
+    if (this.#isFlooded() || this.#answering || this.#socket.readyState !== this.#socket.OPEN) return;
     this.#answering = true;
     this.#socket.pong(data, undefined, () => (this.#answering = false));
+  }
+
+  #ponged(): void {
+    this.#heard = true;
+    this.#isFlooded();
+  }
+
+  #isFlooded(): boolean {
+    const now = performance.now();
+    this.#pings = Math.min(PINGS_AT_ONCE, this.#pings + ((now - this.#pingAt) * PINGS_PER_SECOND) / 1000) - 1;
+    this.#pingAt = now;
+    if (this.#pings >= 0) return false;
+    if (this.#socket.readyState === this.#socket.OPEN) {
+      this.close(1008, `More than ${PINGS_AT_ONCE} pings or pongs came at once`);
+      this.#socket.pause();
+    }
+    return true;
+  }
+
+  #countBytes(wire: Duplex): void {
+    wire.on('data', (chunk: Buffer) => (this.#framing += chunk.byteLength));
   }
 
   #listen(): void {

@@ -20,6 +20,7 @@ import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
 import { addOwnOrigin } from './request-context.ts';
 import { bodyTypesOf, toGatewayError } from './errors.ts';
 import { rewrittenAddress } from './rewritten-address.ts';
+import { shareConnections } from './connection-places.ts';
 import { refuseUnknownRoutes } from './unknown-routes.ts';
 import { asksForUpgrade } from './upgrades.ts';
 
@@ -156,6 +157,7 @@ export function createServer({
     done();
   });
 
+  shareConnections(server.server, limits.connectionsMax, trust);
   refusePipelines(server);
   const refuseUnknown = refuseUnknownRoutes(server);
   const refuseTooLarge = answerBeforeTheBody(server, limits);

@@ -43,7 +43,7 @@ export function createSocketServer({ messageBytesMax, protocol, ...times }: Sock
         sockets.on('wsClientError', failed);
         sockets.handleUpgrade(request, wire, head, (socket) => {
           sockets.off('wsClientError', failed);
-          resolve(new MessageSocket(socket, times));
+          resolve(new MessageSocket(socket, times, wire));
         });
       });
     },

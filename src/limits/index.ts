@@ -7,6 +7,7 @@ export {
   rateHeaders,
   sharedAs,
 } from './caller-rates.ts';
+export { type EventTurns, createEventTurns } from './event-turns.ts';
 export { UNLIMITED, spendTokens } from './rate-limiter.ts';
 export { createRateLimiter } from './redis-limiter.ts';
 export {

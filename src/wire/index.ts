@@ -62,5 +62,6 @@ export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { readElsewhere } from './reply/reading-thread.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
+export { Shares } from './shares.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { after, isPromise, orElse, NEVER_ABORTED, Timers } from './async.ts';

@@ -168,7 +168,18 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: [],
   },
   delivery: {
-    modules: ['security', 'store', 'billing', 'config', 'accounts', 'accounts/names', 'auth', 'network', 'tasks'],
+    modules: [
+      'security',
+      'store',
+      'wire',
+      'billing',
+      'config',
+      'accounts',
+      'accounts/names',
+      'auth',
+      'network',
+      'tasks',
+    ],
     packages: [],
   },
   observe: {

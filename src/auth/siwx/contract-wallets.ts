@@ -1,4 +1,4 @@
-import { BOUNDS, dropOldest, fetchText, readForeign } from '#wire';
+import { BOUNDS, dropOldest, fetchText, readForeign, Shares } from '#wire';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
 import type { ChainConfig } from '#config';
@@ -69,7 +69,7 @@ export function createContractWallets({
   const urls = new Map(chains.map(({ network, rpcUrl }) => [network, rpcUrl]));
   const clientQuota = createQuota({ perMinute: CLIENT_PER_MINUTE, now });
   const quota = createQuota({ perMinute: ALL_PER_MINUTE, now });
-  let running = 0;
+  const running = new Shares(RUNNING_MAX);
 
   return {
     knows: (network) => urls.has(network),
@@ -85,7 +85,8 @@ export function createContractWallets({
     async verify({ network, address, text, signature, client }) {
       const url = urls.get(network);
       if (url === undefined || !HEX.test(signature) || signature.endsWith(ERC_8010_SUFFIX)) return false;
-      const wait = clientQuota.take(networkOf(client)) || quota.take('');
+      const from = networkOf(client);
+      const wait = clientQuota.take(from) || quota.take('');
       if (wait > 0) {
         throw new GatewayError(
           'rate_limit_exceeded',
@@ -95,12 +96,12 @@ export function createContractWallets({
           },
         );
       }
-      if (running >= RUNNING_MAX) throw unavailable(network);
-      running += 1;
+      if (!running.mayTake(from)) throw unavailable(network);
+      running.take(from);
       try {
         return await ask(url, network, { address: address as Hex, text, signature: signature as Hex }, timeoutMs);
       } finally {
-        running -= 1;
+        running.leave(from);
       }
     },
   };

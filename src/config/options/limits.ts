@@ -117,6 +117,13 @@ export const LIMITS = {
     meaning:
       'Largest number of keys in a JSON body. The number of array elements may be 20 times as large, and all names together may have 64 times as many bytes.',
   }),
+  connections_max: whole({
+    min: 16,
+    max: 1_000_000,
+    default: 32_768,
+    meaning:
+      'Largest number of connections of clients to one gateway, WebSockets included. A network (an IPv4 address, or the first 64 bits of an IPv6 address) may have as many as it leaves free: half of them if it is the only one. A proxy of `server.trusted_proxies` may have all. The process needs as many open files, and those of its connections to providers.',
+  }),
   listens_max: whole({
     min: 1,
     max: 10_000,
@@ -129,6 +136,20 @@ export const LIMITS = {
     max: 10_000,
     default: 16,
     meaning: 'Largest number of open sessions at `/realtime` of one account at one gateway.',
+  }),
+  realtime_events_per_second: whole({
+    min: 1,
+    max: 1_000_000,
+    default: 2_000,
+    meaning:
+      'Events per second in all sessions at `/realtime` of one account at one gateway, as a steady rate in each direction. Those beyond it wait, and hold back whoever sends them. Speech is sent as 10 to 100 events a second.',
+  }),
+  realtime_bytes_per_second: whole({
+    min: KIB,
+    max: 1024 * MIB,
+    default: 4 * MIB,
+    meaning:
+      'Bytes of events per second in all sessions at `/realtime` of one account at one gateway, as a steady rate in each direction. Those beyond it wait. Speech of 24 kHz has 64 KB a second in base64, so the default lets 16 sessions send four times as fast as somebody speaks.',
   }),
   realtime_session_ms: whole({
     min: 1_000,

@@ -1,4 +1,4 @@
-import { createCounter } from '#limits';
+import { Shares } from '#wire';
 import { orAbort } from '../request/waiting.ts';
 
 export interface RefresherOptions<T> {
@@ -87,7 +87,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   const { refresh, idOf, ownerOf, present, now, random, everyMs, timeoutMs, onFailed } = options;
   const states = new Map<string, State<T>>();
   const waiting: (() => void)[] = [];
-  const places = createPlaces(options.concurrency, options.concurrencyOfOwner);
+  const places = new Shares(options.concurrency, options.concurrencyOfOwner);
   let closed = false;
 
   const jittered = (ms: number) => ms * (0.85 + 0.3 * random());
@@ -145,7 +145,10 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     for (const state of states.values()) if (!state.running) poll(state);
     const due = [...states.values()].filter((state) => !state.running && !state.away && state.due <= at);
     for (const state of due.sort((a, b) => a.due - b.due)) {
-      if (places.take(ownerOf(state.item))) void run(state);
+      const owner = ownerOf(state.item);
+      if (!places.mayTake(owner)) continue;
+      places.take(owner);
+      void run(state);
     }
     tellSettled();
   }
@@ -210,24 +213,6 @@ const endOf = <T>({ waiting }: State<T>) => new Promise<void>((resolve) => waiti
 function newState<T>(item: T): State<T> {
   const never = { due: 0, startedAt: 0, early: 0, failures: 0, tried: false };
   return { item, ...never, away: false, running: null, again: false, waiting: [] };
-}
-
-/** Bounds how many items are refreshed at the same time, for all owners and for one. */
-function createPlaces(max: number, maxOfOwner: number) {
-  const ofOwner = createCounter();
-  let taken = 0;
-  return {
-    take(owner: string): boolean {
-      if (taken >= max || ofOwner.of(owner) >= maxOfOwner) return false;
-      taken++;
-      ofOwner.add(owner, 1);
-      return true;
-    },
-    leave(owner: string): void {
-      taken--;
-      ofOwner.add(owner, -1);
-    },
-  };
 }
 
 /** Waits for work, and aborts it after `ms`. */

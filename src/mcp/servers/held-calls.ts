@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError, GatewayStopping } from '#errors';
-import { isObject, type JsonObject, type Members, membersOf, RawJsonError } from '#wire';
+import { isObject, type JsonObject, type Members, membersOf, RawJsonError, Shares } from '#wire';
 import type { RequestId, RequestMessage } from '#json-rpc';
-import { createCounter } from '#limits';
 import type { SessionCall } from './session-call.ts';
 
 /** A call at a legacy server that waits until its modern client has answered the server's questions. */
@@ -60,10 +59,11 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
     charsMax = 256 * 1024 * 1024,
   } = options;
   const byId = new Map<string, { readonly held: HeldCall; readonly timer: NodeJS.Timeout; readonly chars: number }>();
-  let allChars = 0;
   let closed = false;
-  const ofAccount = createCounter();
-  const ofOffer = createCounter();
+  const calls = new Shares(max, perAccountMax);
+  const chars = new Shares(charsMax);
+  /** By offer: its calls, by account. */
+  const ofOffers = new Map<string, Shares>();
   const prefix = `${Buffer.from(nodeId).toString('base64url')}.`;
 
   function remove(id: string): HeldCall | null {
@@ -71,9 +71,12 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
     if (!entry) return null;
     byId.delete(id);
     clearTimeout(entry.timer);
-    allChars -= entry.chars;
-    ofAccount.add(entry.held.account, -1);
-    ofOffer.add(entry.held.offerId, -1);
+    const { account, offerId } = entry.held;
+    calls.leave(account);
+    chars.leave(account, entry.chars);
+    const ofOffer = ofOffers.get(offerId)!;
+    ofOffer.leave(account);
+    if (ofOffer.all === 0) ofOffers.delete(offerId);
     return entry.held;
   }
 
@@ -81,21 +84,24 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
     hold(held) {
       const again = { retryAfterS: 1 };
       if (closed) throw new GatewayStopping();
-      if (ofAccount.of(held.account) >= perAccountMax)
+      const { account, offerId, questions } = held;
+      const ofOffer = ofOffers.get(offerId) ?? new Shares(perOfferMax);
+      if (!calls.mayTake(account) || !ofOffer.mayTake(account) || !chars.mayTake(account, questions.chars)) {
+        const own = calls.of(account);
+        if (own === 0) throw new GatewayError('service_unavailable', 'Too many calls wait for input', again);
         throw new GatewayError(
           'rate_limit_exceeded',
-          `This account has ${perAccountMax} calls that wait for input, which is the maximum`,
+          `This account has ${own} calls that wait for input, which is its share: answer one of them first`,
           again,
         );
-      const { chars } = held.questions;
-      if (ofOffer.of(held.offerId) >= perOfferMax || byId.size >= max || allChars + chars > charsMax)
-        throw new GatewayError('service_unavailable', 'Too many calls wait for input', again);
+      }
       const id = `${prefix}${randomUUID()}`;
       const timer = setTimeout(() => remove(id)?.call.cancel(EXPIRED), ttlMs).unref();
-      byId.set(id, { held, timer, chars });
-      allChars += chars;
-      ofAccount.add(held.account, 1);
-      ofOffer.add(held.offerId, 1);
+      byId.set(id, { held, timer, chars: questions.chars });
+      calls.take(account);
+      chars.take(account, questions.chars);
+      ofOffer.take(account);
+      ofOffers.set(offerId, ofOffer);
       return id;
     },
     take(id, { account, offerId, method, name }) {

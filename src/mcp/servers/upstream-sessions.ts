@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { GatewayError, GatewayStopping } from '#errors';
-import { isObject, type JsonObject } from '#wire';
-import { createCounter } from '#limits';
+import { isObject, type JsonObject, Shares } from '#wire';
 import type { Offer } from '#catalog';
 import { openSession, type SessionClient, createUpstreamSession, type UpstreamSession } from './upstream-session.ts';
 import type { StreamHeads } from './server-stream.ts';
@@ -64,7 +63,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
   /** By key; the least recently used session comes first. */
   const entries = new Map<string, Entry>();
-  const counts = createCounter();
+  const shares = new Shares(max, perAccountMax);
   const heads = new WeakMap<Offer, StreamHeads>();
   let draining = false;
   let closed = false;
@@ -72,7 +71,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   function forget(entry: Entry): void {
     if (entries.get(entry.key) !== entry) return;
     entries.delete(entry.key);
-    counts.add(entry.account, -1);
+    shares.leave(entry.account);
     stopTimers(entry);
   }
 
@@ -81,17 +80,19 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     void entry.session?.end();
   }
 
-  /** Ends an unused session if the account or the gateway has too many. Throws GatewayError if all are in use. */
+  /**
+   * Ends an unused session if the account has its share, its own if it has any. Throws GatewayError if all are in use.
+   */
   function makeRoom(account: string): void {
-    const ofAccount = counts.of(account) >= perAccountMax;
-    if (!ofAccount && entries.size < max) return;
+    if (shares.mayTake(account)) return;
+    const held = shares.of(account);
     for (const entry of entries.values()) {
-      if (entry.idle === null || (ofAccount && entry.account !== account)) continue;
+      if (entry.idle === null || (held > 0 && entry.account !== account)) continue;
       return end(entry);
     }
     const again = { retryAfterS: 1 };
-    const most = `This account uses ${perAccountMax} sessions at MCP servers, which is the maximum`;
-    if (ofAccount) throw new GatewayError('rate_limit_exceeded', most, again);
+    const most = `This account uses ${held} sessions at MCP servers, which is its share`;
+    if (held > 0) throw new GatewayError('rate_limit_exceeded', most, again);
     throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', again);
   }
 
@@ -146,7 +147,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       const opening = open(() => entry, place, client);
       const entry: Entry = { key, account, opening, session: null, idle: null, streamIdle: undefined };
       entries.set(key, entry);
-      counts.add(account, 1);
+      shares.take(account);
       opening.then(
         (session) => {
           entry.session = session;

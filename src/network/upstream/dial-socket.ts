@@ -108,7 +108,7 @@ const dial = (
       handshakeTimeout: timeoutMs,
       ...more,
     });
-    const messages = new MessageSocket(socket, { stallMs, silenceMs });
+    const messages = new MessageSocket(socket, { stallMs, silenceMs }, null);
     const stop = () => {
       reject(signal.reason as Error);
       socket.terminate();

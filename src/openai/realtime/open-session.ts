@@ -4,7 +4,7 @@ import { GatewayError, GatewayStopping } from '#errors';
 import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
 import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
 import { type MessageSocket, requestIdOf } from '#http';
-import type { createStreamQuota } from '#limits';
+import type { createStreamQuota, EventTurns } from '#limits';
 import { type createOriginGuard, scrubOf } from '#security';
 import { directForm, type Offer } from '#catalog';
 import {
@@ -45,6 +45,8 @@ export interface RealtimeDeps {
     },
   ) => Promise<{ readonly socket: MessageSocket; readonly isLeaving: () => boolean }>;
   readonly clientSecrets: Pick<ClientSecrets, 'open'>;
+  /** The turns of the events of all sessions. */
+  readonly turns: EventTurns;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
@@ -163,6 +165,10 @@ export class OpenSession {
     else slot.over.addEventListener('abort', stop);
     this.#recheck = setInterval(() => void this.#check(), RECHECK_MS).unref();
     this.#watch = setInterval(() => this.#leave(), WATCH_MS).unref();
+    const { turns } = this.#deps;
+    const { account } = this.#caller;
+    // What a provider sends takes nothing of its clients' own rate, nor of what another provider sends them.
+    const ofProvider = `${account} ${offer.provider.id}`;
     try {
       await new RealtimeSession({
         client,
@@ -170,6 +176,10 @@ export class OpenSession {
         session: this.#provider!.session,
         configured: this.#configured,
         locks: this.#locks,
+        turns: {
+          client: (bytes, onLimited) => turns.take(account, bytes, onLimited),
+          provider: (bytes, onLimited) => turns.take(ofProvider, bytes, onLimited),
+        },
         offer,
         model: this.#model,
         outputCap: this.#outputCapOf(offer),

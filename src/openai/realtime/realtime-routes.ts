@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { addUpgrade, createSocketServer, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
 import { requireAdmission } from '#auth';
-import { createStreamQuota } from '#limits';
+import { createEventTurns, createStreamQuota } from '#limits';
 import type { OpenSession, RealtimeDeps } from './open-session.ts';
 
 /** The sessions of this gateway. */
@@ -21,8 +21,13 @@ const SUBPROTOCOL = 'realtime';
 export const SILENCE_MS = 60_000;
 
 /** `GET /realtime`, a WebSocket, below `/api/v1` and `/v1`. The server must not listen yet. */
-export function addRealtime(server: FastifyInstance, deps: RealtimeDeps): Realtime {
-  const { limits } = deps.config;
+export function addRealtime(server: FastifyInstance, options: Omit<RealtimeDeps, 'turns'>): Realtime {
+  const { limits } = options.config;
+  const turns = createEventTurns({
+    eventsPerSecond: limits.realtimeEventsPerSecond,
+    bytesPerSecond: limits.realtimeBytesPerSecond,
+  });
+  const deps: RealtimeDeps = { ...options, turns };
   const quota = createStreamQuota({ max: limits.realtimeSessionsMax, lastsMs: limits.realtimeSessionMs });
   const sockets = createSocketServer({
     messageBytesMax: limits.chatBodyBytesMax,

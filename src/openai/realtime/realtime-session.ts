@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { GatewayError, GatewayStopping } from '#errors';
+import { GatewayError } from '#errors';
 import { isObject, readJson, type JsonLimits } from '#wire';
-import { type MessageSocket, toGatewayError, toHttpError } from '#http';
+import { type MessageSocket, toGatewayError } from '#http';
 import type { Scrub } from '#security';
 import type { Offer } from '#catalog';
 import { type ClientEvent, readClientEvent, rulesAt } from './client-events.ts';
 import { plus, TOKENS_PER_SECOND } from './conversation-size.ts';
+import { cancelOf, closeCodeOf, errorEvent, idIn, ownEventId, remember } from './own-events.ts';
 import { parseEvent, shownSession } from './provider-session.ts';
 import type { ResponseCall } from './response-call.ts';
 import { usageWithCost } from './response-end.ts';
@@ -13,6 +13,9 @@ import type { ResponseLocks } from './response-locks.ts';
 import { SessionSettings } from './session-state.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+
+/** Asks for the turn of an event, see `EventTurns`. */
+type TakeTurn = (bytes: number, onLimited: () => void) => Promise<void> | null;
 
 interface RealtimeSessionOptions {
   readonly client: MessageSocket;
@@ -22,6 +25,8 @@ interface RealtimeSessionOptions {
   /** The configuration of the session that its client secret has; null for none. Its provider has it. */
   readonly configured: Json | null;
   readonly locks: ResponseLocks;
+  /** The turns of the client's events, and of the provider's. */
+  readonly turns: { readonly client: TakeTurn; readonly provider: TakeTurn };
   readonly offer: Offer;
   /** The model as the client named it. */
   readonly model: string;
@@ -73,6 +78,7 @@ export class RealtimeSession {
   #heard = false;
   /** The session ends: nothing of the client goes to the provider any more. */
   #ending = false;
+  #toldOfRate = false;
   #idle: NodeJS.Timeout | undefined;
   /** Called when the last running response has ended. */
   #onQuiet: (() => void) | null = null;
@@ -111,17 +117,32 @@ export class RealtimeSession {
   }
 
   async #readClient(): Promise<void> {
-    const { client } = this.#options;
+    const { client, turns } = this.#options;
+    const tell = () => this.#tellOfRate();
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one event after the other
       const message = await client.next();
       if (message === null) break;
       if (this.#ending) continue;
       this.#touch();
+      const turn = turns.client(client.weigh(message), tell);
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await this.#take(message);
+      if (turn !== null) await turn;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (!this.#ending) await this.#take(message);
     }
     if (!this.#ending) this.#clientLeft();
+  }
+
+  /** Its events wait, so one error is enough: a session that is always too fast would get as many as it sends. */
+  #tellOfRate(): void {
+    if (this.#toldOfRate || this.#ending) return;
+    this.#toldOfRate = true;
+    const error = new GatewayError(
+      'rate_limit_exceeded',
+      'Events of this account come faster than they are taken here: nothing is lost, but from now on what is too fast waits',
+    );
+    void this.#options.client.send(errorEvent(error, null));
   }
 
   async #take(message: Buffer | 'binary'): Promise<void> {
@@ -204,11 +225,15 @@ export class RealtimeSession {
   }
 
   async #readProvider(): Promise<void> {
-    const { client, provider, locks } = this.#options;
+    const { client, provider, locks, turns } = this.#options;
+    const wait = () => {};
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one event after the other
       const message = await provider.next();
       if (message === null) break;
+      const turn = turns.provider(provider.weigh(message), wait);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (turn !== null) await turn;
       const event = parseEvent(message);
       if (event === null) {
         void this.#end(new GatewayError('provider_unavailable', 'The provider sent something that is not an event'));
@@ -461,33 +486,4 @@ export class RealtimeSession {
       );
     }, idleMs);
   }
-}
-
-const IDS_MAX = 256;
-
-/** Adds an id to those that are known, and forgets the oldest. */
-function remember(ids: Set<string>, id: string): void {
-  ids.add(id);
-  if (ids.size > IDS_MAX) ids.delete(ids.values().next().value!);
-}
-
-const cancelOf = (id: string): string => JSON.stringify({ type: 'response.cancel', response_id: id });
-
-const ownEventId = (): string => `event_${randomUUID().replaceAll('-', '')}`;
-
-const idIn = (response: unknown): string | null =>
-  isObject(response) && typeof response['id'] === 'string' && response['id'].length <= 256 ? response['id'] : null;
-
-/** An `error` event. `id`: of the client's event that it answers. */
-export function errorEvent(error: GatewayError, id: string | null): string {
-  const told = toHttpError(error, 'openai').body;
-  return JSON.stringify({ type: 'error', event_id: ownEventId(), error: { ...told.error, event_id: id } });
-}
-
-/** Close codes of RFC 6455 section 7.4.1 and of its registry: of a gateway that stops, of a fault, and of a refusal. */
-function closeCodeOf(error: GatewayError): number {
-  if (error instanceof GatewayStopping) return 1001;
-  const { status } = toHttpError(error);
-  if (error.code === 'request_timeout' || error.code === 'expired') return 1000;
-  return status >= 500 ? 1011 : 1008;
 }

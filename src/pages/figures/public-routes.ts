@@ -4,7 +4,8 @@ import { printable } from '#security';
 import type { Database, Query } from '#store';
 import { type Config, type Primitive, PRIMITIVES } from '#config';
 import type { Catalog } from '#catalog';
-import { DOCUMENTED, sendPage, tagPage, type TaggedPage } from '#http';
+import { clientNetworkOf, DOCUMENTED, sendPage, tagPage, type TaggedPage } from '#http';
+import { getOrInsert, Shares } from '#wire';
 import {
   DAY_MS,
   findListing,
@@ -58,7 +59,7 @@ function showMarket(app: FastifyInstance, deps: PublicFiguresDeps): void {
       const shown = shownNow(deps);
       const range = parseDayRange(request.query, deps.now());
       const name = `market ${range.first} ${range.last} ${shown.until}`;
-      const page = await deps.pages.page(name, isClosed(range.last, deps), async (query) =>
+      const page = await deps.pages.page(clientNetworkOf(request), name, isClosed(range.last, deps), async (query) =>
         viewMarket(await findMarket(query, range, shown), range),
       );
       return sendPage(request, reply, page!, CACHE_CONTROL);
@@ -84,7 +85,8 @@ function listListings(app: FastifyInstance, deps: PublicFiguresDeps): void {
   app.get('/analytics/service', { schema }, async (request, reply) => {
     const shown = shownNow(deps);
     const range = listingRange(deps);
-    const page = await deps.pages.page(`listings ${range.last} ${shown.until}`, false, async (query) =>
+    const name = `listings ${range.last} ${shown.until}`;
+    const page = await deps.pages.page(clientNetworkOf(request), name, false, async (query) =>
       viewListings(await findListings(query, range, shown), range),
     );
     return sendPage(request, reply, page!, CACHE_CONTROL);
@@ -123,7 +125,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
     if (providers.length === 0 && !(await isCalled(deps.database.query, { primitive, service }, range, shown)))
       throw notFound();
     const name = `${primitive} ${range.last} ${shown.until} ${providers.join()} ${service}`;
-    const page = await deps.pages.page(name, false, async (query) => {
+    const page = await deps.pages.page(clientNetworkOf(request), name, false, async (query) => {
       const found = await findListing(query, { primitive, service, providers }, range, shown);
       return found && viewListing(found, { primitive, service, range }, offers);
     });
@@ -163,10 +165,15 @@ function shownNow(deps: PublicFiguresDeps): Shown {
 interface FigurePages {
   /**
    * Returns the cached page of this name, or makes it with `read` from one snapshot. Returns null if `read` does.
-   * `isClosed` means that no more calls can be added to its figures. Throws GatewayError `rate_limit_exceeded` if too
-   * many other pages wait.
+   * `isClosed` means that no more calls can be added to its figures. Pages are made one at a time, and networks take
+   * turns. Throws GatewayError `rate_limit_exceeded` if too many other pages wait, or too many of this network.
    */
-  page(name: string, isClosed: boolean, read: (query: Query) => Promise<object | null>): Promise<TaggedPage | null>;
+  page(
+    network: string,
+    name: string,
+    isClosed: boolean,
+    read: (query: Query) => Promise<object | null>,
+  ): Promise<TaggedPage | null>;
 }
 
 interface Kept {
@@ -206,7 +213,10 @@ export function createFigurePages(
 ): FigurePages {
   const kept = new Map<string, Kept>();
   const making = new Map<string, Promise<TaggedPage | null>>();
-  let last: Promise<unknown> = Promise.resolve();
+  /** Pages that wait or are being made, by the network that asked for them first. */
+  const places = new Shares(WAITING_MAX);
+  const turns = new Map<string, (() => Promise<unknown>)[]>();
+  let isMaking = false;
 
   const isCurrent = async (found: Kept): Promise<boolean> => {
     const at = performance.now();
@@ -239,19 +249,45 @@ export function createFigurePages(
     return page;
   };
 
+  const makeNext = () => {
+    const next = turns.entries().next();
+    if (isMaking || next.done) return;
+    const [network, own] = next.value;
+    // A network with more pages goes to the end.
+    turns.delete(network);
+    const first = own.shift()!;
+    if (own.length > 0) turns.set(network, own);
+    isMaking = true;
+    void first().finally(() => {
+      isMaking = false;
+      makeNext();
+    });
+  };
+
   return {
-    async page(name, isClosed, read) {
+    async page(network, name, isClosed, read) {
       const found = kept.get(name);
       if (found && (await isCurrent(found))) return found.page;
       const running = making.get(name);
       if (running) return running;
-      if (making.size >= WAITING_MAX)
+      if (!places.mayTake(network))
         throw new GatewayError('rate_limit_exceeded', 'Too many figures are being read at once. Retry later', {
           retryAfterS: 2,
         });
-      const made = last.then(() => make(name, isClosed, read)).finally(() => making.delete(name));
+      places.take(network);
+      const made = new Promise<TaggedPage | null>((resolve) => {
+        const begin = () => {
+          const page = make(name, isClosed, read);
+          resolve(page);
+          return page.catch(() => {});
+        };
+        getOrInsert(turns, network, () => []).push(begin);
+        makeNext();
+      }).finally(() => {
+        making.delete(name);
+        places.leave(network);
+      });
       making.set(name, made);
-      last = made.catch(() => {});
       return made;
     },
   };

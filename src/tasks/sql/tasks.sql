@@ -13,16 +13,21 @@ WHERE contexts.account = excluded.account AND (excluded.run IS NULL OR contexts.
 RETURNING account
 
 -- name: claimTasks
--- Claims the tasks that are due the longest, at most $4 per offer.
+-- Claims the tasks that are due the longest, at most $4 per offer. Round robin: every account gets its first one before
+-- any account gets its second. An account has 1,000 tasks by default, so the oldest 1,024 are of two at least.
 WITH due AS (
-  SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, next_look_at AS due_at
+  SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, account AS due_account, next_look_at AS due_at
   FROM tasks
   WHERE open = 1 AND next_look_at <= $1 AND claimed_until <= $1 AND offer_id NOT IN (SELECT value FROM json_each($5))
-  ORDER BY next_look_at LIMIT 64
+  ORDER BY next_look_at LIMIT 1024
 ), chosen AS (
   SELECT due_primitive, due_id, due_service
-  FROM (SELECT due.*, ROW_NUMBER() OVER (PARTITION BY due_offer ORDER BY due_at) AS nth FROM due) AS ranked
-  WHERE nth <= $4 ORDER BY due_at LIMIT $3
+  FROM (
+    SELECT due.*, ROW_NUMBER() OVER (PARTITION BY due_account ORDER BY due_at) AS turn,
+      ROW_NUMBER() OVER (PARTITION BY due_offer ORDER BY due_at) AS nth
+    FROM due
+  ) AS ranked
+  WHERE nth <= $4 ORDER BY turn, due_at LIMIT $3
 )
 UPDATE tasks SET claimed_until = $2 FROM chosen
 WHERE primitive = due_primitive AND task_id = due_id AND service = due_service
@@ -144,15 +149,19 @@ UPDATE task_calls SET settlement = $2 WHERE call_id = $1 AND settlement IS NULL
 -- The same as claimTasks, for several gateways at once. SKIP LOCKED makes each gateway skip rows that another one
 -- is claiming. So no gateway waits, and none claims the same task.
 WITH due AS MATERIALIZED (
-  SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, next_look_at AS due_at
+  SELECT primitive AS due_primitive, task_id AS due_id, service AS due_service, offer_id AS due_offer, account AS due_account, next_look_at AS due_at
   FROM tasks
   WHERE open = 1 AND next_look_at <= $1 AND claimed_until <= $1 AND offer_id NOT IN (SELECT json_array_elements_text($5::json))
-  ORDER BY next_look_at LIMIT 64
+  ORDER BY next_look_at LIMIT 1024
   FOR UPDATE SKIP LOCKED
 ), chosen AS (
   SELECT due_primitive, due_id, due_service
-  FROM (SELECT due.*, ROW_NUMBER() OVER (PARTITION BY due_offer ORDER BY due_at) AS nth FROM due) AS ranked
-  WHERE nth <= $4 ORDER BY due_at LIMIT $3
+  FROM (
+    SELECT due.*, ROW_NUMBER() OVER (PARTITION BY due_account ORDER BY due_at) AS turn,
+      ROW_NUMBER() OVER (PARTITION BY due_offer ORDER BY due_at) AS nth
+    FROM due
+  ) AS ranked
+  WHERE nth <= $4 ORDER BY turn, due_at LIMIT $3
 )
 UPDATE tasks SET claimed_until = $2 FROM chosen
 WHERE primitive = due_primitive AND task_id = due_id AND service = due_service

@@ -86,6 +86,13 @@ export const LIMIT_CASES = {
   'limits.messages_max': { toml: '9', wrong: 'true', of: (c) => c.limits.messagesMax, is: 9, fallback: 2048 },
   'limits.json_depth_max': { toml: '9', wrong: '1', of: (c) => c.limits.jsonDepthMax, is: 9, fallback: 64 },
   'limits.json_keys_max': { toml: '900', wrong: 'nan', of: (c) => c.limits.jsonKeysMax, is: 900, fallback: 10_000 },
+  'limits.connections_max': {
+    toml: '70',
+    wrong: '15',
+    of: (c) => c.limits.connectionsMax,
+    is: 70,
+    fallback: 32_768,
+  },
   'limits.listens_max': { toml: '7', wrong: '-1', of: (c) => c.limits.listensMax, is: 7, fallback: 128 },
   'limits.realtime_sessions_max': {
     toml: '7',
@@ -93,6 +100,20 @@ export const LIMIT_CASES = {
     of: (c) => c.limits.realtimeSessionsMax,
     is: 7,
     fallback: 16,
+  },
+  'limits.realtime_events_per_second': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.realtimeEventsPerSecond,
+    is: 7,
+    fallback: 2_000,
+  },
+  'limits.realtime_bytes_per_second': {
+    toml: '7000',
+    wrong: '1000',
+    of: (c) => c.limits.realtimeBytesPerSecond,
+    is: 7_000,
+    fallback: 4_194_304,
   },
   'limits.realtime_session_ms': {
     toml: '7000',

@@ -125,6 +125,19 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     await polls.reached(1);
   });
 
+  it('looks at a task of another account before it has seen all that are due of one', async () => {
+    const { one, clock } = await tasksWorld(engine);
+    for (let n = 0; n < 120; n++)
+      await one.tasks.begin(newTask(`greedy-${n}`, { service: `acme/agent-${n % 8}` }), null);
+    clock.now += 1_000;
+    await one.tasks.begin(newTask('patient', { account: 'bob', service: 'acme/other' }), null);
+    clock.now += 60_000;
+    const polls = countPolls(() => completed);
+    startWatch(one, clock, polls.poll);
+    await vi.waitFor(() => expect(polls.looked).toContain('patient'), { timeout: HANGS_MS });
+    expect(polls.looked.indexOf('patient')).toBeLessThan(16);
+  });
+
   it('has at most 16 looks at once, and 4 at the tasks of one offer', async () => {
     const { one, clock } = await tasksWorld(engine);
     for (let n = 0; n < 60; n++)

@@ -49,6 +49,17 @@ test('an account holds so many calls at once, whatever others hold', async () =>
   expect(await bridge.faults()).toEqual([]);
 });
 
+test.each([{ max: 4 }, { perOfferMax: 4 }])('an account holds as many as it leaves free: %j', async (bounds) => {
+  const server = await startLegacyServer();
+  const bridge = await startBridge(server.url, { held: bounds });
+  const ask = (more = {}) => bridge.post('tools/call', { name: 'ask' }, { capabilities, ...more });
+  const greedy = [await ask(), await ask(), await ask()];
+  expect(greedy.map(({ status }) => status)).toEqual([200, 200, 429]);
+  const other = await ask({ account: OTHER_ACCOUNT });
+  expect(other.message.result?.['resultType']).toBe('input_required');
+  expect(await bridge.faults()).toEqual([]);
+});
+
 test.each([{ max: 1 }, { perOfferMax: 1 }])('a gateway holds so many calls at once: %j', async (bounds) => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url, { held: bounds });

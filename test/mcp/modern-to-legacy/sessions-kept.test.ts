@@ -149,6 +149,22 @@ test('an account has so many sessions, and the one that was used longest ago mak
   expect(await bridge.faults()).toEqual([]);
 });
 
+test('an account has as many sessions as it leaves free, and ends its own', async () => {
+  const server = await startLegacyServer();
+  const bridge = await startBridge(server.url, { sessions: { max: 4 } });
+  const use = (name: string, more = {}) =>
+    bridge.post('tools/call', call, { capabilities: { experimental: { [name]: {} } }, ...more });
+  await use('other', { account: OTHER_ACCOUNT });
+  await use('a');
+  await use('b');
+  const [other, a] = usedBy(server);
+  const deleted = once(server.events, 'deleted');
+  await use('c');
+  expect(await deleted).toEqual([a]);
+  expect(server.sessions.has(other!)).toBe(true);
+  expect(await bridge.faults()).toEqual([]);
+});
+
 test('an account whose sessions are all in use waits', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url, { sessions: { perAccountMax: 1 } });

@@ -205,12 +205,18 @@ describe('frames that are no events', () => {
     expect(await spine.faults()).toEqual([]);
   });
 
-  it('are pings that nobody reads the answers of', async () => {
+  it('are pings: a hundred are answered, and more end the session', async () => {
     const session = await open();
-    for (let i = 0; i < 20_000; i++) session.client.socket.ping('x'.repeat(100));
+    const { socket } = session.client;
+    let pongs = 0;
+    socket.on('pong', () => pongs++);
+    for (let i = 0; i < 90; i++) socket.ping();
     await settled(session);
-    session.client.socket.close();
-    await session.client.closed;
+    expect(pongs).toBeGreaterThan(0);
+    for (let i = 0; i < 20_000; i++) socket.ping('x'.repeat(100));
+    expect(await session.client.closed).toMatchObject({ code: 1008 });
+    await session.side.closed;
+    expect(await spine.faults()).toEqual([]);
   });
 });
 

@@ -1,3 +1,5 @@
+import { Shares } from '#wire';
+
 /** A file that is to be downloaded. */
 export interface Wanted {
   /** Unique for each file. */
@@ -67,7 +69,7 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
   const { run, max = SLOTS, slowMs = SLOW_MS, slowMax = SLOW_MAX, elapsed } = options;
   /** By account, in the order of their turns. An account without a waiting file is absent. */
   const waiting = new Map<string, Map<string, W>>();
-  let waitingCount = 0;
+  const places = new Shares(WAITING_MAX);
   const running = new Map<string, Running<W>>();
   let closed = false;
 
@@ -88,7 +90,7 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
       for (const [source, wanted] of files) {
         if (running.has(source) || !mayRun(wanted)) continue;
         files.delete(source);
-        waitingCount -= 1;
+        places.leave(account);
         waiting.delete(account);
         if (files.size > 0) waiting.set(account, files);
         return wanted;
@@ -121,7 +123,7 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
   };
 
   const beginNext = (): void => {
-    while (!closed && waitingCount > 0 && countHolding(() => true) < max) {
+    while (!closed && places.all > 0 && countHolding(() => true) < max) {
       const next = takeNext();
       if (next === null) return;
       begin(next);
@@ -149,12 +151,12 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
 
   function add(wanted: W): void {
     const { source, account } = wanted;
-    if (closed || running.has(source) || waitingCount >= WAITING_MAX) return;
+    if (closed || running.has(source) || !places.mayTake(account)) return;
     const files = waiting.get(account) ?? new Map<string, W>();
     if (files.has(source)) return;
     files.set(source, wanted);
     waiting.set(account, files);
-    waitingCount += 1;
+    places.take(account);
   }
 
   return {
@@ -166,7 +168,6 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
     async close(reason) {
       closed = true;
       waiting.clear();
-      waitingCount = 0;
       for (const { ended } of running.values()) ended.abort(reason);
       await Promise.all([...running.values()].map(({ done }) => done));
     },

@@ -131,6 +131,16 @@ describe('a contract wallet', () => {
     expect(await outcome(60, address(60), '192.0.2.98')).toBe('unauthorized');
   });
 
+  it('is asked about by one client with as many checks at once as it leaves free', async () => {
+    const { enter } = await world(REFUSED);
+    const outcome = (index: number, client: string) =>
+      enter(headerWith('0xc0ffee', CONTRACT, `Try ${index}.`), client).catch(({ code }: { code: string }) => code);
+    const many = Array.from({ length: 12 }, (_, index) => outcome(index, '192.0.2.1'));
+    const other = outcome(12, '192.0.2.2');
+    expect((await Promise.all(many)).filter((code) => code === 'service_unavailable')).toHaveLength(4);
+    expect(await other).toBe('unauthorized');
+  });
+
   it('counts as failed for the address that it came from', async () => {
     const node = await startChainNode({ code: CODE, answer: () => REFUSED });
     const { enter } = await openSignIn({ chains: [{ network: BASE, rpcUrl: node.url }], failuresPerMinute: 1 });

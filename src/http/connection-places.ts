@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { GatewayError } from '#errors';
+import { networkOf, type Trust } from '#security';
+import { Shares } from '#wire';
+import { refuseUpgrade } from './upgrades.ts';
+
+/**
+ * Shares the connections to a server among the networks of its clients, so that idle connections of one network do not
+ * use up the sockets of the process. A trusted proxy stands for many clients, so it may have all that are free. A
+ * connection beyond a share is answered and closed.
+ */
+export function shareConnections(server: Server, max: number, trust: Trust | undefined): void {
+  const shares = new Shares(max);
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress: address } = socket;
+    // A socket of the file system, or a client that is gone.
+    if (address === undefined) return;
+    const network = networkOf(address);
+    const isProxy = trust?.(address) === true;
+    if (isProxy ? shares.all >= max : !shares.mayTake(network))
+      return refuseUpgrade(socket, refusal(shares.of(network)), randomUUID());
+    shares.take(network);
+    socket.once('close', () => shares.leave(network));
+  });
+}
+
+const refusal = (held: number): GatewayError =>
+  held === 0
+    ? new GatewayError('service_unavailable', 'All connections to this gateway are in use: retry in a moment', {
+        retryAfterS: 1,
+      })
+    : new GatewayError(
+        'rate_limit_exceeded',
+        `Your network has ${held} connections to this gateway, which is its share of limits.connections_max: use them again, or close some`,
+        { retryAfterS: 1 },
+      );
