@@ -102,8 +102,8 @@ const facts = members(
 );
 
 /**
- * The facts that a server tells of itself (its answer to `initialize` or `server/discover`, JSON text), without the nulls of
- * optional members. The same text if it is readable, or cannot be: then its clients tell.
+ * The facts that a server tells of itself (its answer to `initialize` or `server/discover`, JSON text), without the
+ * nulls of optional members. The same text if it is readable, or cannot be: then its clients tell.
  */
 export function readableFacts(written: string, value: JsonObject): string {
   const read = readable(written, value, facts);
