@@ -116,7 +116,19 @@ async function mountMarket(protocols: Protocols): Promise<void> {
     nonces: nonceRoutes(protocols),
     models: modelsRoutes({ catalog, health, registry, admit, now }),
     market: marketRoutes({ catalog, health, registry, listings, now }),
-    ofProviders: ownPages({ admit, keys, identity, registry, health, earnings, payouts, payoutRules, networks, now }),
+    ofProviders: ownPages({
+      admit,
+      keys,
+      identity,
+      registry,
+      health,
+      listings,
+      earnings,
+      payouts,
+      payoutRules,
+      networks,
+      now,
+    }),
   };
   await mount(server, pages, PREFIX);
 }

@@ -211,6 +211,9 @@ async function openKept({ config, database, identity, opened, outages, now }: Mi
 /** The files that hold large replies for repeated requests. */
 type Files = Pick<Awaited<ReturnType<typeof openMedia>>, 'blobs'>;
 
+/** Most elements of a list that a line of the log names. */
+const LEFT_OUT_LOGGED = 5;
+
 function openMcp(parts: RouteParts, { blobs }: Files) {
   const { config, database, identity, pipeline, catalog, idempotency, payments, logger } = parts;
   const { tasks, targets, listeners, keepAlive, now, elapsed, random, onError } = parts;
@@ -226,6 +229,13 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
+    onLeftOut: (leftOut, { service, provider }) =>
+      logger.warn(
+        { service, provider: provider.name, left_out: leftOut.length, first: leftOut.slice(0, LEFT_OUT_LOGGED) },
+        leftOut.length === 0
+          ? 'clients can read all lists of a service again'
+          : 'parts of the lists of a service cannot be read by clients and are not listed',
+      ),
     onShared: (name, first, later) =>
       logger.warn({ name, service: first, later }, 'two services have the same name at /mcp: the older one keeps it'),
     onUnseen: (error) => logger.debug({ err: error }, 'a task of a tool could not be checked'),

@@ -66,9 +66,12 @@ export {
   type DefinitionView,
   type ListedTool,
   type ToolDefinition,
+  type LeftOut,
   type ToolListings,
   type ToolPin,
   type ToolPins,
   createToolPins,
+  leftOutSchemaOf,
   viewDefinition,
+  viewLeftOut,
 } from './tool-definitions.ts';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { loadStatements, type Database, type Row, type Step } from '#store';
+import { printable } from '#security';
 import type { Offer } from './offers.ts';
 
 /** The definition of a tool, and whether it has changed. Definitions come from strangers. */
@@ -25,13 +26,51 @@ export interface ListedTool {
   readonly definition: ToolDefinition;
 }
 
+/** An element of a server's list that clients cannot read. It is listed nowhere. Its texts come from the provider. */
+export interface LeftOut {
+  readonly kind: 'tool' | 'resource' | 'resource_template' | 'prompt';
+  /** Its name or URI; null without one. */
+  readonly name: string | null;
+  /** The member that is wrong and what it must be, in words. */
+  readonly fault: string;
+}
+
 /** The tools that the servers of tool offers list, from the protocol of the tools. */
 export interface ToolListings {
+  /** Empty if the list is not known. */
+  leftOutOf(offer: Offer): readonly LeftOut[];
   /** null if the list is not known. */
   toolsOf(offer: Offer): readonly ListedTool[] | null;
   /** Increases with every change. */
   version(): number;
 }
+
+/** Most characters of a name or a reason that a view shows. */
+const SHOWN_MAX = 256;
+
+export const viewLeftOut = ({ kind, name, fault }: LeftOut) => ({
+  kind,
+  name: name === null ? null : printable(name, SHOWN_MAX),
+  reason: printable(fault, SHOWN_MAX),
+});
+
+/** `more`: the properties of an element that come before the others. */
+export const leftOutSchemaOf = (more: Readonly<Record<string, object>>) => ({
+  type: 'array',
+  description:
+    'What the MCP server lists and clients cannot read, so it is not listed here and cannot be called; at most 100. Empty if all can be read',
+  items: {
+    title: Object.keys(more).length === 0 ? 'LeftOut' : 'LeftOutOfProvider',
+    type: 'object',
+    required: [...Object.keys(more), 'kind', 'name', 'reason'],
+    properties: {
+      ...more,
+      kind: { type: 'string', enum: ['tool', 'resource', 'resource_template', 'prompt'] },
+      name: { type: ['string', 'null'], description: 'Its name or URI; null without one' },
+      reason: { type: 'string', description: 'The member that is wrong and what it must be' },
+    },
+  },
+});
 
 /** A definition in the form for clients, beside the tool. `changed_at` is present once it has changed. */
 export interface DefinitionView {

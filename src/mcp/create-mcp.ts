@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { createKeepAlive } from '#http';
-import { createSeals } from '#security';
+import { createSeals, printable } from '#security';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
-import { pinned, type Catalog, type Offer, type ToolListings, type ToolPins } from '#catalog';
+import { pinned, type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins } from '#catalog';
 import { createHandlePaidRequest, type Idempotency, type Pipeline } from '#gateway';
 import { createStreamQuota, type Counter } from '#limits';
 import type { Payments } from '#payments';
@@ -77,6 +77,8 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   readonly random: () => number;
   /** Called with each server whose lists could not be read. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
+  /** Called with what clients cannot read in the lists of a server, whenever that changes. Default: nobody is told. */
+  readonly onLeftOut?: (leftOut: readonly LeftOut[], offer: Offer) => void;
   /** Called when tasks could not be read. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
   /** Called with every session of a client that this gateway ends. */
@@ -164,7 +166,7 @@ export function createMcp(options: McpOptions): Mcp {
     servers,
     translators,
     schemaOf,
-    lacks: (offer, tool) => lacks(catalog, catalogue, offer, tool),
+    refusal: (offer, tool) => refusalOf(catalog, catalogue, offer, tool),
     decorate: (result, offer, { session, service }) =>
       decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
@@ -299,10 +301,22 @@ function offerOf(catalog: Catalog, id: string): Offer | null {
   }
 }
 
-/** Whether an offer does not list a tool that another offer of its service lists. */
-function lacks(catalog: Catalog, catalogue: ToolCatalogue, offer: Offer, tool: string): boolean {
+/**
+ * The error of a call of a tool that an offer does not list, if another offer of its service lists it, or if it is left
+ * out because clients cannot read its definition. Null for a tool that its server may have.
+ */
+function refusalOf(catalog: Catalog, catalogue: ToolCatalogue, offer: Offer, tool: string): GatewayError | null {
   const listing = catalogue.listingOf(offer);
-  if (!listing || listing.truncated || listing.tools.has(tool)) return false;
+  if (!listing || listing.tools.has(tool)) return null;
+  const broken = listing.leftOut.find(({ kind, name }) => kind === 'tool' && name === tool);
+  if (broken)
+    return new GatewayError(
+      'invalid_request',
+      `There is no tool ${printable(tool)} here: its definition cannot be read (${broken.fault}), so it is not listed`,
+      { param: 'params.name' },
+    );
+  if (listing.truncated) return null;
   const { offers } = catalog.resolve(offer.service, 'tool');
-  return offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
+  if (!offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null)) return null;
+  return new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, { param: 'name' });
 }

@@ -1,4 +1,5 @@
 import { getOrInsert } from './collections.ts';
+import { Shares } from './shares.ts';
 
 interface PlacesOptions {
   /** Most jobs at the same time. */
@@ -40,25 +41,22 @@ interface Waiting {
 }
 
 /**
- * Places for jobs of many accounts that run at the same time. A share gets a further place only while at least as many
- * stay free as it then holds. So n shares that want all get about 1/(n + 1) each, and one that has none finds a place.
- * A share is an account, or several that get together what one account gets. Accounts that wait take turns.
+ * Places for jobs of many accounts that run at the same time, divided by `Shares`. A share is an account, or several
+ * that get together what one account gets. Accounts that wait take turns.
  */
 export class Places {
-  readonly #perShare: number;
   readonly #longMs: number | undefined;
-  readonly #held: Pool;
-  readonly #long: Pool;
+  readonly #held: Shares;
+  readonly #long: Shares;
   /** By account. Whose turn comes next is first. */
   readonly #waiting = new Map<string, Waiting[]>();
   /** Jobs that are long, and found no room among those. */
   readonly #asking = new Set<Held>();
 
   constructor({ total, perShare, longMs, longTotal = 0 }: PlacesOptions) {
-    this.#perShare = perShare;
     this.#longMs = longMs;
-    this.#held = new Pool(total);
-    this.#long = new Pool(longTotal);
+    this.#held = new Shares(total, perShare);
+    this.#long = new Shares(longTotal, perShare);
   }
 
   /** The places that a share has now, without those of long jobs. */
@@ -68,7 +66,7 @@ export class Places {
 
   /** null if there is no place for the account now. */
   tryTake(account: string, { share = account, onLong }: TakeOptions = {}): Place | null {
-    if (this.#waiting.has(account) || !this.#held.hasRoom(share, this.#perShare)) return null;
+    if (this.#waiting.has(account) || !this.#held.mayTake(share)) return null;
     return this.#give(share, onLong);
   }
 
@@ -97,7 +95,7 @@ export class Places {
   }
 
   #give(share: string, onLong: TakeOptions['onLong']): Place {
-    this.#held.add(share, 1);
+    this.#held.take(share);
     const held: Held = { share, onLong, state: 'held', timer: undefined };
     const becomeLong = () => {
       if (held.state !== 'held') return;
@@ -111,7 +109,7 @@ export class Places {
       release: () => {
         if (held.state === 'released') return;
         clearTimeout(held.timer);
-        (held.state === 'long' ? this.#long : this.#held).add(share, -1);
+        (held.state === 'long' ? this.#long : this.#held).leave(share);
         this.#asking.delete(held);
         held.state = 'released';
         this.#settle();
@@ -122,11 +120,11 @@ export class Places {
   /** Lets jobs become long that ask for it, and gives all places that are free. */
   #settle(): void {
     for (const held of this.#asking) {
-      if (!this.#long.hasRoom(held.share, this.#perShare)) continue;
+      if (!this.#long.mayTake(held.share)) continue;
       this.#asking.delete(held);
       held.state = 'long';
-      this.#held.add(held.share, -1);
-      this.#long.add(held.share, 1);
+      this.#held.leave(held.share);
+      this.#long.take(held.share);
       held.onLong?.();
     }
     while (this.#giveNext());
@@ -134,7 +132,7 @@ export class Places {
 
   #giveNext(): boolean {
     for (const [account, waiting] of this.#waiting) {
-      if (!this.#held.hasRoom(waiting[0]!.share, this.#perShare)) continue;
+      if (!this.#held.mayTake(waiting[0]!.share)) continue;
       const { share, onLong, give } = waiting.shift()!;
       this.#waiting.delete(account);
       // Behind the other accounts.
@@ -143,32 +141,5 @@ export class Places {
       return true;
     }
     return false;
-  }
-}
-
-class Pool {
-  readonly #total: number;
-  readonly #taken = new Map<string, number>();
-  #all = 0;
-
-  constructor(total: number) {
-    this.#total = total;
-  }
-
-  of(share: string): number {
-    return this.#taken.get(share) ?? 0;
-  }
-
-  hasRoom(share: string, perShare: number): boolean {
-    const own = this.of(share);
-    const left = this.#total - this.#all - 1;
-    return own === 0 ? left >= 0 : own < perShare && own < left;
-  }
-
-  add(share: string, places: number): void {
-    const taken = this.of(share) + places;
-    this.#all += places;
-    if (taken === 0) this.#taken.delete(share);
-    else this.#taken.set(share, taken);
   }
 }

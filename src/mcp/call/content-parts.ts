@@ -6,7 +6,7 @@ import type { FilePart, Part, LargeFile } from '#bridge';
 
 /**
  * The result of a `tools/call` as parts: texts, files for binary or linked content, and the structured content unless a
- * text is the same JSON. Content of an unknown type becomes data.
+ * text is the same JSON.
  */
 export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {
   const parts = (Array.isArray(content) ? content : []).flatMap(partsOf);
@@ -41,7 +41,7 @@ function partsOf(item: unknown): readonly Part[] {
     case 'resource':
       return isObject(resource) ? embedded(resource) : [];
     default:
-      return [{ kind: 'data', data: item }];
+      return [];
   }
 }
 

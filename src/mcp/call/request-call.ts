@@ -19,6 +19,7 @@ import type { PaymentAttempt } from '#payments';
 import type { AnswerCall } from './answer-call.ts';
 import type { McpRequest } from '../request/mcp-request.ts';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
+import { TOOL_NAME_MAX } from '../shapes/definitions.ts';
 import { hasOwnPrice, priceOfTool } from '../request/ending.ts';
 import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
@@ -71,8 +72,8 @@ export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunReque
 }
 
 export interface RequestCallDeps extends UpstreamAdapterDeps {
-  /** Whether another provider of the service has this tool and this one does not. */
-  readonly lacks: (offer: Offer, tool: string) => boolean;
+  /** The error of a call of a tool that this provider does not have; null if it may have it. */
+  readonly refusal: (offer: Offer, tool: string) => GatewayError | null;
 }
 
 /** The facts that make a call out of a client's request, besides the request itself. */
@@ -96,7 +97,7 @@ interface RequestCall {
  * `invalid_request` for a call that names no tool.
  */
 export function requestCall<R, D extends Piece>(
-  { lacks }: Pick<RequestCallDeps, 'lacks'>,
+  { refusal }: Pick<RequestCallDeps, 'refusal'>,
   request: RequestCall,
   mcpRequest: McpRequest,
   adapter: ProviderAdapter<R, D>,
@@ -121,10 +122,8 @@ export function requestCall<R, D extends Piece>(
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {
-      if (tool !== null && lacks(offer, tool))
-        throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, {
-          param: 'name',
-        });
+      const refused = tool === null ? null : refusal(offer, tool);
+      if (refused !== null) throw refused;
       if (continued !== null && continued.price !== priceOfTool(offer, tool).id)
         throw new GatewayError('unprocessable', PRICE_CHANGED, { param: 'params.requestState' });
       return offer.priceCap !== null && !hasOwnPrice(offer, tool) ? { costMax: offer.priceCap } : { call: 1n };
@@ -145,9 +144,6 @@ const LISTEN_CALL_MS = LISTEN_MS + 60_000;
 
 const PRICE_CHANGED =
   'The price of this tool has changed since the call began. Repeat the request without requestState';
-
-/** Most characters of a tool's name. */
-export const TOOL_NAME_MAX = 256;
 
 /** The tool that a call names. Throws GatewayError `invalid_request` without a valid name. */
 function toolOf({ params }: RequestMessage): string {

@@ -11,7 +11,8 @@ import { readOwnRequest } from '../wire/own-messages.ts';
 import { LEGACY_METHODS } from '../wire/revisions.ts';
 import { priceOfTool } from '../request/ending.ts';
 import { partsAdapter } from './parts-adapter.ts';
-import { requestCall, type RequestCallDeps, TOOL_NAME_MAX } from './request-call.ts';
+import { TOOL_NAME_MAX } from '../shapes/definitions.ts';
+import { requestCall, type RequestCallDeps } from './request-call.ts';
 import { UpstreamAdapter } from './upstream-adapter.ts';
 import type { McpRequest } from '../request/mcp-request.ts';
 
@@ -174,7 +175,9 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
     async toolsOf(service) {
       const listing = await listed(service);
       if (listing === null) throw new GatewayError('not_found', `Service not found: ${printable(service)}`);
-      return [...listing.tools.values()].map(({ tool }) => ({
+      // A model's provider refuses the whole request because of one schema that it cannot read.
+      const usable = [...listing.tools.values()].filter(({ tool }) => tool.shown.legacy !== null);
+      return usable.map(({ tool }) => ({
         name: tool.name,
         description: tool.description,
         inputSchema: tool.inputSchema ?? { type: 'object' },

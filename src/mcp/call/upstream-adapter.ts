@@ -8,6 +8,7 @@ import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
+import { type Form, isListMethod, type ListMethod, readableList } from '../shapes/lists.ts';
 import type { EraTranslator, McpEnd, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface UpstreamAdapterDeps {
@@ -86,9 +87,10 @@ export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
         return tooLargeEnd(mcpRequest, offer, error, performance.now() - beganAt);
       throw message.method === 'tools/call' ? onceOnly(readable(error)) : readable(error);
     }
-    if (message.method !== 'tools/list') return end;
+    if (!isListMethod(message.method)) return end;
     const tasks = client === 'modern' && facts.era === 'modern';
-    return decorated(end, (result) => decorate(tasks ? result : withoutTaskTools(result), offer, mcpRequest));
+    const decorateTools = (result: string) => decorate(tasks ? result : withoutTaskTools(result), offer, mcpRequest);
+    return toReadableList(end, message.method, client === 'modern' ? 'modern' : 'legacy', decorateTools);
   }
 }
 
@@ -108,29 +110,34 @@ function refusal({ message }: McpRequest, code: number, text: string): McpEnd {
   return freeEnd({ text: error, status: modernStatusOf(code) }, `error ${code}`);
 }
 
-function decorated(end: McpEnd, change: (list: string) => string): McpEnd {
+/**
+ * The end of a request for a list, with the elements that clients can read. The definitions of tools are compared with
+ * those of the server before anything in them changes. Throws UpstreamFailure for a list that cannot be read, because a
+ * server could name other prices in it.
+ */
+function toReadableList(end: McpEnd, method: ListMethod, form: Form, decorateTools: (list: string) => string): McpEnd {
   if (end.result === null) return end;
-  const { text } = end.result;
-  const list = membersOf(text).get('result');
-  if (!list) return end;
-  const given = text.slice(list.start, list.end);
-  checkList(given);
-  return { ...end, result: { ...end.result, text: splice(text, [{ ...list, text: change(given) }]) } };
-}
-
-/** Refuses a list that cannot be read, because a server could name other prices in it. Throws UpstreamFailure. */
-function checkList(result: string): void {
+  const { message: _parsed, ...answer } = end.result;
+  const span = membersOf(answer.text).get('result');
+  if (!span) return end;
+  const given = answer.text.slice(span.start, span.end);
+  let list;
   try {
-    const tools = membersOf(result).get('tools');
-    if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX)
-      return;
+    if (method === 'tools/list') refuseTooMany(given);
+    list = readableList(method, form, method === 'tools/list' ? decorateTools(given) : given);
   } catch (error) {
     throw readable(error);
   }
-  throw new UpstreamFailure(`it lists more than ${TOOLS_MAX} tools at once`, {
-    retryable: false,
-    attributedTo: 'provider',
-  });
+  if ('fault' in list) throw providerFailure(`its answer to ${method} cannot be read: ${list.fault}`, answer.status);
+  return { ...end, result: { ...answer, text: splice(answer.text, [{ ...span, text: list.text }]) } };
+}
+
+/** Throws UpstreamFailure for a list of more tools than a client could use. */
+function refuseTooMany(result: string): void {
+  const tools = membersOf(result).get('tools');
+  if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX)
+    return;
+  throw providerFailure(`it lists more than ${TOOLS_MAX} tools at once`, null);
 }
 
 const TOOLS_MAX = 10_000;

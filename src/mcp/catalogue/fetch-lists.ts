@@ -1,14 +1,20 @@
-import type { Offer } from '#catalog';
-import { elementsOf, isObject, membersOf, RawJsonError } from '#wire';
+import type { LeftOut, Offer } from '#catalog';
+import { elementsOf, membersOf, RawJsonError } from '#wire';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import { orAbort } from '../request/waiting.ts';
+import { FORMS, type Form, keyOf, leftOut, type ListMethod, LISTS, readableItem, SAME_NAME } from '../shapes/lists.ts';
 
 /** An element of a list. The key is the URI of a resource, the URI template of a template, or the name of a prompt. */
 export interface ListedItem {
   readonly key: string;
-  /** Unchanged JSON text. It has no duplicate keys. */
+  /** JSON text as the server wrote it. */
   readonly text: string;
+  /** The text that clients read, by how they speak; null if they cannot read it. At least one is there. */
+  readonly shown: Shown;
 }
+
+/** An element as clients read it. It has no duplicate keys. */
+export type Shown = Readonly<Record<Form, string | null>>;
 
 export interface FetchDeps {
   /** Gets the facts of an offer's server. */
@@ -50,13 +56,16 @@ export interface FetchedLists {
   readonly others: Readonly<Record<OtherList, readonly ListedItem[] | null>>;
   /** The reason why one of `others` could not be read; null if all were read. */
   readonly fault: Error | null;
+  /** The elements that clients cannot read. They are not in the lists. At most LEFT_OUT_MAX. */
+  readonly leftOut: readonly LeftOut[];
   /** Characters of all lists. */
   readonly size: number;
+  /** There are more elements, or larger ones, than the limits allow. */
   readonly truncated: boolean;
 }
 
-/** Most characters of a name or a URI. */
-const KEY_MAX = 1_024;
+/** Most elements that are kept of those that clients cannot read. */
+const LEFT_OUT_MAX = 100;
 /** The lists besides the tools: resources, their templates, and prompts. */
 const OTHER_LISTS = 3;
 
@@ -72,6 +81,8 @@ export async function fetchLists(
 ): Promise<FetchedLists> {
   const until = performance.now() + limits.othersMs;
   const told = await facts(offer, signal);
+  const broken: LeftOut[] = [];
+  const leaveOut = (one: LeftOut) => void (broken.length < LEFT_OUT_MAX && broken.push(one));
   let size = 0;
   let truncated = false;
 
@@ -83,10 +94,14 @@ export async function fetchLists(
       over.throwIfAborted();
       const text: string | null = await orAbort(list(offer, method, cursor, over), over);
       if (text === null) return [];
-      const read = readPage(text, method, { keyMax: KEY_MAX, itemMax: limits.itemMax, itemsMax: limits.itemsMax });
-      truncated ||= read.skipped;
+      const read = readPage(text, method, limits);
+      truncated ||= read.truncated;
+      read.leftOut.forEach(leaveOut);
       for (const item of read.items) {
-        if (items.has(item.key)) continue;
+        if (items.has(item.key)) {
+          leaveOut(leftOut(method, item.key, SAME_NAME));
+          continue;
+        }
         if (items.size >= limits.itemsMax || size + item.text.length > limits.sizeMax) {
           truncated = true;
           return [...items.values()];
@@ -130,69 +145,61 @@ export async function fetchLists(
     'resources/templates/list': await readOther('resources/templates/list', 'resources'),
     'prompts/list': await readOther('prompts/list', 'prompts'),
   };
-  return { facts: told, tools, others, fault, size, truncated };
+  return { facts: told, tools, others, leftOut: broken, fault, size, truncated };
 }
-
-/** The lists of a server: by method, the member of the result that has the list, and the key of an element. */
-export const LISTS = {
-  'tools/list': { member: 'tools', key: 'name' },
-  'resources/list': { member: 'resources', key: 'uri' },
-  'resources/templates/list': { member: 'resourceTemplates', key: 'uriTemplate' },
-  'prompts/list': { member: 'prompts', key: 'name' },
-} as const;
-export type ListMethod = keyof typeof LISTS;
 
 interface Page {
   readonly items: readonly ListedItem[];
-  /**
-   * Elements were skipped, because the key is missing or too long, the element is too long, or a member occurs twice.
-   */
-  readonly skipped: boolean;
+  readonly leftOut: readonly LeftOut[];
+  /** There are more elements than `itemsMax`, or one is longer than `itemMax`. */
+  readonly truncated: boolean;
   readonly nextCursor: string | null;
 }
 
-interface PageLimits {
-  /** Most characters of an element's key. */
-  readonly keyMax: number;
-  /** Most characters of an element. */
-  readonly itemMax: number;
-  readonly itemsMax: number;
-}
-
 /** Reads one page of a list from the JSON text of a result. Throws RawJsonError if the text is not such a list. */
-function readPage(text: string, method: ListMethod, { keyMax, itemMax, itemsMax }: PageLimits): Page {
-  const { member, key } = LISTS[method];
+function readPage(
+  text: string,
+  method: ListMethod,
+  { itemMax, itemsMax }: Pick<FetchLimits, 'itemMax' | 'itemsMax'>,
+): Page {
+  const { member } = LISTS[method];
   const members = membersOf(text);
   const list = members.get(member);
   if (!list) throw new RawJsonError(`the result of ${method} has no ${member}`);
   const items: ListedItem[] = [];
-  let skipped = false;
-  for (const { start, end } of elementsOf(text, list.start, itemsMax + 1)) {
-    if (items.length >= itemsMax) {
-      skipped = true;
-      break;
+  const broken: LeftOut[] = [];
+  const spans = elementsOf(text, list.start, itemsMax + 1);
+  let truncated = spans.length > itemsMax;
+  for (const { start, end } of spans.slice(0, itemsMax)) {
+    if (end - start > itemMax) {
+      truncated = true;
+      const fault = `it has ${end - start} characters, more than the ${itemMax} that the gateway keeps of one`;
+      broken.push(leftOut(method, null, fault));
+      continue;
     }
-    const name = end - start > itemMax ? null : keyOf(text.slice(start, end), key);
-    if (name === null || name === '' || name.length > keyMax) skipped = true;
-    else items.push({ key: name, text: ownText(text.slice(start, end)) });
+    const read = readElement(text.slice(start, end), method);
+    if ('fault' in read) broken.push(read);
+    else items.push(read);
   }
   const cursor = members.get('nextCursor');
   const next: unknown = cursor && parse(text.slice(cursor.start, cursor.end));
-  return { items, skipped, nextCursor: typeof next === 'string' ? next : null };
+  return { items, leftOut: broken, truncated, nextCursor: typeof next === 'string' ? next : null };
 }
 
-/** The key of an element: its name or URI. Null if the element is not an object with exactly one such member. */
-function keyOf(text: string, key: string): string | null {
-  try {
-    const value = parse(text);
-    // An element with duplicate members is skipped, because readers differ in which value they take.
-    membersOf(text);
-    const name = isObject(value) ? value[key] : null;
-    return typeof name === 'string' ? name : null;
-  } catch (error) {
-    if (error instanceof RawJsonError) return null;
-    throw error;
+/** Reads an element for all clients. It is left out if none of them can read it. */
+function readElement(text: string, method: ListMethod): ListedItem | LeftOut {
+  const value = parse(text);
+  const key = keyOf(method, value);
+  const written = ownText(text);
+  const shown: Record<Form, string | null> = { modern: null, legacy: null };
+  let fault = '';
+  for (const form of FORMS) {
+    const read = readableItem(method, form, written, value);
+    if ('text' in read) shown[form] = read.text;
+    else fault = read.fault;
   }
+  const nobody = FORMS.every((form) => shown[form] === null);
+  return nobody || key === null ? leftOut(method, key, fault) : { key, text: written, shown };
 }
 
 function parse(text: string): unknown {

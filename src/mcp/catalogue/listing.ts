@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObject, isObject, membersOf, type Members } from '#wire';
-import type { ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
+import type { LeftOut, ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import type { Kind } from '../wire/own-messages.ts';
 import { type SearchIndex, indexTools } from './search-index.ts';
-import type { FetchedLists, ListedItem } from './fetch-lists.ts';
+import type { FetchedLists, ListedItem, Shown } from './fetch-lists.ts';
 
 // The lists of one server as the gateway keeps them: read, pinned and indexed.
 
 /** A tool as its server lists it. All its texts come from the provider. */
 export interface ToolEntry extends ListedTool {
-  /** The definition as unchanged JSON text. It has no duplicate keys. */
+  /** The definition as its server wrote it. */
   readonly text: string;
+  readonly shown: Shown;
   readonly inputSchema: JsonObject | null;
 }
 
@@ -28,6 +29,8 @@ export interface ServerListing {
   readonly index: SearchIndex;
   /** When the lists were read, in epoch milliseconds. */
   readonly fetchedAt: number;
+  /** The elements that the server lists and clients cannot read. */
+  readonly leftOut: readonly LeftOut[];
   /** The server lists more than is kept here. */
   readonly truncated: boolean;
   /** Characters of all lists, for the limits. */
@@ -53,7 +56,7 @@ interface MakeListing {
 
 /** Reads, pins and indexes the lists of a server. A list that could not be read stays as it was, if there is room. */
 export async function makeListing({ offer, fetched, sizeMax, before, pin, now }: MakeListing): Promise<ServerListing> {
-  const { others, facts, truncated } = fetched;
+  const { others, facts, truncated, leftOut } = fetched;
   let { size } = fetched;
   const kept = (items: readonly ListedItem[] = []) => {
     const withThem = items.reduce((sum, { text }) => sum + text.length, size);
@@ -64,10 +67,10 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
   const resources = others['resources/list'] ?? kept(before?.resources);
   const resourceTemplates = others['resources/templates/list'] ?? kept(before?.resourceTemplates);
   const prompts = others['prompts/list'] ?? kept(before?.prompts);
-  const read: (ReadTool | ToolEntry)[] = [];
-  for (const [index, { key, text }] of fetched.tools.entries()) {
+  const read: (ShownTool | ToolEntry)[] = [];
+  for (const [index, { key, text, shown }] of fetched.tools.entries()) {
     const known = before?.tools.get(key);
-    read.push(known?.text === text ? known : readTool(text));
+    read.push(known?.text === text ? known : { ...readTool(text), shown });
     if (index % IN_ONE_GO === IN_ONE_GO - 1) await nextTurn();
   }
   const pins = await pin(new Map(read.map((tool) => [tool.name, sha256Of(tool)])));
@@ -86,6 +89,7 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
     prompts,
     index,
     fetchedAt: now(),
+    leftOut,
     truncated,
     size,
     digests: {
@@ -98,12 +102,12 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
 
 const textsOf = (items: readonly ListedItem[]): readonly string[] => items.map(({ text }) => text);
 
-const sha256Of = (tool: ReadTool | ToolEntry) => ('definition' in tool ? tool.definition.sha256 : tool.sha256);
+const sha256Of = (tool: ShownTool | ToolEntry) => ('definition' in tool ? tool.definition.sha256 : tool.sha256);
 
 type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: number | null };
 
 /** The entry with its pin. An entry that already has this pin stays the same object. */
-function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
+function pinned(tool: ShownTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
   const of =
     pin && pin.version !== null && pin.sha256 === sha256Of(tool)
       ? { version: pin.version, changedAt: pin.changedAt }
@@ -118,7 +122,7 @@ function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): T
 
 const NO_PIN = { version: null, changedAt: null } as const;
 
-const readingOf = ({ name, title, description, text }: ToolEntry) => ({ name, title, description, text });
+const readingOf = ({ name, title, description, text, shown }: ToolEntry) => ({ name, title, description, text, shown });
 
 function digest(texts: readonly string[]): string {
   const hash = createHash('sha256');
@@ -134,6 +138,11 @@ interface ReadTool {
   readonly text: string;
   readonly sha256: string;
   readonly remoteRef: boolean;
+}
+
+/** A tool with the texts that clients read. */
+interface ShownTool extends ReadTool {
+  readonly shown: Shown;
 }
 
 /**
@@ -155,11 +164,14 @@ export function readTool(text: string): ReadTool {
 
 /** The entry of a tool, with the version of its definition. */
 function toEntry(
-  { sha256, remoteRef, ...tool }: ReadTool,
+  { sha256, remoteRef, ...tool }: ShownTool,
   pin: Pick<ToolDefinition, 'version' | 'changedAt'>,
 ): ToolEntry {
   return new Tool(tool, { sha256, version: pin.version, changedAt: pin.changedAt, remoteRef });
 }
+
+/** The text that most readers take: that of the earlier revisions, because it has every check. */
+export const readableText = ({ legacy, modern }: Shown): string => (legacy ?? modern)!;
 
 /**
  * A schema is parsed on demand, and only weakly referenced. Parsed schemas take ten times the memory of their text, and
@@ -170,25 +182,28 @@ class Tool implements ToolEntry {
   readonly title: string | null;
   readonly description: string;
   readonly text: string;
+  readonly shown: Shown;
   readonly definition: ToolDefinition;
   #schema: WeakRef<JsonObject> | null = null;
 
   constructor(
-    { name, title, description, text }: Pick<ReadTool, 'name' | 'title' | 'description' | 'text'>,
+    { name, title, description, text, shown }: Omit<ShownTool, 'sha256' | 'remoteRef'>,
     definition: ToolDefinition,
   ) {
     this.name = name;
     this.title = title;
     this.description = description;
     this.text = text;
+    this.shown = shown;
     this.definition = definition;
   }
 
   get inputSchema(): JsonObject | null {
     const known = this.#schema?.deref();
     if (known) return known;
-    const member = membersOf(this.text).get('inputSchema');
-    const schema: unknown = member && JSON.parse(this.text.slice(member.start, member.end));
+    const text = readableText(this.shown);
+    const member = membersOf(text).get('inputSchema');
+    const schema: unknown = member && JSON.parse(text.slice(member.start, member.end));
     if (!isObject(schema)) return null;
     this.#schema = new WeakRef(schema);
     return schema;

@@ -8,7 +8,8 @@ import { createModernToLegacy } from '../translators/modern-to-legacy.ts';
 import { createModernToModern } from '../translators/modern-to-modern.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
-import type { ListMethod, FetchDeps } from './fetch-lists.ts';
+import type { FetchDeps } from './fetch-lists.ts';
+import type { ListMethod } from '../shapes/lists.ts';
 import { freeEnd } from '../request/ending.ts';
 import { type McpFreeCall, OURSELVES, runFreeCall } from '../call/free-call.ts';
 import { readOwnRequest, requestText } from '../wire/own-messages.ts';
@@ -19,7 +20,7 @@ import type { EraTranslator, McpEnd, McpResponse, Place, ServerFacts, McpRequest
 
 interface OwnCatalogueOptions extends Pick<
   ToolCatalogueOptions,
-  'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'
+  'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random' | 'onLeftOut'
 > {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly servers: Servers;

@@ -1,4 +1,5 @@
-import { type Catalog, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
+import { isDeepStrictEqual } from 'node:util';
+import { type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
 import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from './fetch-lists.ts';
 import { KINDS, type Kind } from '../wire/own-messages.ts';
 import { type ServerListing, type ToolEntry, makeListing } from './listing.ts';
@@ -64,6 +65,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: (error: Error, offer: Offer) => void;
+  /** Called with what clients cannot read in the lists of a server, whenever that changes. Default: nobody is told. */
+  readonly onLeftOut?: (leftOut: readonly LeftOut[], offer: Offer) => void;
   readonly refreshMs?: number;
   readonly gapMs?: number;
   readonly timeoutMs?: number;
@@ -97,7 +100,7 @@ const LIMITS: CatalogueLimits = {
  * lists stay. References in definitions are never followed.
  */
 export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
-  const { catalog, pins, now, onError } = options;
+  const { catalog, pins, now, onError, onLeftOut } = options;
   const limits = { ...LIMITS, ...options.limits };
   const listings = new Map<string, ServerListing>();
   const views = new Map<string, ServiceListing>();
@@ -130,6 +133,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     listings.set(offer.id, listing);
     const changed = KINDS.filter((kind) => listing.digests[kind] !== before?.digests[kind]);
     if (changed.length > 0) tell(offer.service, changed);
+    if (!isDeepStrictEqual(listing.leftOut, before?.leftOut ?? [])) onLeftOut?.(listing.leftOut, offer);
     // What was read counts. The rest is reported and tried again like a list that could not be read at all.
     if (fetched.fault !== null) throw fetched.fault;
   }
@@ -172,6 +176,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
       const listing = listingOf(offer);
       return listing && [...listing.tools.values()];
     },
+    leftOutOf: (offer) => listingOf(offer)?.leftOut ?? [],
     schemaOf: (offer, tool) => listingOf(offer)?.tools.get(tool)?.inputSchema ?? null,
     services() {
       sync();

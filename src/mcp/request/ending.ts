@@ -1,7 +1,8 @@
 // How a call ends: with a response and its price, free, too large, or with a failure of the provider.
 
-import { isObject, UpstreamFailure } from '#wire';
-import { type RequestMessage, type ResponseMessage, resultText } from '#json-rpc';
+import { GatewayError } from '#errors';
+import { isObject, splice, UpstreamFailure } from '#wire';
+import { parseMessage, type RequestMessage, type ResponseMessage, resultText } from '#json-rpc';
 import {
   clampReportedUsage,
   measuredUse,
@@ -12,7 +13,10 @@ import {
 } from '#gateway';
 import type { Offer } from '#catalog';
 import type { Price } from '#billing/amounts';
-import type { McpEnd, McpResponse, McpRequest } from './mcp-request.ts';
+import { resultShape } from '../shapes/results.ts';
+import { readable } from '../shapes/shape.ts';
+import { statusInSession, toMcpError } from '../wire/errors-mcp.ts';
+import type { McpEnd, McpResponse, McpRequest, Place } from './mcp-request.ts';
 
 /** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
 const USAGE_META = 'tollgate/usage';
@@ -51,10 +55,44 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
 }
 
 /**
+ * Makes the end of a call from its server's response, as `toEnd` does. A result that clients can read only without
+ * nulls, or with a member that means nothing new, is made so before `given` makes the answer of it. A result that no
+ * client can read is an error, free, and flags the provider. Throws UpstreamFailure.
+ */
+export function toServerEnd(
+  mcpRequest: Pick<McpRequest, 'message' | 'client'>,
+  { offer, facts: { era } }: Pick<Place, 'offer' | 'facts'>,
+  response: ResponseMessage,
+  given: (response: ResponseMessage) => McpResponse,
+): McpEnd {
+  const { message, client } = mcpRequest;
+  const { result, text, members } = response;
+  const shape = isObject(result) ? resultShape(message.method, era, client, result) : null;
+  const end = (read: ResponseMessage) => toEnd(message, offer, era === 'legacy' ? asComplete(read) : read, given(read));
+  if (shape === null || shape(result, null)) return end(response);
+  const span = members.get('result')!;
+  const read = readable(text.slice(span.start, span.end), result, shape);
+  if ('fault' in read) return unreadableEnd(mcpRequest, offer, read.fault);
+  return end(parseMessage(splice(text, [{ ...span, text: read.text }])) as ResponseMessage);
+}
+
+/** Ends a call whose result no client can read. */
+function unreadableEnd(
+  { message: { method, idText }, client }: Pick<McpRequest, 'message' | 'client'>,
+  { provider }: Offer,
+  fault: string,
+): McpEnd {
+  const why = `${provider.name} answered ${method} with a result that cannot be read: ${fault}. Nothing is charged`;
+  const error = toMcpError(new GatewayError('provider_unavailable', why), idText);
+  const status = client === 'legacy' ? statusInSession(error) : error.status;
+  return { ...freeEnd({ text: error.text, status }, 'unreadable'), flags: ['malformed_reply'] };
+}
+
+/**
  * The response of a legacy server, for `toEnd`. Its result is always complete, because legacy revisions have no
  * `resultType`.
  */
-export function asComplete(response: ResponseMessage): ResponseMessage {
+function asComplete(response: ResponseMessage): ResponseMessage {
   const { result } = response;
   if (!isObject(result) || result['resultType'] === undefined) return response;
   return { ...response, result: { ...result, resultType: 'complete' } };

@@ -4,6 +4,7 @@
 import { isObject, type JsonObject, UpstreamFailure, setMember, splice } from '#wire';
 import { type ResponseMessage, type RequestMessage, resultText, readReply } from '#json-rpc';
 import type { Send, UpstreamReply } from '#gateway';
+import { readableFacts } from '../shapes/results.ts';
 import { withoutTasksIn } from '../tasks/extension.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { notificationText } from '../wire/own-messages.ts';
@@ -131,10 +132,11 @@ export async function answerInitialize(
   const requested = typeof asked === 'string' ? asked : null;
   if (facts.era === 'legacy' && !facts.bare) {
     const { response, status, accepted } = await initializeAt(send, text);
-    return {
-      response: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
-      accepted,
-    };
+    if (accepted === null) return { response: { status, text: response.text }, accepted };
+    const { start, end } = response.members.get('result')!;
+    const told = readableFacts(response.text.slice(start, end), accepted.result);
+    const whole = splice(response.text, [{ start, end, text: told }]);
+    return { response: { status, text: withoutTasksIn(whole, 'result') }, accepted };
   }
   const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);
   const { protocolVersion } = JSON.parse(result) as { readonly protocolVersion: string };

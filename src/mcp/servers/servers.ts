@@ -2,6 +2,7 @@ import { isObject, type JsonObject, NEVER_ABORTED, UpstreamFailure } from '#wire
 import type { ResponseMessage } from '#json-rpc';
 import type { Offer } from '#catalog';
 import type { Send } from '#gateway';
+import { readableFacts } from '../shapes/results.ts';
 import { requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
 import type { Era, ServerFacts } from '../request/mcp-request.ts';
@@ -187,14 +188,9 @@ const BARE: ServerFacts = {
 
 function toFacts(era: Era, revision: string, { text, members }: ResponseMessage, result: JsonObject): ServerFacts {
   const { start, end } = members.get('result')!;
-  const { capabilities } = result;
-  return {
-    era,
-    revision,
-    bare: false,
-    text: text.slice(start, end),
-    capabilities: isObject(capabilities) ? capabilities : {},
-  };
+  const told = readableFacts(text.slice(start, end), result);
+  const { capabilities } = JSON.parse(told) as JsonObject;
+  return { era, revision, bare: false, text: told, capabilities: isObject(capabilities) ? capabilities : {} };
 }
 
 const supports = (value: unknown, key: string) =>

@@ -1,11 +1,13 @@
-import { type ResponseMessage, type RequestId, onlyAnswerTo } from '#json-rpc';
-import { UpstreamFailure } from '#wire';
+import { type ResponseMessage, type RequestId, onlyAnswerTo, parseMessage } from '#json-rpc';
+import { isObject, spanAt, splice, UpstreamFailure } from '#wire';
 import { measuredUse, type Send, endOnly, type Pipeline } from '#gateway';
 import { type Offer, pinned } from '#catalog';
 import type { Observation, Task, Tasks, Poll } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import { providerFailure, withoutResponse, refuseCredentialStatus, freeEnd } from '../request/ending.ts';
 import { requestText } from '../wire/own-messages.ts';
+import { taskResult } from '../shapes/results.ts';
+import { readable } from '../shapes/shape.ts';
 import { TASKS } from './extension.ts';
 import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf, readTask, observationOf, type ServerTask, serverTaskId } from './server-task.ts';
@@ -79,7 +81,8 @@ export async function askOfTask(
       response.error.code === ERROR.invalidParams ? { state: 'failed', end: 'free' } : null;
     return { kind: 'error', response, status, observation: lost };
   }
-  const shown = readTask(response.result);
+  const readableOne = withReadableResult(response);
+  const shown = readTask(readableOne.result);
   if (shown === null) throw providerFailure('the provider answered tasks/get without a task', status);
   if (shown.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
@@ -87,11 +90,32 @@ export async function askOfTask(
   if (observation.end === null) await prolong(deps, task, shown);
   return {
     kind: 'task',
-    response,
+    response: readableOne,
     status,
     shown,
     observation: observation.end === null ? { ...observation, pauseMs: pauseOf(shown.pollMs) } : observation,
   };
+}
+
+/**
+ * A task (response of its server) whose result clients can read. A result that no client can read becomes one with
+ * `isError` that says why, which is free.
+ */
+function withReadableResult(response: ResponseMessage): ResponseMessage {
+  const { text, result } = response;
+  const output = isObject(result) && result['status'] === 'completed' ? result['result'] : undefined;
+  if (!isObject(output) || taskResult(output, null)) return response;
+  const span = spanAt(text, ['result', 'result']);
+  // A key occurs twice. Then the last value counts, as for most readers.
+  if (span === null) return withReadableResult(parseMessage(JSON.stringify(response.value)) as ResponseMessage);
+  const read = readable(text.slice(span.start, span.end), output, taskResult);
+  const made = 'text' in read ? read.text : unreadableResult(read.fault);
+  return parseMessage(splice(text, [{ ...span, text: made }])) as ResponseMessage;
+}
+
+function unreadableResult(fault: string): string {
+  const said = `The tool answered with a result that cannot be read: ${fault}. Nothing is charged`;
+  return JSON.stringify({ isError: true, content: [{ type: 'text', text: said }] });
 }
 
 /** Extends a task if its server keeps it for longer than it said at first. */

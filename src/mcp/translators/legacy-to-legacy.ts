@@ -12,14 +12,7 @@ import {
 } from '#json-rpc';
 import { replaceAt, splice, UpstreamFailure } from '#wire';
 import type { UpstreamExchange, UpstreamReply } from '#gateway';
-import {
-  asComplete,
-  freeEnd,
-  toEnd,
-  providerFailure,
-  refuseCredentialStatus,
-  withoutResponse,
-} from '../request/ending.ts';
+import { freeEnd, toServerEnd, providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import {
   toEvent,
   type LegacySession,
@@ -115,8 +108,8 @@ export function createLegacyToLegacy({
             if (own === null) continue;
             answered = true;
             reply.discard();
-            const response = { text: mcpRequest.toClient(own.text), status: 200, eventId };
-            return toEnd(message, place.offer, asComplete(own), response);
+            const given = ({ text }: ResponseMessage) => ({ text: mcpRequest.toClient(text), status: 200, eventId });
+            return toServerEnd(mcpRequest, place, own, given);
           }
           if (events) yield toEvent(mcpRequest, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);

@@ -14,7 +14,14 @@ import { isObject, RawJsonError, membersOf, splice, UpstreamFailure, withMembers
 import type { UpstreamRequest } from '#gateway';
 import type { Offer } from '#catalog';
 import { NoAnswer, type ClientRequests } from '../request/client-requests.ts';
-import { freeEnd, toEnd, providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
+import {
+  freeEnd,
+  toEnd,
+  toServerEnd,
+  providerFailure,
+  refuseCredentialStatus,
+  withoutResponse,
+} from '../request/ending.ts';
 import { createRunningRequests, endsCancelled, type Running, type CancelNotes } from '../request/cancellation.ts';
 import { ERROR, levelFault } from '../wire/revisions.ts';
 import {
@@ -155,7 +162,8 @@ function endOf(mcpRequest: McpRequest, place: Place, response: ResponseMessage):
     const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session does not support`;
     return endWith(mcpRequest, place, errorText(message.idText, { code: ERROR.internal, message: text }));
   }
-  return toEnd(message, place.offer, response, { text: toClient(toLegacyResponse(message, response)), status: 200 });
+  const given = (read: ResponseMessage) => ({ text: toClient(toLegacyResponse(message, read)), status: 200 });
+  return toServerEnd(mcpRequest, place, response, given);
 }
 
 const endWith = ({ message }: McpRequest, { offer }: Place, text: string): McpEnd =>

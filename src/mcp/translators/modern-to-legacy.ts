@@ -19,7 +19,7 @@ import {
   canBeAsked,
   createQuestions,
 } from '../servers/held-calls.ts';
-import { freeEnd, withoutResponse, providerFailure, asComplete, toEnd } from '../request/ending.ts';
+import { freeEnd, withoutResponse, providerFailure, toEnd, toServerEnd } from '../request/ending.ts';
 import { eventBytes, type EraTranslator, type Place, type McpEnd, type McpRequest } from '../request/mcp-request.ts';
 import { LATE, orAbort } from '../request/waiting.ts';
 import { nameOf } from '../wire/param-headers.ts';
@@ -303,12 +303,14 @@ function endWithResponse(
       return endAsking(seals, mcpRequest, place, urls, null);
     return endWith(mcpRequest, place, errorText(message.idText, NO_URLS));
   }
-  const text = toClientResponse(mcpRequest, response);
-  if (text === null) throw providerFailure('the provider answered with a result that is not an object', status);
-  const { error } = response;
-  return toEnd(message, place.offer, asComplete(response), {
-    text: mcpRequest.toClient(text),
-    status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
+  return toServerEnd(mcpRequest, place, response, (read) => {
+    const text = toClientResponse(mcpRequest, read);
+    if (text === null) throw providerFailure('the provider answered with a result that is not an object', status);
+    const { error } = read;
+    return {
+      text: mcpRequest.toClient(text),
+      status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
+    };
   });
 }
 

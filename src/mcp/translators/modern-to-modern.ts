@@ -12,7 +12,7 @@ import {
 import { isObject, type Member, membersOf, splice, withMembers } from '#wire';
 import type { Seals } from '#security';
 import type { Offer } from '#catalog';
-import { toEnd, withoutResponse } from '../request/ending.ts';
+import { toServerEnd, withoutResponse } from '../request/ending.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
 import { withMeta } from '../wire/meta.ts';
 import { META, MODERN, modernStatusOf } from '../wire/revisions.ts';
@@ -20,6 +20,7 @@ import {
   type Continued,
   type EraTranslator,
   type McpEnd,
+  type McpResponse,
   type Place,
   type McpRequest,
   toEvent,
@@ -115,6 +116,17 @@ export function createModernToModern({
     status: number,
     eventId: string | null,
   ): McpEnd {
+    const answer = (read: ResponseMessage) => answerOf(mcpRequest, place, read, status, eventId);
+    return toServerEnd(mcpRequest, place, response, answer);
+  }
+
+  function answerOf(
+    mcpRequest: McpRequest,
+    place: Place,
+    response: ResponseMessage,
+    status: number,
+    eventId: string | null,
+  ): McpResponse {
     const { result } = response;
     const asks = isObject(result) && result['resultType'] === 'input_required';
     const state = asks && typeof result['requestState'] === 'string' ? result['requestState'] : null;
@@ -126,7 +138,7 @@ export function createModernToModern({
             withMembers(response.text, response.members.get('result')!, { requestState: sealed }),
           ]),
     );
-    return toEnd(mcpRequest.message, place.offer, response, { text, status, eventId, message: response });
+    return { text, status, eventId, message: response };
   }
 }
 

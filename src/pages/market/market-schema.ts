@@ -1,5 +1,5 @@
 import { PRIMITIVES } from '#config';
-import { flagsSchema, healthProperties } from '#catalog';
+import { flagsSchema, healthProperties, leftOutSchemaOf } from '#catalog';
 import { objectOf, titled } from '../route-schemas.ts';
 
 /* Schemas of the catalogue's pages, for the reference. */
@@ -255,7 +255,8 @@ export const toolServiceSchema = titled(
           'What its servers list, by name: not all of them if several services are listed. null while that is not known',
       },
       tools_total: { type: 'integer', description: 'How many tools there are' },
+      left_out: leftOutSchemaOf({ provider: { type: 'string', description: 'The provider whose server it is' } }),
     },
-    ['tools', 'tools_total'],
+    ['tools', 'tools_total', 'left_out'],
   ),
 );

@@ -10,6 +10,9 @@ import {
   offerStatus,
   raisedSchema,
   statusSchema,
+  leftOutSchemaOf,
+  type ToolListings,
+  viewLeftOut,
   type HealthSources,
 } from '#catalog';
 import { callerCaip10 } from '#accounts/names';
@@ -28,6 +31,7 @@ interface OwnPagesDeps extends HealthSources {
   readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
   readonly registry: Pick<Registry, 'locate' | 'registration'>;
+  readonly listings: Pick<ToolListings, 'leftOutOf'>;
   readonly earnings: FindEarnings;
   readonly payouts: Pick<Payouts, 'list'>;
   /** The chains over which this gateway pays, and what its operator says about payouts. */
@@ -128,6 +132,7 @@ const servicesProperties = {
         }),
       },
       flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
+      left_out: leftOutSchemaOf({}),
     }),
   },
 } as const;
@@ -251,7 +256,11 @@ function viewDay(day: number, entries: readonly EarningsEntry[]) {
   };
 }
 
-function viewService(registered: RegisteredService, provider: string, healthSources: HealthSources) {
+function viewService(
+  registered: RegisteredService,
+  provider: string,
+  { listings, ...healthSources }: HealthSources & Pick<OwnPagesDeps, 'listings'>,
+) {
   const { service, createdAt } = registered;
   // The catalogue has a registered service only while its provider is connected. So the offer is built here.
   const offer = offerOfTunnel(registered, provider);
@@ -268,6 +277,7 @@ function viewService(registered: RegisteredService, provider: string, healthSour
     compliance: healthSources.health.compliance(offer),
     last_hour: lastHour,
     flags,
+    left_out: listings.leftOutOf(offer).map(viewLeftOut),
   };
 }
 

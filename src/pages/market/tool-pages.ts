@@ -14,6 +14,7 @@ import {
   type HealthView,
   compare,
   viewDefinition,
+  viewLeftOut,
   type DefinitionView,
   type ListedTool,
   byPrice,
@@ -50,7 +51,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
     let left: number = LIST.all;
     return view(
       catalog.offers('tool'),
-      () => ({ max: Math.min(LIST.perService, left), descriptionMax: LIST.descriptionMax, schemas: false }),
+      () => ({ max: Math.min(LIST.perService, left), descriptionMax: LIST.descriptionMax, schemas: false, all: false }),
       (shown) => (left -= shown),
     );
   });
@@ -89,7 +90,12 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
     const page =
       pages.get(key) ??
       fresh(() =>
-        view(catalog.resolve(service, 'tool').offers, () => ({ max: Infinity, descriptionMax: Infinity, schemas })),
+        view(catalog.resolve(service, 'tool').offers, () => ({
+          max: Infinity,
+          descriptionMax: Infinity,
+          schemas,
+          all: true,
+        })),
       );
     pages.delete(key);
     pages.set(key, page);
@@ -168,6 +174,8 @@ interface ServiceToolsView {
   readonly tools: readonly ToolView[] | null;
   /** The number of all tools, also if `tools` is cut. */
   readonly tools_total: number;
+  /** Only where one service is shown. */
+  readonly left_out?: readonly object[];
 }
 
 interface ToolView {
@@ -185,7 +193,12 @@ interface ToolViewOptions {
   /** The most characters of a description. */
   readonly descriptionMax: number;
   readonly schemas: boolean;
+  /** Shows what is left out, too. */
+  readonly all: boolean;
 }
+
+const viewLeftOutOf = (offer: Offer, listings: ToolListings) =>
+  listings.leftOutOf(offer).map((one) => ({ provider: offer.provider.name, ...viewLeftOut(one) }));
 
 /**
  * The tools that at least one of a service's offers lists. If several offers list a tool, the cheapest offer describes
@@ -194,7 +207,7 @@ interface ToolViewOptions {
 function viewTools(
   offers: readonly Offer[],
   listings: ToolListings,
-  { max, descriptionMax, schemas }: ToolViewOptions,
+  { max, descriptionMax, schemas, all }: ToolViewOptions,
 ): ServiceToolsView {
   const found = new Map<string, readonly [ListedTool, Offer]>();
   let known = false;
@@ -215,5 +228,6 @@ function viewTools(
       ...(schemas ? { input_schema: tool.inputSchema ?? null } : {}),
     })),
     tools_total: found.size,
+    ...(all ? { left_out: byPrice(offers).flatMap((offer) => viewLeftOutOf(offer, listings)) } : {}),
   };
 }

@@ -59,14 +59,21 @@ test('structured content keeps its large integers, also beside a text that says 
   expect(await said(`{"id": ${number}}`)).toEqual([{ kind: 'text', text: `{"id": ${number}}` }]);
 });
 
-test('content of a kind that nobody knows is data, and what is no content is nothing', async () => {
-  const parts = await saidFor([
-    { type: 'hologram', x: 1 },
-    { type: 'text', text: 7 },
-    { type: 'image' },
-    { type: 'resource', resource: 3 },
-  ]);
-  expect(parts).toEqual([{ kind: 'data', data: { type: 'hologram', x: 1 } }]);
+test.each([
+  [{ type: 'hologram', x: 1 }, 'content[0].type'],
+  [{ type: 'text', text: 7 }, 'content[0].text'],
+  [{ type: 'image' }, 'content[0].data'],
+  [{ type: 'resource', resource: 3 }, 'content[0].resource'],
+])('content that no client can read is a failure of the provider: %j', async (content, where) => {
+  const server = await startTools({ say: {} }, () => result([content]));
+  const { say } = await startBridgeWorld({ tools: { files: { url: server.url } } });
+  const { parts, end } = await say('files/say', '{}');
+  expect(parts).toEqual([]);
+  expect(end).toMatchObject({
+    finish: 'failed',
+    errorCode: 'provider_unavailable',
+    error: expect.stringContaining(where),
+  });
 });
 
 test('progress of the tool is told as it comes, to a door that streams', async () => {

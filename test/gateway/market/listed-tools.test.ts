@@ -19,6 +19,7 @@ function listingsOf(tools: Record<string, readonly ListedTool[]>): ToolListings 
   let version = 0;
   return {
     toolsOf: ({ provider }) => tools[provider.id] ?? null,
+    leftOutOf: () => [],
     version: () => version,
     changed: () => void version++,
   };

@@ -40,7 +40,7 @@ const block = fc
   .tuple(others, value, object)
   .map(
     ([more, type, annotations]) =>
-      `{${['"type" :"of-tomorrow"', `"annotations":${annotations}`, `"v":${type}`, ...more].join(' , ')}}`,
+      `{${['"type" :"text"', '"text":"t"', `"annotations":${annotations}`, `"v":${type}`, ...more].join(' , ')}}`,
   );
 const callResult = fc
   .tuple(fc.array(block, { maxLength: 3 }), others, object, fc.boolean())
@@ -100,7 +100,7 @@ test('a list of tools comes back as it was written, but for what each costs and 
     .tuple(fc.uuid(), others, object, object)
     .map(
       ([name, more, schema, annotations]) =>
-        `{"name":"t-${name}",${[`"inputSchema": ${schema}`, `"annotations":${annotations}`, ...more].join(',')} }`,
+        `{"name":"t-${name}",${[`"inputSchema": {"type":"object", "x-schema":${schema}}`, `"annotations":${annotations}`, ...more].join(',')} }`,
     );
   await fc.assert(
     fc.asyncProperty(fc.array(tool, { maxLength: 4 }), others, async (tools, more) => {

@@ -148,7 +148,7 @@ test('a server whose prompts or resources cannot be read has its tools, and is a
     if (method === 'tools/list') return toolsText([{ name: 'one' }]);
     if (broken) return '"broken"';
     if (method === 'prompts/list') return '{"prompts":[{"name":"greet"}]}';
-    if (method === 'resources/list') return '{"resources":[{"uri":"file:///a"}]}';
+    if (method === 'resources/list') return '{"resources":[{"uri":"file:///a","name":"a"}]}';
     return null;
   });
   const { catalogue, now, errors, changed, failed } = await startCatalogue([toolOffer(server.url)]);

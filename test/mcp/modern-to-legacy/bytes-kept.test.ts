@@ -38,7 +38,7 @@ test('a request goes out with its own characters, less the envelope', async () =
 
 test('a result comes back with its own characters, and with what the modern revision asks for', async () => {
   const result =
-    '{ "content":[{"type":"hologram","n":1.50,"\\u0061":null}], "structuredContent": {"z":1,"a":2} ,"unknown":12345678901234567890,"_meta":{"k":[ 1 ]}}';
+    '{ "content":[{"type":"text","text":"t","n":1.50,"\\u0061":null}], "structuredContent": {"z":1,"a":2} ,"unknown":12345678901234567890,"contents":[],"_meta":{"k":[ 1 ]}}';
   const server = await resulting(result);
   const bridge = await startBridge(server.url);
   const post = async (method: string, params: string, name?: string) =>

@@ -231,7 +231,7 @@ async function startGateway(
       legacy: { modern: bridge.translator, legacy: raw.translator },
     },
     schemaOf: () => null,
-    lacks: () => false,
+    refusal: () => null,
     unlistedTool: async () => null,
     decorate: (result) => result,
   });

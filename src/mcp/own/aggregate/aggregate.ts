@@ -1,6 +1,6 @@
 import type { RequestMessage } from '#json-rpc';
 import type { Caller } from '#accounts';
-import { LISTS, type ListMethod } from '../../catalogue/fetch-lists.ts';
+import { LISTS, type ListMethod } from '../../shapes/lists.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { ERROR, MODERN } from '../../wire/revisions.ts';
 import { fromCursor, mergedPage } from './merged-list.ts';
@@ -87,6 +87,7 @@ export function createAggregate({
         : mergedPage(
             scope.services.flatMap((service) => tables.of(service) ?? []),
             method,
+            modern ? 'modern' : 'legacy',
             after,
           );
       const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !found) : [];

@@ -1,5 +1,6 @@
 import { isObject, membersOf } from '#wire';
 import { viewDefinition, viewToolCallPrice } from '#catalog';
+import { readableText } from '../../catalogue/listing.ts';
 import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import {
   fullName,
@@ -101,10 +102,11 @@ function listed(
 
 function render({ service, tool, offer }: FoundTool, tables: Tables): string {
   const { listing, toolNames } = tables.of(service)!;
-  const members = membersOf(tool.text);
+  const text = readableText(tool.shown);
+  const members = membersOf(text);
   const raw = (key: string) => {
     const member = members.get(key);
-    return member ? `,"${key}":${tool.text.slice(member.start, member.end)}` : '';
+    return member ? `,"${key}":${text.slice(member.start, member.end)}` : '';
   };
   const price = JSON.stringify(viewToolCallPrice(offer, tool.name, listing.offers));
   const definition = JSON.stringify(viewDefinition(tool.definition));

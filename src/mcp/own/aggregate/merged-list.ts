@@ -1,6 +1,6 @@
 import { membersOf, splice, withMembers } from '#wire';
 import { viewToolCallPrice } from '#catalog';
-import { type ListMethod, LISTS, type ListedItem } from '../../catalogue/fetch-lists.ts';
+import { type Form, type ListMethod, LISTS } from '../../shapes/lists.ts';
 import type { ServiceTable } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';
 import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
@@ -18,13 +18,18 @@ const PAGE_SIZE = 200;
 const PAGE_CHARACTERS = 1024 * 1024;
 
 /** One page of a list over services, sorted by slug and then by exposed name. `tables` may be in any order. */
-export function mergedPage(tables: readonly ServiceTable[], method: ListMethod, after: Position | null): MergedPage {
+export function mergedPage(
+  tables: readonly ServiceTable[],
+  method: ListMethod,
+  form: Form,
+  after: Position | null,
+): MergedPage {
   const items: string[] = [];
   let characters = 0;
   let last: Position | null = null;
   for (const table of tables.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))) {
     if (after && table.slug < after.slug) continue;
-    for (const [key, render] of entriesOf(table, method)) {
+    for (const [key, render] of entriesOf(table, method, form)) {
       if (after && table.slug === after.slug && key <= after.key) continue;
       const full = items.length === PAGE_SIZE || characters >= PAGE_CHARACTERS;
       if (full) return { items, nextCursor: toCursor(last!) };
@@ -38,12 +43,19 @@ export function mergedPage(tables: readonly ServiceTable[], method: ListMethod, 
   return { items, nextCursor: null };
 }
 
-function* entriesOf(table: ServiceTable, method: ListMethod): Generator<readonly [string, () => string]> {
+/** The elements that a client of this form can read. */
+function* entriesOf(table: ServiceTable, method: ListMethod, form: Form): Generator<readonly [string, () => string]> {
   if (method === 'tools/list')
-    for (const [name, tool] of table.tools) yield [name, () => renderTool(table, name, tool)];
+    for (const [name, one] of table.tools) {
+      const text = one.tool.shown[form];
+      if (text !== null) yield [name, () => renderTool(table, name, text, one)];
+    }
   else {
     const { member, key } = LISTS[method];
-    for (const [name, item] of table[member]) yield [name, () => renderItem(name, item, key)];
+    for (const [name, { shown }] of table[member]) {
+      const text = shown[form];
+      if (text !== null) yield [name, () => renderItem(name, text, key)];
+    }
   }
 }
 
@@ -51,17 +63,22 @@ function* entriesOf(table: ServiceTable, method: ListMethod): Generator<readonly
  * A tool in the list of the aggregate, as JSON text. It is the server's text with the name here, the price, and the
  * digest of the definition.
  */
-function renderTool({ slug, listing }: ServiceTable, exposed: string, { tool, offer }: ServiceTool): string {
-  const edits = createUriEdits(tool.text, slug);
-  edits.ui(membersOf(tool.text));
-  const text = splice(tool.text, edits.edits);
+function renderTool(
+  { slug, listing }: ServiceTable,
+  exposed: string,
+  readable: string,
+  { tool, offer }: ServiceTool,
+): string {
+  const edits = createUriEdits(readable, slug);
+  edits.ui(membersOf(readable));
+  const text = splice(readable, edits.edits);
   return writeMeta(text, JSON.stringify(viewToolCallPrice(offer, tool.name, listing.offers)), tool.definition, {
     name: JSON.stringify(exposed),
   });
 }
 
 /** A prompt, resource or template in the list of the aggregate. `key`: the member with its name or URI. */
-function renderItem(exposed: string, { text }: ListedItem, key: 'name' | 'uri' | 'uriTemplate'): string {
+function renderItem(exposed: string, text: string, key: 'name' | 'uri' | 'uriTemplate'): string {
   return withMembers(text, { start: 0, end: text.length }, { [key]: JSON.stringify(exposed) }).text;
 }
 

@@ -7,7 +7,7 @@ import type { AnswerAsk, AskRequest } from '../builtin/answer-ask.ts';
 import type { Aggregate } from './aggregate.ts';
 import type { AggregateListen } from './listen.ts';
 import { OWN } from './own-tools.ts';
-import { LISTS, type ListMethod } from '../../catalogue/fetch-lists.ts';
+import { isListMethod } from '../../shapes/lists.ts';
 import type { McpRequest } from '../../request/mcp-request.ts';
 import { readOwnRequest } from '../../wire/own-messages.ts';
 import type { Scope } from './tables.ts';
@@ -67,7 +67,7 @@ export async function routeRequest(
 ): Promise<{ readonly service: string; readonly message: RequestMessage } | null> {
   const { method, params } = message;
   const modern = client === 'modern';
-  if (isList(method)) {
+  if (isListMethod(method)) {
     endOwn(answer, message, aggregate.list(method, params?.['cursor'], scope, modern), modern);
     return null;
   }
@@ -91,8 +91,6 @@ export async function routeRequest(
       return { service: resolved.service, message: readOwnRequest(resolved.text) };
   }
 }
-
-const isList = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
 
 /** Legacy clients know a missing resource by another error code. */
 function legacyError(method: string, error: JsonRpcError): JsonRpcError {

@@ -1,0 +1,105 @@
+import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, splice } from '#wire';
+import type { LeftOut } from '#catalog';
+import { ITEMS } from './definitions.ts';
+import { expected, members, readable, type Readable, repaired, type Shape, text } from './shape.ts';
+
+/** The lists of a server: by method, the member of the result that has the list, and the key of an element. */
+export const LISTS = {
+  'tools/list': { kind: 'tool', member: 'tools', key: 'name' },
+  'resources/list': { kind: 'resource', member: 'resources', key: 'uri' },
+  'resources/templates/list': { kind: 'resource_template', member: 'resourceTemplates', key: 'uriTemplate' },
+  'prompts/list': { kind: 'prompt', member: 'prompts', key: 'name' },
+} as const;
+export type ListMethod = keyof typeof LISTS;
+
+export const isListMethod = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
+
+/** The forms in which clients read lists: that of 2026-07-28, and that of all earlier revisions and of bare clients. */
+export const FORMS = ['modern', 'legacy'] as const;
+export type Form = (typeof FORMS)[number];
+
+/** Most characters that are kept of the name of an element that is left out. */
+const LEFT_NAME_MAX = 256;
+
+export const leftOut = (method: ListMethod, key: string | null, fault: string): LeftOut => ({
+  kind: LISTS[method].kind,
+  name: key === null ? null : Buffer.from(key.slice(0, LEFT_NAME_MAX)).toString(),
+  fault,
+});
+
+/** An element of a list (JSON text) in the form that clients read. `value`: the same, parsed. */
+export function readableItem(method: ListMethod, form: Form, written: string, value: unknown): Readable {
+  try {
+    // Readers differ in which of two values they take, so nobody knows which tool this is.
+    if (isObject(value)) membersOf(written);
+  } catch (error) {
+    if (error instanceof RawJsonError) return { fault: TWICE };
+    throw error;
+  }
+  return readable(written, value, ITEMS[method][form]);
+}
+
+const TWICE = 'one of its members is there twice';
+
+/** The name or the URI of an element; null without one. */
+export function keyOf(method: ListMethod, value: unknown): string | null {
+  const key = isObject(value) ? value[LISTS[method].key] : null;
+  return typeof key === 'string' ? key : null;
+}
+
+/** A member of a page that nobody can read is left out, because the elements beside it are good. */
+const orNone =
+  (of: Shape): Shape =>
+  (value, at) =>
+    of(value, null) || repaired(at, () => null);
+
+const isMilliseconds = expected('milliseconds', (value) => Number.isSafeInteger(value) && (value as number) >= 0);
+const isScope = expected('a scope', (value) => value === 'public' || value === 'private');
+const orDefault =
+  (of: Shape, otherwise: string): Shape =>
+  (value, at) =>
+    of(value, null) || repaired(at, () => otherwise);
+
+/** Members with which a modern server says how long its answer is valid. Without them clients read no answer. */
+export const cacheMembers = { ttlMs: orDefault(isMilliseconds, '0'), cacheScope: orDefault(isScope, '"private"') };
+export const completeType = { resultType: orDefault(text, '"complete"') };
+
+const ofPage = { nextCursor: orNone(text), _meta: orNone(expected('an object', isObject)) };
+const PAGE: Readonly<Record<Form, Shape>> = {
+  modern: members({ ...cacheMembers, ...completeType }, ofPage),
+  legacy: members({}, ofPage),
+};
+
+/**
+ * The result (JSON text) of a request for a list, in the form that clients read. An element that nobody can read, and
+ * the second of two with one name, is left out. Throws RawJsonError if a member is there twice.
+ */
+export function readableList(method: ListMethod, form: Form, written: string): Readable {
+  const value = JSON.parse(written) as JsonObject;
+  const { member } = LISTS[method];
+  const items = value[member];
+  if (!Array.isArray(items)) return { fault: `${member} must be a list` };
+  const page = readable(written, value, PAGE[form]);
+  if ('fault' in page) return page;
+  let isShorter = false;
+  const seen = new Set<string>();
+  const { start, end } = membersOf(page.text).get(member)!;
+  const spans = elementsOf(page.text, start);
+  let changed = false;
+  const kept = spans.flatMap((span, index) => {
+    const item = page.text.slice(span.start, span.end);
+    const key = keyOf(method, items[index]);
+    const read = key !== null && seen.has(key) ? DOUBLE : readableItem(method, form, item, items[index]);
+    if ('fault' in read) isShorter = true;
+    else if (key !== null) seen.add(key);
+    changed ||= !('text' in read) || read.text !== item;
+    return 'text' in read ? [{ ...span, text: read.text }] : [];
+  });
+  if (!changed) return page;
+  // White space between elements stays where all of them do.
+  const edits = !isShorter ? kept : [{ start, end, text: `[${kept.map(({ text: one }) => one).join()}]` }];
+  return { text: splice(page.text, edits) };
+}
+
+export const SAME_NAME = 'another one before it has the same name';
+const DOUBLE: Readable = { fault: SAME_NAME };

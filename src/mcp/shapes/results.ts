@@ -1,0 +1,111 @@
+// Results of servers as the official SDKs check them.
+
+import { isObject, type JsonObject } from '#wire';
+import type { Era } from '../request/mcp-request.ts';
+import { contentBlock, implementation, resourceContents, role, serverCapabilities } from './content.ts';
+import { cacheMembers, completeType } from './lists.ts';
+import {
+  anything,
+  boolean,
+  integer,
+  list,
+  members,
+  object,
+  orElse,
+  present,
+  readable,
+  repaired,
+  type Shape,
+  text,
+} from './shape.ts';
+
+/** How the client of a result speaks. */
+type Client = 'modern' | 'legacy' | 'bare';
+
+/** The `_meta` of a legacy result. That of a modern one may have anything. */
+const legacyMeta = members(
+  {},
+  {
+    progressToken: (value, at) => typeof value === 'string' || integer(value, at),
+    'io.modelcontextprotocol/related-task': members({ taskId: text }),
+  },
+);
+const META: Readonly<Record<Era, Shape>> = { modern: object, legacy: legacyMeta };
+
+/** Outputs of legacy tools are objects. Another one comes in the form of the wrapped schema, see definitions.ts. */
+const wrapped: Shape = (value, at) =>
+  value !== null && (isObject(value) || repaired(at, (written) => `{"result":${written}}`));
+
+/**
+ * The output of a tool. A null is an output in the modern revision alone: servers of older ones write it for none, and
+ * so it is for clients that name no revision.
+ */
+function structuredContent(era: Era, client: Client): Shape {
+  if (era === 'legacy') return client === 'legacy' ? wrapped : present;
+  return client === 'bare' ? present : anything;
+}
+
+const callResult = (era: Era, client: Client): Shape =>
+  members(
+    { content: orElse(list(contentBlock), '[]'), ...(era === 'modern' ? completeType : {}) },
+    { structuredContent: structuredContent(era, client), isError: boolean, _meta: META[era] },
+  );
+
+const promptMessage = members({ role, content: contentBlock });
+const completion = members({ values: list(text, 100) }, { total: integer, hasMore: boolean });
+
+const OTHERS: Readonly<Record<string, readonly [required: Readonly<Record<string, Shape>>, cacheable: boolean]>> = {
+  'resources/read': [{ contents: list(resourceContents) }, true],
+  'prompts/get': [{ messages: list(promptMessage) }, false],
+  'completion/complete': [{ completion }, false],
+};
+
+function shapesOf(era: Era, client: Client): ReadonlyMap<string, Shape> {
+  const others = Object.entries(OTHERS).map(([method, [required, cacheable]]) => {
+    const ofEra = era === 'modern' ? { ...completeType, ...(cacheable ? cacheMembers : {}) } : {};
+    return [method, members({ ...required, ...ofEra }, { description: text, _meta: META[era] })] as const;
+  });
+  return new Map([['tools/call', callResult(era, client)], ...others]);
+}
+
+const CLIENTS = ['modern', 'legacy', 'bare'] as const;
+const ofEra = (era: Era) =>
+  Object.fromEntries(CLIENTS.map((client) => [client, shapesOf(era, client)])) as Record<
+    Client,
+    ReadonlyMap<string, Shape>
+  >;
+const RESULTS: Readonly<Record<Era, Readonly<Record<Client, ReadonlyMap<string, Shape>>>>> = {
+  modern: ofEra('modern'),
+  legacy: ofEra('legacy'),
+};
+
+/**
+ * The shape of a result that a server of this era gives to a request. Null for one that is not checked: a result that
+ * asks for input or is a task has members of its own, and other methods have no members that clients read.
+ */
+export function resultShape(method: string, era: Era, client: Client, result: JsonObject): Shape | null {
+  const { resultType, task } = result;
+  if (era === 'modern' && resultType !== undefined && resultType !== null && resultType !== 'complete') return null;
+  if (isObject(task) && result['content'] === undefined) return null;
+  return RESULTS[era][client].get(method) ?? null;
+}
+
+/** The result of a task of a modern server. */
+export const taskResult: Shape = members(
+  { content: orElse(list(contentBlock), '[]') },
+  { structuredContent: anything, isError: boolean, _meta: object },
+);
+
+const facts = members(
+  { capabilities: orElse(serverCapabilities, '{}') },
+  { serverInfo: implementation, instructions: text, _meta: object },
+);
+
+/**
+ * The facts that a server tells of itself (its answer to `initialize` or `server/discover`, JSON text), without the
+ * nulls of optional members. The same text if it is readable, or cannot be: then its clients tell.
+ */
+export function readableFacts(written: string, value: JsonObject): string {
+  const read = readable(written, value, facts);
+  return 'text' in read ? read.text : written;
+}

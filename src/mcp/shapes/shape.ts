@@ -1,0 +1,182 @@
+import { elementsOf, isObject, membersOf, RawJsonError, type Span, splice, withMembers } from '#wire';
+
+type Path = readonly (string | number)[];
+
+/** A value that makes the whole unreadable: where it is, and what it must be. */
+interface Fault {
+  readonly path: Path;
+  readonly must: string;
+}
+
+/**
+ * A change that makes a value readable and loses nothing. `change` gets the JSON text of the member at `path`, or null
+ * without one, and returns its new text, or null to remove it.
+ */
+interface Repair {
+  readonly path: Path;
+  readonly change: (written: string | null) => string | null;
+}
+
+/** The path of a value, with the faults and repairs that were found on the way. */
+interface Place {
+  readonly path: Path;
+  readonly found: { readonly repairs: Repair[]; fault: Fault | null };
+}
+
+/**
+ * Whether clients can read a value. Without a place it only answers, and allocates nothing: most values are right. With
+ * a place it also notes how the value becomes readable, or why it cannot, and answers true if repairs are enough.
+ */
+export type Shape = (value: unknown, at: Place | null) => boolean;
+
+const inside = (at: Place | null, key: string | number): Place | null =>
+  at && { path: [...at.path, key], found: at.found };
+
+function wrong(at: Place | null, must: string): false {
+  if (at !== null) at.found.fault ??= { path: at.path, must };
+  return false;
+}
+
+/** Notes a repair of the value at `at`. Without a place there is no repair. */
+export function repaired(at: Place | null, change: Repair['change']): boolean {
+  at?.found.repairs.push({ path: at.path, change });
+  return at !== null;
+}
+
+/** `must`: words that follow the name of a member, after "must be". */
+export const expected =
+  (must: string, test: (value: unknown) => boolean): Shape =>
+  (value, at) =>
+    test(value) || wrong(at, must);
+
+export const text = expected('a string', (value) => typeof value === 'string');
+export const number = expected('a number', Number.isFinite);
+export const integer = expected('an integer', Number.isSafeInteger);
+export const boolean = expected('true or false', (value) => typeof value === 'boolean');
+export const object = expected('an object', isObject);
+export const anything: Shape = () => true;
+/** Anything but null. A null in an optional member is then left out. */
+export const present = expected('left out', (value) => value !== null);
+
+export const oneOf = (...words: readonly string[]): Shape =>
+  expected(words.map((word) => JSON.stringify(word)).join(' or '), (value) => words.includes(value as string));
+
+export const list =
+  (of: Shape, most = Infinity): Shape =>
+  (value, at) => {
+    if (!Array.isArray(value)) return wrong(at, 'a list');
+    if (value.length > most) return wrong(at, `a list of at most ${most}`);
+    for (let i = 0; i < value.length; i++) if (!of(value[i], inside(at, i))) return false;
+    return true;
+  };
+
+/** An object whose members all have one shape. */
+export const record =
+  (of: Shape): Shape =>
+  (value, at) => {
+    if (!isObject(value)) return wrong(at, 'an object');
+    for (const key of Object.keys(value)) if (!of(value[key], inside(at, key))) return false;
+    return true;
+  };
+
+/** A member that is set to `otherwise` (JSON text) if it is missing or null. */
+export const orElse =
+  (of: Shape, otherwise: string): Shape =>
+  (value, at) =>
+    value === undefined || value === null ? repaired(at, () => otherwise) : of(value, at);
+
+type Shapes = Readonly<Record<string, Shape>>;
+
+/**
+ * An object with these members and any others. An optional member may be missing, and a null in it is left out if its
+ * shape does not take null.
+ */
+export function members(required: Shapes, optional: Shapes = {}): Shape {
+  const needed = Object.entries(required);
+  const others = Object.entries(optional);
+  return (value, at) => {
+    if (!isObject(value)) return wrong(at, 'an object');
+    for (const [key, of] of needed) if (!of(value[key], inside(at, key))) return false;
+    for (const [key, of] of others) {
+      const member = value[key];
+      if (member === undefined || of(member, null)) continue;
+      if (at === null) return false;
+      if (member === null) repaired(inside(at, key), () => null);
+      else if (!of(member, inside(at, key))) return false;
+    }
+    return true;
+  };
+}
+
+/** An object whose member `key` decides which of the shapes it has. */
+export const byMember =
+  (key: string, shapes: Shapes): Shape =>
+  (value, at) => {
+    if (!isObject(value)) return wrong(at, 'an object');
+    const name = value[key];
+    const of = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name]! : null;
+    return of === null ? wrong(inside(at, key), Object.keys(shapes).map(quoted).join(' or ')) : of(value, at);
+  };
+
+const quoted = (word: string) => JSON.stringify(word);
+
+/** A value in a form that clients can read, as JSON text, or the reason why it has no such form. */
+export type Readable = { readonly text: string } | { readonly fault: string };
+
+/**
+ * Makes a value readable. `written`: its JSON text; `value`: the same, parsed. The same text if it is readable as it
+ * is; else only the members that are repaired change.
+ */
+export function readable(written: string, value: unknown, shape: Shape): Readable {
+  if (shape(value, null)) return { text: written };
+  const found: Place['found'] = { repairs: [], fault: null };
+  if (!shape(value, { path: [], found })) return { fault: wordsOf(found.fault!) };
+  try {
+    return { text: rewritten(written, { start: 0, end: written.length }, found.repairs) };
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    // A key occurs twice. Then the last value counts, as for most readers, and the shape was held against it.
+    const once = JSON.stringify(value);
+    return { text: rewritten(once, { start: 0, end: once.length }, found.repairs) };
+  }
+}
+
+/** The text of the value at `span`, with the repairs, whose paths begin there. */
+function rewritten(written: string, span: Span, repairs: readonly Repair[]): string {
+  const here = repairs.find(({ path }) => path.length === 0);
+  if (here) return here.change(written.slice(span.start, span.end)) ?? 'null';
+  const byKey = Map.groupBy(repairs, ({ path }) => path[0]!);
+  const next = (of: readonly Repair[]) => of.map(({ path, change }) => ({ path: path.slice(1), change }));
+  if (written[span.start] === '[') {
+    const elements = elementsOf(written, span.start);
+    const edits = [...byKey].map(([index, of]) => {
+      const element = elements[index as number]!;
+      return { ...element, text: rewritten(written, element, next(of)) };
+    });
+    return splice(written, edits).slice(span.start, span.end + lengthened(edits));
+  }
+  const known = membersOf(written, span.start);
+  const change: Record<string, string | null> = {};
+  for (const [key, of] of byKey) {
+    const member = known.get(key as string);
+    const end = of.find(({ path }) => path.length === 1);
+    change[key] = end
+      ? end.change(member ? written.slice(member.start, member.end) : null)
+      : rewritten(written, member!, next(of));
+  }
+  return withMembers(written, span, change, known).text;
+}
+
+const lengthened = (edits: readonly (Span & { readonly text: string })[]): number =>
+  edits.reduce((sum, { start, end, text: changed }) => sum + changed.length - (end - start), 0);
+
+/** Most characters of a path in words, because a provider chose its names. */
+const PATH_MAX = 128;
+
+function wordsOf({ path, must }: Fault): string {
+  const name = path
+    .map((key, i) => (typeof key === 'number' ? `[${key}]` : i === 0 ? key : `.${key}`))
+    .join('')
+    .slice(0, PATH_MAX);
+  return name === '' ? `it must be ${must}` : `${name} must be ${must}`;
+}
