@@ -210,9 +210,9 @@ describe.each(ENDPOINTS)('$name', (door) => {
   test('a call whose reply is too large costs what was produced, and says so; its provider is not blamed', async () => {
     const before = await failures();
     const { outcome, paid, locked, begun } = await callOnce(door, 'huge');
-    // Of a tool and an agent it is the answer itself that is too large. An image and a job have no part that could be
-    // given out.
-    const produced = { model: begun, image: 0n, video: 0n, tool: CAP, agent: CAP };
+    // Of a tool and an agent it is the answer itself that is too large. An image was made,
+    // and a job has no part that could be given out.
+    const produced = { model: begun, image: CAP, video: 0n, tool: CAP, agent: CAP };
     expect([paid, locked]).toEqual([produced[door.primitive], 0n]);
     expect(outcome!.raw).toMatch(/(larger|longer|more) than \d+ bytes/);
     expect(await failures()).toBeLessThanOrEqual(before);

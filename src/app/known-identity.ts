@@ -13,7 +13,7 @@ type Known = Pick<Identity, 'receiptKey'>;
 export const identityOf = ({ identitySeed, dataDir }: Pick<Config, 'identitySeed' | 'dataDir'>): Identity =>
   createIdentity(identitySeed === null ? { dataDir } : { seed: identitySeed });
 
-/** What is wrong with this identity for a database, as a sentence; null if it is that of the database, or the first. */
+/** The fault of this identity for a database, as a sentence; null if it is that of the database, or its first. */
 export async function identityFault(
   database: Pick<Database, 'query'>,
   { receiptKey: { id } }: Known,

@@ -3,7 +3,7 @@ import type { Batch, BatchStatus } from './batch.ts';
 
 /** The place of a batch among those whose lines a gateway calls. */
 interface RunPlace {
-  /** Takes a place for the batch, whose lines are checked. False if there is none now. */
+  /** Takes a place for the batch, whose lines are checked. False if all are taken now. */
   mayRun(batch: Batch): boolean;
   /** One of its lines is long, so another batch may have its place. */
   becomeLong(): void;

@@ -36,6 +36,7 @@ export {
 export {
   type DirectEndpoint,
   type Endpoint,
+  isOwn,
   type Offer,
   type Provider,
   type TunnelEndpoint,

@@ -221,3 +221,6 @@ export async function withFirstSeen(
   const seen = new Map(rows.flat().map((row) => [row['offer'] as string, Number(row['first_seen'])]));
   return offers.map((offer) => ({ ...offer, createdAt: seen.get(offer.id)! }));
 }
+
+/** The provider is in the operator's own file. It bills the operator, who believes what it reports. */
+export const isOwn = ({ endpoint }: Pick<Offer, 'endpoint'>): boolean => endpoint.kind === 'direct';

@@ -3,9 +3,8 @@ import { UpstreamFailure } from '#wire';
 import { completionTokens, type EndFrame, type Piece } from '#billing';
 import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
-import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount } from '#catalog';
+import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
-import { isOwn } from './endings.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {

@@ -1,14 +1,13 @@
-import type { Offer } from '#catalog';
 import type { Cut } from './call.ts';
 
 /**
- * What is charged for a call. `usage`: the usage that the provider reports, within the lock. `measure`: the input and
+ * The charge of a call. `usage`: the usage that the provider reports, within the lock. `measure`: the input and
  * the output that came, as the gateway measures them. `input`: the measure of the request alone. `flag`: nothing, and
  * the provider is flagged, or the measure where an answer shows its work: see the kinds. `nothing`: the call is free.
  */
 export type Charge = 'usage' | 'measure' | 'input' | 'flag' | 'nothing';
 
-/** What is charged, with and without a usage that the provider has reported. */
+/** The charge with and without a usage that the provider has reported. */
 interface Charges {
   readonly reported: Charge;
   readonly unreported: Charge;
@@ -16,7 +15,7 @@ interface Charges {
 
 interface EndingRow {
   readonly ending: string;
-  /** Who caused the end; null for an answer that is whole. */
+  /** The party that caused the end; null for an answer that is whole. */
   readonly cause: 'consumer' | 'gateway' | 'provider' | null;
   /** At the operator's own provider, which bills the operator. */
   readonly own: Charges;
@@ -33,7 +32,7 @@ const FREE: Charges = { reported: 'nothing', unreported: 'nothing' };
 const INPUT: Charges = { reported: 'usage', unreported: 'input' };
 
 /**
- * Who pays what, by the way in which a call ends. The rule: what the operator's own provider has taken, and must be
+ * The charges by the way in which a call ends. The rule: what the operator's own provider has taken, and must be
  * believed to bill, is paid by whoever caused the end, input included. What its own faults cost, the operator bears.
  * docs/billing.md shows this table, and a test runs every row.
  */
@@ -100,10 +99,7 @@ const CUTS = {
   timeout: ['late', 'late_midway'],
 } as const satisfies Readonly<Record<Cut['reason'], readonly [before: Ending, midway: Ending]>>;
 
-/** The provider is in the operator's own file. It bills the operator, who believes what it reports. */
-export const isOwn = ({ endpoint }: Pick<Offer, 'endpoint'>): boolean => endpoint.kind === 'direct';
-
-/** What is charged for a cut reply. `came`: a part of it was delivered. `reported`: its provider has reported a usage. */
+/** The charge of a cut reply. `came`: a part of it was delivered. `reported`: its provider has reported a usage. */
 export function chargeOfCut(
   { reason, own }: Pick<Cut, 'reason' | 'own'>,
   { came, reported }: { readonly came: boolean; readonly reported: boolean },

@@ -1,10 +1,9 @@
 import type { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal, Piece } from '#billing';
-import type { Endpoint, Offer } from '#catalog';
+import { type Endpoint, isOwn, type Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
-import { isOwn } from './endings.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
 import type { ReplyMemory } from './reply-memory.ts';
 
@@ -144,7 +143,7 @@ class CallRequests {
     return this.#sent.some(({ sent }) => sent === true);
   }
 
-  /** Reads on what was given up for its size. Resolves with its end, in which the usage stands; undefined without one. */
+  /** Reads on what was given up for its size. Resolves with its end, which has the usage; undefined without one. */
   async rest({ drainMs, drainBytes }: DrainLimits): Promise<Buffer | undefined> {
     const exchange = this.#sent.at(-1);
     if (exchange === undefined || drainBytes === 0) return undefined;

@@ -13,12 +13,11 @@ export {
   createHandlePaidRequest,
   openCall,
 } from './handle-paid-request.ts';
-export { type Charge, chargeOfCut, type Ending, ENDINGS, isOwn } from './endings.ts';
+export { chargeOfCut } from './endings.ts';
 export {
   type GivenReply,
   type Idempotency,
   KEPT_BYTES_MAX,
-  type StoredReply,
   createKeptBytes,
   idempotencyError,
   parseIdempotencyKey,
@@ -40,7 +39,7 @@ export {
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
-export { answerUndelivered, type ToHttp, undeliveredEnd } from './undelivered.ts';
+export { answerUndelivered, undeliveredEnd } from './undelivered.ts';
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';

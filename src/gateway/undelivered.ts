@@ -29,7 +29,7 @@ export function undeliveredEnd<R>(cut: Cut, { reported, input, came = false }: C
   };
 }
 
-export type ToHttp = (error: GatewayError) => {
+type ToHttp = (error: GatewayError) => {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;

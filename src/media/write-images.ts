@@ -1,7 +1,7 @@
 import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { answerUndelivered, onceSettled, type StartedProviderCall, type ToHttp, wasCharged } from '#gateway';
+import { answerUndelivered, onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { Answer, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
@@ -16,7 +16,10 @@ export const writeImages = (
   ask: ImageAsk,
   answer: Answer,
   sink: ReplySink,
-  { toHttp, onError }: { readonly toHttp: ToHttp; readonly onError: (error: unknown) => void },
+  {
+    toHttp,
+    onError,
+  }: { readonly toHttp: Parameters<typeof answerUndelivered>[4]; readonly onError: (error: unknown) => void },
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
     const { id, call } = opened;

@@ -10,7 +10,7 @@ export interface SharedClock {
   /** Milliseconds by which this machine's clock is ahead of the database's. 0 before `follow`. */
   readonly aheadMs: () => number;
   /**
-   * Follows the clock that `read` asks, from now on. Resolves after the first look, rejects with its error; a later look
+   * Follows the clock that `read` asks, from now on. Resolves after its first look, or rejects. A later look
    * that fails is left out.
    */
   follow(read: () => Promise<number>): Promise<void>;

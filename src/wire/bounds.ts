@@ -185,8 +185,8 @@ export const BOUNDS = {
     of: 'A message of a gateway to the proxy of a provider, which runs it',
     bytesMax: 4 * MIB,
     jsonDepthMax: 32,
-    jsonKeysMax: 100_000,
-    jsonElementsMax: 200_000,
+    jsonKeysMax: 400_000,
+    jsonElementsMax: 800_000,
   },
   probed: {
     of: "An answer of a provider's own server to its own proxy, when a block is tried",

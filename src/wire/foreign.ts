@@ -1,17 +1,16 @@
 import type { Bound } from './bounds.ts';
-import { guardStructure, isObject, type JsonObject, readJson } from './json-guard.ts';
+import { guardStructure, isObject, type JsonObject, jsonText, readJson } from './json-guard.ts';
 
 /* The way in for JSON that others wrote and that is only read here. Its values are those of JSON.parse. */
 
 /** A shorter text cannot hold a structure that is expensive to build. */
 const UNGUARDED_BYTES = 4096;
 
-/** Parses it at once. Throws SyntaxError, and GatewayError for more than its bound. */
+/** Parses it at once. Throws SyntaxError, and GatewayError for more than its bound and for bytes that are no UTF-8. */
 export function parseForeign(said: string | Uint8Array, bound: Bound): unknown {
-  const isText = typeof said === 'string';
-  if (said.length >= UNGUARDED_BYTES) guardStructure(isText ? Buffer.from(said) : said, bound);
-  const text = isText ? said : Buffer.from(said.buffer, said.byteOffset, said.byteLength).toString('utf8');
-  return JSON.parse(text) as unknown;
+  if (typeof said !== 'string') return JSON.parse(jsonText(said, bound)) as unknown;
+  if (said.length >= UNGUARDED_BYTES) guardStructure(Buffer.from(said), bound);
+  return JSON.parse(said) as unknown;
 }
 
 /** As parseForeign; null for anything but an object. */

@@ -56,7 +56,7 @@ describe('what there is of a whole reply that was cut', () => {
   it('takes no key for one that stands in a text', () => {
     const content = JSON.stringify({ content: 'no', usage: { prompt_tokens: 0 } });
     expect(textsOf(JSON.stringify({ choices: [{ message: { content } }] }))).toEqual([content]);
-    expect(read(JSON.stringify({ choices: [{ message: { content } }] })).claim).toBeUndefined();
+    expect(read(JSON.stringify({ choices: [{ message: { content } }] })).claim).toBeNull();
   });
 
   it('can be cut at any byte', () => {
@@ -75,7 +75,7 @@ describe('what there is of a whole reply that was cut', () => {
       }
       expect(textsOf(bytes)).toEqual([content]);
       expect(read(bytes).claim).toMatchObject(USAGE);
-      expect(read(bytes.subarray(0, -2)).claim).toBeUndefined();
+      expect(read(bytes.subarray(0, -2)).claim).toBeNull();
     }
   });
 

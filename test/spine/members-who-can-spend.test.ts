@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, type Spine } from '../support/spine.ts';
 
-// A member with a role from `member` up can spend the money of the account. So such a role is given only by an admin key
-// that may move money itself.
+// A member with a role from `member` up can spend the money of the account. So only an admin key that may move money
+// itself gives such a role.
 
 const RICH = 'tollgate:local:rich';
 const MEMBERS = `/accounts/${RICH}/members`;

@@ -98,15 +98,13 @@ function measure(look: (part: Buffer) => void = () => {}) {
 const ZSTD_MAGIC = 0xfd2fb528;
 const NO_BYTES = Buffer.alloc(0);
 /** Bytes of the size of the content, and of the id of a dictionary, by their flags in the header (RFC 8878, 3.1.1). */
-const [CONTENT_SIZES, DICTIONARY_IDS] = [
-  [0, 2, 4, 8],
-  [0, 1, 2, 4],
-];
+const CONTENT_SIZES = [0, 2, 4, 8];
+const DICTIONARY_IDS = [0, 1, 2, 4];
 const RLE = 1;
 const CHECKSUM_BYTES = 4;
 
 /**
- * Takes the parts of a file in their order, and throws ArchiveError for bytes behind its frame of zstd. The decompressor
+ * Takes the parts of a file in their order, and throws ArchiveError for bytes behind its frame of zstd. A decompressor
  * passes over zeros and empty frames there, so nothing else would say that the file was changed.
  */
 function createFrameEnd(): (part: Buffer) => void {
@@ -128,8 +126,8 @@ function createFrameEnd(): (part: Buffer) => void {
     if (bytes.readUInt32LE(0) !== ZSTD_MAGIC) return void (stage = 'other');
     const flags = bytes[4]!;
     const isSingle = (flags & 0x20) !== 0;
-    const size = flags >> 6 === 0 && isSingle ? 1 : CONTENT_SIZES![flags >> 6]!;
-    passed = (isSingle ? 0 : 1) + DICTIONARY_IDS![flags & 3]! + size;
+    const size = flags >> 6 === 0 && isSingle ? 1 : CONTENT_SIZES[flags >> 6]!;
+    passed = (isSingle ? 0 : 1) + DICTIONARY_IDS[flags & 3]! + size;
     checksum = (flags & 4) === 0 ? 0 : CHECKSUM_BYTES;
     stage = 'blocks';
   };

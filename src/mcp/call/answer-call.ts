@@ -29,7 +29,6 @@ import {
   type CostOf,
   type GivenReply,
   KEPT_BYTES_MAX,
-  type StoredReply,
 } from '#gateway';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#blobs';
@@ -238,7 +237,7 @@ const aroundOutcome = (idText: string): Around => ({
 });
 
 /** A stored outcome as the response to the repeated request with this id. */
-function withId(idText: string, { body }: StoredReply): string {
+function withId(idText: string, { body }: { readonly body: Uint8Array }): string {
   const { before, after } = aroundOutcome(idText);
   return before + Buffer.from(body).toString() + after;
 }

@@ -135,9 +135,7 @@ export function readable(written: string, value: unknown, shape: Shape): Readabl
     return { text: rewritten(written, { start: 0, end: written.length }, found.repairs) };
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    // A key occurs twice. Then the last value counts, as for most readers, and the shape was held against it.
-    const once = JSON.stringify(value);
-    return { text: rewritten(once, { start: 0, end: once.length }, found.repairs) };
+    return { fault: 'a member must not occur twice' };
   }
 }
 

@@ -21,7 +21,7 @@ export interface ImagesResult {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */
   readonly raw: Readonly<Record<string, unknown>>;
-  /** The reply was cut, so that there is no image; absent for any other. */
+  /** How the reply was cut, which leaves no image; absent for any other. */
   readonly cut?: Cut;
 }
 

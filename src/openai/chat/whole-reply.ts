@@ -171,7 +171,8 @@ const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]
 /**
  * Reads a completion that is not streamed, and that was cut or has more structure than is parsed. Each text, as far
  * as it came, becomes a choice that ended by its length. The claim is read if it came, also in the `rest` of a reply
- * that was given up for its size. Keys are found by their bytes. A key inside a text is not taken for a key, because its quotes are escaped.
+ * that was given up for its size. Keys are found by their bytes. A key inside a text is not taken for a key, because
+ * its quotes are escaped.
  */
 export function partialReply(
   { callId, created, service, provider, budget }: ReplyContext,

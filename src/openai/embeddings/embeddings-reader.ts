@@ -60,7 +60,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
   readonly #context: ReaderContext;
   #received = 0;
   #chunks: Uint8Array[] = [];
-  /** What went out of a reply that passes as it comes: its embeddings, and the members in its first bytes. */
+  /** The part that went out of a reply that passes as it comes: its embeddings, and the members in its first bytes. */
   #passed: { readonly found: Embeddings; readonly head: readonly Member[]; claim: Claim | null } | null = null;
 
   constructor(context: ReaderContext) {

@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
-import { chargeOfCut, type Cut, isOwn, type ProviderFlag, type ReplyEnd } from '#gateway';
-import type { Offer } from '#catalog';
+import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#gateway';
+import { isOwn, type Offer } from '#catalog';
 import { unseenTokens } from '../chat/chat-budget.ts';
 import { isCount, readUsage } from '../chat/chat-usage.ts';
 import { tokensOf } from '../chat/prompt-size.ts';

@@ -180,9 +180,9 @@ const MEMBER = '/accounts/:id/members/:member';
 const CONFIGURE = { adminRole: 'configure' } as const;
 
 /**
- * Who makes a member that can spend the money of an account can make one of itself, so it needs the role that moves
- * money, too. This holds for each role that is set, not only for a higher one: the member may have lost the role
- * meanwhile.
+ * An administrator who makes a member that can spend the money of an account can make one of themselves, so this needs
+ * the role that moves money, too. It holds for each role that is set, not only for a higher one: the member may have
+ * lost the role meanwhile.
  */
 function refuseSpender({ raw }: Pick<FastifyRequest, 'raw'>, role: MemberRole | undefined): void {
   if (role !== undefined && reaches(role, 'member'))

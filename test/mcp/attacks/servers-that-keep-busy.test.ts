@@ -101,7 +101,7 @@ test('calls that wait for input hold so much of what is asked and no more', () =
   };
   const held = createHeldCalls({ nodeId: 'node', charsMax: 10_000 });
   const id = held.hold(ask(6_000));
-  expect(() => held.hold(ask(6_000))).toThrow('Too many calls wait for input');
+  expect(() => held.hold(ask(6_000))).toThrow('calls that wait for input, which is its share');
   held.take(id, { account: 'alice', offerId: 'o', method: 'tools/call', name: 't' });
   held.hold(ask(6_000));
   held.close();

@@ -6,7 +6,6 @@ const own = ({ id }: Got) => JSON.stringify(id);
 
 const BROKEN: Readonly<Record<string, (got: Got, reply: Reply) => void>> = {
   'a result that is no object': (_got, reply) => reply.result('[]'),
-  'a result with a key that stands twice': (_got, reply) => reply.result('{"content":[],"content":[]}'),
   'no JSON': (_got, reply) => reply.json('<html>'),
   'the response to another request': (_got, reply) => reply.json('{"jsonrpc":"2.0","id":"x","result":{}}'),
   'events and no response': (_got, reply) => {
@@ -40,6 +39,14 @@ test.each(Object.entries(BROKEN))(
     expect(await world.faults()).toEqual([]);
   },
 );
+
+test('a result with a key that stands twice is an error that says so, and free', async () => {
+  const server = await startRawServer((_got, reply) => reply.result('{"content":[],"content":[]}'));
+  const world = await startBridge(server.url);
+  const { text } = await world.ask(world.session(), toolCall('1'));
+  expect(text).toContain('a member must not occur twice. Nothing is charged');
+  expect(await world.faults()).toEqual([]);
+});
 
 test('what is free, and what never reached the server, may be tried at another', async () => {
   const server = await startRawServer((_got, reply) => void reply.raw.destroy());

@@ -77,7 +77,7 @@ test('questions, answers and states pass byte by byte, and each round has an id 
         `{"inputRequests":{"a\\u0062": {"method":"elicitation/create","params":${params},"z":1e2}},"requestState":"s\\u0031\\/","resultType":"input_required"}`,
       );
     if (requestState === 's1/') return reply.result('{"resultType":"input_required","requestState":"s2"}');
-    return reply.result('{"resultType":"complete","content":[1.0]}');
+    return reply.result('{"resultType":"complete","content":[{"type":"text","text":"","x":1.0}]}');
   });
   const world = await startBridge(server.url);
   const session = world.session({ capabilities: ALL });
@@ -87,7 +87,7 @@ test('questions, answers and states pass byte by byte, and each round has an id 
   });
   const { id } = JSON.parse(events[0]!) as Question;
   expect(events).toEqual([`{"method":"elicitation/create","params":${params},"z":1e2,"jsonrpc":"2.0","id":"${id}"}`]);
-  expect(text).toBe('{"jsonrpc":"2.0","id":1,"result":{"content":[1.0]}}');
+  expect(text).toBe('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"","x":1.0}]}}');
   const [first, second, third] = server.got.map((got) => got.text.replace(JSON.stringify(got.id), 'ID'));
   expect(second).toBe(first!.replace(/\}\}$/, `,"inputResponses":{"ab":${answer}},"requestState":"s\\u0031\\/"}}`));
   expect(third).toBe(first!.replace(/\}\}$/, ',"requestState":"s2"}}'));

@@ -133,7 +133,7 @@ describe('a batch with a callback_url', () => {
     const headers = { 'idempotency-key': 'restricted-once' };
     const file = await upload(restricted, jsonl([chatLine('a', 'ping !tokens:5')]));
     const body = { input_file_id: file.id, endpoint: CHAT, completion_window: '24h', callback_url: url } as const;
-    const create = async () => (await restricted.batches.create(body as never, { headers })) as Begun;
+    const create = async () => (await restricted.batches.create(body, { headers })) as Begun;
     const its = (await create()).tollgate.callback_secret;
     const another = clientAt(`${spine.origin}/v1`, await restrictedKey());
     const theirs = (await begin(another, [chatLine('a', 'ping !tokens:5')], { callback_url: url })) as Begun;

@@ -1,4 +1,4 @@
-import type { Ending } from '#gateway';
+import type { Ending } from '../../../src/gateway/endings.ts';
 import type { Spine } from '../../support/spine.ts';
 import type { Kind } from './kinds.ts';
 import type { Vendor } from './vendor.ts';

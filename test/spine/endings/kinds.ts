@@ -27,7 +27,7 @@ export interface Kind {
   readonly end?: (usage: Json) => string | Buffer;
   /** A reply that is too large; absent if its bytes are all answer. */
   readonly padded?: (padding: string, usage: Json, text?: string) => string;
-  /** Micro-USD for the reported usage; null if the vendor's usage does not count, because its price is by another unit. */
+  /** Micro-USD for the reported usage; null if it does not count, because the price is by another unit. */
   readonly worth: (tokens: Tokens) => number | null;
   /** An answer without usage is measured. Default: it is free, and flagged. */
   readonly measures?: true;

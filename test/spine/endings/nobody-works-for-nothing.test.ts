@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ENDINGS } from '#gateway';
+import { ENDINGS } from '../../../src/gateway/endings.ts';
 import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';

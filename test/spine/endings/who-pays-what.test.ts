@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Charge, type Ending, ENDINGS } from '#gateway';
+import { type Charge, type Ending, ENDINGS } from '../../../src/gateway/endings.ts';
 import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
@@ -7,7 +7,7 @@ import { ask, type CallRecord, records, ROWS } from './ends-of-calls.ts';
 import { type Kind, KINDS } from './kinds.ts';
 import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
 
-/* Every row of the table of endings, for each kind of model, at the operator's own provider and at one that dials in. */
+/* Every row of the table of endings, for each kind of model, at the operator's provider and at one that dials in. */
 
 /** Rows that other tests run: what keeps the time of a call, the cap of an answer, and a gateway that stops. */
 const ELSEWHERE: Partial<Record<Ending, string>> = {

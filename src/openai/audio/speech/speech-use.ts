@@ -1,6 +1,6 @@
 import type { Usage } from '#billing/amounts';
-import type { Offer } from '#catalog';
-import { isOwn, type ProviderFlag } from '#gateway';
+import { isOwn, type Offer } from '#catalog';
+import type { ProviderFlag } from '#gateway';
 import { tokensOf } from '../../chat/prompt-size.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';

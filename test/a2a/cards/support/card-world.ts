@@ -92,7 +92,13 @@ export const fetchOverHttp: FetchCard = async (of, path, signal) => {
   return { status: reply.status, headers: Object.fromEntries(reply.headers), body: Buffer.concat(pieces) };
 };
 
-const LIMITS = { bodyBytesMax: 1024, requestTimeoutMs: 30_000, jsonDepthMax: 32, jsonKeysMax: 1000 } as LimitsConfig;
+const LIMITS = {
+  connectionsMax: 1_000,
+  bodyBytesMax: 1024,
+  requestTimeoutMs: 30_000,
+  jsonDepthMax: 32,
+  jsonKeysMax: 1000,
+} as LimitsConfig;
 
 export interface GatewayOptions extends Partial<CardsOptions> {
   readonly offers?: readonly Offer[];
