@@ -71,7 +71,9 @@ function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Reco
   }
   if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
   if (typeof ask.stream?.partialImages === 'number') {
-    if (takes.lists('stream')) Object.assign(body, { stream: true, partial_images: ask.stream.partialImages });
+    // A vendor bills partial images, and no price counts them: only an offer that lists them is asked for some.
+    const partialImages = takes.lists('partial_images') ? ask.stream.partialImages : 0;
+    if (takes.lists('stream')) Object.assign(body, { stream: true, partial_images: partialImages });
     else if (!ask.stream.inOpenrouter)
       throw unprocessable('stream', `${offer.service} of ${offer.provider.name} streams no images`);
   }

@@ -19,7 +19,7 @@ let client: OpenAI;
 beforeAll(async () => {
   provider = await startImageProvider();
   const { url } = provider;
-  const lines = 'supported_params = ["stream"]';
+  const lines = 'supported_params = ["stream", "partial_images"]';
   spine = await startSpine({
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\n` +

@@ -48,7 +48,7 @@ beforeEach(() => {
 });
 afterEach(async () => expect([await outer.faults(), await inner.faults()]).toEqual([[], []]));
 
-const LINES = 'supported_params = ["seed", "steps", "guide_scale", "stream"]';
+const LINES = 'supported_params = ["seed", "steps", "guide_scale", "stream", "partial_images"]';
 const base = png(96, 64);
 const ask = (more: object = {}) => ({ model: 'test/paint', prompt: 'A tollgate', ...more });
 const edit = { images: [{ b64: base.toString('base64') }], mask: { b64: base.toString('base64') } };

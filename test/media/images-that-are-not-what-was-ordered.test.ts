@@ -19,7 +19,7 @@ let spine: Spine;
 beforeAll(async () => {
   provider = await startImageProvider();
   const { url } = provider;
-  const more = { url, lines: 'supported_params = ["stream"]', params: 'edits = true' };
+  const more = { url, lines: 'supported_params = ["stream", "partial_images"]', params: 'edits = true' };
   spine = await startSpine({
     toml:
       UNHURRIED +
