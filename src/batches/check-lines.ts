@@ -24,8 +24,9 @@ interface CheckedLines {
   readonly model: string | null;
 }
 
-/** Faults that a batch shows. Its lines are not read further. */
+/** Faults that a batch shows, and characters of their messages. Its lines are not read further. */
 const FAULTS_MAX = 100;
+const FAULT_CHARS_MAX = 8 * 1024;
 const TEMPORARY = 500;
 const DIGEST_BYTES = 16;
 
@@ -53,7 +54,7 @@ export async function checkLines(
         const message = `The file has more than ${limits.linesMax} lines (batches.lines_max)`;
         faults.push({ code: 'too_many_lines', message, line: n, param: null });
       }
-      if (faults.length >= FAULTS_MAX || total > limits.linesMax) break;
+      if (faults.length >= FAULTS_MAX || charsOf(faults) >= FAULT_CHARS_MAX || total > limits.linesMax) break;
       const wrong = (code: string, message: string, param: string | null = null) =>
         faults.push({ code, message, line: n, param });
       const line = await readLine(bytes, endpoint, limits);
@@ -86,6 +87,8 @@ export async function checkLines(
   const [model = null] = models;
   return { total, most, model: models.size === 1 ? model : null };
 }
+
+const charsOf = (faults: readonly BatchFault[]): number => faults.reduce((sum, { message }) => sum + message.length, 0);
 
 /** The input of a batch, for StoredFiles.read. */
 export const ofInput = (id: string, account: string) => ({ id, account, batch: null, results: null });

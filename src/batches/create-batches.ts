@@ -64,7 +64,8 @@ export function createBatches(options: BatchesOptions): Batches {
       if (after !== null && before === null) return null;
       const place = [before?.createdAt ?? 0, before?.id ?? null];
       const rows = await database.query(SQL.listBatches, [owner.account, owner.within, ...place, limit + 1]);
-      return { entries: rows.slice(0, limit).map(toBatch), hasMore: rows.length > limit };
+      const entries = onOnePage(rows).slice(0, limit);
+      return { entries: entries.map(toBatch), hasMore: rows.length > entries.length };
     },
 
     async cancel({ id, account }) {
@@ -75,6 +76,19 @@ export function createBatches(options: BatchesOptions): Batches {
 
     sweep: async (limit) => (await database.query(SQL.sweepBatches, [now() - keepMs, limit])).length,
   };
+}
+
+/** Characters of what is sealed in the batches of a page, which are unsealed and written in one turn. */
+const PAGE_CHARS_MAX = 256 * 1024;
+
+/** The first rows, at least one, whose metadata and errors fit on one page. */
+function onOnePage(rows: readonly Row[]): readonly Row[] {
+  let chars = 0;
+  const end = rows.findIndex(({ metadata, errors }, index) => {
+    for (const sealed of [metadata, errors]) chars += typeof sealed === 'string' ? sealed.length : 0;
+    return index > 0 && chars > PAGE_CHARS_MAX;
+  });
+  return end === -1 ? rows : rows.slice(0, end);
 }
 
 const read = rowReader<Omit<Batch, 'metadata' | 'errors' | 'usage' | 'status' | 'dialect'>>(
