@@ -70,13 +70,17 @@ type Json = Readonly<Record<string, unknown>>;
 async function itemsOf(text: string): Promise<readonly Json[] | null> {
   const value = await readForeign(text, BOUNDS.modelList).catch(() => null);
   const list: unknown = isObject(value) ? (value['data'] ?? value['models']) : value;
-  return Array.isArray(list) ? (list as readonly unknown[]).filter(isObject) : null;
+  return Array.isArray(list) ? (list as readonly unknown[]).slice(0, MODELS_MAX).filter(isObject) : null;
 }
 
-/** The facts of one item, by the names that the APIs of providers have for them. null without a name. */
+/** Models of a list that are read, and characters of a name. The longest lists today have some hundreds. */
+const MODELS_MAX = 5_000;
+const NAME_CHARS_MAX = 256;
+
+/** The facts of one item, by the names that the APIs of providers have for them. null without a name that is short. */
 function toModel(item: Json): ListedModel | null {
   const { id = item['name'] } = item;
-  if (typeof id !== 'string' || id === '') return null;
+  if (typeof id !== 'string' || id === '' || id.length > NAME_CHARS_MAX) return null;
   const top = isObject(item['top_provider']) ? item['top_provider'] : {};
   return {
     // Google's names begin with the collection.

@@ -90,10 +90,19 @@ async function offerOf(provider: ListedProvider, { now, ask, last }: OfferOption
 const isWanted = ({ only, except }: ListedProvider, id: string): boolean =>
   (only.length === 0 || only.some((one) => fits(one, id))) && !except.some((one) => fits(one, id));
 
-/** Whether a name fits a pattern, in which `*` stands for any text. */
+/** Whether a name fits a pattern, in which `*` stands for any text. Linear, because the name is a stranger's. */
 function fits(pattern: string, name: string): boolean {
-  const parts = pattern.split('*').map((part) => RegExp.escape(part));
-  return new RegExp(`^${parts.join('.*')}$`).test(name);
+  const [first = '', ...others] = pattern.split('*');
+  const last = others.pop();
+  if (last === undefined) return name === pattern;
+  if (!name.startsWith(first)) return false;
+  let at = first.length;
+  for (const part of others) {
+    const found = name.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
 }
 
 const nameOnly = (id: string): ListedModel => ({
