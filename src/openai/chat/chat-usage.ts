@@ -190,7 +190,10 @@ function leastOf({ completion_tokens: completion, completion_tokens_details: par
 }
 
 /** The parts of a measure that replace those of a claim that is behind it. */
-function partsOf({ prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion }: Measured, all: boolean): Json {
+function partsOf(
+  { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion }: Measured,
+  all: boolean,
+): Json {
   return {
     ...(all && ofPrompt !== undefined ? { prompt_tokens_details: ofPrompt } : {}),
     ...(ofCompletion === undefined ? {} : { completion_tokens_details: ofCompletion }),
@@ -337,11 +340,7 @@ function toUsage(
   const tokens =
     parts.priced.size === 0
       ? { prompt: BigInt(prompt), completion: BigInt(completion) }
-      : splitUsage(
-            claim.said,
-            { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches },
-            parts,
-          );
+      : splitUsage(claim.said, { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches }, parts);
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
 }
 

@@ -115,7 +115,17 @@ export function measurePrompt(body: ChatBody): PromptSize {
     bytes += valueBytes(body[field]);
     if (IMAGES.has(foldName(field))) images += countOf(body[field]);
   }
-  return { bytes, messages: body.messages.length, images, audio, sound, video, file, tools, hidden: hidden || sound === null };
+  return {
+    bytes,
+    messages: body.messages.length,
+    images,
+    audio,
+    sound,
+    video,
+    file,
+    tools,
+    hidden: hidden || sound === null,
+  };
 }
 
 /**

@@ -83,11 +83,7 @@ function isMp3(base64: string): boolean {
 
 /** MPEG audio of layer III, with a bit rate. */
 const isFrame = (bytes: Buffer): boolean =>
-  bytes.length >= 4 &&
-  bytes[0] === 0xff &&
-  (bytes[1]! & 0xe6) === 0xe2 &&
-  bytes[2]! >> 4 > 0 &&
-  bytes[2]! >> 4 < 15;
+  bytes.length >= 4 && bytes[0] === 0xff && (bytes[1]! & 0xe6) === 0xe2 && bytes[2]! >> 4 > 0 && bytes[2]! >> 4 < 15;
 
 function bytesAt(base64: string, at: number, count: number): Buffer {
   const from = Math.floor(at / 3) * 4;

@@ -102,10 +102,6 @@ function measureInput({ input }: ModerationBody): InputSize {
 }
 
 /** Tokens that a model reads, if `count` gives those of so many bytes. */
-const tokensIn = (
-  { texts, images }: InputSize,
-  offer: Offer,
-  count: (bytes: number) => number,
-): number =>
+const tokensIn = ({ texts, images }: InputSize, offer: Offer, count: (bytes: number) => number): number =>
   texts.reduce((sum, bytes) => sum + Math.min(count(bytes) + TOKENS_OF_FRAME, offer.model!.contextLength), 0) +
   images * imageTokensMax(offer.model!, isOwn(offer));

@@ -25,7 +25,10 @@ export function rerankToCall(body: RerankBody, context: PassedContext): PassedCa
         results: Math.min(body.top_n ?? Infinity, body.documents.length),
         tokens: { max: tokensMax(size, offer), usual: usualTokens(size, offer) },
         units: { max: unitsMax(size), usual: usualUnits(size) },
-        priced: { tokens: rateOf(offer.price.rates, 'prompt') > 0n, units: pricedMeters(offer.price.rates).has('call') },
+        priced: {
+          tokens: rateOf(offer.price.rates, 'prompt') > 0n,
+          units: pricedMeters(offer.price.rates).has('call'),
+        },
         replyBytesMax: context.replyBytesMax,
       }),
     // Scores of two providers cannot be compared.

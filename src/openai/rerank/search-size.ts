@@ -44,8 +44,7 @@ function tokens({ query, documents, images }: SearchSize, offer: Offer, count: (
   const ofQuery = count(query);
   const facts = offer.model!;
   let sum = images * imageTokensMax(facts, isOwn(offer));
-  for (const bytes of documents)
-    sum += Math.min(ofQuery + count(bytes) + TOKENS_OF_FRAME, facts.contextLength);
+  for (const bytes of documents) sum += Math.min(ofQuery + count(bytes) + TOKENS_OF_FRAME, facts.contextLength);
   return sum;
 }
 
@@ -53,8 +52,7 @@ function tokens({ query, documents, images }: SearchSize, offer: Offer, count: (
 function units({ query, documents, images }: SearchSize, count: (bytes: number) => number): number {
   const ofQuery = count(query);
   let pieces = images;
-  for (const bytes of documents)
-    pieces += Math.max(1, Math.ceil((ofQuery + count(bytes)) / TOKENS_PER_PIECE));
+  for (const bytes of documents) pieces += Math.max(1, Math.ceil((ofQuery + count(bytes)) / TOKENS_PER_PIECE));
   return Math.ceil(pieces / DOCUMENTS_PER_UNIT);
 }
 

@@ -94,7 +94,8 @@ export const RESPONSES_WIRE: NativeWire = {
     };
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
-  hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hidesTokens) || holds(input, hasHostedTool),
+  hidesPrompt: ({ tools, input }) =>
+    hasHostedTool({ tools }) || holds(input, hidesTokens) || holds(input, hasHostedTool),
   extras({ tools, input }) {
     const extras = paidTools(tools, 'tools');
     if (Array.isArray(input))
