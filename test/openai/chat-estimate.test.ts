@@ -14,6 +14,20 @@ const body = (rest: Partial<ChatBody> = {}): ChatBody => ({
 });
 const budget = (request: ChatBody, offer = makeOffer()) => chatBudget(request, measurePrompt(request), offer);
 const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+const FLAC = Buffer.from('fLaC\u0000\u0000\u0000\u0022').toString('base64');
+const MP3 = Buffer.from([0xff, 0xfb, 0x90, 0]);
+const TAGGED = Buffer.concat([Buffer.from('ID3'), Buffer.from([4, 0, 0, 0, 0, 0, 2, 9, 9]), MP3]).toString('base64');
+/** The header of a WAV file with mono PCM of 16 bits. */
+function wave(rate: number): string {
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(rate, 24);
+  head.writeUInt16LE(16, 34);
+  return head.toString('base64');
+}
 const FEW = makeOffer({ model: { imageTokensMax: 2048 } });
 
 describe('the estimate of a chat call', () => {
@@ -70,6 +84,15 @@ describe('the estimate of a chat call', () => {
     ['a video', { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AAAA' } }],
     ['a sound at an address', { type: 'audio_url', audio_url: { url: 'https://a.example/x.mp3' } }],
     ['a sound at the address of a store', { type: 'input_audio', input_audio: { data: 's3://a/x.mp3' } }],
+    ['FLAC', { type: 'input_audio', input_audio: { data: FLAC, format: 'flac' } }],
+    ['FLAC that is named WAV', { type: 'input_audio', input_audio: { data: FLAC, format: 'wav' } }],
+    ['FLAC in its URL', { type: 'audio_url', audio_url: { url: `data:audio/mp3;base64,${FLAC}` } }],
+    ['WAV of one sample a second', { type: 'input_audio', input_audio: { data: wave(1), format: 'wav' } }],
+    [
+      'raw sound of one sample a second',
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'audio/l16;rate=1' } },
+    ],
+    ['MP3 beside FLAC', { type: 'input_audio', input_audio: { data: TAGGED, more: FLAC, format: 'mp3' } }],
   ])('is the context for %s, because the request does not show its tokens', (_what, part) => {
     const request = body({
       max_tokens: 7,
@@ -82,12 +105,14 @@ describe('the estimate of a chat call', () => {
 
   it.each([
     ['a text', { type: 'file', file: { filename: 'x.txt', file_data: 'data:text/plain;base64,SGk=' } }],
-    ['a sound', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }],
-    ['a sound in its URL', { type: 'audio_url', audio_url: { url: 'data:audio/mp3;base64,AAAA' } }],
+    ['WAV', { type: 'input_audio', input_audio: { data: wave(24_000), format: 'wav' } }],
+    ['MP3 in its URL', { type: 'audio_url', audio_url: { url: `data:audio/mp3;base64,${MP3.toString('base64')}` } }],
+    ['MP3 after a tag', { type: 'input_audio', input_audio: { data: TAGGED, format: 'mp3' } }],
+    ['raw sound', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'pcm16' } }],
     ['nothing', { type: 'text', text: 'hi', file: null, video: null, audio: null }],
     ['only a name', { type: 'text', text: 'hi', filename: 'x.pdf' }],
   ])('is the bytes for a file with %s in it', (_what, part) => {
-    expect(budget(body({ messages: [{ role: 'user', content: [part] }] })).promptTokensMax).toBeLessThan(200);
+    expect(budget(body({ messages: [{ role: 'user', content: [part] }] })).promptTokensMax).toBeLessThan(250);
   });
 
   it('bounds an image by what the model declares', () => {

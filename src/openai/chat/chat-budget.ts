@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
-import type { CapName } from '#config';
+import { type CapName, imageTokensMax } from '#config';
 import type { Usage } from '#billing/amounts';
-import type { Offer } from '#catalog';
+import { isOwn, type Offer } from '#catalog';
 import type { ChatBody } from './chat-schema.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
 import type { PricedParts } from './priced-parts.ts';
@@ -23,6 +23,21 @@ export interface ChatBudget {
    * gave no cap and none is sent, so the model ends by itself, within its context.
    */
   readonly keptBy: 'provider' | 'gateway' | 'model';
+  /** Present at the operator's own provider, whose bill counts. Absent at a provider that dialled in. */
+  readonly own?: OwnMeasure | undefined;
+}
+
+/** The facts of a model of the operator's own provider that a measure needs. */
+export interface OwnMeasure {
+  /** The most tokens of an image of the prompt; 0 if it has none. */
+  readonly imageTokens: number;
+}
+
+const WITHOUT_IMAGES: OwnMeasure = { imageTokens: 0 };
+
+function ownMeasure({ images }: PromptSize, offer: Offer): OwnMeasure | undefined {
+  if (!isOwn(offer)) return undefined;
+  return images === 0 ? WITHOUT_IMAGES : { imageTokens: imageTokensMax(offer.model!, true) };
 }
 
 /** Tokens of one completion that the provider may claim without delivering output for them. */
@@ -57,6 +72,7 @@ export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): Chat
     completionCap,
     completionTokensMax: completionCap * (body.n ?? 1),
     keptBy: sent ? 'provider' : asked === null ? 'model' : 'gateway',
+    own: ownMeasure(size, offer),
   };
 }
 

@@ -20,7 +20,7 @@ import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import {
   claimedCompletion,
   cutUsage,
-  measureUsage,
+  overCapUsage,
   readUsage,
   type ChatUsage,
   type Output,
@@ -148,8 +148,10 @@ export const replyCut = ({ message }: Cut, { outputBytes, otherBytes }: Output):
  */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd<ChatResult> {
   const atLength = { ...produced, finishReasons: ['length'] };
-  if (context.budget.keptBy === 'provider')
-    return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
+  if (context.budget.keptBy === 'provider') {
+    const { usage, estimated, flags } = overCapUsage(produced.claim, context, produced);
+    return toEnd(context, atLength, usage, 'over_cap', estimated, flags);
+  }
   const usage = cutUsage(produced.claim, context, produced, null);
   return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
 }

@@ -1,3 +1,4 @@
+import { isObject } from '#wire';
 import type { Price } from '#billing/amounts';
 import type { Dialect } from '#http';
 import { type CapField, type CapName, readCapRefusal } from '#config';
@@ -190,6 +191,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
       created,
       replyBytesMax,
       unseen: unseenTokens(offer),
+      speech: isObject(body['audio']) ? body['audio']['format'] : undefined,
       readFor,
       dialect,
     };

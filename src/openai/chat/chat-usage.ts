@@ -2,8 +2,10 @@ import { isObject } from '#wire';
 import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
 import { chargeOfCut, type Cut, type ProviderFlag } from '#gateway';
 import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
-import { chargedSearches, PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
+import { PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
 import { type PromptSize, tokensOf } from './prompt-size.ts';
+import { NO_SOUND } from './sound.ts';
+import { spokenTokens } from '../audio/speech/speech-use.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -21,6 +23,7 @@ export interface ChatUsage {
 const NO_FLAGS: readonly ProviderFlag[] = [];
 const MISSING: readonly ProviderFlag[] = ['usage_missing'];
 const INVALID: readonly ProviderFlag[] = ['usage_invalid'];
+const OVER_CAP: readonly ProviderFlag[] = ['over_cap'];
 const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 
 /** The bounds of a call's usage. */
@@ -31,6 +34,8 @@ export interface UsageBounds {
   readonly parts?: PricedParts;
   /** Absent for the operator's own model without declared hidden reasoning. */
   readonly unseen?: UnseenTokens;
+  /** The format that sound in the answer has. Default the one of the fewest bytes. */
+  readonly speech?: unknown;
 }
 
 /** Delivered output. */
@@ -38,6 +43,10 @@ export interface Output {
   readonly outputBytes: number;
   /** Bytes of output that is not text. */
   readonly otherBytes: number;
+  /** Pictures in `otherBytes`. Default none. */
+  readonly pictures?: number;
+  /** Bytes of sound in `otherBytes`, without its base64. Default none. */
+  readonly soundBytes?: number;
   /** Web searches that a cut reply shows. Its claim may be of before them. */
   readonly webSearches?: number;
 }
@@ -108,14 +117,17 @@ function detail(claim: object, name: string): number {
  * is null if the reply had produced nothing.
  */
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
-  const { prompt, completion } = measured(bounds, output);
-  return {
-    usage: cameOf(output) ? toUsage(prompt, completion, bounds, { claim: null, output }) : null,
-    details: NO_DETAILS,
-    flags: NO_FLAGS,
-    shown: shownMeasured(prompt, completion),
-  };
+  return usageOf(measured(bounds, output), bounds, output);
 }
+
+const usageOf = (said: Measured, bounds: UsageBounds, output: Output): ChatUsage => ({
+  usage: cameOf(output)
+    ? toUsage(said.prompt_tokens, said.completion_tokens, bounds, { claim: { said, details: NO_DETAILS }, output })
+    : null,
+  details: NO_DETAILS,
+  flags: NO_FLAGS,
+  shown: said,
+});
 
 const cameOf = ({ outputBytes, otherBytes, webSearches = 0 }: Output): boolean =>
   outputBytes > 0 || otherBytes > 0 || webSearches > 0;
@@ -137,32 +149,72 @@ export function cutUsage(
   cut: Cut | null,
 ): ChatUsage & { readonly estimated: boolean } {
   const claimed = readUsage(claim, bounds, output);
-  const measuredUsage = measureUsage(bounds, output);
-  const { prompt, completion } = measured(bounds, output);
+  const measure = measured(bounds, output);
+  const measuredUsage = usageOf(measure, bounds, output);
   const saidPrompt = claimed.usage === null ? 0n : promptTokens(claimed.usage);
   if (cut !== null && measuredUsage.usage === null) {
     const charge = chargeOfCut(cut, { came: false, reported: saidPrompt > 0n });
     // No request asks for so many bytes without a word.
     if (charge === 'input' && cut.reason !== 'too_large') {
-      const usage = toUsage(prompt, 0, bounds, { claim: null, output });
-      return { ...measuredUsage, usage, shown: shownMeasured(prompt, 0), estimated: true };
+      const { prompt_tokens: prompt } = measure;
+      const shown: Measured = { ...measure, completion_tokens: 0, total_tokens: prompt };
+      const usage = toUsage(prompt, 0, bounds, { claim: { said: shown, details: NO_DETAILS }, output });
+      return { ...measuredUsage, usage, shown, estimated: true };
     }
     if (charge !== 'usage') return { ...measuredUsage, estimated: true };
   }
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
   const said = completionTokens(claimed.usage);
-  if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
-  const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : prompt;
-  const tokens = Math.max(Number(said), completion);
+  if (leastOf(measure) <= Number(said) * CLAIM_BEHIND_MAX) return { ...claimed, estimated: false };
+  const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : measure.prompt_tokens;
+  const tokens = Math.max(Number(said), measure.completion_tokens);
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
   const flags = saidPrompt === 0n && said === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
+  const both = { ...(claim as Json), ...partsOf(measure, saidPrompt === 0n) };
   return {
-    usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: claim as Json, details: claimed.details }, output }),
+    usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: both, details: claimed.details }, output }),
     details: claimed.details,
     flags,
     shown: shownMeasured(ofPrompt, tokens),
     estimated: true,
   };
+}
+
+/** A picture may have a quarter of the tokens that it is measured with, and sound a quarter of the seconds. */
+const LEAST_OF_MEDIA = 1 / 4;
+
+/** The fewest completion tokens that the measured output can be expected to have. */
+function leastOf({ completion_tokens: completion, completion_tokens_details: parts }: Measured): number {
+  const media = parts === undefined ? 0 : parts.audio_tokens + parts.image_tokens;
+  return completion - Math.min(media, completion) * (1 - LEAST_OF_MEDIA);
+}
+
+/** The parts of a measure that replace those of a claim that is behind it. */
+function partsOf(
+  { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion }: Measured,
+  all: boolean,
+): Json {
+  return {
+    ...(all && ofPrompt !== undefined ? { prompt_tokens_details: ofPrompt } : {}),
+    ...(ofCompletion === undefined ? {} : { completion_tokens_details: ofCompletion }),
+  };
+}
+
+/**
+ * The usage of a reply that ran past the cap that its provider got. It is measured, because a provider that ignores the
+ * cap is not trusted. The operator's own provider bills what it reports, and is not flagged if it reports no more than
+ * the cap: its tokens were longer than the gateway knows.
+ */
+export function overCapUsage(
+  claim: unknown,
+  bounds: UsageBounds,
+  output: Output,
+): { readonly usage: ChatUsage; readonly estimated: boolean; readonly flags: readonly ProviderFlag[] } {
+  const said = bounds.budget.own === undefined ? null : parseClaim(claim);
+  if (said === null) return { usage: measureUsage(bounds, output), estimated: true, flags: OVER_CAP };
+  const usage = cutUsage(claim, bounds, output, null);
+  const isKept = !usage.estimated && said.completion <= bounds.budget.completionTokensMax;
+  return { usage, estimated: usage.estimated, flags: isKept ? usage.flags : OVER_CAP };
 }
 
 /**
@@ -227,28 +279,53 @@ export function isCount(value: unknown): value is number {
 }
 
 function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: Output): ChatUsage {
-  const { prompt, completion } = measured(bounds, output);
-  return { usage: null, details: NO_DETAILS, flags, shown: shownMeasured(prompt, completion) };
+  return { usage: null, details: NO_DETAILS, flags, shown: measured(bounds, output) };
 }
 
-function measured(
-  { budget, size, unseen = TRUSTED }: UsageBounds,
-  { outputBytes }: Output,
-): { prompt: number; completion: number } {
-  const reasoned = outputBytes > 0 ? unseen.usual * completionsOf(budget) : 0;
+/** A measured usage, in the form of a claim. */
+interface Measured extends Record<string, unknown> {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details?: { readonly audio_tokens: number };
+  readonly completion_tokens_details?: { readonly audio_tokens: number; readonly image_tokens: number };
+}
+
+/** Tokens of a picture that a model makes: those of OpenAI’s largest, and Google’s have fewer. */
+const TOKENS_PER_PICTURE = 4_160;
+
+/**
+ * The measure of a call, within its bounds. The operator's own provider bills pictures, sound and files as well. If the
+ * prompt has tokens that are not in the request, nothing but its bound is known of it.
+ */
+function measured({ budget, size, unseen = TRUSTED, speech }: UsageBounds, output: Output): Measured {
+  const { promptTokensMax, completionTokensMax, own } = budget;
+  const { outputBytes, pictures = 0, soundBytes = 0 } = output;
+  const text = tokensOf(outputBytes) + (outputBytes > 0 ? unseen.usual * completionsOf(budget) : 0);
+  if (own === undefined)
+    return shownMeasured(Math.min(tokensOf(size.bytes), promptTokensMax), Math.min(text, completionTokensMax));
+  const { hidden, images, bytes, sound = NO_SOUND } = size;
+  const { bytes: ofSound, tokens: heard } = sound ?? { bytes: 0, tokens: promptTokensMax };
+  const told = tokensOf(bytes - ofSound) + heard + images * own.imageTokens;
+  const prompt = hidden ? promptTokensMax : Math.min(told, promptTokensMax);
+  const spoken = soundBytes === 0 ? 0 : spokenTokens(speech, soundBytes);
+  const completion = Math.min(text + spoken + pictures * TOKENS_PER_PICTURE, completionTokensMax);
+  const audio = Math.min(spoken, completion);
+  const parts = { audio_tokens: audio, image_tokens: Math.min(pictures * TOKENS_PER_PICTURE, completion - audio) };
   return {
-    prompt: Math.min(tokensOf(size.bytes), budget.promptTokensMax),
-    completion: Math.min(tokensOf(outputBytes) + reasoned, budget.completionTokensMax),
+    ...shownMeasured(prompt, completion),
+    ...(heard > 0 ? { prompt_tokens_details: { audio_tokens: Math.min(heard, prompt) } } : {}),
+    ...(spoken > 0 || pictures > 0 ? { completion_tokens_details: parts } : {}),
   };
 }
 
-function shownMeasured(prompt: number, completion: number): Record<string, unknown> {
+function shownMeasured(prompt: number, completion: number): Measured {
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
 }
 
-/** The output that came, and the claim that counts; null without one. */
+/** The output that came, and the claim or measure that counts. */
 interface Counted {
-  readonly claim: { readonly said: Json; readonly details: TokenDetails } | null;
+  readonly claim: { readonly said: Json; readonly details: TokenDetails };
   readonly output: Output;
 }
 
@@ -263,20 +340,8 @@ function toUsage(
   const tokens =
     parts.priced.size === 0
       ? { prompt: BigInt(prompt), completion: BigInt(completion) }
-      : claim === null
-        ? unclaimedUsage(prompt, completion, webSearches, parts)
-        : splitUsage(
-            claim.said,
-            { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches },
-            parts,
-          );
+      : splitUsage(claim.said, { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches }, parts);
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
-}
-
-function unclaimedUsage(prompt: number, completion: number, shown: number, parts: PricedParts): Usage {
-  const tokens = { prompt: BigInt(prompt), completion: BigInt(completion) };
-  const searches = chargedSearches(null, shown, parts);
-  return searches === 0n ? tokens : { ...tokens, web_search: searches };
 }
 
 /** Parts of the tokens that a provider claims. */

@@ -7,11 +7,16 @@ type Json = Record<string, unknown>;
 
 /**
  * The longest token of the usual tokenizers has 128 bytes (128 spaces, 64 dashes of two bytes). Apart from such
- * runs, no text comes near 16 bytes a token on average: English has 4 to 5, deeply indented code and the densest
+ * runs, ordinary text stays below 16 bytes a token on average: English has 4 to 5, deeply indented code and the densest
  * scripts up to 10, tool calls 3 to 4, base64 2 to 3, emoji 2 to 4.
  */
 const LONGEST_TOKEN_BYTES = 128;
 const TOKEN_BYTES = 16;
+/**
+ * A prompt can ask for one long word again and again: ` государственной` is one token of o200k_base with 31 bytes. A
+ * vendor that obeys has kept the cap, so the bound at the operator's own provider is above every word.
+ */
+const WORD_BYTES = 48;
 /** This many tokens may all have the greatest length. */
 const LONG_TOKENS = 16;
 
@@ -23,9 +28,11 @@ const LONG_TOKENS = 16;
 export function outputBytesMax({
   completionTokensMax: tokens,
   keptBy,
-}: Pick<ChatBudget, 'completionTokensMax' | 'keptBy'>): number {
+  own,
+}: Pick<ChatBudget, 'completionTokensMax' | 'keptBy' | 'own'>): number {
   if (keptBy === 'gateway') return tokens * BYTES_PER_TOKEN;
-  return tokens * TOKEN_BYTES + Math.min(tokens, LONG_TOKENS) * (LONGEST_TOKEN_BYTES - TOKEN_BYTES);
+  const average = own === undefined ? TOKEN_BYTES : WORD_BYTES;
+  return tokens * average + Math.min(tokens, LONG_TOKENS) * (LONGEST_TOKEN_BYTES - average);
 }
 
 /** A text of at most this many bytes is not searched for runs. Nearly every chunk of a stream is that short. */
@@ -109,10 +116,14 @@ export interface OutputCounter {
   discount: number;
   /** Bytes of output that is not text. */
   otherBytes: number;
+  /** Pictures in `otherBytes`. */
+  pictures: number;
+  /** Bytes of sound in `otherBytes`, without its base64. */
+  soundBytes: number;
 }
 
 export function createOutputCounter(budget: ChatBudget): OutputCounter {
-  return { bytesMax: outputBytesMax(budget), bytes: 0, discount: 0, otherBytes: 0 };
+  return { bytesMax: outputBytesMax(budget), bytes: 0, discount: 0, otherBytes: 0, pictures: 0, soundBytes: 0 };
 }
 
 /** Bytes of output that are still allowed; negative when the output ran past its budget. */
@@ -170,6 +181,15 @@ export function otherBytes(message: Json): number {
     for (const call of calls as unknown[]) if (nameOf((call as Json | null)?.['function'])) bytes += CALL_FRAME_BYTES;
   return nameOf(message['function_call']) ? bytes + CALL_FRAME_BYTES : bytes;
 }
+
+/** Adds the pictures and the sound of a message or a delta. */
+export function addMedia({ images, audio }: Json, counter: Pick<OutputCounter, 'pictures' | 'soundBytes'>): void {
+  if (Array.isArray(images)) counter.pictures += images.length;
+  const data = (audio as Json | null | undefined)?.['data'];
+  if (typeof data === 'string') counter.soundBytes += bytesOfBase64(data);
+}
+
+export const bytesOfBase64 = (base64: string): number => Math.floor((base64.length * 3) / 4);
 
 const nameOf = (fn: unknown): unknown => (fn as Json | null | undefined)?.['name'];
 

@@ -200,7 +200,7 @@ export const searchesFit = (claim: Json, { atMost: { web_search: most }, searche
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
 /** The searches that are charged. `shown`: those that the reply shows, if it was cut. `claim`: null without one. */
-export function chargedSearches(
+function chargedSearches(
   claim: Json | null,
   shown: number,
   { atMost: { web_search: most = 0n }, webSearchesUnsaid }: PricedParts,

@@ -2,6 +2,7 @@ import { foldName, isObject } from '#wire';
 import { imageTokensMax } from '#config';
 import type { Offer } from '#catalog';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
+import { addSound, NO_SOUND, type Sound, soundOf } from './sound.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
 
 /** The size of a call's prompt, measured once. */
@@ -14,6 +15,8 @@ export interface PromptSize {
   readonly messages: number;
   readonly images: number;
   readonly audio: boolean;
+  /** The sound in `bytes`; null if its bytes do not bound its seconds. Default none. */
+  readonly sound?: Sound | null;
   readonly video: boolean;
   /** A file that the provider has to read. */
   readonly file: boolean;
@@ -76,6 +79,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
   let video = false;
   let file = false;
   let hidden = false;
+  let sound: Sound | null = NO_SOUND;
   for (const message of body.messages) {
     for (const field in message) {
       const value = message[field];
@@ -92,12 +96,17 @@ export function measurePrompt(body: ChatBody): PromptSize {
             file ||= part.type === 'file';
             bytes += jsonBytes(part);
           }
-          for (const name in part) hidden ||= !PART_FIELDS.has(name) && hidesTokens(name, part[name]);
+          for (const name in part) {
+            if (PART_FIELDS.has(name)) continue;
+            hidden ||= hidesTokens(name, part[name]);
+            sound = addSound(sound, soundAt(name, part[name]));
+          }
         }
       } else bytes += jsonBytes(value);
       if (MESSAGE_FIELDS.has(field)) continue;
       if (isImage(field)) images += countOf(value);
       hidden ||= hidesTokens(field, value);
+      sound = addSound(sound, soundAt(field, value));
     }
   }
   const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
@@ -106,7 +115,17 @@ export function measurePrompt(body: ChatBody): PromptSize {
     bytes += valueBytes(body[field]);
     if (IMAGES.has(foldName(field))) images += countOf(body[field]);
   }
-  return { bytes, messages: body.messages.length, images, audio, video, file, tools, hidden };
+  return {
+    bytes,
+    messages: body.messages.length,
+    images,
+    audio,
+    sound,
+    video,
+    file,
+    tools,
+    hidden: hidden || sound === null,
+  };
 }
 
 /**
@@ -128,19 +147,19 @@ const countOf = (value: unknown): number =>
   Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1;
 
 /**
- * Whether a member of a part or of a message has tokens that are not in the request: a file or a sound that the
- * provider fetches, and the pages or pictures of a file that it unpacks. A sound has fewer tokens than bytes.
+ * Whether a member of a part or of a message has tokens that are not in the request: a file that the provider fetches,
+ * and the pages or pictures of a file that it unpacks. See `soundAt` for sound.
  */
 function hidesTokens(name: string, value: unknown): boolean {
   if (value === null || value === undefined) return false;
   const folded = foldName(name);
   if (folded.includes('video')) return true;
-  if (folded.includes('file')) return folded !== 'filename' && !(isObject(value) && isPlainFile(value));
-  return folded.includes('audio') && (isObject(value) ? Object.values(value) : [value]).some(isAddress);
+  return folded.includes('file') && folded !== 'filename' && !(isObject(value) && isPlainFile(value));
 }
 
-/** An address, unless the data is in it. Base64 has no colon. */
-const isAddress = (value: unknown): boolean => typeof value === 'string' && /^\s*(?!data:)[a-z][\w.+-]*:/i.test(value);
+/** The sound in a member of a part or of a message; null if the request does not bound it. */
+const soundAt = (name: string, value: unknown): Sound | null =>
+  value !== null && value !== undefined && foldName(name).includes('audio') ? soundOf(value) : NO_SOUND;
 
 /** The most tokens that this prompt can have, at most the context. */
 export function promptTokensMax(size: PromptSize, offer: Offer): number {

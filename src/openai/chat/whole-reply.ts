@@ -11,7 +11,7 @@ import {
 } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
-import { otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
+import { addMedia, otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
 
 /* A reply in one piece: parsed as a whole, or read as far as it came. */
 
@@ -58,6 +58,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   const finishReasons: string[] = [];
   let outputBytes = 0;
   let unworded = 0;
+  const media = { pictures: 0, soundBytes: 0 };
   choices.forEach((item: unknown, position) => {
     const choice = item as Json | null;
     const message = choice?.['message'];
@@ -72,6 +73,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
       finishReasons.push(choice['finish_reason']);
     outputBytes += textBytes(message as Json);
     unworded += otherBytes(message as Json);
+    addMedia(message as Json, media);
   });
   if (reply['finish_reason'] !== undefined) reply['finish_reason'] = undefined;
   const claim = reply['usage'];
@@ -91,6 +93,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     serviceTier: reply['service_tier'],
     outputBytes,
     otherBytes: unworded,
+    ...media,
     finishReasons,
     choices: choices.length,
     malformed: false,

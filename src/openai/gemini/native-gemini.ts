@@ -18,6 +18,8 @@ import {
 } from '../native/native-wire.ts';
 import { boundedReasoning } from '../chat/forwarded-body.ts';
 import { isSealedCall, isSealedHere } from '../chat/echo-fields.ts';
+import { bytesOfBase64 } from '../chat/output-bound.ts';
+import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/sound.ts';
 import { isCount } from '../chat/chat-usage.ts';
 import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/paid-extras.ts';
 import { NO_SEARCHES } from '../chat/priced-parts.ts';
@@ -96,6 +98,10 @@ export const GEMINI_WIRE: NativeWire = {
       }
     return found;
   },
+  sound: (contents) =>
+    (contents as readonly Content[])
+      .flatMap(({ parts }) => parts ?? [])
+      .reduce<Sound | null>((sum, part) => addSound(sum, soundOfPart(part)), NO_SOUND),
   extras: extrasOf,
   asks: ({ contents, tools, generationConfig }) => ({
     audio: (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(mayHaveSound)),
@@ -172,12 +178,29 @@ function mayHaveSound({ inlineData, fileData, functionResponse: result }: Json):
   );
 }
 
+/** The sound of a part; null if the request does not bound it. */
+function soundOfPart(part: Json): Sound | null {
+  if (!mayHaveSound(part)) return NO_SOUND;
+  const { inlineData, fileData, functionResponse: result } = part;
+  const parts = isObject(result) ? result['parts'] : null;
+  if (Array.isArray(parts))
+    return (parts as unknown[])
+      .filter(isObject)
+      .reduce<Sound | null>((sum, inside) => addSound(sum, soundOfPart(inside)), NO_SOUND);
+  if (!isObject(inlineData) || (fileData !== undefined && fileData !== null)) return null;
+  const { mimeType, data } = inlineData;
+  return soundOf({ mimeType, data });
+}
+
 /** Whether a part is a file whose tokens are not in the request: one that is fetched, or that has pages or pictures. */
 function hasHiddenFile({ inlineData, fileData, functionResponse: result }: Json): boolean {
   if (fileData !== undefined && fileData !== null) return true;
   const parts = isObject(result) ? result['parts'] : null;
   if (Array.isArray(parts)) return (parts as unknown[]).some((part) => isObject(part) && hasHiddenFile(part));
-  return isObject(inlineData) && !/^(?:image|audio|text)\//i.test(String(inlineData['mimeType']));
+  if (!isObject(inlineData)) return false;
+  const { mimeType, data } = inlineData;
+  if (/^audio\//i.test(String(mimeType))) return soundOf({ mimeType, data }) === null;
+  return !/^(?:image|text)\//i.test(String(mimeType));
 }
 
 /** The pictures of a part, and of the result of a function. Anything that is no base64 counts as text. */
@@ -446,5 +469,13 @@ function sizeOfPart(part: Json): EventSize {
     return { texts: stringsOf(name, given), other: FRAME_BYTES + signed };
   }
   if (typeof text === 'string') return { texts: stringsOf(text), other: signed };
-  return { texts: [], other: jsonBytes(part) };
+  const { inlineData } = part;
+  const media = isObject(inlineData) ? { media: mediaIn(inlineData) } : {};
+  return { texts: [], other: jsonBytes(part), ...media };
+}
+
+function mediaIn({ mimeType, data }: Json): NonNullable<EventSize['media']> {
+  const isPicture = /^image\//i.test(String(mimeType));
+  const isSound = /^audio\//i.test(String(mimeType)) && typeof data === 'string';
+  return { pictures: isPicture ? 1 : 0, soundBytes: isSound ? bytesOfBase64(data) : 0 };
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { rateOf } from '#billing/amounts';
-import { imageTokensMax, type ModelFacts } from '#config';
+import { imageTokensMax } from '#config';
+import { isOwn, type Offer } from '#catalog';
 import { GatewayError } from '#errors';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { tokensOf } from '../chat/prompt-size.ts';
@@ -60,11 +61,11 @@ function toCall(body: ModerationBody, context: PassedContext): PassedCall<Modera
   return passedCall(body, context, {
     path: '/moderations',
     bodyFor: (offer) => passedBody(body, offer, SENT),
-    reader: ({ model, price: { rates } }) =>
+    reader: (offer) =>
       createModerationReader({
         results: size.results,
-        tokens: { max: tokensIn(size, model!, (bytes) => bytes), usual: tokensIn(size, model!, tokensOf) },
-        priced: rateOf(rates, 'prompt') > 0n,
+        tokens: { max: tokensIn(size, offer, (bytes) => bytes), usual: tokensIn(size, offer, tokensOf) },
+        priced: rateOf(offer.price.rates, 'prompt') > 0n,
         replyBytesMax: context.replyBytesMax,
       }),
     // One offer charges for calls and another one for tokens. Naming the price makes routing compare the costs.
@@ -74,7 +75,7 @@ function toCall(body: ModerationBody, context: PassedContext): PassedCall<Modera
       if (!moderates(model!)) throw wrongKind(offer, 'judges no content');
       if (size.images > 0 && !model!.inputModalities.includes('image'))
         throw new GatewayError('unprocessable', `${service} takes no images`, { param: 'input' });
-      return { prompt: BigInt(tokensIn(size, model!, (bytes) => bytes)), call: 1n };
+      return { prompt: BigInt(tokensIn(size, offer, (bytes) => bytes)), call: 1n };
     },
   });
 }
@@ -101,10 +102,6 @@ function measureInput({ input }: ModerationBody): InputSize {
 }
 
 /** Tokens that a model reads, if `count` gives those of so many bytes. */
-const tokensIn = (
-  { texts, images }: InputSize,
-  facts: Pick<ModelFacts, 'contextLength' | 'imageTokensMax' | 'upstreamModel'>,
-  count: (bytes: number) => number,
-): number =>
-  texts.reduce((sum, bytes) => sum + Math.min(count(bytes) + TOKENS_OF_FRAME, facts.contextLength), 0) +
-  images * imageTokensMax(facts, false);
+const tokensIn = ({ texts, images }: InputSize, offer: Offer, count: (bytes: number) => number): number =>
+  texts.reduce((sum, bytes) => sum + Math.min(count(bytes) + TOKENS_OF_FRAME, offer.model!.contextLength), 0) +
+  images * imageTokensMax(offer.model!, isOwn(offer));

@@ -6,7 +6,7 @@ import { type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } fro
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { partialTexts, parseReply, readReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
-import { type ChatUsage, cutUsage, measureUsage, type Output, readUsage } from '../chat/chat-usage.ts';
+import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/chat-usage.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
 export class NativeReplyReader extends WholeHeadReader implements ReplyReader<ChatResult, never> {
@@ -43,10 +43,10 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
   }
 
   #endOf(bytes: Buffer, reply: Record<string, unknown>): ReplyEnd<ChatResult> {
-    const { texts, other } = this.#decoder.takeWhole(reply);
+    const { texts, other, media } = this.#decoder.takeWhole(reply);
     const decoder = this.#decoder;
     const outputBytes = bytesOfTexts(texts);
-    const size = { outputBytes, otherBytes: other, before: null, decoder };
+    const size = { outputBytes, otherBytes: other, ...media, before: null, decoder };
     const bytesMax = outputBytesMax(this.#context.budget);
     if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
       const said = firstBytes(partialTexts(bytes).said, bytesMax);
@@ -100,18 +100,14 @@ export function nativeCut(context: ReplyContext, produced: NativeProduced, cut: 
 export function nativeOverCap(context: ReplyContext, produced: NativeProduced): ReplyEnd<ChatResult> {
   const isFault = context.budget.keptBy === 'provider';
   if (isFault) {
-    const usage: ChatUsage = { ...measureUsage(context, shownBy(produced)), flags: ['over_cap'] };
-    return toEnd(context, produced, usage, { outcome: 'over_cap', estimated: true, isBroken: true });
+    const { usage, estimated, flags } = overCapUsage(produced.decoder.claim, context, shownBy(produced));
+    return toEnd(context, produced, { ...usage, flags }, { outcome: 'over_cap', estimated, isBroken: true });
   }
   const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), null);
   return toEnd(context, produced, usage, { outcome: 'cut', estimated: usage.estimated, isBroken: true });
 }
 
-const shownBy = ({ outputBytes, otherBytes, decoder: { webSearches } }: NativeProduced): Output => ({
-  outputBytes,
-  otherBytes,
-  webSearches,
-});
+const shownBy = ({ decoder: { webSearches }, ...output }: NativeProduced): Output => ({ ...output, webSearches });
 
 interface EndKind {
   readonly outcome: ReplyEnd['outcome'];

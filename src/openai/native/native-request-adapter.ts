@@ -195,6 +195,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
       created,
       replyBytesMax,
       unseen: unseenTokens(offer),
+      speech: 'pcm',
     };
     const decoder = native.wire.decoder(native.model, this.#callId);
     return stream ? createNativeStreamReader(context, decoder) : new NativeReplyReader(context, decoder);

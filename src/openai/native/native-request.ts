@@ -18,6 +18,7 @@ import {
 } from '../chat/forwarded-body.ts';
 import { listed, OUTPUT_FIELDS, paidBy } from '../chat/paid-extras.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
+import { NO_SOUND } from '../chat/sound.ts';
 
 /** The fields that every wire has for the gateway. */
 export interface RoutedBody {
@@ -199,12 +200,14 @@ function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...b
 export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'wire' | 'text' | 'asked'>): PromptSize {
   const prompt = asked[wire.prompt];
   const pictures = wire.pictures?.(prompt) ?? picturesIn(prompt);
+  const sound = wire.sound === undefined ? NO_SOUND : wire.sound(prompt);
   const { tools } = asked;
   return {
     bytes: Math.max(0, Buffer.byteLength(text) - pictures.bytes),
     messages: Array.isArray(prompt) ? prompt.length : 1,
     images: pictures.images,
     audio: false,
+    sound,
     video: false,
     file: false,
     tools: Array.isArray(tools) && tools.length > 0,

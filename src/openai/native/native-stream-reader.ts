@@ -80,6 +80,10 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     const counter = this.counter;
     counter.bytes += bytesOfTexts(size.texts);
     counter.otherBytes += size.other;
+    if (size.media !== undefined) {
+      counter.pictures += size.media.pictures;
+      counter.soundBytes += size.media.soundBytes;
+    }
     counter.discount += runDiscountOf(size.texts);
     this.#overCap = roomOf(counter) < 0;
     if (this.#overCap) return false;
@@ -93,7 +97,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
   }
 
   #produced(): NativeProduced {
-    const { bytes, otherBytes } = this.counter;
+    const { bytes, otherBytes, pictures, soundBytes } = this.counter;
     const decoder = this.#decoder;
     const forms = this.#forms;
     return {
@@ -101,6 +105,8 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
       before: this.#output.take(),
       outputBytes: bytes,
       otherBytes,
+      pictures,
+      soundBytes,
       write: (end) => decoder.last(end, forms.sequence),
     };
   }

@@ -3,7 +3,9 @@ import type { NativeWireName } from '#config';
 import type { Offer } from '#catalog';
 import type { GatewayError } from '#errors';
 import type { PaidExtra } from '../chat/paid-extras.ts';
+import type { OutputCounter } from '../chat/output-bound.ts';
 import type { AskedParts } from '../chat/priced-parts.ts';
+import type { Sound } from '../chat/sound.ts';
 import { isObject, RawJsonError, spanAt, splice, withMembers } from '#wire';
 import { toHttpError } from '#http';
 
@@ -74,6 +76,8 @@ export interface NativeWire {
   asks(asked: Json, text: string): AskedParts;
   /** The pictures in the conversation. Absent: they are those of blocks and items with a `type`. */
   pictures?(prompt: unknown): Pictures;
+  /** The sound in the conversation, see PromptSize. Absent: the wire has none. */
+  sound?(prompt: unknown): Sound | null;
   /** Whether the request has parts that a translation loses without naming them. */
   loses(text: string): boolean;
   /** Reads the replies of the call with this id. `model` is the name that they carry. */
@@ -118,12 +122,17 @@ export interface NativeEnd {
   readonly isBroken: boolean;
 }
 
+/** See OutputCounter. */
+type Media = Pick<OutputCounter, 'pictures' | 'soundBytes'>;
+
 /** The output in an event or a reply. */
 export interface EventSize {
   /** Its texts, to which the cap applies. */
   readonly texts: readonly string[];
   /** Bytes of other output. */
   readonly other: number;
+  /** The pictures and the sound in the other output. Default none. */
+  readonly media?: Media;
 }
 
 /** Reads the replies of one wire, as far as it is needed to bill and to end them. Each attempt has its own. */
@@ -188,6 +197,12 @@ export const jsonBytes = (value: unknown): number =>
 export const sumOf = (sizes: readonly EventSize[]): EventSize => ({
   texts: sizes.flatMap(({ texts }) => texts),
   other: sizes.reduce((sum, { other }) => sum + other, 0),
+  ...(sizes.some(({ media }) => media !== undefined) ? { media: mediaOf(sizes) } : {}),
+});
+
+const mediaOf = (sizes: readonly EventSize[]): Media => ({
+  pictures: sizes.reduce((sum, { media }) => sum + (media?.pictures ?? 0), 0),
+  soundBytes: sizes.reduce((sum, { media }) => sum + (media?.soundBytes ?? 0), 0),
 });
 
 /** The reason why a reply was cut, as a member of its end. */

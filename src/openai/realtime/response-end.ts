@@ -1,5 +1,6 @@
 import { isObject } from '#wire';
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
+import { imageTokensMax } from '#config';
 import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#gateway';
 import { isOwn, type Offer } from '#catalog';
 import { unseenTokens } from '../chat/chat-budget.ts';
@@ -110,7 +111,8 @@ function measuredEnd(
   const { heard: conversation } = delivered;
   // The bound of the sound is twice what it usually has.
   const heard = Math.floor(conversation.audioTokens / 2);
-  const prompt = Math.min(tokensOf(conversation.bytes) + heard, bounds.budget.promptTokensMax);
+  const seen = isOwn(offer) ? conversation.images * imageTokensMax(offer.model!, true) : 0;
+  const prompt = Math.min(tokensOf(conversation.bytes) + heard + seen, bounds.budget.promptTokensMax);
   const completion = Math.min(tokensOf(delivered.textBytes) + spoken, bounds.budget.completionTokensMax);
   const claim: ChatClaim = {
     prompt_tokens: prompt,

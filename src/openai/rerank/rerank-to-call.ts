@@ -19,13 +19,16 @@ export function rerankToCall(body: RerankBody, context: PassedContext): PassedCa
   return passedCall(body, context, {
     path: '/rerank',
     bodyFor: (offer) => bodyFor(body, offer),
-    reader: ({ model, price: { rates } }) =>
+    reader: (offer) =>
       createRerankReader({
         documents: body.documents.length,
         results: Math.min(body.top_n ?? Infinity, body.documents.length),
-        tokens: { max: tokensMax(size, model!), usual: usualTokens(size, model!) },
+        tokens: { max: tokensMax(size, offer), usual: usualTokens(size, offer) },
         units: { max: unitsMax(size), usual: usualUnits(size) },
-        priced: { tokens: rateOf(rates, 'prompt') > 0n, units: pricedMeters(rates).has('call') },
+        priced: {
+          tokens: rateOf(offer.price.rates, 'prompt') > 0n,
+          units: pricedMeters(offer.price.rates).has('call'),
+        },
         replyBytesMax: context.replyBytesMax,
       }),
     // Scores of two providers cannot be compared.
@@ -37,7 +40,7 @@ export function rerankToCall(body: RerankBody, context: PassedContext): PassedCa
       if (!reranks(model!)) throw wrongKind(offer, 'sorts no documents');
       if (size.images > 0 && !model!.inputModalities.includes('image'))
         throw new GatewayError('unprocessable', `${service} takes no images`, { param: 'documents' });
-      return { prompt: BigInt(tokensMax(size, model!)), call: BigInt(unitsMax(size)) };
+      return { prompt: BigInt(tokensMax(size, offer)), call: BigInt(unitsMax(size)) };
     },
   });
 }

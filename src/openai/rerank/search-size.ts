@@ -1,4 +1,5 @@
-import { imageTokensMax, type ModelFacts } from '#config';
+import { imageTokensMax } from '#config';
+import { isOwn, type Offer } from '#catalog';
 import { tokensOf } from '../chat/prompt-size.ts';
 import type { RerankBody, RerankDocument } from './rerank-schema.ts';
 
@@ -10,8 +11,6 @@ interface SearchSize {
   readonly documents: readonly number[];
   /** Pictures in all documents. */
   readonly images: number;
-  /** The most tokens that are read of a document; Infinity if the request does not say. */
-  readonly perDocument: number;
 }
 
 /** A search unit is a query with up to so many documents. */
@@ -21,12 +20,12 @@ const TOKENS_PER_PIECE = 500;
 /** Tokens that a model may put around a query and a document. */
 const TOKENS_OF_FRAME = 16;
 
-export function measureSearch({ query, documents, max_tokens_per_doc: most }: RerankBody): SearchSize {
+/** The whole documents count, because a provider may not know `max_tokens_per_doc`, and reads and bills all of them. */
+export function measureSearch({ query, documents }: RerankBody): SearchSize {
   return {
     query: Buffer.byteLength(query),
     documents: documents.map(bytesOf),
     images: documents.filter(hasImage).length,
-    perDocument: most ?? Infinity,
   };
 }
 
@@ -40,32 +39,29 @@ function bytesOf(document: RerankDocument): number {
   return Buffer.byteLength(JSON.stringify(hasImage(document) ? rest : document));
 }
 
-type Facts = Pick<ModelFacts, 'contextLength' | 'imageTokensMax' | 'upstreamModel'>;
-
 /** Tokens that a model reads, if `count` gives those of so many bytes: it reads the query with each document. */
-function tokens({ query, documents, images, perDocument }: SearchSize, facts: Facts, count: (bytes: number) => number) {
+function tokens({ query, documents, images }: SearchSize, offer: Offer, count: (bytes: number) => number) {
   const ofQuery = count(query);
-  let sum = images * imageTokensMax(facts, false);
-  for (const bytes of documents)
-    sum += Math.min(ofQuery + Math.min(count(bytes), perDocument) + TOKENS_OF_FRAME, facts.contextLength);
+  const facts = offer.model!;
+  let sum = images * imageTokensMax(facts, isOwn(offer));
+  for (const bytes of documents) sum += Math.min(ofQuery + count(bytes) + TOKENS_OF_FRAME, facts.contextLength);
   return sum;
 }
 
 /** Search units, if `count` gives the tokens of so many bytes. */
-function units({ query, documents, images, perDocument }: SearchSize, count: (bytes: number) => number): number {
+function units({ query, documents, images }: SearchSize, count: (bytes: number) => number): number {
   const ofQuery = count(query);
   let pieces = images;
-  for (const bytes of documents)
-    pieces += Math.max(1, Math.ceil((ofQuery + Math.min(count(bytes), perDocument)) / TOKENS_PER_PIECE));
+  for (const bytes of documents) pieces += Math.max(1, Math.ceil((ofQuery + count(bytes)) / TOKENS_PER_PIECE));
   return Math.ceil(pieces / DOCUMENTS_PER_UNIT);
 }
 
 const bytesAreTokens = (bytes: number) => bytes;
 
 /** The most tokens, and the most search units, that a request can use. They are locked. */
-export const tokensMax = (size: SearchSize, facts: Facts): number => tokens(size, facts, bytesAreTokens);
+export const tokensMax = (size: SearchSize, offer: Offer): number => tokens(size, offer, bytesAreTokens);
 export const unitsMax = (size: SearchSize): number => units(size, bytesAreTokens);
 
 /** The use of a request as its length tells it, for a reply that does not say. */
-export const usualTokens = (size: SearchSize, facts: Facts): number => tokens(size, facts, tokensOf);
+export const usualTokens = (size: SearchSize, offer: Offer): number => tokens(size, offer, tokensOf);
 export const usualUnits = (size: SearchSize): number => units(size, tokensOf);

@@ -24,6 +24,7 @@ import { isCount } from '../chat/chat-usage.ts';
 import { hostedTool, isSearchTool, type PaidExtra } from '../chat/paid-extras.ts';
 import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
 import { isPlainFile } from '../chat/prompt-size.ts';
+import { soundOf } from '../chat/sound.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
 import { costNamed } from './response-object.ts';
 
@@ -93,7 +94,8 @@ export const RESPONSES_WIRE: NativeWire = {
     };
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
-  hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
+  hidesPrompt: ({ tools, input }) =>
+    hasHostedTool({ tools }) || holds(input, hidesTokens) || holds(input, hasHostedTool),
   extras({ tools, input }) {
     const extras = paidTools(tools, 'tools');
     if (Array.isArray(input))
@@ -178,7 +180,9 @@ export function ownResponsesWire(told: (callId: string) => Json, isKept: boolean
   };
 }
 
-const hasFile = (part: Json): boolean => part['type'] === 'input_file' && !isPlainFile(part);
+const hidesTokens = (part: Json): boolean =>
+  (part['type'] === 'input_file' && !isPlainFile(part)) ||
+  (part['type'] === 'input_audio' && soundOf(part['input_audio']) === null);
 
 /** Whether a request or an item has a tool that runs at the provider. */
 const hasHostedTool = ({ tools }: Json): boolean =>

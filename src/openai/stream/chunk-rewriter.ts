@@ -4,6 +4,7 @@ import type { ChunkOutput } from './chunk-output.ts';
 import type { ChatPiece, Produced, ReplyContext } from '../chat/chat-end.ts';
 import { largerClaim } from '../chat/chat-usage.ts';
 import {
+  addMedia,
   cutDeltas,
   roomOf,
   type OutputCounter,
@@ -73,7 +74,7 @@ export class ChunkRewriter {
 
   /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
   produced(finish: 'length' | 'stop'): Produced {
-    const { bytes, otherBytes } = this.#counter;
+    const { bytes, otherBytes, pictures, soundBytes } = this.#counter;
     const body = this.#held ?? this.#madeUpFinish(this.overCap || bytes > 0 ? finish : 'error');
     this.#output.last(body);
     return {
@@ -83,6 +84,8 @@ export class ChunkRewriter {
       serviceTier: this.#serviceTier,
       outputBytes: bytes,
       otherBytes,
+      pictures,
+      soundBytes,
       finishReasons: [...this.#choices.finishReasons.values()],
       choices: Math.max(1, this.#choices.count),
       malformed: this.#held === null && !this.overCap,
@@ -225,6 +228,7 @@ class StreamedChoices {
       this.#counter.bytes += textBytes(delta);
       this.#counter.discount += runDiscountOf(textsOf(delta));
       this.#counter.otherBytes += otherBytes(delta);
+      addMedia(delta, this.#counter);
       if (ends) {
         this.#finishReasons.set(index, reason);
         choice['finish_reason'] = reason;

@@ -55,7 +55,7 @@ describe('a reply that says nothing, nor why it ended, is free', () => {
 });
 
 describe('a reply in one piece', () => {
-  const line = (text: string) => text.repeat(36_000 / text.length);
+  const line = (text: string) => text.repeat(100_000 / text.length);
   const said = (path: string, text: string) => {
     if (path.endsWith('messages')) return { text: message({ content: [{ type: 'text', text }] }) };
     const content = [{ type: 'output_text', text, annotations: [] }];
@@ -94,7 +94,7 @@ describe('a reply in one piece', () => {
 
 // A run in what is not counted buys nothing for the words beside it.
 describe('words beyond the cap beside a long run of data', () => {
-  const words = 'every word differs '.repeat(2000);
+  const words = 'every word differs '.repeat(6000);
   const run = 'A'.repeat(200_000);
   const messageWith = { content: [{ type: 'web_search_tool_result', tool_use_id: 't', content: run }] };
   const responseWith = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: run };
@@ -114,7 +114,7 @@ describe('words beyond the cap beside a long run of data', () => {
     const delta = { type: 'text_delta', text: words.slice(0, 1000) };
     const event1 = event('content_block_delta', { index: 0, delta, note: run.slice(0, 2000) });
     const [start, open] = messageEvents();
-    upstream.answer = () => ({ text: start! + open! + event1.repeat(40) + messageEvents().slice(-3).join('') });
+    upstream.answer = () => ({ text: start! + open! + event1.repeat(120) + messageEvents().slice(-3).join('') });
     const reply = await ask({ max_tokens: 2000, stream: true });
     await reply.text();
     const generation = await spine.generation(reply.headers.get('x-generation-id'));

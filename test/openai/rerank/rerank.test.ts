@@ -116,7 +116,7 @@ describe('a search with a price per search unit', () => {
     expect((await endpoint(SEARCHES)).flags).toEqual({ usage_implausible: 1 });
   });
 
-  test('locks more for long documents, of which the request may cut each', async () => {
+  test('locks whole documents, also if the request cuts them: a provider may not know the field', async () => {
     // 10 bytes of the query and 2,490 of the document can be 2,500 tokens: 5 pieces of 500, for each of 100 documents.
     const documents = Array.from({ length: 100 }, () => 'x'.repeat(2_490));
     upstream.answer = () => ({ more: cohere(2) });
@@ -125,7 +125,8 @@ describe('a search with a price per search unit', () => {
     expect(long.usage.cost).toBe(0.004);
     upstream.answer = () => ({ more: cohere(1) });
     const cut = await rerank(ask({ documents, max_tokens_per_doc: 400 }));
-    expect(await locked(cut.id)).toBe(2_000);
+    expect(await locked(cut.id)).toBe(10_000);
+    expect(cut.usage.cost).toBe(0.002);
   });
 
   test('shows no tokens that the provider did not report', async () => {

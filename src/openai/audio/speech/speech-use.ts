@@ -164,6 +164,13 @@ const LOW_BYTES_PER_S: Readonly<Record<SpeechFormat, number>> = {
 
 const secondsOf = (format: SpeechFormat, bytes: number): number => bytes / LOW_BYTES_PER_S[format];
 
+/** The most tokens that sound of a chat has if a vendor makes it at the low rate of this format. */
+export function spokenTokens(format: unknown, bytes: number): number {
+  const name = format === 'pcm16' ? 'pcm' : String(format);
+  const known = Object.hasOwn(LOW_BYTES_PER_S, name) ? (name as SpeechFormat) : 'opus';
+  return Math.ceil(secondsOf(known, bytes) * TOKENS_PER_S);
+}
+
 /** The characters that were spoken in the part of a reply that came. */
 const spokenCharacters = ({ format, speed }: SpeechSize, bytes: number): number =>
   Math.ceil(secondsOf(format, bytes) * CHARACTERS_PER_S * speed);
