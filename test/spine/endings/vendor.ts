@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { KINDS, type Kind } from './kinds.ts';
+import type { Kind } from './kinds.ts';
+import { ALL_KINDS } from './streamed-kinds.ts';
 
 /*
  * A vendor of every kind of model. Each request says in its text how its reply ends, such as `!e:left !u:1`, and may
@@ -41,7 +42,7 @@ export async function startVendor(): Promise<Vendor> {
       at(id!).resolve();
       const counted = / !p:(\d+) !c:(\d+)/.exec(body);
       const tokens = counted === null ? REPORTED : { prompt: Number(counted[1]), completion: Number(counted[2]) };
-      const told = KINDS.find(({ name }) => name === kind)!;
+      const told = ALL_KINDS.find(({ name }) => name === kind)!;
       answer(told, ending!, reported === '1' ? told.usage(tokens) : null, response);
     });
   });
@@ -67,6 +68,10 @@ function answer(kind: Kind, ending: string, told: ReturnType<Kind['usage']> | nu
       return void head().end(kind.reply(SAID, usage));
     case 'empty':
       return void head().end(kind.reply('', usage));
+    case 'thought':
+      return void head().end(kind.thinks!(usage));
+    case 'over_cap':
+      return void head().end(kind.reply(`${SAID} `.repeat(3_000), usage));
     case 'left':
       // A vendor that reports answers while the gateway waits for its usage.
       if (reported) setTimeout(() => head().end(kind.reply(SAID, usage)), 50);

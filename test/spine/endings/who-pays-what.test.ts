@@ -4,7 +4,8 @@ import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
 import { ask, type CallRecord, records, ROWS } from './ends-of-calls.ts';
-import { type Kind, KINDS } from './kinds.ts';
+import type { Kind } from './kinds.ts';
+import { ALL_KINDS as KINDS } from './streamed-kinds.ts';
 import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
 
 /* Every row of the table of endings, for each kind of model, at the operator's own provider and at one that dials in. */
@@ -23,7 +24,7 @@ const block = (
   url: string,
 ) =>
   images
-    ? imageBlock({ url, name: `${side}/${name}`, provider: side })
+    ? imageBlock({ url, name: `${side}/${name}`, provider: side, lines })
     : modelBlock({
         name: `${side}/${name}`,
         provider: side,
