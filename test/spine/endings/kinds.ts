@@ -25,6 +25,8 @@ export interface Kind {
   /** The beginning of a stream and its end; absent for a reply in one piece. */
   readonly begin?: (text: string) => string | Buffer;
   readonly end?: (usage: Json) => string | Buffer;
+  /** The beginning of a stream that reports the usage before its answer; absent if its wire has none. */
+  readonly counted?: (usage: Json) => string;
   /** The beginning is no output yet. */
   readonly beginsEmpty?: true;
   /** A reply that is too large; absent if its bytes are all answer. */
@@ -153,6 +155,7 @@ export const KINDS: readonly Kind[] = [
       body: { model, max_tokens: 200, stream: true, messages: [{ role: 'user', content: text }] },
     }),
     begin: (text) => sse(chunk({ role: 'assistant', content: text }, null)),
+    counted: (usage) => sse({ ...chunk({}, null), choices: [], ...usage }),
     end: (usage) => `${sse(chunk({}, 'stop'), { ...chunk({}, null), choices: [], ...usage })}data: [DONE]\n\n`,
     reply: (text, usage) =>
       `${sse(chunk({ role: 'assistant', content: text }, 'stop'), { ...chunk({}, null), choices: [], ...usage })}data: [DONE]\n\n`,

@@ -10,13 +10,8 @@ import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
 
 /* Every row of the table of endings, for each kind of model, at the operator's own provider and at one that dials in. */
 
-/** Rows that other tests run: what keeps the time of a call, the cap of an answer, and a gateway that stops. */
-const ELSEWHERE: Partial<Record<Ending, string>> = {
-  late: 'six-endings.test.ts',
-  late_midway: 'six-endings.test.ts',
-  over_cap: 'six-endings.test.ts',
-  stopped: 'graceful-shutdown.test.ts',
-};
+/** Rows that another test runs, because they need another clock or a gateway that stops. */
+const ELSEWHERE: ReadonlySet<Ending> = new Set<Ending>(['late', 'late_midway', 'stopped']);
 
 const block = (
   side: 'own' | 'far',
@@ -121,9 +116,26 @@ test('every row of the table, on every kind of model, own and dialled in', async
   expect(await spine.faults()).toEqual([]);
   const found = await records(spine);
   expect(CASES.map((one) => fault(one, found.get(one.id))).filter((one) => one !== null)).toEqual([]);
+  console.log(tableOf(found));
 }, 240_000);
+
+/** What each kind was charged for each ending, in micro-USD: own provider, then dialled in, with usage / without. */
+function tableOf(found: ReadonlyMap<string, CallRecord>): string {
+  const costs = new Map<string, string[]>();
+  for (const { kind, row, script, id } of CASES) {
+    const name = `${row.padEnd(17)} ${script.padEnd(17)} ${kind.name}`;
+    costs.set(name, [...(costs.get(name) ?? []), String(found.get(id)?.cost_micro_usdc ?? 0)]);
+  }
+  const lines = [...costs].map(([name, [own, unsaid, far, unclaimed]]) =>
+    [name.padEnd(54), `${own} / ${unsaid}`.padEnd(16), `${far} / ${unclaimed}`].join(''),
+  );
+  return [
+    `${'row               ending            kind'.padEnd(54)}${'own'.padEnd(16)}dialled in`,
+    ...lines.sort(),
+  ].join('\n');
+}
 
 test('no row is without a test', () => {
   const run_ = new Set(ROWS.map(([, row]) => row));
-  expect(Object.keys(ENDINGS).filter((row) => !run_.has(row as Ending) && !(row in ELSEWHERE))).toEqual([]);
+  expect(Object.keys(ENDINGS).filter((row) => !run_.has(row as Ending) && !ELSEWHERE.has(row as Ending))).toEqual([]);
 });
