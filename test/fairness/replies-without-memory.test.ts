@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { modelBlock, type Spine } from '../support/spine.ts';
 import { startTunnelSpine } from '../support/tunnel-spine.ts';
@@ -16,7 +17,7 @@ async function startVendor() {
   const holding = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
     void (async () => {
-      const body = await new Response(request as unknown as ReadableStream).text();
+      const body = await text(request);
       response.writeHead(200, { 'content-type': 'application/json' });
       if (body.includes('hold')) {
         response.write(`{"padding":"${'x'.repeat(200 * KIB)}`, () => holding.resolve());
@@ -38,9 +39,9 @@ async function startVendor() {
 
 async function rerank({ post, generation }: Spine, model: string, query: string) {
   const answer = await post('/rerank', { model, query, documents: ['one'] });
-  const text = await answer.text();
+  const said = await answer.text();
   const id = answer.headers.get('x-generation-id');
-  return { status: answer.status, text, cost: (await generation(id)).cost_micro_usdc };
+  return { status: answer.status, said, cost: (await generation(id)).cost_micro_usdc };
 }
 
 test('a reply for which there is no memory costs what its provider took', async () => {
@@ -67,7 +68,7 @@ test('a reply for which there is no memory costs what its provider took', async 
     }),
   ]);
   expect(told).toMatchObject({ status: 422, cost: REPORTED });
-  expect(told.text).toContain('memory of this gateway for large replies is full');
+  expect(told.said).toContain('memory of this gateway for large replies is full');
   expect(untold.status).toBe(422);
   expect(untold.cost).toBeGreaterThan(0);
   expect(far).toMatchObject({ status: 503, cost: 0 });
