@@ -27,6 +27,7 @@ const FULL_TOO = [
   'test/fairness/**/*.test.ts',
   'test/gateway/registry/{document-fuzz,grace,prices-that-jump}.test.ts',
   'test/gateway/webhooks/{queues-are-bounded,slow-receivers-hold-up-nobody}.test.ts',
+  'test/openai/embeddings/two-thousand-inputs.test.ts',
   'test/mcp/attacks/hostile-servers.test.ts',
   'test/mcp/calls/large-outcomes-repeated.test.ts',
   'test/mcp/sessions/abandoned.test.ts',

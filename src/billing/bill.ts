@@ -216,7 +216,10 @@ class BilledRun<C extends BilledCall> {
     this.#isFree = isFree;
     this.#signal = signal;
     const leave = () => this.leave();
-    const cut = () => this.upstream.abort();
+    const cut = () => {
+      this.upstream.byGateway = !this.gone;
+      this.upstream.abort();
+    };
     this.#onLeft = leave;
     this.#onCut = cut;
     if (signal.aborted) leave();

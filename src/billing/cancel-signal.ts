@@ -3,6 +3,8 @@ export interface CancelSignal {
   readonly aborted: boolean;
   /** Aborts after it if the call has to end at once, without reading on for its usage. Absent: never. */
   readonly cut?: CancelSignal;
+  /** Nobody has left: the gateway itself ends the call. Absent: false. */
+  readonly byGateway?: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
@@ -13,6 +15,7 @@ export interface CancelSignal {
  */
 export class CancelSource implements CancelSignal {
   aborted = false;
+  byGateway = false;
   /** null for none, because most signals of a call have one listener: V8 gives an empty list room for 17. */
   #listeners: (() => void)[] | null = null;
 

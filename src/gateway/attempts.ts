@@ -20,8 +20,8 @@ export interface AttemptsOptions {
 interface Ended {
   /** Why the call was stopped early; null while it was not. */
   readonly stopped: Error | null;
-  /** The whole request has gone out. */
-  readonly sent: boolean;
+  /** The whole request has gone out, and it is not the gateway itself that ended the call. */
+  readonly taken: boolean;
   /** See `Cut.rest`. */
   readonly rest?: Buffer | undefined;
 }
@@ -131,7 +131,7 @@ export class Attempts<R> {
     providerStream: ProviderStream<R, Piece> | null,
     error: unknown,
     left: boolean,
-    { stopped, sent, rest }: Ended,
+    { stopped, taken, rest }: Ended,
   ): EndFrame<R> | null {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
@@ -141,7 +141,7 @@ export class Attempts<R> {
       throw stopped;
     }
     const isFault = error instanceof UpstreamFailure && !error.tooLarge;
-    const cut = cutOf({ left, stopped, error, own: sent && !isFault && isOwn(offer), rest });
+    const cut = cutOf({ left, stopped, error, own: taken && !isFault && isOwn(offer), rest });
     const end =
       cut === null || providerStream === null ? null : providerStream.cut ? providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
@@ -315,7 +315,8 @@ const toldOf = (count: number | undefined): number | undefined => (count === 0 ?
  * The provider says that the request is wrong, or its reply is too large, which the consumer may have caused by asking
  * for too much.
  */
-const isRefusal = ({ attributedTo, tooLarge }: UpstreamFailure): boolean => attributedTo === 'request' || tooLarge;
+const isRefusal = ({ attributedTo, tooLarge, unheld }: UpstreamFailure): boolean =>
+  attributedTo === 'request' || (tooLarge && !unheld);
 
 /** Why the gateway ended an attempt; null if the attempt failed. */
 function cutOf({
@@ -324,7 +325,7 @@ function cutOf({
   error,
   own,
   rest,
-}: Omit<Ended, 'sent'> & { readonly left: boolean; readonly error: unknown; readonly own: boolean }): Cut | null {
+}: Omit<Ended, 'taken'> & { readonly left: boolean; readonly error: unknown; readonly own: boolean }): Cut | null {
   if (error instanceof GatewayError) return null;
   if (left) return { reason: 'cancelled', message: 'its client left', own };
   if (stopped !== null) return { reason: 'timeout', message: stopped.message, own };
@@ -355,6 +356,11 @@ function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer)
       failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
   }
+  if (failure.unheld)
+    return new GatewayError('service_unavailable', 'The memory of this gateway for large replies is full: retry in a moment', {
+      cause: failure,
+      retryAfterS: failure.retryAfterS,
+    });
   if (failure.tooLarge)
     return new GatewayError(
       'unprocessable',

@@ -51,18 +51,18 @@ export const ENDINGS = {
   },
   left_midway: { ending: 'its client left or cancelled midway', cause: 'consumer', ...both('usage', 'measure') },
   too_large: {
-    ending: 'given up for its size or its structure, without a part that can be delivered',
+    ending: 'given up for its size, its structure or a lack of memory, without a part that can be delivered',
     cause: 'consumer',
     own: INPUT,
     dialledIn: FREE,
   },
   mute: {
-    ending: 'given up for its size without a word, by a model of chat, messages, responses or Gemini',
+    ending: 'given up for its size or a lack of memory without a word, by a model of chat, messages, responses or Gemini',
     cause: 'provider',
     own: { reported: 'usage', unreported: 'nothing' },
     dialledIn: FREE,
   },
-  too_large_midway: { ending: 'cut for its size midway', cause: 'consumer', ...both('usage', 'measure') },
+  too_large_midway: { ending: 'cut for its size or a lack of memory midway', cause: 'consumer', ...both('usage', 'measure') },
   late: {
     ending: 'not done within the time of a call, without output',
     cause: 'provider',

@@ -96,7 +96,8 @@ async function* execute<R, D extends Piece>(
             ? await requests.rest(options.drain)
             : undefined;
         const { stopped, sent } = requests;
-        const end = attempts.failed(providerStream, error, signal.aborted, { stopped, sent, rest });
+        const { aborted: left, byGateway = false } = signal;
+        const end = attempts.failed(providerStream, error, left, { stopped, taken: sent && !byGateway, rest });
         if (end !== null) {
           yield end;
           return;

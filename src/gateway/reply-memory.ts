@@ -1,4 +1,4 @@
-import { GatewayError } from '#errors';
+import { UpstreamFailure } from '#wire';
 import { createHeldMemory, type MemoryHold } from '#http';
 
 /** Limits the memory for replies that the process holds until they are complete. */
@@ -10,7 +10,7 @@ export interface ReplyMemory {
   open(account: string, provider: string | null): ReplyHold;
 }
 
-/** The memory of one reply. A wait for room rejects with GatewayError `service_unavailable` if it takes too long. */
+/** The memory of one reply. A wait for room rejects with UpstreamFailure (`tooLarge`, `unheld`) if it takes too long. */
 export type ReplyHold = MemoryHold;
 
 interface ReplyMemoryOptions {
@@ -52,7 +52,12 @@ export function createReplyMemory({
   };
 }
 
+/** The provider has made the reply, and it is given up as one that is too large is. */
 const full = () =>
-  new GatewayError('service_unavailable', 'The memory of this gateway for large replies is full: retry in a moment', {
+  new UpstreamFailure('the memory of this gateway for large replies is full', {
+    retryable: false,
+    attributedTo: 'nobody',
+    tooLarge: true,
+    unheld: true,
     retryAfterS: 2,
   });

@@ -118,7 +118,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       write: (opened, sink) =>
         stream === null
           ? writeImages(opened, ask, route.answerOf(body), sink, { toHttp, onError })
-          : writeStream(opened, { stream, seed, usage: route.usage, errorBody, onError }, sink),
+          : writeStream(opened, { stream, seed, usage: route.usage, toHttp, errorBody, onError }, sink),
       taken: (by) => kept.repeat(caller.account, by, client),
       largeAnswers: {
         bytesMax: kept.bytesMax,

@@ -61,7 +61,8 @@ interface StreamOptions {
   /** The seed that was sent. null for none. */
   readonly seed: number | null;
   readonly usage: UsageForm;
-  /** The body of an error, in the form of the route. */
+  readonly toHttp: ToHttp;
+  /** The body of an error in the stream, in the form of the route. */
   readonly errorBody: (error: GatewayError) => object;
   readonly onError: (error: unknown) => void;
 }
@@ -75,7 +76,7 @@ const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-con
  */
 export async function writeStream(
   { id, call, frames }: StartedProviderCall<ImagesResult, Uint8Array>,
-  { stream, seed, usage, errorBody, onError }: StreamOptions,
+  { stream, seed, usage, toHttp, errorBody, onError }: StreamOptions,
   sink: ReplySink,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
@@ -97,6 +98,8 @@ export async function writeStream(
         await writeSlices(value.data, sink);
       }
       if (value.type !== 'settled') continue;
+      const cut = value.result?.cut;
+      if (cut !== undefined && !begun) return answerUndelivered(id, value, cut, sink, toHttp);
       const result = cameIn(value.result);
       provider = value.providerName;
       begin();

@@ -85,16 +85,20 @@ const waits = () => modern.asked.filter(({ method }) => method === 'tools/call')
 const ofModern = { begun: () => waits().length === 1, over: () => waits()[0]!.left.aborted };
 const ofLegacy = { begun: () => legacy.runs(), over: () => !legacy.runs() };
 
+/** A model of the operator's own has taken the input, so whoever cancels pays it, and gets a result that says so. */
+const PAID_INPUT = { status: 200, text: 'The input that its provider took is charged' };
+const FREE = { status: 202, text: '' };
+
 test.each([
-  ['a server without sessions', '/new', 'wait', {}, ofModern],
-  ['the same, called at /mcp', '', 'new__wait', {}, ofModern],
-  ['a server that does not listen to it', '/old', 'wait', {}, ofLegacy],
-  ['the same, called at /mcp', '', 'old__wait', {}, ofLegacy],
-  ['a model', `/model/${MODEL}`, 'chat', { prompt: WAITING }, ofModel],
-  ['a model, asked at /mcp', '', 'ask_model', { model: MODEL, prompt: WAITING }, ofModel],
+  ['a server without sessions', '/new', 'wait', {}, ofModern, FREE],
+  ['the same, called at /mcp', '', 'new__wait', {}, ofModern, FREE],
+  ['a server that does not listen to it', '/old', 'wait', {}, ofLegacy, FREE],
+  ['the same, called at /mcp', '', 'old__wait', {}, ofLegacy, FREE],
+  ['a model', `/model/${MODEL}`, 'chat', { prompt: WAITING }, ofModel, PAID_INPUT],
+  ['a model, asked at /mcp', '', 'ask_model', { model: MODEL, prompt: WAITING }, ofModel, PAID_INPUT],
 ])(
-  'a call of %s ends, is free, and its provider has not failed: %s %s',
-  async (_what, path, tool, args, { begun, over }) => {
+  'a call of %s ends, is paid as it should be, and its provider has not failed: %s %s',
+  async (_what, path, tool, args, { begun, over }, { status, text }) => {
     const door = { origin: here.origin, key: here.key };
     const service = path.slice(1);
     await until(async () => {
@@ -109,10 +113,12 @@ test.each([
     const elsewhere = { ...session, door: { origin: there.origin, key: here.key } };
     expect((await send(elsewhere, cancel)).status).toBe(202);
     const reply = await answer;
-    expect([reply.status, await reply.text()]).toEqual([202, '']);
+    expect(reply.status).toBe(status);
+    expect(await reply.text()).toContain(text);
     await until(over, 'its provider is left');
     expect(await here.faults()).toEqual([]);
-    expect((await here.balance()).available).toBe(before.available);
+    // The prompt is of 23 bytes, and its role of four.
+    expect(before.available - (await here.balance()).available).toBe(text === '' ? 0n : 6n);
     const { data } = (await (await here.get('/providers')).json()) as { data: { uptime: number | null }[] };
     expect(data.map(({ uptime }) => uptime).filter((one) => one !== null && one < 1)).toEqual([]);
   },

@@ -114,6 +114,9 @@ describe('gateways of one database', () => {
       status: 'failed',
       error: { code: 'server_error', message: expect.stringContaining('The gateway stopped') },
     });
+    // Nobody has left it, so its input is not charged either.
+    const unsaid = await cluster.gateways[0]!.generation(silent.id.replace('resp_', 'gen-'));
+    expect(unsaid).toMatchObject({ state: expect.not.stringMatching('held'), cost_micro_usdc: 0 });
   });
 });
 

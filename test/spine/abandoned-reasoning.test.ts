@@ -55,5 +55,5 @@ test('a consumer that leaves before any word came pays the input', async () => {
   leaving.abort();
   await spine.quiet();
   const record = await spine.generation(response.headers.get('x-generation-id'));
-  expect(record).toMatchObject({ cost_micro_usdc: 2, tokens_prompt: 2, tokens_completion: 0, estimated: true });
+  expect(record).toMatchObject({ cost_micro_usdc: 3, tokens_prompt: 3, tokens_completion: 0, estimated: true });
 });

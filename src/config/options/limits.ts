@@ -245,7 +245,7 @@ export const UPSTREAM = {
     max: 64 * 1024 * MIB,
     default: 128 * MIB,
     meaning:
-      'Memory in bytes for unfinished replies above 64 KiB. All replies to one account, or of one provider, get at most a quarter. A reply that does not fit waits up to 10 s, then its call fails with 503.',
+      'Memory in bytes for unfinished replies above 64 KiB. All replies to one account, or of one provider, get at most a quarter. A reply that does not fit waits up to 10 s, then it is given up, and charged if it came from an own provider of the operator.',
   }),
   connections_max: whole({
     min: 1,

@@ -60,7 +60,7 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
     }
     // Partial images come in addition to the final image.
     if (this.#bytes > this.#context.replyBytesMax * ((this.#stream.partialImages ?? 0) + 1))
-      throw malformed('its stream is too large');
+      throw tooLarge('its stream is too large');
     return given.length === 0 ? null : Buffer.concat(given);
   }
 

@@ -16,6 +16,7 @@ import { foreignObject } from '../foreign.ts';
  * - `timedOut`: the reply did not begin, or did not continue, in time.
  * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
  *   a refused request.
+ * - `unheld`: in addition to `tooLarge`, the gateway only has no memory for it now, so a later request may succeed.
  */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
@@ -31,6 +32,7 @@ export class UpstreamFailure extends Error {
   readonly unreachable: boolean;
   readonly absent: boolean;
   readonly tooLarge: boolean;
+  readonly unheld: boolean;
   /** The content of the request violates the provider's policy. */
   readonly policy: boolean;
   readonly busy: 'rate' | 'load' | null;
@@ -50,6 +52,7 @@ export class UpstreamFailure extends Error {
       unreachable?: boolean;
       absent?: boolean;
       tooLarge?: boolean;
+      unheld?: boolean;
       policy?: boolean;
       busy?: 'rate' | 'load' | null;
       unpaid?: Unpaid | null;
@@ -69,6 +72,7 @@ export class UpstreamFailure extends Error {
     this.unreachable = options.unreachable ?? false;
     this.absent = options.absent ?? false;
     this.tooLarge = options.tooLarge ?? false;
+    this.unheld = options.unheld ?? false;
     this.policy = options.policy ?? false;
     this.busy = options.busy ?? null;
     this.unpaid = options.unpaid ?? null;

@@ -41,11 +41,12 @@ describe('the memory of unfinished replies', () => {
     replies[6]!.release();
   });
 
-  it('fails what waits for too long, as a failure of the gateway that may be retried', async () => {
+  it('gives up what waits for too long, as a reply that is too large now', async () => {
     const all = memory(1);
     for (const provider of ['p1', 'p2']) expect(all.open('a', provider).keeps(512 * KIB)).toBeNull();
     await expect(all.open('a', 'p3').keeps(512 * KIB)).rejects.toMatchObject({
-      code: 'service_unavailable',
+      tooLarge: true,
+      unheld: true,
       retryAfterS: 2,
     });
   });

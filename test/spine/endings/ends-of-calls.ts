@@ -1,5 +1,6 @@
 import type { Ending } from '../../../src/gateway/endings.ts';
 import type { Spine } from '../../support/spine.ts';
+import { until } from '../../support/tunnel-spine.ts';
 import type { Kind } from './kinds.ts';
 import type { Vendor } from './vendor.ts';
 
@@ -7,8 +8,11 @@ import type { Vendor } from './vendor.ts';
 export const ROWS: readonly (readonly [script: string, row: Ending, applies: (kind: Kind) => boolean])[] = [
   ['complete', 'complete', () => true],
   ['empty', 'empty', (kind) => kind.words === true || kind.name === 'transcription'],
+  ['thought', 'empty', ({ thinks }) => thinks !== undefined],
   ['left', 'left', () => true],
-  ['left_midway', 'left_midway', ({ begin }) => begin !== undefined],
+  ['left_midway', 'left_midway', ({ begin, beginsEmpty }) => begin !== undefined && !beginsEmpty],
+  ['left_midway', 'left', ({ beginsEmpty }) => beginsEmpty === true],
+  ['over_cap', 'over_cap', ({ words }) => words === true],
   ['too_large', 'too_large', ({ padded, words }) => padded !== undefined && !words],
   ['mute', 'mute', ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json')],
   [
@@ -18,6 +22,7 @@ export const ROWS: readonly (readonly [script: string, row: Ending, applies: (ki
   ],
   ['refused', 'refused', () => true],
   ['failed', 'failed', () => true],
+  // Sound that is no sound cannot be told from any other.
   ['malformed', 'failed', ({ name }) => name !== 'speech'],
   ['lost', 'failed', () => true],
 ];
@@ -54,11 +59,16 @@ export async function ask({ spine, vendor, kind, model, script, reported, id, mo
     signal: leaving.signal,
   });
   try {
-    if (script === 'left') {
-      asked.catch(() => {});
-      await vendor.arrived(id);
-      leaving.abort();
+    if (script === 'left') asked.catch(() => {});
+    if (script.startsWith('left')) await vendor.arrived(id);
+    if (kind.inBackground) {
+      const { id: responseId } = (await (await asked).json()) as Begun;
+      return await untilEnded(spine, responseId, {
+        cancels: script.startsWith('left'),
+        begun: script === 'left_midway',
+      });
     }
+    if (script === 'left') leaving.abort();
     const response = await asked;
     if (script === 'left_midway') {
       const reader = response.body!.getReader();
@@ -69,6 +79,23 @@ export async function ask({ spine, vendor, kind, model, script, reported, id, mo
   } catch {
     // The client has left, or the reply broke off.
   }
+}
+
+interface Begun {
+  readonly id: string;
+  readonly status?: string;
+}
+
+/** Waits for the end of a response in the background. `cancels`: it is cancelled before, if `begun` once it has begun. */
+async function untilEnded(
+  spine: Spine,
+  id: string,
+  { cancels, begun }: { readonly cancels: boolean; readonly begun: boolean },
+): Promise<void> {
+  const status = async () => ((await (await spine.get(`/responses/${id}`)).json()) as Begun).status!;
+  if (begun) await until(async () => (await status()) !== 'queued');
+  if (cancels) await spine.post(`/responses/${id}/cancel`, {});
+  await until(async () => !['queued', 'in_progress'].includes(await status()));
 }
 
 /** The record of a call. */

@@ -25,20 +25,29 @@ export interface Kind {
   /** The beginning of a stream and its end; absent for a reply in one piece. */
   readonly begin?: (text: string) => string | Buffer;
   readonly end?: (usage: Json) => string | Buffer;
+  /** The beginning of a stream that reports the usage before its answer; absent if its wire has none. */
+  readonly counted?: (usage: Json) => string;
+  /** The beginning is no output yet. */
+  readonly beginsEmpty?: true;
   /** A reply that is too large; absent if its bytes are all answer. */
   readonly padded?: (padding: string, usage: Json, text?: string) => string;
   /** Micro-USD for the reported usage; null if it does not count, because the price is by another unit. */
   readonly worth: (tokens: Tokens) => number | null;
   /** An answer without usage is measured. Default: it is free, and flagged. */
   readonly measures?: true;
+  /** A whole reply of which all was thinking; absent if its wire shows none. */
+  readonly thinks?: (usage: Json) => string;
+  /** It is answered before its call has ended. */
+  readonly inBackground?: true;
   /** It says words, so a reply without any is the vendor's fault. */
   readonly words?: true;
 }
 
 const JSON_TYPE = 'application/json';
 const STREAM = 'text/event-stream';
-const sse = (...events: readonly object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
-const typed = (...events: readonly { readonly type: string; readonly [member: string]: unknown }[]) =>
+export const sse = (...events: readonly object[]) =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+export const typed = (...events: readonly { readonly type: string; readonly [member: string]: unknown }[]) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
 /** 1 USD for a million tokens in, 2 out. */
 const tokens = ({ prompt, completion }: Tokens) => prompt + 2 * completion;
@@ -47,7 +56,7 @@ const prompts = ({ prompt }: Tokens) => prompt;
 const chatUsage = ({ prompt, completion }: Tokens) => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
 });
-const inOut = ({ prompt, completion }: Tokens) => ({
+export const inOut = ({ prompt, completion }: Tokens) => ({
   usage: { input_tokens: prompt, output_tokens: completion, total_tokens: prompt + completion },
 });
 const completion = (content: string, usage: Json) =>
@@ -77,6 +86,19 @@ const CHAT = {
   words: true,
 } as const;
 
+const THOUGHT = 'hm, let me see';
+const chatThinks = (usage: Json) =>
+  JSON.stringify({
+    id: 'x',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: '', reasoning_content: THOUGHT }, finish_reason: 'length' },
+    ],
+    ...usage,
+  });
+
 const message = (text: string, usage: Json) =>
   JSON.stringify({
     id: 'm',
@@ -88,7 +110,7 @@ const message = (text: string, usage: Json) =>
     stop_sequence: null,
     ...usage,
   });
-const response = (text: string, usage: Json) => ({
+export const response = (text: string, usage: Json) => ({
   id: 'r',
   object: 'response',
   status: 'completed',
@@ -107,7 +129,7 @@ const response = (text: string, usage: Json) => ({
         ],
   ...usage,
 });
-const content = (text: string) => ({
+export const content = (text: string) => ({
   candidates: [{ content: { role: 'model', parts: text === '' ? [] : [{ text }] }, finishReason: 'STOP', index: 0 }],
 });
 const padded = (before: Json) => (padding: string, usage: Json) => JSON.stringify({ ...before, padding, ...usage });
@@ -116,6 +138,7 @@ export const KINDS: readonly Kind[] = [
   {
     ...CHAT,
     name: 'chat',
+    thinks: chatThinks,
     ask: (model, text) => ({
       path: '/api/v1/chat/completions',
       body: { model, max_tokens: 200, messages: [{ role: 'user', content: text }] },
@@ -124,12 +147,15 @@ export const KINDS: readonly Kind[] = [
   {
     ...CHAT,
     name: 'chatstream',
+    thinks: (usage) =>
+      `${sse(chunk({ role: 'assistant', reasoning_content: THOUGHT }, 'length'), { ...chunk({}, null), choices: [], ...usage })}data: [DONE]\n\n`,
     type: STREAM,
     ask: (model, text) => ({
       path: '/api/v1/chat/completions',
       body: { model, max_tokens: 200, stream: true, messages: [{ role: 'user', content: text }] },
     }),
     begin: (text) => sse(chunk({ role: 'assistant', content: text }, null)),
+    counted: (usage) => sse({ ...chunk({}, null), choices: [], ...usage }),
     end: (usage) => `${sse(chunk({}, 'stop'), { ...chunk({}, null), choices: [], ...usage })}data: [DONE]\n\n`,
     reply: (text, usage) =>
       `${sse(chunk({ role: 'assistant', content: text }, 'stop'), { ...chunk({}, null), choices: [], ...usage })}data: [DONE]\n\n`,
@@ -149,6 +175,12 @@ export const KINDS: readonly Kind[] = [
     type: JSON_TYPE,
     usage: inOut,
     reply: message,
+    thinks: (usage) =>
+      JSON.stringify({
+        ...(JSON.parse(message('', usage)) as object),
+        content: [{ type: 'thinking', thinking: THOUGHT, signature: 's' }],
+        stop_reason: 'max_tokens',
+      }),
     padded: (padding, usage, text) =>
       JSON.stringify({
         type: 'message',
@@ -206,6 +238,13 @@ export const KINDS: readonly Kind[] = [
     type: JSON_TYPE,
     usage: inOut,
     reply: (text, usage) => JSON.stringify(response(text, usage)),
+    thinks: (usage) =>
+      JSON.stringify({
+        ...response('', usage),
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+        output: [{ type: 'reasoning', id: 'i', summary: [{ type: 'summary_text', text: THOUGHT }] }],
+      }),
     padded: (padding, usage, text) =>
       JSON.stringify({
         id: 'r',
@@ -228,6 +267,11 @@ export const KINDS: readonly Kind[] = [
       usageMetadata: { promptTokenCount: prompt, candidatesTokenCount: said, totalTokenCount: prompt + said },
     }),
     reply: (text, usage) => JSON.stringify({ ...content(text), ...usage }),
+    thinks: (usage) => {
+      const parts = [{ text: THOUGHT, thought: true }];
+      const candidates = [{ content: { role: 'model', parts }, finishReason: 'MAX_TOKENS', index: 0 }];
+      return JSON.stringify({ candidates, ...usage });
+    },
     padded: (padding, usage, text) =>
       JSON.stringify({ ...(text === undefined ? {} : content(text)), padding, ...usage }),
     worth: tokens,

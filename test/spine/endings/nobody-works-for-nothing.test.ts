@@ -5,7 +5,7 @@ import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
 import { ask, records, ROWS } from './ends-of-calls.ts';
-import { KINDS } from './kinds.ts';
+import { ALL_KINDS as KINDS } from './streamed-kinds.ts';
 import { REPLY_BYTES_MAX, SAID, startVendor } from './vendor.ts';
 
 /*
@@ -56,7 +56,7 @@ function billOf({ kind, script, reported, completion, prompt, answer, ...one }: 
 
 const blockOf = ({ kind, prompt, answer }: Case, name: string, url: string) => {
   const { lines = '', params = '', images, noTokens, pricing = '' } = kind;
-  if (images) return imageBlock({ url, name, provider: 'own' });
+  if (images) return imageBlock({ url, name, provider: 'own', lines });
   const rates = noTokens ? { prompt: 0, completion: 0 } : { prompt: prompt / 100, completion: answer / 100 };
   const priced =
     kind.name === 'speech'

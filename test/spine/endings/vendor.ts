@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { KINDS, type Kind } from './kinds.ts';
+import type { Kind } from './kinds.ts';
+import { ALL_KINDS } from './streamed-kinds.ts';
 
 /*
  * A vendor of every kind of model. Each request says in its text how its reply ends, such as `!e:left !u:1`, and may
@@ -21,10 +22,13 @@ export interface Vendor {
   readonly url: string;
   /** Resolves when a request with this text has arrived. */
   arrived(text: string): Promise<void>;
+  /** How many requests with this text have arrived. */
+  asked(text: string): number;
 }
 
 export async function startVendor(): Promise<Vendor> {
   const asked = new Map<string, PromiseWithResolvers<void>>();
+  const counts = new Map<string, number>();
   const at = (id: string) => {
     const known = asked.get(id) ?? Promise.withResolvers<void>();
     asked.set(id, known);
@@ -39,9 +43,10 @@ export async function startVendor(): Promise<Vendor> {
       if (said === null) return void response.writeHead(400).end('{"error":{"message":"no script"}}');
       const [, kind, ending, reported, id] = said;
       at(id!).resolve();
+      counts.set(id!, (counts.get(id!) ?? 0) + 1);
       const counted = / !p:(\d+) !c:(\d+)/.exec(body);
       const tokens = counted === null ? REPORTED : { prompt: Number(counted[1]), completion: Number(counted[2]) };
-      const told = KINDS.find(({ name }) => name === kind)!;
+      const told = ALL_KINDS.find(({ name }) => name === kind)!;
       answer(told, ending!, reported === '1' ? told.usage(tokens) : null, response);
     });
   });
@@ -54,6 +59,7 @@ export async function startVendor(): Promise<Vendor> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     arrived: (id) => at(id).promise,
+    asked: (id) => counts.get(id) ?? 0,
   };
 }
 
@@ -67,6 +73,16 @@ function answer(kind: Kind, ending: string, told: ReturnType<Kind['usage']> | nu
       return void head().end(kind.reply(SAID, usage));
     case 'empty':
       return void head().end(kind.reply('', usage));
+    case 'thought':
+      return void head().end(kind.thinks!(usage));
+    case 'silent':
+      // The usage of a prompt comes first, and nothing else.
+      if (reported) head().write(kind.counted!(usage));
+      return;
+    case 'silent_midway':
+      return void head().write(kind.begin!(SAID));
+    case 'over_cap':
+      return void head().end(kind.reply(`${SAID} `.repeat(3_000), usage));
     case 'left':
       // A vendor that reports answers while the gateway waits for its usage.
       if (reported) setTimeout(() => head().end(kind.reply(SAID, usage)), 50);

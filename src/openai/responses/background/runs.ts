@@ -49,9 +49,10 @@ export class Run {
     if (this.isEnding) return;
     if (this.stopped === null && why === 'cancelled') this.shown = showCancelled().finally(() => this.tellChanged());
     this.stopped ??= why;
+    // A call that is cut first has been left by nobody, see CancelSignal.byGateway.
+    if (why === 'shutdown') gone.cut.abort();
     // Whoever leaves pays for what is made until the upstream is left, in the background as elsewhere.
     gone.abort();
-    if (why === 'shutdown') gone.cut.abort();
   }
 
   /** Resolves when more of it is stored. */

@@ -1,0 +1,85 @@
+import { expect, inject, test } from 'vitest';
+import { freshDatabase } from '../../support/fresh-database.ts';
+import { modelBlock, startSpine, UNHURRIED } from '../../support/spine.ts';
+import { startTunnelSpine } from '../../support/tunnel-spine.ts';
+import { ask, records } from './ends-of-calls.ts';
+import type { Kind } from './kinds.ts';
+import { ALL_KINDS } from './streamed-kinds.ts';
+import { REPORTED, startVendor } from './vendor.ts';
+
+/* The rows of the table of endings that need another clock, or a gateway that stops. */
+
+const KINDS = ALL_KINDS.filter(({ words }) => words);
+const block = (side: 'own' | 'far', { name, params = '' }: Kind, url: string) =>
+  modelBlock({ name: `${side}/${name}`, provider: side, url, params });
+const idOf = (...parts: readonly (string | number | boolean)[]) => parts.join('').replaceAll('_', '');
+
+test('a call that takes too long', async () => {
+  const vendor = await startVendor();
+  const { spine, dialIn } = await startTunnelSpine(
+    `[upstream]\ncooldown_ms = 0\nattempts_max = 1\ncall_timeout_ms = 1500\n[billing]\ndrain_ms = 300\n${KINDS.map((kind) => block('own', kind, vendor.url)).join('')}`,
+  );
+  await dialIn({ services: KINDS.map((kind) => block('far', kind, vendor.url)).join('') });
+  const cases = KINDS.flatMap((kind) =>
+    (['own', 'far'] as const).flatMap((side) =>
+      [
+        { script: 'silent', reported: false, applies: true },
+        { script: 'silent', reported: true, applies: kind.counted !== undefined },
+        { script: 'silent_midway', reported: false, applies: kind.begin !== undefined },
+      ]
+        .filter(({ applies }) => applies)
+        .map(({ script, reported }) => ({ kind, side, script, reported, id: idOf(side, kind.name, script, reported) })),
+    ),
+  );
+  await Promise.all(cases.map(({ side, ...one }) => ask({ spine, vendor, ...one, model: `${side}/${one.kind.name}` })));
+  expect(await spine.faults()).toEqual([]);
+  const found = await records(spine);
+  const costs = cases.map(({ id, side, script, reported, kind }) => {
+    const { cost_micro_usdc: cost = 0, estimated = false } = found.get(id) ?? {};
+    const isRight =
+      script === 'silent_midway'
+        ? cost > 0 && estimated
+        : side === 'own' && reported
+          ? cost === kind.worth(REPORTED)
+          : cost === 0;
+    return isRight ? null : `${id} cost ${cost}`;
+  });
+  expect(costs.filter((fault) => fault !== null)).toEqual([]);
+});
+
+test('a call of a gateway that stops is free, unless a part of it is kept', async () => {
+  const vendor = await startVendor();
+  const database = await freshDatabase(inject('postgresUrl'));
+  const [head, ...rest] = UNHURRIED.split('\n');
+  const toml =
+    [head, 'drain_on_shutdown_ms = 100', ...rest].join('\n') +
+    `[billing]\ndrain_ms = 60000\n${KINDS.map((kind) => block('own', kind, vendor.url)).join('')}`;
+  const stopping = await startSpine({ databaseUrl: database.url, toml });
+  const cases = KINDS.flatMap((kind) =>
+    ['silent', ...(kind.begin === undefined ? [] : ['silent_midway'])].map((script) => ({
+      kind,
+      script,
+      id: idOf(kind.name, script),
+    })),
+  );
+  const asked = cases.map((one) =>
+    ask({ spine: stopping, vendor, ...one, model: `own/${one.kind.name}`, reported: false }),
+  );
+  await Promise.all(cases.map(({ id }) => vendor.arrived(id)));
+  // Responses in the background that say something have said it.
+  await stopping.stop();
+  await Promise.all(asked);
+  const spine = await startSpine({ databaseUrl: database.url, toml, credit: '0' });
+  try {
+    expect(await spine.faults()).toEqual([]);
+    const found = await records({
+      ...spine,
+      get: (path) => spine.get(path, { authorization: `Bearer ${stopping.key}` }),
+    });
+    const paid = cases.flatMap(({ id }) => ((found.get(id)?.cost_micro_usdc ?? 0) > 0 ? [id] : []));
+    expect(paid).toEqual(['backgroundsilentmidway']);
+  } finally {
+    await spine.stop();
+    await database.drop();
+  }
+});
