@@ -137,7 +137,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     );
   }
 
-  /** Asks as many batches as accounts wait to go on later: of those who have most, and first where no line is called. */
+  /** Asks as many batches as accounts wait to go on later: of those who have most, and first idle ones. */
   function makeWay(accounts: number): void {
     const running = [...claims.values()].filter(({ taken }) => taken.isRun && !taken.isLong());
     let asked = running.filter(({ claim }) => claim.givesWay).length;

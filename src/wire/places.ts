@@ -6,7 +6,7 @@ interface PlacesOptions {
   readonly total: number;
   /** Most of them in one share. */
   readonly perShare: number;
-  /** After so many milliseconds a job is long: its place is free for another one. Default: no job becomes long by time. */
+  /** After so many milliseconds a job is long: its place is free for another one. Default: none is by time. */
   readonly longMs?: number;
   /** Most long jobs. A job that finds no room among them keeps its place. Default 0. */
   readonly longTotal?: number;

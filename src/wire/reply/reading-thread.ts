@@ -13,7 +13,7 @@ interface Waiting {
 const WORKER_HEAP_MIB = 512;
 /** How often it is looked at how much of a processor a job has taken. */
 const LOOK_MS = 100;
-/** What the start of the thread and of the module takes of a processor. */
+/** The start of the thread and of the module takes up to so much of a processor. */
 const START_CPU_MS = 1_000;
 
 /**

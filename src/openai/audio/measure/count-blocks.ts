@@ -55,7 +55,7 @@ function nextCluster(file: Uint8Array, at: number): number {
 
 const LACING = 0x06;
 
-/** Several packets can share a block. Behind the number of the track stand two bytes of time, flags, and their number. */
+/** Several packets can share a block. Behind the number of the track are two bytes of time, flags, and their number. */
 function packetsOf(file: Uint8Array, body: number): number {
   const flags = body + lengthAt(file, body) + 2;
   return ((file[flags] ?? 0) & LACING) === 0 ? 1 : (file[flags + 1] ?? 0) + 1;

@@ -33,7 +33,7 @@ export interface MeasuredAudio {
   readonly secondsMax: number;
 }
 
-/** What a file may take of a processor, and of memory beside its bytes. One of 30 MiB takes about a second. */
+/** A file may take so much of a processor, and of memory beside its bytes. One of 30 MiB takes about a second. */
 const CPU_MS = 2_000;
 const HEAP_MIB = 256;
 /** Such a file has a minute of sound or so, and waits for no larger one. */
