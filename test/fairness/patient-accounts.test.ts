@@ -4,7 +4,7 @@ import { checkPlaces, linePlaces, runPlaces, uploadPlace } from '../../src/batch
 import { createGuardedFetch } from '../../src/network/upstream/guarded-fetch.ts';
 import type { Place, Places } from '#wire';
 import { adHoc } from '../support/ad-hoc.ts';
-import { ENGINES, openEngine } from '../support/engines.ts';
+import { ENGINES, openEngine, type EngineName } from '../support/engines.ts';
 import { listenForNews } from '../gateway/webhooks/webhook-world.ts';
 
 // A greedy account has all that it gets. A patient one has its turn before the rest of the greedy one.
@@ -18,7 +18,9 @@ const NOTICE = adHoc(
     "VALUES ($1, 1, 50, $2, $3, '{}', $3, 0)",
 );
 
-test.each(ENGINES)('notices of budgets, whose receiver does not answer: %s', async (engine) => {
+const BEGUN = adHoc('SELECT COUNT(*) AS count FROM budget_notices WHERE attempts > 0');
+
+async function openNotices(engine: EngineName) {
   const opened = await openEngine(engine);
   const errors: unknown[] = [];
   const notices = createBudgetNotices({
@@ -36,11 +38,28 @@ test.each(ENGINES)('notices of budgets, whose receiver does not answer: %s', asy
     await opened.dispose();
     expect(errors).toEqual([]);
   });
-  const [silent, quick] = [await listenForNews(() => {}), await listenForNews()];
-  const due = async (account: string, url: string, count: number, at: number) => {
-    await notices.webhooks.put(account, { url, secret: null });
-    for (let n = 0; n < count; n += 1) await opened.database.query(NOTICE, [`${account}-${n}`, account, at + n]);
+  return {
+    notices,
+    begun: async () => Number((await opened.database.query(BEGUN))[0]!['count']),
+    async due(account: string, url: string, count: number, at: number) {
+      await notices.webhooks.put(account, { url, secret: null });
+      for (let n = 0; n < count; n += 1) await opened.database.query(NOTICE, [`${account}-${n}`, account, at + n]);
+    },
   };
+}
+
+test('notices of budgets of many accounts, whose receiver does not answer, are so many at once', async () => {
+  const { notices, due, begun } = await openNotices('sqlite');
+  const silent = await listenForNews(() => {});
+  for (let n = 0; n < 80; n += 1) await due(`account-${n}`, silent.url, 1, n);
+  void notices.run();
+  await silent.until(64);
+  expect(await begun()).toBe(64);
+});
+
+test.each(ENGINES)('notices of budgets, whose receiver does not answer: %s', async (engine) => {
+  const { notices, due } = await openNotices(engine);
+  const [silent, quick] = [await listenForNews(() => {}), await listenForNews()];
   await due('greedy', silent.url, 100, 1);
   await due('patient', quick.url, 6, 1_000);
   void notices.run();
