@@ -83,6 +83,7 @@ async function measure(shape: Shape, call: () => Promise<boolean>): Promise<void
     tried: 0,
     served: 0,
     medianMs: median(fares.map(({ medianMs }) => medianMs)),
+    p95Ms: Math.max(...fares.map(({ p95Ms }) => p95Ms)),
     worstMs: Math.max(...fares.map(({ worstMs }) => worstMs)),
   };
   const { statuses, refusal } = outcome!;

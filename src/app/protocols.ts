@@ -83,7 +83,7 @@ export async function openProtocols(middle: Middle) {
   targets.a2a = a2a.target;
   targets.model = createModelTarget({ catalog, config, now });
   const fetchInputs = createFetchInputs(config.webhooks, server.requestBodies);
-  targets.image = createImageTarget({ catalog, config, fetchInputs });
+  targets.image = createImageTarget({ catalog, config, pipeline, fetchInputs });
   const ownUrl = () => ownUrlOf(parts);
   targets.video = createVideoTarget({ catalog, ...videoRouteDeps, fetchInputs, ownUrl });
   opened.defer(() => mcp.close());

@@ -10,9 +10,13 @@ interface FilesOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly content: SealedContent;
   readonly limits: FileLimits;
+  /** Whether an account has money, locked or not. */
+  readonly hasMoney: (account: string) => Promise<boolean>;
   readonly now: () => number;
 }
 
+/** Bytes of all files of an account without money: few, as such accounts cost nothing. */
+const UNPAID_BYTES_MAX = 1024 * 1024;
 /** A part of a file is about this large, and is all that is in memory of it. */
 const PART_BYTES = 256 * 1024;
 /** A part ends with a line. A line that is longer than this is cut, and no batch takes it. */
@@ -49,7 +53,7 @@ const SQL = loadStatements(import.meta.url, './sql/files.sql', [
 /** A new id of a file. */
 export const newFileId = (): string => `file-${randomBytes(16).toString('hex')}`;
 
-export function createFiles({ database, content, limits, now }: FilesOptions): StoredFiles {
+export function createFiles({ database, content, limits, hasMoney, now }: FilesOptions): StoredFiles {
   /** Rejects with GatewayError if the account, or all accounts together, have more than they may. */
   async function refuseExcess(account: string, more: { readonly files: number }): Promise<void> {
     const [row] = await database.query(SQL.roomOfFiles, [account]);
@@ -58,6 +62,10 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
       throw full(`This account has ${limits.accountCountMax} files, which is its limit: delete some`);
     if (own > limits.accountBytesMax)
       throw full(`The files of this account would take more than ${limits.accountBytesMax} bytes: delete some`);
+    if (own > UNPAID_BYTES_MAX && !(await hasMoney(account)))
+      throw full(
+        `The files of an account without money may take ${UNPAID_BYTES_MAX} bytes: delete some, or add money to it`,
+      );
     // No account gets more than what is left for others, so no number of accounts takes all.
     if (own > limits.bytesMax - total)
       throw new GatewayError('service_unavailable', 'This gateway has no room for more files at the moment', {
@@ -103,6 +111,7 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
           bytes += part.byteLength;
           await addPart(id, account, n++, part);
         }
+        if (n > 1) await refuseExcess(account, { files: 0 });
         const expiresAt = at + (await keepMs());
         const stored = await database.query(SQL.storeFile, [id, bytes, expiresAt]);
         if (stored.length === 0) throw new GatewayError('request_timeout', 'The file took too long to arrive');

@@ -112,7 +112,11 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       model: body.model,
       async open(callId, gone) {
         // A caller without a credential gets the terms of a payment, so nothing is fetched for this caller.
-        if (edit !== null && !caller.anonymous) await edit.load();
+        if (edit !== null && !caller.anonymous) {
+          // Nor is it for one that cannot pay for the call.
+          await pipeline.shareOf(callRequest);
+          await edit.load();
+        }
         return openCall(pipeline, callRequest, callId, gone);
       },
       write: (opened, sink) =>

@@ -4,6 +4,7 @@ import { createCheck } from '#http';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import {
   type Cut,
+  type Pipeline,
   type ProviderAdapter,
   type ReplyEnd,
   type ReplyReader,
@@ -16,11 +17,12 @@ import { unprocessable } from './media-error.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import { type ImageBody, bodySchema, generateFields } from './request/image-fields.ts';
 import { withOwnNames } from './request/image-ask.ts';
-import { type EditInputs, editInputs, type FetchInputs, type InputSource } from './request/input-images.ts';
+import { editInputs, type FetchInputs, type InputSource } from './request/input-images.ts';
 
 interface ImageTargetOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly config: Pick<Config, 'upstream'>;
+  readonly pipeline: Pick<Pipeline, 'shareOf'>;
   readonly fetchInputs: FetchInputs;
 }
 
@@ -28,7 +30,7 @@ interface ImageTargetOptions {
  * Lets the routes of other protocols call image models, with parts as request and reply. The text of the last turn is
  * the prompt, and its images are edited. The answer has the images as files.
  */
-export function createImageTarget({ catalog, config, fetchInputs }: ImageTargetOptions): TargetAdapter {
+export function createImageTarget({ catalog, config, pipeline, fetchInputs }: ImageTargetOptions): TargetAdapter {
   const replyBytesMax = config.upstream.imagesReplyBytesMax;
   const check = createCheck<ImageBody>(bodySchema('ImageRequest', generateFields));
   return {
@@ -55,7 +57,6 @@ export function createImageTarget({ catalog, config, fetchInputs }: ImageTargetO
       const fetched = () => fetchInputs(caller.account, null);
       const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetched);
       const body = check(withOwnNames({ ...given, model: name, prompt }));
-      if (edit !== null && !caller.anonymous) await edit.load();
       const context = {
         caller,
         edit,
@@ -66,19 +67,15 @@ export function createImageTarget({ catalog, config, fetchInputs }: ImageTargetO
         replyBytesMax,
         receipts: 'on-request',
       } as const;
-      const { request } = releasedIfItFails(edit, () => imageToCall(body, context, filesOf));
+      const { request } = imageToCall(body, context, filesOf);
+      if (edit !== null && !caller.anonymous) {
+        // For a caller that cannot pay for the call, nothing is fetched.
+        await pipeline.shareOf(request);
+        await edit.load();
+      }
       return { ...request, stream, traceparent, wantsReceipt };
     },
   };
-}
-
-function releasedIfItFails<T>(edit: EditInputs | null, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    edit?.release();
-    throw error;
-  }
 }
 
 function sourceOf({ url, bytes }: FilePart, index: number): InputSource {

@@ -200,7 +200,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
     openText: (...of) => sealed.openText(...of),
   };
   const fileLimits = { fileBytesMax: 1e6, accountBytesMax: 1e9, accountCountMax: 1_000, bytesMax: 1e9 };
-  const files = createFiles({ database, content, limits: fileLimits, now });
+  const files = createFiles({ database, content, limits: fileLimits, hasMoney: async () => true, now });
   const nothing = () => {};
   const rest = { liveMax: 1_000, keepMs: HOUR_MS, now, onCreated: nothing, onCancelled: nothing };
   const batches = createBatches({ database, content, ...rest });
@@ -298,7 +298,13 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       const alone = engine === 'sqlite';
       const deps: WorkDeps = {
         database: databaseOf(database, life),
-        files: createFiles({ database: databaseOf(database, life), content, limits: fileLimits, now }),
+        files: createFiles({
+          database: databaseOf(database, life),
+          content,
+          limits: fileLimits,
+          hasMoney: async () => true,
+          now,
+        }),
         content,
         money: createBatchMoney({ ledger: books, runs: createRuns({ ledger: books, now, graceMs: 0 }), now, alone }),
         calls: { ...callsOn(books), ...calls },

@@ -31,6 +31,7 @@ async function open(engine: EngineName, batches: string): Promise<World> {
   const toml =
     `${UNHURRIED}[batches]\n${batches}\n` +
     modelBlock({ name: 'acme/slow', provider: 'Slow', url: slow.url }) +
+    modelBlock({ name: 'acme/free', provider: 'Slow', url: slow.url, prompt: 0, completion: 0 }) +
     modelBlock({ name: 'acme/fast', provider: 'Fast', url: fast.url });
   const env = { TEST_UPSTREAM_KEY: 'upstream-secret-canary', TOLLGATE_IDENTITY_SEED: 'ab'.repeat(32) };
   const database = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
@@ -89,4 +90,14 @@ test('a batch is checked, and gets a place, while the batches of other accounts 
   // A batch that waits for the place of a line makes way, and this one ends.
   expect(await ended(patient, id)).toMatchObject({ status: 'cancelled' });
   expect(slow.log.length).toBe(1);
+});
+
+test('batches of free models have together the lines of one account', async () => {
+  const { slow, clientOf } = await open('sqlite', 'lines_at_once = 8\naccount_lines_at_once = 4');
+  for (const account of ['a', 'b', 'c', 'd', 'e', 'f']) await begin(await clientOf(account), lines('acme/free', 3));
+  await until(() => slow.log.length >= 4);
+  const patient = await clientOf('bob');
+  const { id } = await begin(patient, lines('acme/fast', 2));
+  expect(await ended(patient, id)).toMatchObject({ status: 'completed' });
+  expect(slow.log.length).toBe(4);
 });

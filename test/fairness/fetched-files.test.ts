@@ -27,7 +27,9 @@ let filmer: VideoProvider;
 let at: string;
 /** Answers that wait for the test. */
 const waiting: ServerResponse[] = [];
+const fetched: string[] = [];
 const files = createServer(({ url }, response) => {
+  fetched.push(url!);
   if (url === '/whole') response.end(PICTURE);
   else if (url === '/chunked') {
     response.write(PICTURE.subarray(0, SIZE / 2));
@@ -98,6 +100,21 @@ async function running(from: From = {}) {
 const messageOf = async (response: Response) =>
   ((await response.json()) as { error: { message: string } }).error.message;
 
+/** Sends an image to an image model as an agent. */
+async function askAgent(path: string, headers: Record<string, string> = {}, key = spine.key): Promise<string> {
+  const parts = [
+    { kind: 'text', text: 'x' },
+    { kind: 'file', file: { uri: at + path, mimeType: 'image/png' } },
+  ];
+  const message = { messageId: randomUUID(), role: 'user', parts };
+  const response = await fetch(`${spine.origin}/a2a/image/test/paint`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } }),
+  });
+  return response.text();
+}
+
 describe('an image that is fetched for an edit', () => {
   test('counts until its call has ended, also if its client leaves before', async () => {
     const leaving = new AbortController();
@@ -107,6 +124,19 @@ describe('an image that is fetched for an edit', () => {
     await held(SIZE);
     finish();
     await held(0);
+  });
+
+  test('is not fetched for an account that cannot pay for the edit', async () => {
+    for (const [name, usd, type] of [
+      ['without-money', '0', 'escrow_not_setup'],
+      ['nearly-without', '0.000001', 'insufficient_balance'],
+    ] as const) {
+      const { key } = await spine.tenant(name, usd);
+      fetched.length = 0;
+      expect(await (await edit('/whole', { key })).json()).toMatchObject({ error: { type } });
+      expect(await askAgent('/whole', {}, key)).toMatch(/never funded|Insufficient balance/);
+      expect(fetched).toEqual([]);
+    }
   });
 
   test('counts as soon as its size is known', async () => {
@@ -157,29 +187,16 @@ describe('an image that is fetched for an edit', () => {
 });
 
 test("an image that an agent's client sends to an image model counts, too", async () => {
-  const ask = async (path: string, headers: Record<string, string> = {}) => {
-    const parts = [
-      { kind: 'text', text: 'x' },
-      { kind: 'file', file: { uri: at + path, mimeType: 'image/png' } },
-    ];
-    const message = { messageId: randomUUID(), role: 'user', parts };
-    const response = await fetch(`${spine.origin}/a2a/image/test/paint`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } }),
-    });
-    return response.text();
-  };
   const { answer, finish } = await running();
-  expect(await ask('/whole')).toContain('The large requests of this account');
+  expect(await askAgent('/whole')).toContain('The large requests of this account');
   finish();
   await answer;
   await held(0);
-  expect(await ask('/whole')).toContain('image/png');
+  expect(await askAgent('/whole')).toContain('image/png');
   await held(0);
-  expect(await ask('/page')).toContain('is no PNG');
+  expect(await askAgent('/page')).toContain('is no PNG');
   await held(0);
-  expect(await ask('/whole', { 'x-max-cost': '0.000001' })).toContain('x-max-cost is 0.000001 USD');
+  expect(await askAgent('/whole', { 'x-max-cost': '0.000001' })).toContain('x-max-cost is 0.000001 USD');
 });
 
 test('the frame of a video counts until its provider has it', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ReadingThread } from '#wire/replies';
 import { measureAudio } from '../../src/openai/audio/measure/measure-audio.ts';
 import { adtsFile, wavFile } from '../openai/audio/support/audio-files.ts';
 import { json } from '../openai/audio/support/audio-upstream.ts';
@@ -73,6 +74,17 @@ test('accounts without money have one turn together', async () => {
   expect(await transcribe(free, free.spine.key, 'whisper-1', wavFile(1))).toMatchObject({ status: 200 });
   expect(ended).toBeLessThan(5);
   expect(await Promise.all(sent)).toEqual(poor.map(() => 200));
+});
+
+test('a file that takes too much of a processor is ended, and the next one has its turn', async () => {
+  const thread = new ReadingThread(64);
+  const module = (text: string) => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+  const endless = module('export const run = async () => { for (;;); };');
+  const short = module('export const run = async () => ({ value: 1, transfer: [] });');
+  const first = thread.readFile('greedy', endless, new Uint8Array(1), 300);
+  const next = thread.readFile('patient', short, new Uint8Array(1), 300);
+  await expect(first).rejects.toThrow('it took more than 300 ms of a processor');
+  expect(await next).toBe(1);
 });
 
 test('a small file does not wait for large ones', async () => {
