@@ -9,8 +9,6 @@ import { loadAgent, skipInterimReplies } from '#wire/undici';
 interface EgressOptions {
   /** For development and tests: every address is permitted. */
   readonly allowPrivate: boolean;
-  /** A package asked for an address that it does not get. */
-  readonly refused: (host: string, why: string) => void;
 }
 
 /** The way out of the processes of packages, which may open no connection themselves. */
@@ -23,6 +21,8 @@ export interface Egress {
 interface PipeOptions {
   /** Those that the operator's settings name, which may be private ones. All others must be of the public internet. */
   readonly origins: ReadonlySet<string>;
+  /** The process asked for an address that it does not get. `why` goes on after "it". */
+  readonly refused: (host: string, why: string) => void;
   /** The process has sent more requests than any use of it explains. */
   readonly flooded: () => void;
 }
@@ -37,6 +37,13 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024;
  * way, so they never hold more than 64 MiB here.
  */
 const STREAMS_MAX = 1_024;
+/**
+ * How many of them a process may begin with. It gets more as it uses them, since all that it may open can come in one
+ * turn of the event loop, where each takes some twenty microseconds before it can be put off.
+ */
+const STREAMS_MIN = 128;
+/** Requests of one process that are judged and sent on in one turn of the event loop. The others wait for the next. */
+const SERVED_MAX = 16;
 /** MiB that the session of one process may hold here. */
 const SESSION_MIB = 64;
 /** Requests of one process in FLOOD_MS. One for each call is usual. */
@@ -47,13 +54,14 @@ const FLOOD_MS = 5_000;
  * Makes the way out. A guarded connection looks its name up once, refuses addresses that are not public, and connects
  * to the checked address, as for all other addresses that the operator did not write.
  */
-export function createEgress({ allowPrivate, refused }: EgressOptions): Egress {
+export function createEgress({ allowPrivate }: EgressOptions): Egress {
   const Agent = loadAgent();
   const options = { allowH2: false, headersTimeout: 0, bodyTimeout: 0 } as const;
   const named = skipInterimReplies(new Agent({ ...options, connect: { timeout: 10_000 } }));
   const guarded = skipInterimReplies(new Agent({ ...options, connect: createGuardedConnector({ allowPrivate }) }));
 
-  function open(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, origins: ReadonlySet<string>): void {
+  function open(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { origins, refused }: PipeOptions): void {
+    if (stream.destroyed || stream.closed) return;
     const url = URL.parse(`${headers[':scheme']}://${headers[':authority']}${headers[':path']}`);
     const own = url !== null && headers[STRANGE_HEADER] === undefined && origins.has(url.origin);
     const fault = url === null ? 'is no URL' : own ? null : outboundUrlFault(url.href, { allowPrivate });
@@ -80,24 +88,49 @@ export function createEgress({ allowPrivate, refused }: EgressOptions): Egress {
   }
 
   return {
-    serve(pipe, { origins, flooded }) {
+    serve(pipe, options) {
+      let streamsMax = STREAMS_MIN;
       const session = performServerHandshake(pipe, {
-        settings: { maxConcurrentStreams: STREAMS_MAX },
+        settings: { maxConcurrentStreams: streamsMax },
         maxSessionMemory: SESSION_MIB,
       });
       session.on('error', () => session.destroy());
       let requests = 0;
       const counting = setInterval(() => (requests = 0), FLOOD_MS).unref();
       session.on('close', () => clearInterval(counting));
+      let running = 0;
+      const inTurns = createTurns();
       session.on('stream', (stream, headers) => {
         stream.on('error', () => {});
-        if (requests++ === FLOOD_MAX) return flooded();
-        open(stream, headers, origins);
+        if (requests++ === FLOOD_MAX) return options.flooded();
+        running++;
+        stream.on('close', () => running--);
+        if (running > streamsMax / 2 && streamsMax < STREAMS_MAX && !session.destroyed) {
+          streamsMax *= 2;
+          session.settings({ maxConcurrentStreams: streamsMax });
+        }
+        inTurns(() => open(stream, headers, options));
       });
     },
     async close() {
       await Promise.all([named.destroy(), guarded.destroy()]);
     },
+  };
+}
+
+/** Does SERVED_MAX tasks in each turn of the event loop, in order. The first ones do not wait. */
+function createTurns(): (task: () => void) => void {
+  const waiting: (() => void)[] = [];
+  let done = 0;
+  const next = () => {
+    done = Math.min(SERVED_MAX, waiting.length);
+    for (const task of waiting.splice(0, done)) task();
+    if (done > 0) setImmediate(next);
+  };
+  return (task) => {
+    if (done === SERVED_MAX) return void waiting.push(task);
+    if (done++ === 0) setImmediate(next);
+    task();
   };
 }
 

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createLines } from '#wire';
 import { findPackage, PACKAGE_FAILED, type SdkTarget } from '#config';
 import type { Egress } from './egress.ts';
+import { readPaced } from './read-paced.ts';
 import { ownFiles, type Wall } from './wall/find-wall.ts';
 import { CALLS_FD, CONTROL_FD, FETCHES_FD, type ToWorker } from './worker/messages.ts';
 
@@ -42,10 +42,14 @@ export interface Worker {
 
 const PROGRAM = fileURLToPath(new URL('./worker/main.ts', import.meta.url));
 const LINE_BYTES_MAX = 2_048;
-/** Lines of one process that are logged. A package may write one for each call. */
+/** Lines of one process that are logged, and addresses that it did not get. A package may cause one with each call. */
 const LINES_MAX = 100;
-/** Bytes that are read of what a process logs or tells between two pings. A process that writes more waits. */
-const TOLD_BYTES_MAX = 1024 * 1024;
+/** Bytes of one process in which those lines are looked for. What comes after them is dropped unread. */
+const LOGGED_BYTES_MAX = LINES_MAX * LINE_BYTES_MAX;
+/** Bytes that are read of what a process logs between two pings. A process that writes more waits. */
+const LOG_BYTES_MAX = 1024 * 1024;
+/** Bytes of answers between two pings. An answer has a few, so a process with this many tells what nobody asked. */
+const ANSWERS_BYTES_MAX = 8 * 1024;
 /** Memory of a process for JavaScript in MiB. One that needs more ends, and the gateway goes on. */
 const HEAP_MIB = 512;
 /**
@@ -61,7 +65,7 @@ const LEFT_MS = 1_000;
  * Node's permission model does not cover all: SQLite opens files, and so do the storages of the web; SIGUSR1 opens the
  * debugger; and flags of V8 make it write files. A Node that does not know a flag would not start with it.
  */
-const NODE_FLAGS = [
+export const NODE_FLAGS: readonly string[] = [
   '--permission',
   ...['--no-experimental-sqlite', '--no-experimental-webstorage', '--no-experimental-ffi', '--disable-sigusr1'].filter(
     (flag) => process.allowedNodeEnvironmentFlags.has(flag),
@@ -98,7 +102,9 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     Socket,
   ];
   const tell = (message: ToWorker) => void (control.writable && control.write(`${JSON.stringify(message)}\n`));
+  let killed = false;
   const kill = () => {
+    killed = true;
     if (child.pid === undefined) return;
     try {
       process.kill(-child.pid, 'SIGKILL');
@@ -111,16 +117,13 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     kill();
   };
   const end = (why: string) => {
+    if (killed) return;
     log(`${why}, so it is ended`);
     kill();
   };
 
-  let lines = 0;
-  const output = createLines({
-    bytesMax: LINE_BYTES_MAX,
-    line: (text) => void (lines++ < LINES_MAX && log(text)),
-    tooLong: (beginning) => void (lines++ < LINES_MAX && log(`${beginning}…`)),
-  });
+  const line = atMost(LINES_MAX, log);
+  const output = createLines({ bytesMax: LINE_BYTES_MAX, line, tooLong: (beginning) => line(`${beginning}…`) });
   /** Infinity until the first answer: `startMs` bounds that time. */
   let answeredAt = Infinity;
   // Not Node's own messages between processes: those are read without a bound, and some of them mean something to Node.
@@ -136,10 +139,21 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     },
     tooLong: () => end('it sent a message that is too long'),
   });
-  const refills = [readBounded(child.stderr!, output.push), readBounded(control, answers.push)];
+  let logged = 0;
+  const readLog = readPaced(child.stderr!, LOG_BYTES_MAX, (piece) => {
+    if (logged >= LOGGED_BYTES_MAX) return;
+    logged += piece.byteLength;
+    output.push(piece);
+  });
+  const readAnswers = readPaced(control, ANSWERS_BYTES_MAX, (piece, isLast) => {
+    if (killed) return;
+    answers.push(piece);
+    if (isLast) end('it sent messages that nobody asked for');
+  });
 
   const ping = setInterval(() => {
-    for (const refill of refills) refill();
+    readLog();
+    readAnswers();
     void tooLarge(child.pid).then((mib) => {
       if (mib !== null) end(`it takes ${mib} MiB of memory, more than ${MEMORY_MIB}`);
     });
@@ -163,23 +177,20 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     // A process that cannot be called is of no use, but it could go on. One that ends says how first.
     pipe.on('close', () => setTimeout(kill, LEFT_MS).unref());
   }
-  egress.serve(fetches, { origins: providerOrigins(target), flooded: () => end('it sent too many requests') });
+  const refused = atMost(LINES_MAX, log);
+  egress.serve(fetches, {
+    origins: providerOrigins(target),
+    refused: (host, why) => refused(`it asked for ${host}, which it does not get: it ${why}`),
+    flooded: () => end('it sent too many requests'),
+  });
   tell({ start: { specifier, from, factory, settings: providerSettings(target) } });
   return { calls: ready.promise, ended: ended.promise, kill };
 }
 
-/** Reads at most TOLD_BYTES_MAX of a pipe until the returned function is called, and then as much again. */
-function readBounded(pipe: Readable, push: (chunk: Buffer) => void): () => void {
-  let bytes = 0;
-  pipe.on('data', (chunk: Buffer) => {
-    push(chunk);
-    bytes += chunk.byteLength;
-    if (bytes > TOLD_BYTES_MAX) pipe.pause();
-  });
-  return () => {
-    bytes = 0;
-    pipe.resume();
-  };
+/** Passes the first texts on, and drops all others. */
+function atMost(max: number, pass: (text: string) => void): (text: string) => void {
+  let passed = 0;
+  return (text) => void (passed++ < max && pass(text));
 }
 
 /**

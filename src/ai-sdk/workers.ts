@@ -82,9 +82,7 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
       import('./start-worker.ts'),
       wallFor([target]),
     ]);
-    const refused = (host: string, why: string) =>
-      log('', `a package asked for ${host}, which it does not get: it ${why}`);
-    egress ??= createEgress({ allowPrivate, refused });
+    egress ??= createEgress({ allowPrivate });
     return { ...starting, egress, around };
   };
   const running = new Map<string, Shared>();

@@ -2,10 +2,13 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
 import { request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import type { SdkTarget } from '#config';
+import { createEgress } from '../../src/ai-sdk/egress.ts';
+import { startWorker } from '../../src/ai-sdk/start-worker.ts';
 import { createSdkWorkers } from '../../src/ai-sdk/workers.ts';
 import { installHostile } from './support/hostile-package.ts';
 
@@ -158,6 +161,7 @@ test.each([
   ['crash', 'thrown in a callback'],
   ['spin', 'did not answer'],
   ['grow', 'was ended by'],
+  ['tells 20000', 'messages that nobody asked for'],
 ])('it does not take the gateway with it: %s', async (deed, logged) => {
   const { does, log } = start();
   expect((await does('settings'))[0]).toBe(200);
@@ -168,4 +172,47 @@ test.each([
   await expect.poll(() => log.join('\n')).toContain(logged);
   // The next call starts another.
   expect((await does('settings'))[0]).toBe(200);
+});
+
+test('it begins in a folder with nothing of the gateway', async () => {
+  const { does } = start();
+  const [, folder] = await does('folder');
+  expect(folder).toMatch(/^\/$|ai-sdk\/wall$/);
+});
+
+test('the kernel gives it no more memory, where it has bounds', async () => {
+  if (!existsSync('/usr/bin/prlimit')) return;
+  const { does } = start();
+  const [status, text] = await does('asks 1024');
+  expect([status, text]).toEqual([502, expect.stringContaining('allocation failed')]);
+});
+
+test('without such bounds, the gateway sees what it takes, whatever it says itself', async () => {
+  if (process.platform !== 'linux') return;
+  const { promise: ended, resolve } = Promise.withResolvers<string>();
+  const egress = createEgress({ allowPrivate: false });
+  const worker = startWorker({
+    target: { kind: 'sdk', sdk: 'hostile', settings: {}, secrets: {}, directory: installHostile() },
+    egress,
+    wall: {
+      name: '',
+      keeps: { files: false, signals: false, network: false },
+      why: null,
+      // Without prlimit.
+      launch: ({ args }) => ({ command: process.execPath, args: [...args], cwd: '/' }),
+    },
+    log: resolve,
+    times: { startMs: 60_000, pingMs: 100, stallMs: 60_000 },
+  });
+  onTestFinished(async () => {
+    worker.kill();
+    await egress.close();
+  });
+  const calls = await worker.calls;
+  const session = connectHttp2('http://ai-sdk', { createConnection: () => calls });
+  session.on('error', () => {});
+  const stream = session.request({ ':method': 'POST', ':path': '/chat/completions' });
+  stream.on('error', () => {}).end(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'fills 900' }] }));
+  expect(await ended).toMatch(/^it takes \d+ MiB of memory, more than 768, so it is ended$/);
+  expect(await worker.ended).toBe('was ended by SIGKILL');
 });

@@ -22,7 +22,7 @@ export function installHostile(): string {
 
 const SOURCE = `
 import { execSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { createServer, connect, Socket } from 'node:net';
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
@@ -60,6 +60,15 @@ const DEEDS = {
   global: async (url) => (await globalThis.fetch(url)).status,
   exit: () => process.exit(7),
   crash: () => new Promise(() => setImmediate(() => { throw new Error('thrown in a callback'); })),
+  folder: () => process.cwd(),
+  // Memory that is asked for, and memory that is filled, beside the heap; and what the process says of it.
+  asks: (mib) => Buffer.alloc(Number(mib) * 2 ** 20).length,
+  fills: (mib) => {
+    process.memoryUsage.rss = () => 2 ** 20;
+    globalThis.held = Buffer.alloc(Number(mib) * 2 ** 20, 1);
+    return new Promise(() => {});
+  },
+  tells: (lines) => writeSync(5, '\\n'.repeat(Number(lines))),
   spin: () => { for (;;); },
   grow: () => { const held = []; for (;;) held.push(new Array(1e6).fill(held.length)); },
   large: (bytes) => 'x'.repeat(Number(bytes)),

@@ -135,3 +135,29 @@ test('whatever comes and goes: never more than there are, none held back that ma
     }),
   );
 });
+
+test('large requests take their size of the whole, and a small one begins beside them', () => {
+  const shares = createConnectionShares({ max: 48, of: 'bytes', waitMs: 1_000 });
+  const begun: string[] = [];
+  const enter = (account: string, size: number) =>
+    shares.enter(
+      account,
+      () => void begun.push(`${account} ${size}`),
+      () => expect.unreachable(),
+      size,
+    );
+  const large = [enter('a', 12), enter('a', 12), enter('a', 12)];
+  // Half of the whole is its share, so the third waits, and another account has room.
+  expect(begun).toEqual(['a 12', 'a 12']);
+  enter('b', 12);
+  expect(begun.at(-1)).toBe('b 12');
+  // Of the last quarter, an account gets as much as it leaves free.
+  enter('b', 12);
+  expect(begun).toHaveLength(3);
+  const small = enter('c', 6);
+  expect(begun.at(-1)).toBe('c 6');
+  small.leave();
+  expect(begun).toHaveLength(4);
+  large[0]!.leave();
+  expect(begun.slice(4)).toEqual(['a 12']);
+});
