@@ -196,6 +196,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const content: SealedContent = {
     seal: (...of) => sealed.seal(...of),
     open: (...of) => sealed.open(...of),
+    pieces: (...of) => sealed.pieces(...of),
     sealText: (...of) => sealed.sealText(...of),
     openText: (...of) => sealed.openText(...of),
   };
