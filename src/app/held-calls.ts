@@ -1,8 +1,7 @@
 import { GatewayStopping } from '#errors';
 import type { Frame, Ledger } from '#billing';
 import type { BilledHandler } from '#billing/compose';
-import { NEVER_ABORTED } from '#wire';
-import { tooLarge } from '#wire/replies';
+import { NEVER_ABORTED, tooLarge } from '#wire';
 import { scrubNothing, scrubOf } from '#security';
 import { createOffersById, type Offer } from '#catalog';
 import { createExecute, createResume, createRetryBudget, releaseProbes, type Candidate } from '#gateway/compose';
