@@ -1,5 +1,4 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { escrowOf } from '#billing';
 import { createServer } from '#http';
 import { refuseStopped } from '#accounts';
 import type { Pipeline, Runs } from '#gateway';
@@ -34,11 +33,7 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
   const { now, random, onError } = middle;
   const alone = database.engine === 'sqlite';
   const content = createSealedContent(identity.secret('batches'));
-  const hasMoney = async (account: string) => {
-    const balance = await ledger.balance(escrowOf(account));
-    return balance !== null && balance.available + balance.locked > 0n;
-  };
-  const files = createFiles({ database, content, limits: config.batches, hasMoney, now });
+  const files = createFiles({ database, content, limits: config.batches, now });
   const { allowPrivate } = config.webhooks;
   const callbacks = createBatchCallbacks({ webhooks, secret: identity.secret('callbacks of batches'), allowPrivate });
   let runner: BatchRunner | null = null;

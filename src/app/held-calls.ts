@@ -1,7 +1,7 @@
 import { GatewayStopping } from '#errors';
 import type { Frame, Ledger } from '#billing';
 import type { BilledHandler } from '#billing/compose';
-import { NEVER_ABORTED } from '#wire';
+import { NEVER_ABORTED, tooLarge } from '#wire';
 import { scrubNothing, scrubOf } from '#security';
 import { createOffersById, type Offer } from '#catalog';
 import { createExecute, createResume, createRetryBudget, releaseProbes, type Candidate } from '#gateway/compose';
@@ -153,16 +153,22 @@ class WholeReply implements UpstreamReply {
   readonly scrub: UpstreamReply['scrub'];
   ended = false;
   readonly #body: string;
+  readonly #tooLarge: string | undefined;
+  #isGiven = false;
 
-  constructor({ status, body }: AnsweredRequest, scrub: UpstreamReply['scrub']) {
+  constructor({ status, body, tooLarge: why }: AnsweredRequest, scrub: UpstreamReply['scrub']) {
     this.status = status;
     this.#body = body;
+    this.#tooLarge = why;
     this.scrub = scrub;
   }
 
   read(): readonly Uint8Array[] | null {
     if (this.ended) return null;
-    this.ended = true;
+    // It is given up as a reply that arrives is, with what came of it.
+    if (this.#isGiven) throw tooLarge(this.#tooLarge!);
+    this.#isGiven = true;
+    this.ended = this.#tooLarge === undefined;
     return [Buffer.from(this.#body)];
   }
 

@@ -137,4 +137,6 @@ export interface AnsweredRequest {
   readonly offer: string;
   readonly status: number;
   readonly body: string;
+  /** It has too many bytes, as this says, and `body` is only its end. */
+  readonly tooLarge?: string;
 }

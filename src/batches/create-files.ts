@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatements, rowReader, type Database, type Row, type Step } from '#store';
 import { GatewayError } from '#errors';
-import { ownTurn } from '#wire';
 import { sees, type TaskOwner } from '#tasks';
+import { UNPAID } from './batch-places.ts';
 import type { FileLimits, StoredFile, StoredFiles } from './file.ts';
 import type { SealedContent } from './sealed-content.ts';
 
@@ -10,26 +10,24 @@ interface FilesOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly content: SealedContent;
   readonly limits: FileLimits;
-  /** Whether an account has money, locked or not. */
-  readonly hasMoney: (account: string) => Promise<boolean>;
   readonly now: () => number;
 }
 
-/** Bytes of all files of an account without money: few, as such accounts cost nothing. */
-const UNPAID_BYTES_MAX = 1024 * 1024;
-/** A part of a file is about this large, and is all that is in memory of it. */
+/** A part of a file is about this large, and is all that is in memory of it. It ends with a line if it has one. */
 const PART_BYTES = 256 * 1024;
-/** A part ends with a line. A line that is longer than this is cut, and no batch takes it. */
-const LINE_BYTES_MAX = 32 * 1024 * 1024;
+/** A part without the end of a line has at most so many bytes, and those of one chunk. */
+const PART_BYTES_MAX = 1024 * 1024;
 /** The sum of all files is asked for once in so many parts. */
 const PARTS_UNCHECKED = 16;
-/** Parts and results that are read from the database at once. */
-const PARTS_READ = 2;
-const RESULTS_READ = 8;
+/** Parts or results are read from the database together up to so many, and so many bytes; a larger one alone. */
+const READ_COUNT = 64;
+const READ_BYTES = 1024 * 1024;
 /** An upload that makes no progress for this long has died with its gateway. */
 const WRITING_MS = 600_000;
 /** Bytes of a row of a file without its parts. */
 const ROW_BYTES = 512;
+/** Accounts without money get this part of the room together (1 / FREE_PART). */
+const FREE_PART = 4;
 const NEWLINE = 10;
 const FULL_RETRY_S = 60;
 
@@ -41,10 +39,13 @@ const SQL = loadStatements(import.meta.url, './sql/files.sql', [
   'expiredResults',
   'findFile',
   'growFile',
+  'hasMoney',
   'listFiles',
   'partsAfter',
+  'partSizesAfter',
   'putFile',
   'resultsAfter',
+  'resultSizesAfter',
   'roomOfFiles',
   'storeFile',
   'sweepFiles',
@@ -53,25 +54,29 @@ const SQL = loadStatements(import.meta.url, './sql/files.sql', [
 /** A new id of a file. */
 export const newFileId = (): string => `file-${randomBytes(16).toString('hex')}`;
 
-export function createFiles({ database, content, limits, hasMoney, now }: FilesOptions): StoredFiles {
+export function createFiles({ database, content, limits, now }: FilesOptions): StoredFiles {
   /** Rejects with GatewayError if the account, or all accounts together, have more than they may. */
   async function refuseExcess(account: string, more: { readonly files: number }): Promise<void> {
     const [row] = await database.query(SQL.roomOfFiles, [account]);
-    const { own, total, files } = toRoom(row!);
+    const { own, total, free, files } = toRoom(row!);
     if (files + more.files > limits.accountCountMax)
       throw full(`This account has ${limits.accountCountMax} files, which is its limit: delete some`);
     if (own > limits.accountBytesMax)
       throw full(`The files of this account would take more than ${limits.accountBytesMax} bytes: delete some`);
-    if (own > UNPAID_BYTES_MAX && !(await hasMoney(account)))
-      throw full(
-        `The files of an account without money may take ${UNPAID_BYTES_MAX} bytes: delete some, or add money to it`,
-      );
     // No account gets more than what is left for others, so no number of accounts takes all.
     if (own > limits.bytesMax - total)
       throw new GatewayError('service_unavailable', 'This gateway has no room for more files at the moment', {
         retryAfterS: FULL_RETRY_S,
       });
+    const freeMax = limits.freeBytesMax ?? Math.floor(limits.bytesMax / FREE_PART);
+    if (own > freeMax - free && !(await hasMoney(account)))
+      throw full(
+        `The files of accounts without money take ${free} of ${freeMax} bytes (batches.free_bytes_max), which leaves too little for this one: add money to the account, or retry later`,
+      );
   }
+
+  const hasMoney = async (account: string): Promise<boolean> =>
+    (await database.query(SQL.hasMoney, [account])).length > 0;
 
   async function addPart(id: string, account: string, n: number, bytes: Uint8Array): Promise<void> {
     const sealed = await content.seal(account, bytes);
@@ -96,6 +101,7 @@ export function createFiles({ database, content, limits, hasMoney, now }: FilesO
 
   return {
     admit: (account) => refuseExcess(account, { files: 1 }),
+    shareOf: async (account) => ((await hasMoney(account)) ? account : UNPAID),
     find,
 
     async write({ account, within }, { name, content: chunks, holds, keepMs }) {
@@ -149,7 +155,7 @@ export function createFiles({ database, content, limits, hasMoney, now }: FilesO
       return { entries: rows.slice(0, limit).map(toFile), hasMore: rows.length > limit };
     },
 
-    read: (file) => contentOf(database, content, file),
+    read: (file, holds) => contentOf(database, content, file, holds),
 
     async delete({ id, account, batch, results }) {
       const [deleted] = await database.batch([
@@ -172,17 +178,23 @@ async function* contentOf(
   database: Pick<Database, 'query'>,
   content: SealedContent,
   { id, account, batch, results }: Parameters<StoredFiles['read']>[0],
+  holds: (bytes: number) => void = () => {},
 ): AsyncGenerator<Buffer> {
+  const [sizesAfter, rowsAfter, of] =
+    batch === null
+      ? [SQL.partSizesAfter, SQL.partsAfter, [id]]
+      : [SQL.resultSizesAfter, SQL.resultsAfter, [batch, results]];
   for (let n = -1; ;) {
-    const rows =
-      batch === null
-        ? await database.query(SQL.partsAfter, [id, n, PARTS_READ])
-        : await database.query(SQL.resultsAfter, [batch, results, n, RESULTS_READ]);
-    if (rows.length === 0) return;
-    for (const row of rows) {
+    const sizes = (await database.query(sizesAfter, [...of, n, READ_COUNT])).map(({ size }) => Number(size));
+    if (sizes.length === 0) return;
+    let count = 1;
+    let bytes = sizes[0]!;
+    // Those that are small are bounded by the number of those who read.
+    holds(bytes > READ_BYTES ? 2 * bytes : 0);
+    while (count < sizes.length && bytes + sizes[count]! <= READ_BYTES) bytes += sizes[count++]!;
+    for (const row of await database.query(rowsAfter, [...of, n, count])) {
       n = Number(row['n']);
-      await ownTurn();
-      yield await content.open(account, row['content'] as Uint8Array);
+      yield* content.pieces(account, row['content'] as Uint8Array);
     }
   }
 }
@@ -205,7 +217,7 @@ async function* bounded(chunks: AsyncIterable<Uint8Array>, bytesMax: number): As
   }
 }
 
-/** Cuts content after lines, into parts of about PART_BYTES. */
+/** Cuts content into parts of about PART_BYTES, after lines where it has some. */
 async function* partsOf(
   chunks: AsyncIterable<Uint8Array>,
   holds: (bytes: number) => void = () => {},
@@ -219,9 +231,9 @@ async function* partsOf(
     if (newline !== -1) end = bytes + newline + 1;
     held.push(chunk);
     bytes += chunk.byteLength;
-    // A long line is in memory twice when it is put together.
+    // A part is in memory twice when it is put together.
     holds(2 * bytes);
-    if (bytes < PART_BYTES || (end === 0 && bytes < LINE_BYTES_MAX)) continue;
+    if (bytes < PART_BYTES || (end === 0 && bytes < PART_BYTES_MAX)) continue;
     const whole = Buffer.concat(held, bytes);
     const cut = end === 0 ? bytes : end;
     yield whole.subarray(0, cut);
@@ -232,9 +244,15 @@ async function* partsOf(
   if (bytes > 0) yield Buffer.concat(held, bytes);
 }
 
-const toRoom = rowReader<{ readonly own: number; readonly total: number; readonly files: number }>({
+const toRoom = rowReader<{
+  readonly own: number;
+  readonly total: number;
+  readonly free: number;
+  readonly files: number;
+}>({
   own: Number,
   total: Number,
+  free: Number,
   files: Number,
 });
 

@@ -51,6 +51,8 @@ export interface Listed<T> {
 export interface StoredFiles {
   /** Rejects with GatewayError `rate_limit_exceeded`, `service_unavailable` if there is no room for another file. */
   admit(account: string): Promise<void>;
+  /** Whose share the account uses while it reads: its own, or that of all accounts which never had money. */
+  shareOf(account: string): Promise<string>;
   /**
    * Stores an uploaded file while it arrives. Rejects as `admit` does, with `payload_too_large`, and with the errors of
    * the upload; then nothing of it remains.
@@ -60,8 +62,14 @@ export interface StoredFiles {
   find(id: string, owner: TaskOwner): Promise<StoredFile | null>;
   /** null if `after` is no file of the owner. */
   list(owner: TaskOwner, asked: FilesAsked): Promise<Listed<StoredFile> | null>;
-  /** Its content in pieces that end with a line, if their lines are not too long. */
-  read(file: Pick<StoredFile, 'id' | 'account' | 'batch' | 'results'>): AsyncIterable<Buffer>;
+  /**
+   * Its content in pieces of at most 256 KiB. A piece is made when it is asked for, and about 2 MiB of the file are in
+   * memory; `holds` is called with the bytes of what is larger, such as a long result, and may throw.
+   */
+  read(
+    file: Pick<StoredFile, 'id' | 'account' | 'batch' | 'results'>,
+    holds?: (bytes: number) => void,
+  ): AsyncIterable<Buffer>;
   /** Resolves with false if a batch still reads it. */
   delete(file: StoredFile): Promise<boolean>;
   /** Deletes expired files, at most `limit`; returns how many. */
@@ -74,4 +82,6 @@ export interface FileLimits {
   readonly accountBytesMax: number;
   readonly accountCountMax: number;
   readonly bytesMax: number;
+  /** Of all accounts without money together; null or absent: a quarter of `bytesMax`. */
+  readonly freeBytesMax?: number | null;
 }

@@ -4,7 +4,7 @@ import { readLine, type SaidLine } from './read-answer-worker.ts';
 import { oneLine, type Scrub } from '#security';
 import type { Batch } from './batch.ts';
 import type { Claim } from './claim.ts';
-import { linesOf } from './input-lines.ts';
+import { asLong, linesOf, type LongLine } from './input-lines.ts';
 import type { ProviderAnswer } from './provider-api.ts';
 import type { SealedContent } from './sealed-content.ts';
 
@@ -13,7 +13,7 @@ const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', ['answ
 interface AnswersDeps {
   readonly database: Pick<Database, 'query'>;
   readonly content: SealedContent;
-  readonly limits: { readonly replyBytesMax: number };
+  readonly limits: { readonly replyBytesMax: number; readonly resultBytesMax: number };
 }
 
 interface AnswersOf {
@@ -24,6 +24,7 @@ interface AnswersOf {
   readonly scrub: Scrub;
 }
 
+const OK = 200;
 /** The code of an answer that was not read, because it, or its file, has too many bytes. */
 export const TOO_LARGE = 'provider_answer_too_large';
 /** Bytes of a line of answers beside the answer. */
@@ -41,9 +42,19 @@ export async function readAnswers(
   pieces: AsyncIterable<Buffer>,
 ): Promise<void> {
   const bytesMax = limits.replyBytesMax + FRAME_BYTES;
+  let bytes = 0;
   for await (const line of linesOf(pieces, bytesMax)) {
     if (!claim.goesOn) return;
-    const read = line.bytes === null ? tooLarge(line, bytesMax) : await readAnswer(line.bytes, batch.account, scrub);
+    bytes += line.bytes === null ? line.size : line.bytes.byteLength;
+    const read =
+      line.bytes === null
+        ? tooLarge(
+            line,
+            `its line has ${line.size} bytes, and at most ${bytesMax} are read (upstream.reply_bytes_max, and ${FRAME_BYTES} for the line)`,
+          )
+        : bytes > limits.resultBytesMax
+          ? tooLarge(asLong(line.bytes), noRoom(limits.resultBytesMax))
+          : await readAnswer(line.bytes, batch.account, scrub);
     if (read === null) continue;
     // What the provider had not begun when the batch was cancelled has no result.
     const answer: ProviderAnswer = 'error' in read.answer && claim.isCancelled ? { dropped: true } : read.answer;
@@ -52,12 +63,20 @@ export async function readAnswers(
   }
 }
 
-/** The error of a line whose answer is not read. Providers begin their lines with the name; null without one there. */
-function tooLarge({ size, start }: { readonly size: number; readonly start: Buffer }, bytesMax: number) {
-  const callId = /"custom_id"\s*:\s*"([^"\\]+)"/.exec(start.toString())?.[1];
+/** Why an answer beyond the size of all answers has no result. */
+export const noRoom = (bytesMax: number): string =>
+  `the provider's file with the results has more than ${bytesMax} bytes, and at most ${bytesMax} are read (batches.account_bytes_max)`;
+
+/**
+ * The answer of a line that is not read. Its provider has done the work, so it is charged by the usage at its end.
+ * Providers begin their lines with the name; null without one there.
+ */
+function tooLarge({ start, end }: LongLine, why: string): { callId: string; answer: ProviderAnswer } | null {
+  const head = start.toString();
+  const callId = /"custom_id"\s*:\s*"([^"\\]+)"/.exec(head)?.[1];
   if (callId === undefined) return null;
-  const message = `The provider's answer is too large: its line has ${size} bytes, and at most ${bytesMax} are read (upstream.reply_bytes_max, and ${FRAME_BYTES} for the line)`;
-  return { callId, answer: { error: { code: TOO_LARGE, message } } };
+  const status = Number(/"status_code"\s*:\s*(\d{3})\b/.exec(head)?.[1] ?? OK);
+  return { callId, answer: { status, body: end.toString(), tooLarge: `The provider's answer is too large: ${why}` } };
 }
 
 /** Reads a line of a provider's file; null if it has another form. A large one is read in a thread. */

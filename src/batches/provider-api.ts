@@ -108,6 +108,8 @@ const SPACE = 32;
 export type ProviderAnswer =
   /** `body`: JSON text. */
   | { readonly status: number; readonly body: string }
+  /** The answer has too many bytes. Only the end of its body is kept, which may have its usage. */
+  | { readonly status: number; readonly body: string; readonly tooLarge: string }
   | { readonly error: { readonly code: string; readonly message: string } }
   /** The batch was cancelled before the provider made the request: the line has no result. */
   | { readonly dropped: true };

@@ -5,7 +5,7 @@ import type { Batch } from './batch.ts';
 import { unreadable } from './check-lines.ts';
 import { uploadPlace } from './batch-places.ts';
 import type { Claim } from './claim.ts';
-import { readAnswers, TOO_LARGE } from './provider-answers.ts';
+import { noRoom, readAnswers } from './provider-answers.ts';
 import {
   type HeldRequest,
   type ProviderAnswer,
@@ -63,6 +63,8 @@ const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'expired', 'ca
 const DOUBT_MS = 600_000;
 /** The longest time that a file of results may take to arrive. */
 const READ_MS = 900_000;
+/** A file of results is read up to so many times the size that is kept, for the usage of the other answers. */
+const READ_FACTOR = 16;
 /** The pause between two looks at whether a file may still be read. */
 const WATCH_MS = 250;
 
@@ -325,12 +327,13 @@ export class ProviderBatches {
   /** Stores the answers of a batch that has ended, before anything of it is settled. */
   async #collect(one: ProviderBatch, { status, outputFile, errorFile }: RemoteBatch): Promise<void> {
     const files = [outputFile, errorFile].filter((file) => file !== null);
-    let rest = this.#restOf(status);
+    let rest: LineRest = this.#restOf(status);
     for (const file of files) {
       // oxlint-disable-next-line no-await-in-loop -- one file after the other
       const tooLarge = await this.#read(one, file);
       if (!this.#claim.goesOn) return;
-      if (tooLarge !== null) rest = { code: TOO_LARGE, message: tooLarge.message };
+      // Their provider has done them.
+      if (tooLarge) rest = { status: 200, body: '', tooLarge: noRoom(this.#deps.limits.resultBytesMax) };
     }
     await this.#end(one, rest, [one.file, ...files]);
   }
@@ -342,10 +345,10 @@ export class ProviderBatches {
   }
 
   /**
-   * Stores the answers in a file. Stops when this gateway or the time of the batch does. Resolves with the failure if
-   * the file has more than is read.
+   * Stores the answers in a file. Stops when this gateway or the time of the batch does. Resolves with whether the file
+   * has more than is read.
    */
-  async #read(one: ProviderBatch, file: string): Promise<ProviderFailure | null> {
+  async #read(one: ProviderBatch, file: string): Promise<boolean> {
     const { provider, limits, now } = this.#deps;
     const until = now() + READ_MS;
     const stop = new AbortController();
@@ -354,11 +357,12 @@ export class ProviderBatches {
     }, WATCH_MS);
     const of = { batch: this.#batch, id: one.id, claim: this.#claim, scrub: provider.scrubOf(one.offer) };
     try {
-      await readAnswers(this.#deps, of, provider.read(this.#place(one), file, limits.resultBytesMax, stop.signal));
-      return null;
+      const bytesMax = READ_FACTOR * limits.resultBytesMax;
+      await readAnswers(this.#deps, of, provider.read(this.#place(one), file, bytesMax, stop.signal));
+      return false;
     } catch (error) {
       if (!(error instanceof ProviderFailure) || (this.#claim.goesOn && !error.tooLarge)) throw error;
-      return error.tooLarge ? error : null;
+      return error.tooLarge;
     } finally {
       clearInterval(watch);
     }
@@ -387,14 +391,10 @@ export class ProviderBatches {
     return undefined;
   }
 
-  /** Gives all lines without an answer this error (null: they have no result), and deletes these files. */
-  async #end(
-    one: ProviderBatch,
-    error: { code: string; message: string } | null,
-    files: readonly (string | null)[],
-  ): Promise<void> {
+  /** Gives all lines without an answer this one, or this error (null: they have no result), and deletes these files. */
+  async #end(one: ProviderBatch, rest: LineRest, files: readonly (string | null)[]): Promise<void> {
     const { content } = this.#deps;
-    const answer: ProviderAnswer = error === null ? { dropped: true } : { error };
+    const answer: ProviderAnswer = rest === null ? { dropped: true } : 'tooLarge' in rest ? rest : { error: rest };
     const sealed = await content.seal(this.#batch.account, Buffer.from(JSON.stringify(answer)));
     await this.#close(one, { statement: SQL.endHeldLines, params: [one.id, sealed, this.#claim.id] }, files);
   }
@@ -466,6 +466,12 @@ export class ProviderBatches {
     return { offer, account: this.#batch.account };
   }
 }
+
+/** What becomes of the lines without an answer. */
+type LineRest =
+  | { readonly code: string; readonly message: string }
+  | Extract<ProviderAnswer, { readonly tooLarge: string }>
+  | null;
 
 /** The states of a batch that its provider has, or may have. */
 const MAYBE_THERE: ReadonlySet<State> = new Set(['creating', 'sent', 'doubted']);

@@ -10,7 +10,7 @@ import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
 import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
-import { answerOfLine } from './provider-answers.ts';
+import { answerOfLine, TOO_LARGE } from './provider-answers.ts';
 import type { HeldRequest, ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';
@@ -67,6 +67,8 @@ const TOO_MUCH = (bytes: number) => ({
   code: 'output_too_large',
   message: `The results of this batch take ${bytes} bytes already, which is the limit (batches.account_bytes_max). This request was not made`,
 });
+
+const ITS_USE = 'Its provider has done the work, and what that costs was charged';
 
 /** The name of a line is in the input. */
 const NAMELESS = { customId: '' };
@@ -366,6 +368,8 @@ export class BatchRun {
           }
           await money.endCall(batch, callId);
         }
+        if ('tooLarge' in answer)
+          return this.#endWithout(n, callId, line, { code: TOO_LARGE, message: `${answer.tooLarge}. ${ITS_USE}` });
         return this.#end(n, callId, await answeredLine(batch, n, line.customId, reply));
       }
     }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
-import { deflateRaw, inflateRaw } from 'node:zlib';
+import { createInflateRaw, deflateRaw, inflateRaw } from 'node:zlib';
 import { createSealedTexts } from '#security';
+import { ownTurn } from '#wire';
 
 // In other threads, so that a large file does not hold up calls.
 const pack = promisify<Uint8Array, Buffer>(deflateRaw);
@@ -12,6 +13,8 @@ export interface SealedContent {
   seal(account: string, bytes: Uint8Array): Promise<Buffer>;
   /** Rejects with UnreadableContent. */
   open(account: string, sealed: Uint8Array): Promise<Buffer>;
+  /** The same in pieces of at most 256 KiB, each made when it is asked for. Rejects with UnreadableContent. */
+  pieces(account: string, sealed: Uint8Array): AsyncIterable<Buffer>;
   sealText(account: string, text: string): string;
   /** null if the text was sealed by a gateway with another identity. */
   openText(account: string, sealed: string): string | null;
@@ -22,6 +25,10 @@ export class UnreadableContent extends Error {
   override readonly name = 'UnreadableContent';
 }
 
+const PIECE_BYTES = 256 * 1024;
+/** A buffer for more than the content of small bytes would be wasted. */
+const pieceBytesFor = (packed: number): number => Math.min(PIECE_BYTES, Math.max(16 * 1024, 4 * packed));
+
 /** `secret`: 32 bytes that all gateways of one database share. */
 export function createSealedContent(secret: Uint8Array): SealedContent {
   const texts = createSealedTexts(secret);
@@ -30,10 +37,20 @@ export function createSealedContent(secret: Uint8Array): SealedContent {
     seal: async (account, bytes) => texts.sealBytes(ownerOf(account), await pack(bytes)),
     async open(account, sealed) {
       const packed = texts.openBytes(ownerOf(account), sealed);
-      if (packed === null) throw new UnreadableContent('a file was sealed by a gateway with another identity');
+      if (packed === null) throw unreadable();
       return unpack(packed);
+    },
+    async *pieces(account, sealed) {
+      const packed = await texts.openInTurns(ownerOf(account), sealed, ownTurn);
+      if (packed === null) throw unreadable();
+      const inflate = createInflateRaw({ chunkSize: pieceBytesFor(sealed.byteLength) });
+      for (const piece of packed) inflate.write(piece);
+      inflate.end();
+      yield* inflate as AsyncIterable<Buffer>;
     },
     sealText: (account, text) => texts.seal(ownerOf(account), text),
     openText: (account, sealed) => texts.open(ownerOf(account), sealed),
   };
 }
+
+const unreadable = () => new UnreadableContent('a file was sealed by a gateway with another identity');

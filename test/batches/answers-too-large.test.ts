@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { completionOf, resultOf, type BatchProvider, type ProviderLine } from '../support/batch-provider.ts';
 import { batchWorld, heldLineOf, LIMITS, PRICE } from './batches-world.ts';
 
-// What a provider answers beyond the limits is told as what it is, and costs nothing.
+// What a provider answers beyond the limits is told as what it is, and is charged, because its provider has done it.
 
 const CODE = 'provider_answer_too_large';
 
@@ -34,7 +34,7 @@ it('a line beyond the size of a reply has an error with both numbers; those arou
   expect(output.map((line) => line.custom_id)).toEqual(['a', 'c']);
   expect(errors).toMatchObject([{ custom_id: 'b', response: null, error: { code: CODE } }]);
   expect(errors[0]!.error!.message).toContain(`has ${size} bytes, and at most ${max} are read`);
-  await world.spent(2n * PRICE);
+  await world.spent(3n * PRICE);
 });
 
 it('a line at the size of a reply is read', async () => {
@@ -49,7 +49,7 @@ it('a line at the size of a reply is read', async () => {
   await world.spent(PRICE);
 });
 
-it('lines beyond the size of a file of results have an error with both numbers; those before are charged', async () => {
+it('lines beyond the size of a file of results have an error with both numbers; all are charged', async () => {
   const world = await batchWorld('sqlite');
   const bytes = 40_000;
   answers(world.provider, (line) => resultOf(line, completionOf('x'.repeat(bytes))));
@@ -75,5 +75,5 @@ it('lines beyond the size of a file of results have an error with both numbers; 
       ),
     );
   }
-  await world.spent(BigInt(batch.completed) * PRICE);
+  await world.spent(BigInt(names.length) * PRICE);
 });

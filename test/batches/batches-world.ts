@@ -196,11 +196,12 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const content: SealedContent = {
     seal: (...of) => sealed.seal(...of),
     open: (...of) => sealed.open(...of),
+    pieces: (...of) => sealed.pieces(...of),
     sealText: (...of) => sealed.sealText(...of),
     openText: (...of) => sealed.openText(...of),
   };
   const fileLimits = { fileBytesMax: 1e6, accountBytesMax: 1e9, accountCountMax: 1_000, bytesMax: 1e9 };
-  const files = createFiles({ database, content, limits: fileLimits, hasMoney: async () => true, now });
+  const files = createFiles({ database, content, limits: fileLimits, now });
   const nothing = () => {};
   const rest = { liveMax: 1_000, keepMs: HOUR_MS, now, onCreated: nothing, onCancelled: nothing };
   const batches = createBatches({ database, content, ...rest });
@@ -302,7 +303,6 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
           database: databaseOf(database, life),
           content,
           limits: fileLimits,
-          hasMoney: async () => true,
           now,
         }),
         content,

@@ -23,6 +23,9 @@ FROM files WHERE id = $1 AND account = $2 AND state = 'stored' AND expires_at > 
 -- name: growFile
 UPDATE files SET room = room + $2, expires_at = $3 WHERE id = $1 AND state = 'writing' RETURNING id
 
+-- name: hasMoney
+SELECT 1 AS found FROM accounts WHERE id = 'escrow:' || CAST($1 AS TEXT)
+
 -- name: listFiles
 -- The files of an account after the one that was created at $5 with the id $6, the newest first if $4 is 1.
 SELECT id, account, part, purpose, name, bytes, batch, results, created_at, expires_at FROM files
@@ -37,17 +40,25 @@ LIMIT $8
 -- name: partsAfter
 SELECT n, content FROM file_parts WHERE file = $1 AND n > $2 ORDER BY n LIMIT $3
 
+-- name: partSizesAfter
+SELECT LENGTH(content) AS size FROM file_parts WHERE file = $1 AND n > $2 ORDER BY n LIMIT $3
+
 -- name: putFile
 INSERT INTO files (id, account, part, purpose, name, bytes, room, state, created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, 0, $6, 'writing', $7, $8)
+
+-- name: resultSizesAfter
+SELECT LENGTH(content) AS size FROM batch_lines WHERE batch = $1 AND state = $2 AND n > $3 AND content IS NOT NULL ORDER BY n LIMIT $4
 
 -- name: resultsAfter
 SELECT n, content FROM batch_lines WHERE batch = $1 AND state = $2 AND n > $3 AND content IS NOT NULL ORDER BY n LIMIT $4
 
 -- name: roomOfFiles
--- What the files of account $1 and of all accounts take, and the number of its files.
+-- What the files of account $1, of all accounts, and of those without money take, and the number of its files. An
+-- account without money has never had an entry in the ledger.
 SELECT CAST(COALESCE(SUM(CASE WHEN account = $1 THEN room ELSE 0 END), 0) AS BIGINT) AS own,
   CAST(COALESCE(SUM(room), 0) AS BIGINT) AS total,
+  CAST(COALESCE(SUM(CASE WHEN EXISTS (SELECT 1 FROM accounts WHERE accounts.id = 'escrow:' || files.account) THEN 0 ELSE room END), 0) AS BIGINT) AS free,
   CAST(COALESCE(SUM(CASE WHEN account = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS files
 FROM files
 

@@ -251,6 +251,13 @@ export const BATCHES = {
     meaning:
       'Largest size of the files of all accounts. An account gets at most as much as is left for others. They are in the database.',
   }),
+  free_bytes_max: optionalWhole({
+    min: 0,
+    max: 1024 * TIB,
+    absent: 'a quarter of `bytes_max`',
+    meaning:
+      'Largest size of the files of all accounts together that never had money. Raise it to `bytes_max` if your own services are free.',
+  }),
   lines_max: whole({ min: 1, max: 1_000_000, default: 50_000, meaning: 'Most lines of a batch.' }),
   live_max: whole({
     min: 1,

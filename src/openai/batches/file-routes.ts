@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
+import { Places } from '#wire';
 import { createHttpSink } from '#http';
 import type { Config } from '#config';
 import { rateHeaders } from '#limits';
@@ -27,12 +28,19 @@ const LIST_MAX = 10_000;
 const FORM_BYTES = 64 * 1024;
 const MS = 1_000;
 const NAME_MAX = 255;
+/** Downloads at the same time, each with about 2 MiB in memory. */
+const READERS_MAX = 32;
+const ACCOUNT_READERS_MAX = 8;
+/** How long a download waits for its place. */
+const READER_WAIT_MS = 10_000;
+const RETRY_S = 5;
 
 const params = idParams('file');
 
 /** `/files`, as in OpenAI's API: the input of batches, and their results. Register it under `/api/v1`. */
 export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): FastifyPluginAsync {
   const { limits, batches } = config;
+  const readers = new Places({ total: READERS_MAX, perShare: ACCOUNT_READERS_MAX });
   // Anthropic's clients ask for files at the same address, and would not understand these.
   const refuseAnthropic = (app: FastifyInstance) =>
     app.addHook('onRequest', async ({ headers }) => {
@@ -141,7 +149,19 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
           },
         },
       },
-      async (request, reply) => send(await find(request), request, reply),
+      async (request, reply) => {
+        const file = await find(request);
+        const share = await files.shareOf(file.account);
+        const place = await readers.take(file.account, { share, stop: AbortSignal.timeout(READER_WAIT_MS) });
+        if (place === null) throw tooManyReaders();
+        const memory = app.requestBodies.beside(request);
+        try {
+          await send(file, request, reply, memory.becomes);
+        } finally {
+          memory.release();
+          place.release();
+        }
+      },
     );
     app.delete<OfFile>(
       '/files/:file_id',
@@ -168,7 +188,12 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
       },
     );
 
-    async function send(file: StoredFile, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    async function send(
+      file: StoredFile,
+      request: FastifyRequest,
+      reply: FastifyReply,
+      holds: (bytes: number) => void,
+    ): Promise<void> {
       const { rate } = admissionOf(request);
       const client = createHttpSink(
         reply,
@@ -189,7 +214,7 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
         });
       };
       try {
-        for await (const piece of files.read(file)) {
+        for await (const piece of files.read(file, holds)) {
           if (!begun) begin();
           if (client.closed) return;
           if (!client.write(piece)) await client.drained();
@@ -204,6 +229,13 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
     }
   };
 }
+
+const tooManyReaders = () =>
+  new GatewayError(
+    'rate_limit_exceeded',
+    `Too many files are being downloaded: one account may read ${ACCOUNT_READERS_MAX} at the same time, and fewer while others read. Retry when a download has ended`,
+    { retryAfterS: RETRY_S },
+  );
 
 /** The time for which an upload is kept. Throws GatewayError `invalid_request` if its purpose is not served. */
 function keepMsIn(fields: ReadonlyMap<string, string>, mostMs: number): number {

@@ -31,6 +31,13 @@ export const BATCH_CASES = {
     is: 1_024,
     fallback: 20 * 1024 ** 3,
   },
+  'batches.free_bytes_max': {
+    toml: '0',
+    wrong: '-1',
+    of: (c) => c.batches.freeBytesMax,
+    is: 0,
+    fallback: null,
+  },
   'batches.lines_max': { toml: '1', wrong: '0', of: (c) => c.batches.linesMax, is: 1, fallback: 50_000 },
   'batches.live_max': { toml: '1', wrong: '0', of: (c) => c.batches.liveMax, is: 1, fallback: 50 },
   'batches.lines_at_once': { toml: '1', wrong: '0', of: (c) => c.batches.linesAtOnce, is: 1, fallback: 16 },
