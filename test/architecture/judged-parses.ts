@@ -72,6 +72,8 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'store/log/record': 1,
   },
   'lines and answers of this program itself': {
+    'ai-sdk/wall/find-wall': 1,
+    'ai-sdk/wall/probe': 1,
     'cli/demo': 1,
     'cli/provider-reload': 1,
     'mcp/own/aggregate/find-tools': 1,
@@ -96,6 +98,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
   },
   'the process of a package of the AI SDK, which serves its own calls alone': {
     'ai-sdk/worker/answer': 1,
+    'ai-sdk/worker/main': 1,
     'ai-sdk/worker/prompt': 1,
     'ai-sdk/worker/transcriptions': 1,
     'ai-sdk/worker/videos': 1,
@@ -118,6 +121,8 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'mcp/own/aggregate/part-messages': 2,
     'mcp/own/aggregate/uri-edits': 2,
     'mcp/servers/legacy-server': 1,
+    'mcp/servers/servers': 1,
+    'mcp/shapes/lists': 1,
     'mcp/tasks/extension': 2,
     'mcp/tasks/server-task': 1,
     'mcp/translators/legacy-to-modern-text': 2,
@@ -128,7 +133,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
   'a single string, or a text of a few KB': {
     'bridge/call-event': 1,
     'mcp/own/aggregate/merged-list': 1,
-    'openai/chat/whole-reply': 2,
+    'openai/chat/whole-reply': 1,
     'openai/gemini/gemini-encoder': 2,
     'openai/messages/message-blocks': 1,
     'openai/responses/response-object': 1,
