@@ -1,4 +1,4 @@
-import { eventText, editText, lengthOf, type MarkedText } from '#wire';
+import { eventText, editText, lengthOf, type MarkedText, OWN_TURN_BYTES, piecesOfText } from '#wire';
 import type { KeepAlive, Silent } from './keep-alive.ts';
 import { type ClientSink, endInSlices } from './reply-sink.ts';
 
@@ -92,7 +92,8 @@ class HttpAnswer implements Answer, Silent {
     if (!this.#finish()) return;
     const { sink } = this.#options;
     const said = this.#begun ? editText(text, (plain) => eventText(plain, eventId)) : text;
-    const pieces = typeof said === 'string' ? null : said.large.piecesOf(said.text);
+    const isShort = typeof said === 'string' && said.length <= OWN_TURN_BYTES;
+    const pieces = isShort ? null : piecesOfText(said);
     if (!this.#begun) {
       const length = pieces === null ? Buffer.byteLength(said as string) : lengthOf(pieces);
       sink.head(status, { 'content-type': 'application/json', 'content-length': length, ...more });

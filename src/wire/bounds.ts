@@ -70,7 +70,7 @@ export const BOUNDS = {
     of: 'The reply of a model that reranks',
     bytesBy: REPLY,
     jsonDepthMax: 16,
-    jsonKeysMax: 100_000,
+    jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
   },
   moderation: {
@@ -91,12 +91,12 @@ export const BOUNDS = {
     of: 'A transcript in one piece',
     bytesMax: 8 * MIB,
     jsonDepthMax: 16,
-    jsonKeysMax: 100_000,
+    jsonKeysMax: 80_000,
     jsonElementsMax: 1_000_000,
   },
   transcriptEvent: {
     of: 'An event of a transcript',
-    bytesMax: 8 * MIB,
+    bytesMax: 2 * MIB,
     jsonDepthMax: 16,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
@@ -107,6 +107,7 @@ export const BOUNDS = {
     jsonDepthMax: 32,
     jsonKeysMax: 10_000,
     jsonElementsMax: 100_000,
+    repairText: true,
   },
   image: {
     of: 'A reply or an event with images, without its long texts',

@@ -24,8 +24,9 @@ export function foreignObject(said: string | Uint8Array, bound: Bound): JsonObje
 }
 
 /** As parseForeign. A large text is parsed in pieces, over several turns of the event loop. */
-export async function readForeign(said: string, bound: Bound): Promise<unknown> {
-  return said.length < IN_TURNS_CHARS ? parseForeign(said, bound) : readJson(Buffer.from(said), bound);
+export async function readForeign(said: string | Buffer, bound: Bound): Promise<unknown> {
+  if (said.length < IN_TURNS_CHARS) return parseForeign(said, bound);
+  return readJson(typeof said === 'string' ? Buffer.from(said) : said, bound);
 }
 
 /** Up to this length a text is parsed at once. */

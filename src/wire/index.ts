@@ -14,6 +14,7 @@ export {
   jsonText,
   parseExact,
   parseJson,
+  readExact,
   readJson,
   readJsonText,
 } from './json-guard.ts';

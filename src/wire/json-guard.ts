@@ -46,10 +46,10 @@ const ELEMENTS_PER_KEY = 20;
 const NAME_BYTES_PER_KEY = 64;
 
 /**
- * Numbers with more characters count as long. The total length of long numbers is limited, because the time to parse a
- * number grows with the square of its length.
+ * Numbers with more characters count as long; a double needs 24 at most. The total length of long numbers is limited,
+ * because the time to parse a number grows with the square of its length.
  */
-const LONG_NUMBER = 64;
+const LONG_NUMBER = 32;
 const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
 
 /**
@@ -83,6 +83,9 @@ const UNLIMITED: JsonLimits = { jsonDepthMax: Infinity, jsonKeysMax: Infinity };
 
 /** As parseJson, for a text whose structure was checked before. */
 export const parseExact = (text: string): unknown => parseJson(Buffer.from(text), UNLIMITED);
+
+/** As parseExact. A large text is read over several turns of the event loop. */
+export const readExact = async (text: string): Promise<unknown> => readJson(Buffer.from(text), UNLIMITED);
 
 /** Up to this size, a value is built before its depth is checked. */
 const SMALL_BYTES = 48 * 1024;
@@ -128,6 +131,8 @@ const IN_TURNS_BYTES = 512 * 1024;
 /** The same for more keys than this, because a text of keys alone takes several times as long. */
 const MANY_KEYS = 20_000;
 const MANY_KEYS_BYTES = 128 * 1024;
+/** Of one object, which is read in pieces but grows in one: a larger one takes tens of milliseconds to do so. */
+const MEMBERS_MAX = 20_000;
 /** Bytes of a large body that are read per turn. The slowest take about 10 ms. */
 const SLICE_BYTES = 1024 * 1024;
 
@@ -142,7 +147,7 @@ export function readJson(buffer: Buffer, limits: JsonLimits): unknown {
 
 async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown> {
   const start = hasByteOrderMark(buffer) ? 3 : 0;
-  const structure = new Structure(buffer, start, limits);
+  const structure = new Structure(buffer, start, limits, MEMBERS_MAX);
   const bytes = await bytesInTurns(buffer, start, structure, limits);
   const work = parsePieces(bytes, structure.inexact ? parseInexact : JSON.parse);
   try {
@@ -250,6 +255,9 @@ class Structure {
   #longNumbers = false;
   #longNumberBytes = 0;
   #depth = 0;
+  readonly #membersMax: number;
+  /** The members so far of the open object at each depth. */
+  readonly #members: number[] = [];
   #containers = 0;
   #keys = 0;
   #commas = 0;
@@ -258,11 +266,13 @@ class Structure {
     buffer: Buffer,
     start: number,
     { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY, bytesMax = Infinity }: JsonLimits,
+    membersMax = Infinity,
   ) {
     if (buffer.length > bytesMax) throw tooMuch(`has more than ${bytesMax} bytes`, bytesMax);
     this.#buffer = buffer;
     this.#at = start;
     this.#limits = { jsonDepthMax, jsonKeysMax, jsonElementsMax };
+    this.#membersMax = membersMax;
   }
 
   /** True if a double may not hold some number, and there are few enough values to check each of them. */
@@ -287,6 +297,7 @@ class Structure {
         case OPEN_BRACKET:
           if (++this.#depth > jsonDepthMax) throw refusal(`is nested deeper than ${jsonDepthMax} levels`, i);
           if (++this.#containers > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} objects and arrays`, i);
+          this.#members[this.#depth] = 0;
           break;
         case CLOSE_BRACE:
         case CLOSE_BRACKET:
@@ -294,6 +305,8 @@ class Structure {
           break;
         case COLON:
           if (++this.#keys > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} keys`, i);
+          if (++this.#members[this.#depth]! > this.#membersMax)
+            throw tooMuch(`has an object with more than ${this.#membersMax} members`, i);
           this.#nameBytes += this.#stringBytes;
           if (this.#nameBytes > jsonKeysMax * NAME_BYTES_PER_KEY)
             throw tooMuch(`has keys of more than ${jsonKeysMax * NAME_BYTES_PER_KEY} bytes together`, i);
@@ -353,7 +366,7 @@ class Structure {
 }
 
 /** Decoding so many takes about 20 ms, in a text of any length. */
-const ESCAPES_MAX = 2_000_000;
+const ESCAPES_MAX = 1_000_000;
 
 /** A double holds every integer with this many digits. */
 const SAFE_DIGITS = 15;

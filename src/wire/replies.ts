@@ -3,6 +3,7 @@ export type { JsonLimits } from './json-guard.ts';
 export {
   bytesOfString,
   longStringsIn,
+  type Outline,
   outlineInTurns,
   textOfString,
   withoutLongStrings,

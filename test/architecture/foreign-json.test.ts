@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { BOUNDS, type Bound } from '#wire';
+import { BEHIND_ROWS } from '../fairness/support/worst/behind-rows.ts';
+import { MEDIA_ROWS } from '../fairness/support/worst/media-rows.ts';
+import { TOOL_ROWS } from '../fairness/support/worst/tool-rows.ts';
 import { JUDGED } from './judged-parses.ts';
 import { mask, readTree, ROOT } from './source.ts';
 
@@ -46,4 +49,35 @@ test('docs/bounds.md shows all bounds', () => {
   const page = readFileSync(join(ROOT, 'docs/bounds.md'), 'utf8');
   const shown = page.split('\n').filter((line) => /^\| .* \| [\d,]+ \| [\d,]+ \| [\d,]+ \|$/.test(line));
   expect(shown).toEqual(rows);
+});
+
+/** Bounds whose readers test/fairness/worst-json.test.ts tries: those of models. */
+const OF_MODELS = [
+  'reply',
+  'largeReply',
+  'chatEvent',
+  'nativeEvent',
+  'embeddings',
+  'embeddingsForGemini',
+  'rerank',
+  'moderation',
+  'speechEvent',
+];
+/** Bounds that no row tries with the worst that they let through, and why. */
+const NOT_TRIED: Readonly<Record<string, string>> = {
+  card: 'at most 10,000 keys in 256 KiB',
+  header: 'a header has 16 KiB at most',
+  receiver: 'at most 1,000 keys in 64 KiB',
+  providerBatch: 'at most 10,000 keys in 1 MiB',
+  fileLine: 'the bound of a small reply',
+  batchAnswer: 'read in a thread',
+  routerMessage: "read by a provider's proxy, which serves nobody else",
+  probed: "read by a provider's proxy before it serves anybody",
+  chain: 'read in pieces, as the list of models is',
+};
+
+test('each bound is tried with the worst that it lets through', () => {
+  const rows = [BEHIND_ROWS, MEDIA_ROWS, TOOL_ROWS].flatMap((some) => Object.values(some).map(({ bound }) => bound));
+  const named = new Set([...rows, ...OF_MODELS, ...Object.keys(NOT_TRIED)]);
+  expect([...named].toSorted()).toEqual(Object.keys(BOUNDS).toSorted());
 });

@@ -74,7 +74,6 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
   'lines and answers of this program itself': {
     'ai-sdk/wall/find-wall': 1,
     'ai-sdk/wall/probe': 1,
-    'ai-sdk/worker/main': 1,
     'cli/demo': 1,
     'cli/provider-reload': 1,
     'mcp/own/aggregate/find-tools': 1,
@@ -99,6 +98,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
   },
   'the process of a package of the AI SDK, which serves its own calls alone': {
     'ai-sdk/worker/answer': 1,
+    'ai-sdk/worker/main': 1,
     'ai-sdk/worker/prompt': 1,
     'ai-sdk/worker/transcriptions': 1,
     'ai-sdk/worker/videos': 1,

@@ -17,6 +17,8 @@ export interface Stalls {
   readonly cpuMs: number;
   /** The longest pause of the garbage collector. */
   readonly garbageMs: number;
+  /** The same as `cpuMs` without the garbage collector's pauses in the same interval. */
+  readonly workMs: number;
 }
 
 const EVERY_MS = 4;
@@ -27,6 +29,15 @@ if (isMainThread && path) {
   let delayMs = 0;
   let cpuMs = 0;
   let garbageMs = 0;
+  /** Intervals with much CPU time, and the pauses of the garbage collector. Times are those of the clock. */
+  let busy: { readonly from: number; readonly to: number; readonly cpuMs: number }[] = [];
+  let pauses: { readonly from: number; readonly to: number }[] = [];
+  const workIn = ({ from, to, cpuMs: ms }: (typeof busy)[number]) =>
+    ms -
+    Math.min(
+      ms,
+      pauses.reduce((sum, one) => sum + Math.max(0, Math.min(to, one.to) - Math.max(from, one.from)), 0),
+    );
   const cpuNow = () => {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1000;
@@ -38,17 +49,23 @@ if (isMainThread && path) {
     const cpu = cpuNow();
     delayMs = Math.max(delayMs, now - last - EVERY_MS);
     cpuMs = Math.max(cpuMs, cpu - lastCpu);
+    if (cpu - lastCpu > 2 * EVERY_MS) busy.push({ from: last, to: now, cpuMs: cpu - lastCpu });
     last = now;
     lastCpu = cpu;
   }, EVERY_MS).unref();
   new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) garbageMs = Math.max(garbageMs, duration);
+    for (const { duration, startTime } of list.getEntries()) {
+      garbageMs = Math.max(garbageMs, duration);
+      pauses.push({ from: startTime, to: startTime + duration });
+    }
   }).observe({ entryTypes: ['gc'] });
   const server = createServer((_request, response) => {
     // Waits two intervals, so that a stall that is just happening counts as well.
     setTimeout(() => {
-      response.end(JSON.stringify({ delayMs, cpuMs, garbageMs } satisfies Stalls));
+      const workMs = Math.max(0, ...busy.map(workIn));
+      response.end(JSON.stringify({ delayMs, cpuMs, garbageMs, workMs } satisfies Stalls));
       delayMs = cpuMs = garbageMs = 0;
+      [busy, pauses] = [[], []];
     }, 2 * EVERY_MS);
   })
     // Child processes of the program aren't watched, because the socket is in use. A program that replaces itself by

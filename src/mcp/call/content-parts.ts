@@ -1,20 +1,19 @@
 // The content of a tool's result and the gateway's neutral parts: one becomes the other, in both directions.
 
 import { isDeepStrictEqual } from 'node:util';
-import { isObject, type JsonObject, parseExact, type LargeStrings } from '#wire';
+import { BOUNDS, isObject, type JsonObject, type LargeStrings, parseJson } from '#wire';
 import type { FilePart, Part, LargeFile } from '#bridge';
 
 /**
  * The result of a `tools/call` as parts: texts, files for binary or linked content, and the structured content unless a
- * text is the same JSON.
+ * text of a moderate length is the same JSON.
  */
 export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {
   const parts = (Array.isArray(content) ? content : []).flatMap(partsOf);
-  if (
-    structuredContent === undefined ||
-    parts.some((part) => part.kind === 'text' && says(part.text, structuredContent))
-  )
-    return parts;
+  if (structuredContent === undefined) return parts;
+  let left = COMPARED_CHARS_MAX;
+  for (const part of parts)
+    if (part.kind === 'text' && (left -= part.text.length) >= 0 && says(part.text, structuredContent)) return parts;
   return [...parts, { kind: 'data', data: structuredContent }];
 }
 
@@ -71,10 +70,13 @@ function file(
   };
 }
 
+/** Characters of texts that are parsed, to see whether the structured content is there already. A longer one is not. */
+const COMPARED_CHARS_MAX = 256 * 1024;
+
 function says(text: string, value: unknown): boolean {
   if (!/^\s*[[{"\dtfn-]/.test(text)) return false;
   try {
-    return isDeepStrictEqual(parseExact(text), value);
+    return isDeepStrictEqual(parseJson(Buffer.from(text), BOUNDS.message), value);
   } catch {
     return false;
   }

@@ -1,4 +1,12 @@
-import { createEventReader, type JsonObject, parseExact, type SseEvent, UpstreamFailure } from '#wire';
+import {
+  createEventReader,
+  type JsonObject,
+  OWN_TURN_BYTES,
+  ownTurn,
+  readExact,
+  type SseEvent,
+  UpstreamFailure,
+} from '#wire';
 import type { ErrorCode } from '#errors';
 import { parseMessage } from '#json-rpc';
 import type { GeneratedAdapter, ReplyEnd } from '#gateway';
@@ -40,7 +48,8 @@ async function* inParts(
       const { done, value } = await said.next();
       if (done) {
         over = true;
-        const { events, end } = ending(value, options);
+        if ((value.result?.text.length ?? 0) > OWN_TURN_BYTES) await ownTurn();
+        const { events, end } = await ending(value, options);
         for (const event of events) {
           const batch = eventBatch([event]);
           if (batch !== null) yield batch;
@@ -79,8 +88,9 @@ interface Ending {
   readonly end: ReplyEnd<ContentResult>;
 }
 
-function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Ending {
+async function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Promise<Ending> {
   const response = end.result === null ? null : parseMessage(end.result.text);
+  if ((end.result?.text.length ?? 0) > OWN_TURN_BYTES) await ownTurn();
   if (response?.kind !== 'response')
     throw new UpstreamFailure('the provider ended its answer without a response', {
       retryable: false,
@@ -97,7 +107,7 @@ function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Ending {
   const rounded = resultParts(said);
   // Data is written again, so it needs the numbers that a double cannot hold.
   const parts = rounded.some(({ kind }) => kind === 'data')
-    ? resultParts((parseExact(response.text) as { readonly result: JsonObject }).result)
+    ? resultParts(((await readExact(response.text)) as { readonly result: JsonObject }).result)
     : rounded;
   // Without an event for an empty text, the answer of a tool that returns nothing else would have no part at all.
   const events = parts.map((part) => eventOf(part));

@@ -1,4 +1,4 @@
-import { elementsOf, membersOf, RawJsonError, splice, UpstreamFailure } from '#wire';
+import { elementsOf, inTurns, membersOf, OWN_TURN_BYTES, ownTurn, RawJsonError, splice, UpstreamFailure } from '#wire';
 import { errorText, onceOnly } from '#json-rpc';
 import type { Call, GeneratedAdapter, Send } from '#gateway';
 import type { Offer } from '#catalog';
@@ -8,7 +8,7 @@ import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
-import { type Form, isListMethod, type ListMethod, readableList } from '../shapes/lists.ts';
+import { type Form, isListMethod, type ListMethod, listInTurns, readableList } from '../shapes/lists.ts';
 import type { EraTranslator, McpEnd, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface UpstreamAdapterDeps {
@@ -115,20 +115,29 @@ function refusal({ message }: McpRequest, code: number, text: string): McpEnd {
  * those of the server before anything in them changes. Throws UpstreamFailure for a list that cannot be read, because a
  * server could name other prices in it.
  */
-function toReadableList(end: McpEnd, method: ListMethod, form: Form, decorateTools: (list: string) => string): McpEnd {
+async function toReadableList(
+  end: McpEnd,
+  method: ListMethod,
+  form: Form,
+  decorateTools: (list: string) => string,
+): Promise<McpEnd> {
   if (end.result === null) return end;
   const { message: _parsed, ...answer } = end.result;
+  const isLarge = answer.text.length > OWN_TURN_BYTES;
+  if (isLarge) await ownTurn();
   const span = membersOf(answer.text).get('result');
   if (!span) return end;
   const given = answer.text.slice(span.start, span.end);
   let list;
   try {
     if (method === 'tools/list') refuseTooMany(given);
-    list = readableList(method, form, method === 'tools/list' ? decorateTools(given) : given);
+    const decorated = method === 'tools/list' ? decorateTools(given) : given;
+    list = isLarge ? await inTurns(listInTurns(method, form, decorated)) : readableList(method, form, decorated);
   } catch (error) {
     throw readable(error);
   }
   if ('fault' in list) throw providerFailure(`its answer to ${method} cannot be read: ${list.fault}`, answer.status);
+  if (isLarge) await ownTurn();
   return { ...end, result: { ...answer, text: splice(answer.text, [{ ...span, text: list.text }]) } };
 }
 

@@ -1,4 +1,4 @@
-import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, splice } from '#wire';
+import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, type Span, splice } from '#wire';
 import type { LeftOut } from '#catalog';
 import { ITEMS } from './definitions.ts';
 import { expected, members, readable, type Readable, repaired, type Shape, text } from './shape.ts';
@@ -75,31 +75,48 @@ const PAGE: Readonly<Record<Form, Shape>> = {
  * the second of two with one name, is left out. Throws RawJsonError if a member is there twice.
  */
 export function readableList(method: ListMethod, form: Form, written: string): Readable {
+  const work = listInTurns(method, form, written);
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
+/** As readableList, for a list that may be large: yields between pieces of work. */
+export function* listInTurns(method: ListMethod, form: Form, written: string): Generator<void, Readable, undefined> {
   const value = JSON.parse(written) as JsonObject;
   const { member } = LISTS[method];
   const items = value[member];
   if (!Array.isArray(items)) return { fault: `${member} must be a list` };
+  yield;
   const page = readable(written, value, PAGE[form]);
   if ('fault' in page) return page;
+  yield;
   let isShorter = false;
   const seen = new Set<string>();
   const { start, end } = membersOf(page.text).get(member)!;
   const spans = elementsOf(page.text, start);
   let changed = false;
-  const kept = spans.flatMap((span, index) => {
+  const kept: (Span & { readonly text: string })[] = [];
+  for (const [index, span] of spans.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) yield;
     const item = page.text.slice(span.start, span.end);
     const key = keyOf(method, items[index]);
     const read = key !== null && seen.has(key) ? DOUBLE : readableItem(method, form, item, items[index]);
     if ('fault' in read) isShorter = true;
     else if (key !== null) seen.add(key);
     changed ||= !('text' in read) || read.text !== item;
-    return 'text' in read ? [{ ...span, text: read.text }] : [];
-  });
+    if ('text' in read) kept.push({ ...span, text: read.text });
+  }
   if (!changed) return page;
+  yield;
   // White space between elements stays where all of them do.
   const edits = !isShorter ? kept : [{ start, end, text: `[${kept.map(({ text: one }) => one).join()}]` }];
   return { text: splice(page.text, edits) };
 }
+
+/** Elements that are read in one turn of the event loop: a few milliseconds. */
+const ITEMS_AT_ONCE = 1_000;
 
 export const SAME_NAME = 'another one before it has the same name';
 const DOUBLE: Readable = { fault: SAME_NAME };

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
-import { isObject, type JsonLimits, ownTurn, parseJson, readJson } from '#wire';
+import { inTurns, isObject, type JsonLimits, parseJson, readJson } from '#wire';
 import { formParts } from '#http';
-import { bytesOfString, longStringsIn, UpstreamFailure, withoutLongStrings } from '#wire/replies';
+import { bytesOfString, longStringsIn, type Outline, outlineInTurns, UpstreamFailure } from '#wire/replies';
 import type { BodyParts } from './input-images.ts';
 import { REFERENCES } from './image-fields.ts';
 
@@ -33,10 +33,9 @@ export async function readJsonBody(
   limits: JsonLimits,
 ): Promise<ReadBody> {
   if (bytes.byteLength <= LONG_TEXT) return { value: parseJson(bytes, limits), bytesOf: NO_BYTES, fileOf: NO_FILE };
-  await ownTurn();
-  let outline: ReturnType<typeof withoutLongStrings>;
+  let outline: Outline;
   try {
-    outline = withoutLongStrings(bytes, LONG_TEXT);
+    outline = await inTurns(outlineInTurns(bytes, LONG_TEXT));
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
     throw new GatewayError('invalid_request', 'The body has a string without an end, or too many strings', {
@@ -54,7 +53,7 @@ export async function readJsonBody(
 function longTexts(
   value: Readonly<Record<string, unknown>>,
   inputs: readonly string[],
-  outline: ReturnType<typeof withoutLongStrings>,
+  outline: Outline,
 ): Readonly<Record<string, unknown>> {
   const found = Object.entries(value).filter(
     ([name, member]) => !inputs.includes(name) && typeof member === 'string' && longStringsIn(member, outline) > 0,
@@ -70,12 +69,7 @@ const ONE_TEXT: JsonLimits = { jsonDepthMax: 1, jsonKeysMax: 1 };
  * Refuses long texts outside of the inputs, because a provider would get the mark instead of the text. `taken`: how
  * many there are.
  */
-function refuseLongTexts(
-  value: unknown,
-  inputs: readonly string[],
-  outline: ReturnType<typeof withoutLongStrings>,
-  taken: number,
-): void {
+function refuseLongTexts(value: unknown, inputs: readonly string[], outline: Outline, taken: number): void {
   if (!isObject(value) || taken === 0) return;
   const elsewhere = Object.entries(value).find(
     ([name, member]) => !inputs.includes(name) && longStringsIn(member, outline) > 0,

@@ -1,4 +1,4 @@
-import { BOUNDS, foreignObject, isObject, UpstreamFailure } from '#wire';
+import { BOUNDS, isObject, readForeign, UpstreamFailure } from '#wire';
 import { failedByItsOwnWords } from '#wire/replies';
 import type { MessageSocket } from '#http';
 import type { Offer } from '#catalog';
@@ -56,7 +56,8 @@ async function nextEvent(socket: MessageSocket, types: readonly string[]): Promi
     // oxlint-disable-next-line no-await-in-loop -- one event after the other
     const message = await socket.next();
     if (message === null) throw broken('it closed the session before it began');
-    const event = parseEvent(message);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const event = await readEvent(message);
     if (event === null) throw broken('it sent something that is not an event of the Realtime API');
     if (event['type'] === 'error') throw failedByItsOwnWords(event['error']);
     if (types.includes(event['type'] as string)) return event;
@@ -66,10 +67,11 @@ async function nextEvent(socket: MessageSocket, types: readonly string[]): Promi
 
 const SKIPPED_MAX = 16;
 
-/** An event with its type; null for anything else. */
-export function parseEvent(message: Buffer | 'binary'): Json | null {
-  const event = message === 'binary' ? null : foreignObject(message, BOUNDS.realtimeEvent);
-  return typeof event?.['type'] === 'string' ? event : null;
+/** Resolves with an event that has a type; with null for anything else. */
+export async function readEvent(message: Buffer | 'binary'): Promise<Json | null> {
+  if (message === 'binary') return null;
+  const event = await readForeign(message, BOUNDS.realtimeEvent).catch(() => null);
+  return isObject(event) && typeof event['type'] === 'string' ? event : null;
 }
 
 const broken = (what: string): UpstreamFailure =>

@@ -6,7 +6,7 @@ import type { Offer } from '#catalog';
 import { type ClientEvent, readClientEvent, rulesAt } from './client-events.ts';
 import { plus, TOKENS_PER_SECOND } from './conversation-size.ts';
 import { cancelOf, closeCodeOf, errorEvent, idIn, ownEventId, remember } from './own-events.ts';
-import { parseEvent, shownSession } from './provider-session.ts';
+import { readEvent, shownSession } from './provider-session.ts';
 import type { ResponseCall } from './response-call.ts';
 import { usageWithCost } from './response-end.ts';
 import type { ResponseLocks } from './response-locks.ts';
@@ -234,7 +234,8 @@ export class RealtimeSession {
       const turn = turns.provider(provider.weigh(message), wait);
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (turn !== null) await turn;
-      const event = parseEvent(message);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const event = await readEvent(message);
       if (event === null) {
         void this.#end(new GatewayError('provider_unavailable', 'The provider sent something that is not an event'));
         continue;

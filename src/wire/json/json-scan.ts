@@ -91,10 +91,12 @@ export function valueEnd(text: string, start: number): number {
   const { length } = text;
   let depth = 1;
   let i = start + 1;
+  let plain = 0;
   while (i < length) {
     switch (text.charCodeAt(i)) {
       case QUOTE:
         i = stringEnd(text, i);
+        plain = 0;
         continue;
       case OPEN_BRACE:
       case OPEN_BRACKET:
@@ -103,11 +105,23 @@ export function valueEnd(text: string, start: number): number {
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
         if (--depth === 0) return i + 1;
+        break;
+      default:
+        // For a long run of numbers or white space, the native search is faster than the loop.
+        if (++plain < LONG_RUN) break;
+        plain = 0;
+        STRUCTURE.lastIndex = i;
+        if (!STRUCTURE.test(text)) i = length;
+        else i = STRUCTURE.lastIndex - 1;
+        continue;
     }
     i++;
   }
   throw new RawJsonError(`a value is not closed (it begins at position ${start})`);
 }
+
+const LONG_RUN = 64;
+const STRUCTURE = /["{}[\]]/g;
 
 /** The index after a number or a word. */
 function scalarEnd(text: string, start: number): number {

@@ -8,7 +8,7 @@ import { ownTurn } from './long-work.ts';
  */
 
 /** A JSON text without its long strings. */
-interface Outline {
+export interface Outline {
   /** The text with a mark instead of each long string. */
   readonly json: Buffer;
   /** The beginning of its marks. The index of the string follows. */
@@ -24,6 +24,10 @@ const TEXT_BYTES_MAX = 64 * 1024;
 const SEARCHED_BYTES = 2 * 1024 * 1024;
 /** More quotation marks than any reply or request has. Each one costs a search. */
 const QUOTES_MAX = 200_000;
+/** Quotation marks that are searched in one turn of the event loop: a few milliseconds. */
+const QUOTES_AT_ONCE = 20_000;
+/** The same as QUOTES_MAX for what is searched in one turn. */
+const QUOTES_OF_EVENT_MAX = 50_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -38,10 +42,10 @@ const newMark = () => `\u0000long string ${randomBytes(32).toString('hex')} `;
 
 /**
  * Takes the long strings out of a JSON text, so that images in it are neither parsed nor copied. It searches
- * natively, so 32 MiB take a few milliseconds. Throws UpstreamFailure for a string without an end.
+ * natively, so 32 MiB with a few strings take a few milliseconds. Throws UpstreamFailure for a string without an end.
  */
 export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
-  const search = outlineInTurns(bytes, longerThan);
+  const search = outlineInTurns(bytes, longerThan, undefined, QUOTES_OF_EVENT_MAX);
   for (;;) {
     const { done, value } = search.next();
     if (done) return value;
@@ -62,12 +66,13 @@ export function* outlineInTurns(
   bytes: Buffer,
   longerThan = LONG,
   choice?: Choice,
+  quotesMax = QUOTES_MAX,
 ): Generator<void, Outline, undefined> {
   const strings: Buffer[] = [];
   const parts: Uint8Array[] = [];
   let from = 0;
   let at = 0;
-  const quotes = { left: QUOTES_MAX };
+  const quotes = { left: quotesMax, inTurn: QUOTES_AT_ONCE };
   const mark = newMark();
   for (;;) {
     const start = bytes.indexOf(QUOTE, at);
@@ -119,7 +124,11 @@ export function textOfString(text: string, outline: Strings): string | null {
 }
 
 /** The place of the closing quote of the string that begins at `start`. */
-function* stringEnd(bytes: Buffer, start: number, quotes: { left: number }): Generator<void, number, undefined> {
+function* stringEnd(
+  bytes: Buffer,
+  start: number,
+  quotes: { left: number; inTurn: number },
+): Generator<void, number, undefined> {
   let at = start + 1;
   for (;;) {
     const turn = bytes.subarray(at, at + SEARCHED_BYTES);
@@ -132,6 +141,10 @@ function* stringEnd(bytes: Buffer, start: number, quotes: { left: number }): Gen
     }
     const quote = at + found;
     if (--quotes.left < 0) throw malformed('its reply has too many strings');
+    if (--quotes.inTurn === 0) {
+      quotes.inTurn = QUOTES_AT_ONCE;
+      yield;
+    }
     let before = quote - 1;
     while (before > start && bytes[before] === BACKSLASH) before--;
     if ((quote - 1 - before) % 2 === 0) return quote;

@@ -1,0 +1,50 @@
+import type { Bound } from '#wire';
+
+/* The JSON that takes longest to read, as one value that stands somewhere in what a stranger sends. */
+
+export const WORST_BYTES = 8_200_000;
+
+const filled = (piece: string, bytes = WORST_BYTES): string =>
+  piece.repeat(Math.floor(bytes / piece.length)).slice(0, -1);
+const names = (count: number): string =>
+  `{${Array.from({ length: count }, (_, i) => `"k${i.toString(36)}":1`).join()}}`;
+
+/** 8 MiB each, far beyond what is read. */
+export const BEYOND: Readonly<Record<string, () => string>> = {
+  'empty objects': () => `[${filled('{},')}]`,
+  'deep arrays': () => '['.repeat(WORST_BYTES / 2) + ']'.repeat(WORST_BYTES / 2),
+  names: () => names(WORST_BYTES / 14),
+  'the same name': () => `{${filled('"a":1,')}}`,
+  'short numbers': () => `[${filled('1,')}]`,
+  'long numbers': () => `[${filled(`${'7'.repeat(60)},`)}]`,
+  'one text of escapes': () => `"${String.raw`\n`.repeat(WORST_BYTES / 2)}"`,
+};
+
+/** The most members of one object, if it is read in pieces. */
+const MEMBERS = 19_900;
+const objects = (count: number): string[] => [
+  ...Array<string>(Math.floor(count / MEMBERS)).fill(names(MEMBERS)),
+  names(count % MEMBERS),
+];
+/** What stands around the value has less of everything. */
+const AROUND = 200;
+/** All strings of a text may have 1,000,000 escapes together. */
+const ESCAPES = 990_000;
+
+/** As much as a bound lets through. `bytesMax`: the most bytes of the whole text, if not 8 MiB. */
+export const within = ({
+  jsonKeysMax,
+  jsonElementsMax,
+  bytesMax = Infinity,
+}: Bound): Readonly<Record<string, () => string>> => {
+  const bytes = Math.min(WORST_BYTES, bytesMax) - 10 * AROUND;
+  const keys = Math.min(jsonKeysMax - AROUND, Math.floor(bytes / 9));
+  const commas = jsonElementsMax - AROUND;
+  return {
+    'as many names as are read': () => `[${objects(Math.min(keys, commas)).join()}]`,
+    'as many objects as are read': () => `[${filled('{},', 3 * Math.min(keys, commas))}]`,
+    'as many numbers as are read': () => `[${filled('1,', Math.min(bytes, 2 * commas))}]`,
+    'as many escapes as are read': () => `"${String.raw`\n`.repeat(Math.min(ESCAPES, bytes / 2))}"`,
+    'as long a text as is read': () => `"${'a\u00e9'.repeat(bytes / 3)}"`,
+  };
+};

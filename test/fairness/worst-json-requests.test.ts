@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readOpenApi } from '../support/open-api.ts';
+import { stallsAt } from '../support/loop-stalls.ts';
+import { modelBlock, UNHURRIED } from '../support/spine.ts';
+import { within } from './support/worst/shapes.ts';
+import { startWorld, TURN_MS, type World } from './support/worst/world.ts';
+
+/* The worst JSON in the body of every route of /openapi.json, in each of its fields. */
+
+/** The defaults of `limits`; a route that takes less refuses the body by its length. */
+const REQUEST = { of: '', bytesMax: 8_000_000, jsonDepthMax: 64, jsonKeysMax: 10_000, jsonElementsMax: 200_000 };
+const LARGE = within(REQUEST);
+/** Routes that take 1 MiB are asked with that as well. */
+const SMALL = within({ ...REQUEST, bytesMax: 1_000_000 });
+
+interface Operation {
+  readonly requestBody?: {
+    readonly content?: { readonly 'application/json'?: { readonly schema?: { readonly properties?: object } } };
+  };
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld(
+    (url) => UNHURRIED + modelBlock({ name: 'm/text', provider: 'Of text', url: `${url}/v1` }),
+    () => ({ body: '{}' }),
+  );
+});
+afterAll(async () => world?.stop());
+
+/** What a route may need before it looks at the field. */
+const USUAL = {
+  model: 'm/text',
+  max_tokens: 5,
+  messages: [{ role: 'user', content: 'x' }],
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'chat/completions',
+  params: {},
+  name: 'x',
+};
+
+const send = async (method: string, path: string, body: string): Promise<number> => {
+  const response = await fetch(world.gateway.baseUrl + path, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${path.startsWith('/admin') ? world.gateway.adminKey : world.key}`,
+    },
+    body,
+  }).catch(() => null);
+  await response?.text().catch(() => '');
+  return response?.status ?? 0;
+};
+
+it('holds up nobody', { timeout: 600_000 }, async () => {
+  const { paths } = await readOpenApi<Document>(world.gateway.baseUrl);
+  const madeOf = (shapes: typeof SMALL) => Object.entries(shapes).map(([name, make]) => [name, make()] as const);
+  const [small, large] = [madeOf(SMALL), madeOf(LARGE)];
+  const slow: string[] = [];
+  let routes = 0;
+  for (const [path, operations] of Object.entries(paths))
+    for (const [method, { requestBody }] of Object.entries(operations)) {
+      const schema = requestBody?.content?.['application/json']?.schema;
+      if (schema === undefined) continue;
+      routes++;
+      const fields = Object.keys(schema.properties ?? {}).concat('junk');
+      const at = path.replaceAll(/\{[^}]*\}/g, 'x');
+      for (const [index, [shape, junk]] of [large[0]!, small[routes % small.length]!].entries()) {
+        // Each field gets some of the shapes; all shapes are in some field.
+        const field = fields[(index + routes) % fields.length]!;
+        const others = Object.entries(USUAL).filter(([name]) => name !== field && fields.includes(name));
+        const body = `{${[...others.map(([name, value]) => `"${name}":${JSON.stringify(value)}`), `"${field}":${junk}`].join()}}`;
+        const turns: number[] = [];
+        let status = 0;
+        while (turns.length < 3 && !turns.some((ms) => ms <= TURN_MS)) {
+          // oxlint-disable-next-line no-await-in-loop -- one after the other
+          await stallsAt(world.socketPath);
+          // oxlint-disable-next-line no-await-in-loop -- as above
+          status = await send(method.toUpperCase(), at, body);
+          // oxlint-disable-next-line no-await-in-loop -- as above
+          turns.push(Math.round((await stallsAt(world.socketPath)).workMs));
+        }
+        if (Math.min(...turns) > TURN_MS)
+          slow.push(`${method} ${path} ${field} with ${shape}: ${status}, ${turns.join(' ')} ms`);
+      }
+    }
+  expect(routes).toBeGreaterThan(40);
+  expect(slow).toEqual([]);
+});
