@@ -10,7 +10,9 @@ import { REPLY_BYTES_MAX, SAID, startVendor } from './vendor.ts';
 
 /*
  * The vendor bills what it took, at the prices of the gateway. Whatever ends a call, its consumer pays at least that
- * bill, less one micro-USD. Excepted are the rows that the provider causes, and complete answers of chat without usage.
+ * bill, less one micro-USD. Excepted, as docs/billing.md says, are the rows that the provider or the gateway causes,
+ * complete answers of chat without usage, and tools that the provider runs in several turns of the model: their input
+ * can be larger than the context that is locked. No call here asks for such a tool.
  */
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -31,7 +33,7 @@ const arbitrary = fc
   .map(({ end, ...one }) => {
     const rows = ROWS.filter(
       ([, row, applies]) => applies(one.kind) && ENDINGS[row].cause !== 'provider' && ENDINGS[row].cause !== 'gateway',
-    ).filter(([script]) => one.reported || one.kind.measures || !['complete', 'empty'].includes(script));
+    ).filter(([script]) => one.reported || one.kind.measures || !['complete', 'empty', 'thought'].includes(script));
     const [script] = rows[end % rows.length]!;
     return { ...one, script };
   });
@@ -48,7 +50,8 @@ function billOf({ kind, script, reported, completion, prompt, answer, ...one }: 
   if (kind.name === 'speech') return one.letters * rates.prompt;
   if (kind.name === 'transcription') return 2 * Math.floor((prompt * 10_000) / 60 / 1_000_000);
   const tokens = promptOf({ kind, script, reported, completion, prompt, answer, ...one });
-  if (!kind.words) return tokens * rates.prompt;
+  const isSpoken = kind.name === 'speechevents' && reported;
+  if (!kind.words && !isSpoken) return tokens * rates.prompt;
   const isAnswered = reported || script.endsWith('midway');
   const said = reported ? completion : Math.floor(SAID.length / 4);
   return tokens * rates.prompt + (isAnswered ? said * rates.answer : 0);
