@@ -28,7 +28,7 @@ export interface ChatBudget {
 }
 
 /** The facts of a model of the operator's own provider that a measure needs. */
-export interface OwnMeasure {
+interface OwnMeasure {
   /** The most tokens of an image of the prompt; 0 if it has none. */
   readonly imageTokens: number;
 }
