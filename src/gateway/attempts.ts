@@ -357,10 +357,14 @@ function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer)
     return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
   }
   if (failure.unheld)
-    return new GatewayError('service_unavailable', 'The memory of this gateway for large replies is full: retry in a moment', {
-      cause: failure,
-      retryAfterS: failure.retryAfterS,
-    });
+    return new GatewayError(
+      'service_unavailable',
+      'The memory of this gateway for large replies is full: retry in a moment',
+      {
+        cause: failure,
+        retryAfterS: failure.retryAfterS,
+      },
+    );
   if (failure.tooLarge)
     return new GatewayError(
       'unprocessable',

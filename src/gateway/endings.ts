@@ -57,12 +57,17 @@ export const ENDINGS = {
     dialledIn: FREE,
   },
   mute: {
-    ending: 'given up for its size or a lack of memory without a word, by a model of chat, messages, responses or Gemini',
+    ending:
+      'given up for its size or a lack of memory without a word, by a model of chat, messages, responses or Gemini',
     cause: 'provider',
     own: { reported: 'usage', unreported: 'nothing' },
     dialledIn: FREE,
   },
-  too_large_midway: { ending: 'cut for its size or a lack of memory midway', cause: 'consumer', ...both('usage', 'measure') },
+  too_large_midway: {
+    ending: 'cut for its size or a lack of memory midway',
+    cause: 'consumer',
+    ...both('usage', 'measure'),
+  },
   late: {
     ending: 'not done within the time of a call, without output',
     cause: 'provider',

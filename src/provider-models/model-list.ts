@@ -73,8 +73,6 @@ async function itemsOf(text: string): Promise<readonly Json[] | null> {
   return Array.isArray(list) ? (list as readonly unknown[]).slice(0, MODELS_MAX).filter(isObject) : null;
 }
 
-/** Models of a list that are read, and characters of a name. The longest lists today have some hundreds. */
-const MODELS_MAX = 5_000;
 const NAME_CHARS_MAX = 256;
 
 /** The facts of one item, by the names that the APIs of providers have for them. null without a name that is short. */

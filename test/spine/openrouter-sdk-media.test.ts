@@ -39,7 +39,12 @@ beforeAll(async () => {
   const { url } = painter;
   const images =
     imageBlock({ url, params: 'edits = true', lines: 'supported_params = ["size", "seed"]' }) +
-    imageBlock({ url, name: 'test/streams', provider: 'Streams', lines: 'supported_params = ["stream", "partial_images"]' });
+    imageBlock({
+      url,
+      name: 'test/streams',
+      provider: 'Streams',
+      lines: 'supported_params = ["stream", "partial_images"]',
+    });
   const videos = videoBlock({
     url: filmer.url,
     lines:
