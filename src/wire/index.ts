@@ -14,7 +14,6 @@ export {
   jsonText,
   parseExact,
   parseJson,
-  readExact,
   readJson,
   readJsonText,
 } from './json-guard.ts';

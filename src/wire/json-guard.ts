@@ -84,9 +84,6 @@ const UNLIMITED: JsonLimits = { jsonDepthMax: Infinity, jsonKeysMax: Infinity };
 /** As parseJson, for a text whose structure was checked before. */
 export const parseExact = (text: string): unknown => parseJson(Buffer.from(text), UNLIMITED);
 
-/** As parseExact. A large text is read over several turns of the event loop. */
-export const readExact = async (text: string): Promise<unknown> => readJson(Buffer.from(text), UNLIMITED);
-
 /** Up to this size, a value is built before its depth is checked. */
 const SMALL_BYTES = 48 * 1024;
 /** The shortest member: `"":0,` */

@@ -3,7 +3,7 @@ import {
   type JsonObject,
   OWN_TURN_BYTES,
   ownTurn,
-  readExact,
+  readJson,
   type SseEvent,
   UpstreamFailure,
 } from '#wire';
@@ -83,6 +83,9 @@ function progress({ data }: SseEvent, token: string): readonly CallEvent[] {
   return [{ type: 'progress', text: typeof at === 'number' && typeof total === 'number' ? `${at}/${total}` : null }];
 }
 
+/** The structure of an answer was checked when it came. */
+const CHECKED = { jsonDepthMax: Infinity, jsonKeysMax: Infinity };
+
 interface Ending {
   readonly events: readonly CallEvent[];
   readonly end: ReplyEnd<ContentResult>;
@@ -107,7 +110,7 @@ async function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Prom
   const rounded = resultParts(said);
   // Data is written again, so it needs the numbers that a double cannot hold.
   const parts = rounded.some(({ kind }) => kind === 'data')
-    ? resultParts(((await readExact(response.text)) as { readonly result: JsonObject }).result)
+    ? resultParts(((await readJson(Buffer.from(response.text), CHECKED)) as { readonly result: JsonObject }).result)
     : rounded;
   // Without an event for an empty text, the answer of a tool that returns nothing else would have no part at all.
   const events = parts.map((part) => eventOf(part));
