@@ -467,7 +467,7 @@ export class ProviderBatches {
   }
 }
 
-/** What becomes of the lines without an answer. */
+/** The fate of the lines without an answer. */
 type LineRest =
   | { readonly code: string; readonly message: string }
   | Extract<ProviderAnswer, { readonly tooLarge: string }>

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { createInflateRaw, deflateRaw, inflateRaw } from 'node:zlib';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealedTexts } from '#security';
 import { ownTurn } from '#wire';
 
 // In other threads, so that a large file does not hold up calls.
@@ -40,17 +40,22 @@ export function createSealedContent(secret: Uint8Array): SealedContent {
       if (packed === null) throw unreadable();
       return unpack(packed);
     },
-    async *pieces(account, sealed) {
-      const packed = await texts.openInTurns(ownerOf(account), sealed, ownTurn);
-      if (packed === null) throw unreadable();
-      const inflate = createInflateRaw({ chunkSize: pieceBytesFor(sealed.byteLength) });
-      for (const piece of packed) inflate.write(piece);
-      inflate.end();
-      yield* inflate as AsyncIterable<Buffer>;
-    },
+    pieces: (account, sealed) => inflated(texts.openInTurns(ownerOf(account), sealed, ownTurn), sealed.byteLength),
     sealText: (account, text) => texts.seal(ownerOf(account), text),
     openText: (account, sealed) => texts.open(ownerOf(account), sealed),
   };
+}
+
+async function* inflated(
+  opened: ReturnType<SealedTexts['openInTurns']>,
+  sealedBytes: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const packed = await opened;
+  if (packed === null) throw unreadable();
+  const inflate = createInflateRaw({ chunkSize: pieceBytesFor(sealedBytes) });
+  for (const piece of packed) inflate.write(piece);
+  inflate.end();
+  yield* inflate as AsyncIterable<Buffer>;
 }
 
 const unreadable = () => new UnreadableContent('a file was sealed by a gateway with another identity');

@@ -10,7 +10,7 @@ export interface ReplyMemory {
   open(account: string, provider: string | null): ReplyHold;
 }
 
-/** The memory of one reply. A wait for room rejects with UpstreamFailure (`tooLarge`, `unheld`) if it takes too long. */
+/** The memory of one reply. A wait for room that takes too long rejects with UpstreamFailure (`tooLarge`, `unheld`). */
 export type ReplyHold = MemoryHold;
 
 interface ReplyMemoryOptions {

@@ -46,7 +46,7 @@ export interface UpstreamExchange {
    * fine if nothing awaits it.
    */
   readonly head: Promise<UpstreamReply>;
-  /** The whole request has been written to a connection of the provider. Absent: not known, which counts as not sent. */
+  /** The whole request was written to a connection of the provider. Absent: not known, which counts as not sent. */
   readonly sent?: boolean;
   /** Counts the memory of its reply. */
   memory?: ReplyHold;

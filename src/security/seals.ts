@@ -63,6 +63,31 @@ const PIECE_BYTES = 1024 * 1024;
 /** Random bytes are taken for so many texts at once, because a request for 12 costs as much as one for 3,072: 2 µs. */
 const IVS_AT_ONCE = 256;
 
+/** Yields between the pieces. Its end is all pieces, which were not changed; null if they were. */
+function* opening(
+  secret: Uint8Array,
+  of: string,
+  bytes: Uint8Array,
+): Generator<undefined, readonly Buffer[] | null, undefined> {
+  if (bytes.length < IV_BYTES + TAG_BYTES) return null;
+  const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+    .setAAD(Buffer.from(of))
+    .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  const pieces: Buffer[] = [];
+  for (let at = IV_BYTES + TAG_BYTES; at < bytes.length; at += PIECE_BYTES) {
+    pieces.push(decipher.update(bytes.subarray(at, at + PIECE_BYTES)));
+    if (at + PIECE_BYTES < bytes.length) yield;
+  }
+  try {
+    pieces.push(decipher.final());
+  } catch {
+    return null;
+  }
+  return pieces;
+}
+
 /** AES-256-GCM. `secret`: 32 bytes that all gateways of one database share. */
 export function createSealedTexts(secret: Uint8Array): SealedTexts {
   let ivs = Buffer.alloc(0);
@@ -79,35 +104,15 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
     const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
   };
-  /** Yields between the pieces. Its end is all pieces, which were not changed; null if they were. */
-  function* opening(of: string, bytes: Uint8Array): Generator<undefined, readonly Buffer[] | null, undefined> {
-    if (bytes.length < IV_BYTES + TAG_BYTES) return null;
-    const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, IV_BYTES), {
-      authTagLength: TAG_BYTES,
-    })
-      .setAAD(Buffer.from(of))
-      .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-    const pieces: Buffer[] = [];
-    for (let at = IV_BYTES + TAG_BYTES; at < bytes.length; at += PIECE_BYTES) {
-      pieces.push(decipher.update(bytes.subarray(at, at + PIECE_BYTES)));
-      if (at + PIECE_BYTES < bytes.length) yield;
-    }
-    try {
-      pieces.push(decipher.final());
-    } catch {
-      return null;
-    }
-    return pieces;
-  }
   const openBytes = (of: string, bytes: Uint8Array): Buffer | null => {
-    const steps = opening(of, bytes);
+    const steps = opening(secret, of, bytes);
     for (;;) {
       const { done, value } = steps.next();
       if (done) return value === null ? null : Buffer.concat(value);
     }
   };
   const openInTurns: SealedTexts['openInTurns'] = async (of, bytes, turn) => {
-    const steps = opening(of, bytes);
+    const steps = opening(secret, of, bytes);
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one piece in a turn
       await turn();

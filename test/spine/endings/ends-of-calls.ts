@@ -86,7 +86,7 @@ interface Begun {
   readonly status?: string;
 }
 
-/** Waits for the end of a response in the background. `cancels`: it is cancelled before, if `begun` once it has begun. */
+/** Waits for the end of a response in the background. `cancels`: cancels it before, if `begun` once it has begun. */
 async function untilEnded(
   spine: Spine,
   id: string,
