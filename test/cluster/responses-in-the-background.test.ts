@@ -217,7 +217,7 @@ describe('a gateway that is killed', () => {
       provider,
       toml: KEPT,
       now: () => Date.now() + late,
-      elapsed: () => performance.now(),
+      elapsed: () => performance.now() + late,
     });
     closing.push(() => other.stop());
     const client = clientOf(other.url, other.key);

@@ -40,7 +40,7 @@ export function decodeSignIn(value: string): SignedMessage {
     throw signInError(`The sign-in header is longer than ${VALUE_LENGTH_MAX} characters`);
   if (!BASE64.test(value))
     throw signInError('The sign-in header is not base64 or base64url, or was sent more than once');
-  const fields = foreignObject(Buffer.from(value, 'base64'), BOUNDS.header);
+  const fields = foreignObject(Buffer.from(value, 'base64').toString(), BOUNDS.header);
   if (!fields) throw signInError('The sign-in header is not the base64 of a JSON object {"message", "signature"}');
   const { message, signature } = fields;
   if (typeof signature !== 'string' || signature === '')
