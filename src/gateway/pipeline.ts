@@ -148,7 +148,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     countNewKey: rates.takeNewKey,
 
     async shareOf(request) {
-      const call = await pipeline.prepare({ ...request, quote: null });
+      // The cap of a quoted call is for the price of its quote.
+      const asked = request.quote ? (request.cap?.of ?? request) : request;
+      const call = await pipeline.prepare({ ...asked, quote: null });
       releaseProbes(options.health, call);
       // A quote may be lower than the price of today.
       const least = request.quote
