@@ -16,13 +16,7 @@ const seed = '0123456789abcdef'.repeat(4);
 const CASES = {
   'server.host': { toml: '"0.0.0.0"', wrong: '"a b"', of: (c) => c.host, is: '0.0.0.0', fallback: '127.0.0.1' },
   'server.port': { toml: '9000', wrong: '65536', of: (c) => c.port, is: 9000, fallback: 8402 },
-  'server.data_dir': {
-    toml: '"/var/lib/tollgate"',
-    wrong: '""',
-    of: (c) => c.dataDir,
-    is: '/var/lib/tollgate',
-    fallback: '.tollgate',
-  },
+  'server.data_dir': { toml: '"/srv/gate"', wrong: '""', of: (c) => c.dataDir, is: '/srv/gate', fallback: '.tollgate' },
   'server.log_level': { toml: '"debug"', wrong: '"loud"', of: (c) => c.logLevel, is: 'debug', fallback: 'info' },
   'server.admin_key': {
     toml: `"${seed}"`,
@@ -330,7 +324,7 @@ const CASES = {
   'alerts.level': { toml: '"warn"', wrong: '"info"', of: (c) => c.alerts.level, is: 'warn', fallback: 'error' },
   'packages.wall': {
     toml: '"required"',
-    wrong: '"yes"',
+    wrong: '0',
     of: (c) => c.packages.wall,
     is: 'required',
     fallback: 'if_available',

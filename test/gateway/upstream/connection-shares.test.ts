@@ -137,7 +137,7 @@ test('whatever comes and goes: never more than there are, none held back that ma
 });
 
 test('large requests take their size of the whole, and a small one begins beside them', () => {
-  const shares = createConnectionShares({ max: 48, of: 'bytes', waitMs: 1_000 });
+  const shares = createConnectionShares({ max: 48, of: 'bytes', waitMs: 600_000 });
   const begun: string[] = [];
   const enter = (account: string, size: number) =>
     shares.enter(
@@ -152,7 +152,7 @@ test('large requests take their size of the whole, and a small one begins beside
   enter('b', 12);
   expect(begun.at(-1)).toBe('b 12');
   // Of the last quarter, an account gets as much as it leaves free.
-  enter('b', 12);
+  const waiting = enter('b', 12);
   expect(begun).toHaveLength(3);
   const small = enter('c', 6);
   expect(begun.at(-1)).toBe('c 6');
@@ -160,4 +160,5 @@ test('large requests take their size of the whole, and a small one begins beside
   expect(begun).toHaveLength(4);
   large[0]!.leave();
   expect(begun.slice(4)).toEqual(['a 12']);
+  waiting.leave();
 });
