@@ -152,6 +152,7 @@ ${wires}
 
 export const mediaToml = (url: string): string => `
 [limits]
+realtime_sessions_max = 1000
 requests_per_minute = 1000000
 burst = 1000000
 [upstream]
