@@ -28,7 +28,7 @@ async function startWorld(media: string): Promise<World> {
   const spine = await startSpine({
     dataDir,
     now: () => Date.now() + passed,
-    elapsed: () => performance.now(),
+    elapsed: () => performance.now() + passed,
     toml: `${UNHURRIED}[billing]\nsweep_ms = 50\n[media]\n${media}\n${videoBlock({ url: provider.url })}`,
   });
   onTestFinished(() => spine.stop());

@@ -58,11 +58,10 @@ interface Sent {
 }
 
 function send(session: ClientHttp2Session, url: URL, { request, headers, body, strange }: Sent): Promise<Response> {
-  const { signal } = request;
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return Promise.reject(new TypeError(`fetch failed: ${url.protocol} is not supported`));
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
-  if (signal.aborted) return Promise.reject(signal.reason as Error);
+  if (request.signal.aborted) return Promise.reject(request.signal.reason as Error);
   const sent: Record<string, string> = {};
   for (const [name, value] of headers) if (!NOT_SENT.has(name)) sent[name] = value;
   const stream = session.request(
@@ -78,16 +77,17 @@ function send(session: ClientHttp2Session, url: URL, { request, headers, body, s
     { endStream: body === null },
   );
   let failure: unknown = null;
+  // Both functions hold the request until its stream is closed: a signal of a request that was collected is never aborted.
   const stop = () => {
-    failure = signal.reason;
+    failure = request.signal.reason;
     stream.close(constants.NGHTTP2_CANCEL);
   };
-  signal.addEventListener('abort', stop, { once: true });
+  request.signal.addEventListener('abort', stop, { once: true });
   stream.on('error', (error) => {
     failure ??= error;
   });
   stream.on('close', () => {
-    signal.removeEventListener('abort', stop);
+    request.signal.removeEventListener('abort', stop);
     reject(failure ?? new TypeError('fetch failed: the connection broke off'));
   });
   stream.on('response', (replied) => {
