@@ -226,8 +226,8 @@ export class Attempts<R> {
   }
 
   /**
-   * Whether the next candidate works, and is of a provider that this call has not tried. While one provider is down, all
-   * of its calls need such a candidate. While all are down, there is none.
+   * Whether the next candidate works, and is of a provider that this call has not tried. While one provider is down,
+   * all of its calls need such a candidate.
    */
   #isNextSound(): boolean {
     const { offer } = this.#call.candidates[this.#count]!;
@@ -459,7 +459,7 @@ export function createFailureAttribution(health: Health, call: Call): FailureAtt
 
 /**
  * Limits the retries of the whole process at providers that were tried, failed lately or may refuse the request too, so
- * that failover cannot multiply the load during an outage. The first try at another provider that works is none.
+ * that failover cannot multiply the load during an outage. The first try at another provider that works does not count.
  */
 interface RetryBudget {
   /** Counts a call that begins its first attempt. `at`: on the clock of the budget. */

@@ -247,7 +247,7 @@ export function rate(amount: number, key: string, markupBps: number): bigint {
   return UNITS[key] === undefined && up > 0n && up < LEAST ? LEAST : up;
 }
 
-/** Prices of the list that are for so many of what the key is for: for a thousand searches, and for an hour of sound. */
+/** Prices of the list for several units of the key: for a thousand searches, and for an hour of sound. */
 const UNITS: Readonly<Record<string, bigint>> = { web_search: 1_000n, per_minute: 60n };
 
 const perMinute = (ofAnHour: number, markupBps: number): string => formatUsd(rate(ofAnHour, 'per_minute', markupBps));

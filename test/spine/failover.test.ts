@@ -169,7 +169,7 @@ test('the provider key goes to the provider, the consumer key does not, and neit
 });
 
 describe('in an outage', () => {
-  // Each account learns of an outage by itself, so many accounts that call at once all begin at the provider that is down.
+  // Each account learns of an outage by itself. So many accounts that call at once all begin at the broken provider.
   const ACCOUNTS = 40;
   let spine: Spine;
   beforeAll(async () => {
