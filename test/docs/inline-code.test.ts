@@ -17,7 +17,15 @@ const pages = [
 const guide = pages.filter(({ path }) => !OF_THE_CODE.test(path));
 
 /** Names of protocols and their SDKs that functions here have, too. */
-const OF_PROTOCOLS = ['isError', 'structuredContent', 'inputSchema', 'videoModel', 'transferWithAuthorization'];
+const OF_PROTOCOLS = [
+  'countTokens',
+  'generateImages',
+  'isError',
+  'structuredContent',
+  'inputSchema',
+  'videoModel',
+  'transferWithAuthorization',
+];
 
 /** The code in the sentences of a page, without its blocks. */
 const codesOf = ({ text }: SourceFile): readonly string[] =>
