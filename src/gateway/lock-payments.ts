@@ -123,7 +123,7 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bal
   };
 }
 
-/** What a call needs of a budget, in words. */
+/** Words for the money that a call needs. */
 const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
   `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
 const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';

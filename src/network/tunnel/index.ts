@@ -9,6 +9,7 @@ export {
   PROXY_FAILURE_HEADER,
   type ProxyFailure,
   type ProxyMessage,
+  type RaisedPrice,
   type RegistrationProblem,
   SOCKET_HEADER,
   TUNNEL_PROTOCOL,

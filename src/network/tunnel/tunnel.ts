@@ -214,10 +214,11 @@ export function openTunnel(options: TunnelOptions): Tunnel {
         first = true;
         await registry.join(connection, services[0]?.providerName);
       }
-      const { revision } = await registry.register(connection, services);
+      const { revision, raised } = await registry.register(connection, services);
       if (isEnding()) return;
       observer.registered?.(connection, { services: services.length, revision });
-      control.say({ type: 'registered', revision, services: services.map(({ name }) => name) });
+      const names = services.map(({ name }) => name);
+      control.say({ type: 'registered', revision, services: names, ...(raised.length === 0 ? {} : { raised }) });
     } catch (error) {
       if (error instanceof RegistrationError) return refuse(error, first);
       if (isEnding()) return;
