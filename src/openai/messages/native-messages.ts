@@ -277,9 +277,10 @@ class MessagesDecoder implements NativeDecoder {
       case 'message_delta': {
         const before = this.#usage;
         this.takeUsage(given['usage']);
-        const larger = this.#held === null ? this.#usage : largerUsage(before, this.#usage);
-        this.#held = larger === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...larger } };
-        this.#usage = larger;
+        const told = unerased(before, this.#usage);
+        const kept = this.#held === null ? told : largerUsage(before, told);
+        this.#held = kept === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...kept } };
+        this.#usage = kept;
         this.#stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
         return null;
       }
@@ -388,10 +389,29 @@ function sizeOfBlock(block: Json): EventSize {
   return { texts: stringsOf(name, given), other: FRAME_BYTES };
 }
 
+const sum = (usage: Json, names: readonly string[]): number =>
+  names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
+
+const isZero = (value: unknown): boolean =>
+  value === 0 || (isObject(value) && Object.values(value).every((part) => part === 0));
+
+/**
+ * The usage at the end of a message, in which zeros replace nothing: some providers write them for what they told at
+ * the beginning. But tokens that a later count names elsewhere, such as those that a cache gave, count once.
+ */
+function unerased(before: Json, now: Json): Json {
+  let usage = now;
+  for (const members of [OF_PROMPT, OF_OUTPUT]) {
+    const erased = members.filter((name) => isZero(now[name]) && (before[name] ?? null) !== null);
+    if (erased.every((name) => isZero(before[name]))) continue;
+    const filled = { ...usage, ...Object.fromEntries(erased.map((name) => [name, before[name]])) };
+    if (sum(filled, members) <= sum(before, members)) usage = filled;
+  }
+  return usage;
+}
+
 /** The usage after a second end of a message. A running total never falls, so smaller counts replace no larger ones. */
 function largerUsage(before: Json, now: Json): Json {
-  const sum = (usage: Json, names: readonly string[]) =>
-    names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
   const counts = [OF_PROMPT, OF_OUTPUT].map((members) => ({
     was: sum(before, members),
     is: sum(now, members),
