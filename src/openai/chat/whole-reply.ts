@@ -10,6 +10,7 @@ import {
   type JsonLimits,
 } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
+import { withoutList } from './content-lists.ts';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { addMedia, otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
 
@@ -64,6 +65,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     const message = choice?.['message'];
     if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
       throw malformed('its reply has a choice without a message');
+    withoutList(message as Json);
     if (typeof choice['index'] !== 'number') choice['index'] = position;
     // Some providers put the finish reason beside the choices.
     if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')

@@ -34,9 +34,12 @@ const BEFORE_VALUE_MAX = 4096;
 export const EMBEDDING_BYTES_MAX = 256 * 1024;
 
 /** What follows a key: how its value begins. */
-type Found =
-  | { readonly kind: 'more' | 'other' }
-  | { readonly kind: 'empty' | 'nested' | 'numbers' | 'text'; readonly at: number };
+interface Found {
+  /** `more`: the bytes end before the value. `other`: the key is another one. */
+  readonly kind: 'more' | 'other' | 'empty' | 'nested' | 'numbers' | 'text';
+  /** Where the value begins, or where a value that stays goes on. */
+  readonly at: number;
+}
 
 /**
  * Writes the embeddings of a reply in the form that its client asked for, piece by piece, and counts them. The reply
@@ -166,8 +169,8 @@ function valueAfter(bytes: Buffer, from: number): Found {
   return isList ? { kind: 'numbers', at } : { kind: 'nested', at: first };
 }
 
-const MORE: Found = { kind: 'more' };
-const OTHER: Found = { kind: 'other' };
+const MORE: Found = { kind: 'more', at: 0 };
+const OTHER: Found = { kind: 'other', at: 0 };
 
 function afterSpaces(bytes: Buffer, from: number): number {
   let at = from;

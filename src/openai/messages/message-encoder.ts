@@ -1,6 +1,6 @@
 import { objectIn } from '../bridge/to-ask.ts';
 import { BOUNDS } from '#wire/replies';
-import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
 import type { ToolNames } from './tools.ts';
 import {
   type ChatEnd,
@@ -11,7 +11,8 @@ import {
   isCharged,
 } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
-import { CALLER, createBlocks, event, UNCITED } from './message-blocks.ts';
+import { isEmpty } from '../chat/echo-fields.ts';
+import { CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 
 interface MessageEncoderOptions {
@@ -27,6 +28,8 @@ interface MessageEncoderOptions {
   readonly thinking: 'shown' | 'sealed' | 'off';
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
+  /** Whether the id of a call contains these members of its message. */
+  readonly isIn: (members: Json, callId: string) => boolean;
   readonly requestId: string;
   /** The request has `context_management`, so its client reads which edits were applied. */
   readonly managesContext: boolean;
@@ -64,6 +67,7 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
     },
     text: blocks.text,
     thinking: blocks.thinking,
+    members: blocks.members,
     call: (index, callId, name) => blocks.call(index, callId, names.long(name)),
     arguments: blocks.arguments,
     ping: () => write(PING),
@@ -118,21 +122,24 @@ function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>>
   return { tollgate: { ...(tollgate as object | undefined), ...(fault === null ? {} : { note: fault }) } };
 }
 
-function contentOf({ thinking, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
-  const { thinking: shown, seals, thinkingOf, names } = options;
+function contentOf({ thinking, members, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
+  const { thinking: shown, seals, thinkingOf, isIn, names } = options;
   const content: object[] = [];
-  if (thinking !== '' && shown !== 'off') {
+  const isKept = !isEmpty(members);
+  const redacted = () => redactedBlock(seals.seal(thinkingOf, members));
+  if (thinking !== '' && shown === 'shown') {
     const signing = seals.signing(thinkingOf);
     signing.add(thinking);
-    content.push(
-      shown === 'shown'
-        ? { type: 'thinking', thinking, signature: signing.signature() }
-        : { type: 'thinking', thinking: '', signature: seals.seal(thinkingOf, thinking) },
-    );
-  }
+    content.push({ type: 'thinking', thinking, signature: signing.signature(members) });
+  } else if (thinking !== '' && shown === 'sealed') {
+    const signature = seals.seal(thinkingOf, isKept ? members : { reasoning_content: thinking });
+    content.push({ type: 'thinking', thinking: '', signature });
+  } else if (isKept && shown !== 'off') content.push(redacted());
   if (text !== '') content.push({ type: 'text', text, ...UNCITED });
   for (const { id, name, arguments: given } of calls)
     content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
+  // Clients that ask for no thinking may take the first block for the answer, and the last for a call.
+  if (shown === 'off' && isKept && !calls.some(({ id }) => isIn(members, id))) content.push(redacted());
   return content;
 }
 

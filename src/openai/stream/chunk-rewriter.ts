@@ -13,6 +13,7 @@ import {
   textsOf,
   runDiscountOf,
 } from '../chat/output-bound.ts';
+import { withoutList } from '../chat/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
 
@@ -222,6 +223,7 @@ class StreamedChoices {
       this.#seen.add(index);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
       const delta = choice['delta'] as Json;
+      withoutList(delta);
       const reason = choice['finish_reason'] || beside;
       const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
       if (this.#takeCalls(index, delta, ends)) opensCall = true;

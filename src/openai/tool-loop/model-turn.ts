@@ -78,7 +78,6 @@ export async function* modelTurn(
     const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Json;
     if (Array.isArray(asked)) for (const one of asked as Json[]) calls.collect(one);
     echoFields.add(delta);
-    if (Array.isArray(delta['content'])) delta['content'] = textOfParts(delta['content']);
     if (typeof delta['content'] === 'string' && delta['content'] !== '') {
       const gap = goesOn && words.length === 0 ? TURN_GAP : '';
       words.push(delta['content']);
@@ -141,14 +140,6 @@ const chunksIn = (piece: ChatPiece): readonly Json[] =>
 function withoutCalls(message: Json): Json {
   const { tool_calls: _, function_call: __, ...rest } = message;
   return rest;
-}
-
-/** Some models send their text as parts. */
-function textOfParts(parts: readonly unknown[]): string {
-  return parts
-    .map((part) => (part as { readonly text?: unknown } | null)?.text)
-    .filter((text) => typeof text === 'string')
-    .join('');
 }
 
 /** Collects the calls of a turn from their deltas. */

@@ -26,6 +26,8 @@ export interface ChatEnd {
 /** The content of a whole chat reply. */
 export interface ChatSaid {
   readonly thinking: string;
+  /** The members of the message that its provider wants back: its thinking in its own form. */
+  readonly members: Json;
   readonly text: string;
   /** The same text, with the files that stand in it as text. */
   readonly parts: readonly (TextPart | FilePart)[];
@@ -42,6 +44,8 @@ export interface WireEncoder {
   /** The texts of consecutive deltas. No text is empty. */
   text(run: readonly string[]): void;
   thinking(json: string): void;
+  /** Members of the message that its provider wants back. Absent for a wire that has no conversation. */
+  members?(members: Json): void;
   /** A call of a tool begins. `index` counts from 0. */
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;

@@ -8,7 +8,8 @@ import { chatEndOf, createToolCallIds, decodeChunk, saidBy } from '../../../src/
 import { type CallEvent, textOf } from '../../../src/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
-import { createSealedCalls, createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedThinking } from '../../../src/openai/chat/sealed-thinking.ts';
 
 const sealed = createSealedCalls(randomBytes(32));
 const ids = sealed({ account: 'a', model: 'm' });
@@ -58,7 +59,7 @@ test('the result of a tool stands behind its call, whatever the user said in bet
 test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
   const options = {
     registry: createToolRegistry(),
-    thought: (text: string) => text,
+    thought: (text: string) => ({ reasoning_content: text }),
     opened: ids.open,
     isNative: false,
   };
@@ -81,7 +82,7 @@ test('thoughts between two calls of one turn do not part it; those of a turn tha
   );
   expect(chat.map(({ role, reasoning_content: thought }) => [role, thought ?? null])).toEqual([
     ['user', null],
-    ['assistant', 'one\n\ntwo'],
+    ['assistant', 'onetwo'],
     ['tool', null],
     ['tool', null],
     ['user', null],
@@ -106,7 +107,9 @@ test('a character that came in two halves has the signature of the whole', () =>
   const signing = seals.signing(of);
   signing.add('toll \ud83d');
   signing.add('\ude00');
-  expect(seals.open(of, 'toll \u{1f600}', signing.signature())).toBe('toll \u{1f600}');
+  expect(seals.open(of, 'toll \u{1f600}', signing.signature({}))).toEqual({
+    reasoning_content: 'toll \u{1f600}',
+  });
 });
 
 describe('the id of a call', () => {
